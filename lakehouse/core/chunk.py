@@ -1,0 +1,148 @@
+"""Time chunks: the cells of a table's time grain, aligned in UTC (weeks are ISO weeks, from Monday)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from lakehouse.core.interval import MAX_TIME, Interval, from_us
+from lakehouse.errors import InvalidInput
+
+_HOUR_US = 3_600_000_000
+_DAY_US = 24 * _HOUR_US
+_WEEK_US = 7 * _DAY_US
+_MONDAY_US = 4 * _DAY_US
+"""1970-01-05, the first Monday of the epoch."""
+
+
+class Grain(StrEnum):
+    """The length of a time chunk.
+
+    >>> Grain.of("week").chunk(Interval.of("2013-01-01").start)
+    Interval('2012-12-31', '2013-01-07')
+    """
+
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    YEAR = "year"
+
+    @classmethod
+    def of(cls, value: str) -> Grain:
+        """Read a grain's name. Raises `InvalidInput` for any other."""
+        try:
+            return cls(value)
+        except ValueError as error:
+            raise InvalidInput("no such grain; use hour, day, week, month or year", grain=value) from error
+
+    def floor(self, instant: datetime) -> datetime:
+        """Start of the chunk that holds an instant."""
+        day = instant.replace(hour=0, minute=0, second=0, microsecond=0)
+        match self:
+            case Grain.HOUR:
+                return instant.replace(minute=0, second=0, microsecond=0)
+            case Grain.DAY:
+                return day
+            case Grain.WEEK:
+                return day - timedelta(days=day.weekday())
+            case Grain.MONTH:
+                return day.replace(day=1)
+            case Grain.YEAR:
+                return day.replace(month=1, day=1)
+
+    def after(self, start: datetime) -> datetime:
+        """Start of the chunk that follows the one starting at ``start``; the end of time for the last."""
+        try:
+            match self:
+                case Grain.HOUR:
+                    return start + timedelta(hours=1)
+                case Grain.DAY:
+                    return start + timedelta(days=1)
+                case Grain.WEEK:
+                    return start + timedelta(days=7)
+                case Grain.MONTH:
+                    return start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
+                case Grain.YEAR:
+                    return start.replace(year=start.year + 1)
+        except (OverflowError, ValueError):
+            return MAX_TIME
+
+    def chunk(self, instant: datetime) -> Interval:
+        """The chunk that holds an instant."""
+        start = self.floor(instant)
+        return Interval(start, self.after(start))
+
+    def chunks(self, interval: Interval) -> Iterator[Interval]:
+        """Every whole chunk that an interval touches, in order. Cost: one step a chunk.
+
+        >>> [str(chunk) for chunk in Grain.MONTH.chunks(Interval("2012-02-29", "2012-03-02"))]
+        ['2012-02-01/2012-03-01', '2012-03-01/2012-04-01']
+        """
+        start = self.floor(interval.start)
+        while start < interval.end:
+            end = self.after(start)
+            yield Interval(start, end)
+            start = end
+
+    def split(self, interval: Interval) -> Iterator[Interval]:
+        """An interval cut at chunk boundaries, in order.
+
+        >>> [str(part) for part in Grain.DAY.split(Interval("2012-02-29T12", "2012-03-01T06"))]
+        ['2012-02-29T12:00:00/2012-03-01', '2012-03-01/2012-03-01T06:00:00']
+        """
+        for chunk in self.chunks(interval):
+            part = chunk.intersect(interval)
+            assert part is not None
+            yield part
+
+    def align(self, interval: Interval) -> Interval:
+        """The smallest run of whole chunks around an interval."""
+        last = self.floor(interval.end)
+        return Interval(self.floor(interval.start), last if last == interval.end else self.after(last))
+
+    def floor_us(self, times_us: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Chunk starts of many instants, in microseconds since 1970; vectorised.
+
+        >>> Grain.DAY.floor_us(np.array([-1, 0, 86_400_000_001])).tolist()
+        [-86400000000, 0, 86400000000]
+        """
+        match self:
+            case Grain.HOUR:
+                return times_us - times_us % _HOUR_US
+            case Grain.DAY:
+                return times_us - times_us % _DAY_US
+            case Grain.WEEK:
+                return times_us - (times_us - _MONDAY_US) % _WEEK_US
+            case Grain.MONTH | Grain.YEAR:
+                unit = "M" if self is Grain.MONTH else "Y"
+                return times_us.astype("datetime64[us]").astype(f"datetime64[{unit}]").astype("datetime64[us]").astype(np.int64)
+
+    def label(self, start: datetime) -> str:
+        """The period text of the chunk that starts there, as `Interval.of` reads it.
+
+        >>> Grain.WEEK.label(Interval.of("2013-W02").start)
+        '2013-W02'
+        """
+        match self:
+            case Grain.HOUR:
+                return start.strftime("%Y-%m-%dT%H")
+            case Grain.DAY:
+                return start.strftime("%Y-%m-%d")
+            case Grain.WEEK:
+                year, week, _ = start.isocalendar()
+                return f"{year:04d}-W{week:02d}"
+            case Grain.MONTH:
+                return start.strftime("%Y-%m")
+            case Grain.YEAR:
+                return start.strftime("%Y")
+
+
+def chunk_from_us(grain: Grain, start_us: int) -> Interval:
+    """The chunk that starts at ``start_us`` microseconds since 1970."""
+    start = from_us(start_us)
+    return Interval(start, grain.after(start))

@@ -1,0 +1,186 @@
+"""Closed-open intervals of UTC time, in microseconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from lakehouse.errors import InvalidInput
+
+MIN_TIME = datetime.min.replace(tzinfo=UTC)
+MAX_TIME = datetime.max.replace(tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_PERIOD = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ](\d{2}))?)?|-W(\d{2}))?")
+
+
+def to_utc(value: Any) -> datetime:
+    """Turn a datetime, date, ISO 8601 text or microseconds since 1970 into an aware UTC datetime.
+
+    Text and datetimes without an offset are read as UTC.
+
+    >>> to_utc("2013-01-05T07:00:00+02:00")
+    datetime.datetime(2013, 1, 5, 5, 0, tzinfo=datetime.timezone.utc)
+    """
+    match value:
+        case datetime():
+            try:
+                return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+            except OverflowError as error:
+                raise InvalidInput("time is outside the years 1 to 9999; use a time inside", value=value) from error
+        case date():
+            return datetime(value.year, value.month, value.day, tzinfo=UTC)
+        case str():
+            try:
+                return to_utc(datetime.fromisoformat(value.strip()))
+            except ValueError as error:
+                raise InvalidInput("not a time; write ISO 8601 such as 2013-01-05T07:00:00", value=value) from error
+        case bool():
+            raise InvalidInput("not a time; pass a datetime or ISO 8601 text", value=value)
+        case int():
+            return from_us(value)
+        case _:
+            raise InvalidInput("not a time; pass a datetime or ISO 8601 text", value=repr(value))
+
+
+def to_us(instant: datetime) -> int:
+    """Microseconds since 1970-01-01T00:00:00Z of an aware datetime.
+
+    >>> to_us(to_utc("1970-01-01T00:00:01"))
+    1000000
+    """
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def from_us(us: int) -> datetime:
+    """The aware UTC datetime of microseconds since 1970; the inverse of `to_us`."""
+    try:
+        return _EPOCH + timedelta(microseconds=us)
+    except OverflowError as error:
+        raise InvalidInput("time is outside the years 1 to 9999; use a time inside", microseconds=us) from error
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Interval:
+    """A closed-open interval ``[start, end)`` of UTC time; ``None`` leaves a side unbounded.
+
+    Raises `InvalidInput` if ``start`` is not before ``end``.
+
+    >>> day = Interval("2013-01-05", "2013-01-06")
+    >>> day.overlaps(Interval.of("2013-01")), Interval.of("2013-01-05T07").start.hour
+    (True, 7)
+    >>> print(day.intersect(Interval("2013-01-05T18:00", "2013-02-01")))
+    2013-01-05T18:00:00/2013-01-06
+    """
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", MIN_TIME if self.start is None else to_utc(self.start))
+        object.__setattr__(self, "end", MAX_TIME if self.end is None else to_utc(self.end))
+        if self.start >= self.end:
+            raise InvalidInput(
+                "interval is empty or reversed; its start must be before its end",
+                start=self.start.isoformat(),
+                end=self.end.isoformat(),
+            )
+
+    @classmethod
+    def of(cls, value: Any) -> Interval:
+        """Read an interval, a ``(start, end)`` pair, a period such as ``2013-01`` or ``2013-W02``, or ``start/end``."""
+        match value:
+            case Interval():
+                return value
+            case str():
+                return cls._parse(value.strip())
+            case datetime():
+                raise InvalidInput("one instant is no interval; pass a (start, end) pair", value=value)
+            case date():
+                return cls._parse(value.isoformat())
+            case (start, end):
+                return cls(start, end)
+            case _:
+                raise InvalidInput(
+                    "not an interval; pass Interval(start, end), a (start, end) pair or a period such as 2013-01",
+                    value=repr(value),
+                )
+
+    @classmethod
+    def _parse(cls, text: str) -> Interval:
+        if "/" in text:
+            start, _, end = text.partition("/")
+            return cls(to_utc(start), to_utc(end))
+        found = _PERIOD.fullmatch(text)
+        if not found:
+            raise InvalidInput(
+                "not a period; write 2013, 2013-01, 2013-W02, 2013-01-05, 2013-01-05T07 or start/end", value=text
+            )
+        year, month, day, hour, week = (int(part) if part else None for part in found.groups())
+        assert year is not None
+        try:
+            if week is not None:
+                start = datetime.fromisocalendar(year, week, 1).replace(tzinfo=UTC)
+                return cls(start, start + timedelta(days=7))
+            start = datetime(year, month or 1, day or 1, hour or 0, tzinfo=UTC)
+            if hour is not None:
+                return cls(start, start + timedelta(hours=1))
+            if day is not None:
+                return cls(start, start + timedelta(days=1))
+            if month is not None:
+                return cls(start, start.replace(year=year + month // 12, month=month % 12 + 1))
+            return cls(start, start.replace(year=year + 1))
+        except (ValueError, OverflowError) as error:
+            raise InvalidInput("no such period in the calendar", value=text, cause=error) from error
+
+    @property
+    def start_us(self) -> int:
+        """Start in microseconds since 1970."""
+        return to_us(self.start)
+
+    @property
+    def end_us(self) -> int:
+        """End (not inside) in microseconds since 1970."""
+        return to_us(self.end)
+
+    def contains(self, other: Interval | datetime) -> bool:
+        """Whether an instant, or every instant of another interval, lies inside."""
+        if isinstance(other, Interval):
+            return self.start <= other.start and other.end <= self.end
+        return self.start <= other < self.end
+
+    def overlaps(self, other: Interval) -> bool:
+        """Whether an instant lies in both."""
+        return self.start < other.end and other.start < self.end
+
+    def intersect(self, other: Interval) -> Interval | None:
+        """The instants in both, or None."""
+        if not self.overlaps(other):
+            return None
+        return Interval(max(self.start, other.start), min(self.end, other.end))
+
+    def __str__(self) -> str:
+        return f"{_short(self.start)}/{_short(self.end)}"
+
+    def __repr__(self) -> str:
+        return f"Interval({_short(self.start)!r}, {_short(self.end)!r})"
+
+
+def hull(intervals: Iterable[Interval]) -> Interval | None:
+    """The smallest interval around all, or None for none.
+
+    >>> print(hull([Interval.of("2013-01-05"), Interval.of("2013-01-02")]))
+    2013-01-02/2013-01-06
+    """
+    listed = list(intervals)
+    if not listed:
+        return None
+    return Interval(min(one.start for one in listed), max(one.end for one in listed))
+
+
+def _short(instant: datetime) -> str:
+    text = instant.replace(tzinfo=None).isoformat()
+    return text.removesuffix("T00:00:00")

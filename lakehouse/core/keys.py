@@ -1,0 +1,53 @@
+"""Key scopes: which values of the cluster columns an operation or a tombstone is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakehouse.errors import InvalidInput
+
+KeyScope = Mapping[str, tuple[Any, ...]]
+"""By column, the values that are meant; a row matches if every column's value is listed (null matches a listed None)."""
+
+
+def key_scope(keys: Mapping[str, Any] | None) -> KeyScope | None:
+    """Normalise ``{"client": 1}`` or ``{"client": [1, 2]}``: columns sorted, values in a tuple without repeats.
+
+    >>> key_scope({"client": [77, 12, 77]})
+    {'client': (77, 12)}
+    """
+    if keys is None:
+        return None
+    if not keys:
+        raise InvalidInput("keys name no column; leave keys out to mean every row")
+    scope: dict[str, tuple[Any, ...]] = {}
+    for column in sorted(keys):
+        value = keys[column]
+        values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
+        if not values:
+            raise InvalidInput("keys list no value; leave the column out or list a value", column=column)
+        scope[column] = tuple(dict.fromkeys(values))
+    return scope
+
+
+def scopes_overlap(one: KeyScope | None, other: KeyScope | None) -> bool:
+    """Whether one row could match both; ``None`` means every row.
+
+    >>> scopes_overlap({"client": (1, 2)}, {"client": (2,)}), scopes_overlap({"client": (1,)}, {"client": (2,)})
+    (True, False)
+    >>> scopes_overlap({"client": (1,)}, {"carrier": ("UA",)}), scopes_overlap(None, {"client": (1,)})
+    (True, True)
+    """
+    if one is None or other is None:
+        return True
+    return all(set(one[column]) & set(other[column]) for column in one.keys() & other.keys())
+
+
+def scope_matches(scope: KeyScope | None, row: Mapping[str, Any]) -> bool:
+    """Whether a row's values lie in the scope.
+
+    >>> scope_matches({"client": (1, 2)}, {"client": 2, "value": 0.5}), scope_matches(None, {})
+    (True, True)
+    """
+    return scope is None or all(row[column] in values for column, values in scope.items())

@@ -1,0 +1,52 @@
+"""A segment: an immutable file of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NewType
+
+from lakehouse.core.interval import Interval
+from lakehouse.errors import InvalidInput
+
+SegmentId = NewType("SegmentId", int)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """An immutable file of rows and what the catalog knows of it.
+
+    ``start`` and ``end`` bound the rows' times closed-open, ``ordinal`` is the place in the table's write order,
+    ``path`` is relative to the warehouse. ``min``, ``max`` and ``nulls`` hold, by column name, the least and greatest
+    value and the number of nulls, where the file's footer gave them. Row n has the row id ``first_row_id + n`` unless
+    the file stores ``_row_id`` (``has_row_ids``).
+
+    >>> Segment(id=1, start="2013-01-05", end="2013-01-06", ordinal=3, rows=10).interval
+    Interval('2013-01-05', '2013-01-06')
+    """
+
+    id: Any
+    start: datetime
+    end: datetime
+    ordinal: int
+    rows: int = field(default=0, compare=False)
+    bytes: int = field(default=0, compare=False)
+    path: str = field(default="", compare=False)
+    first_row_id: int = field(default=0, compare=False)
+    has_row_ids: bool = field(default=False, compare=False)
+    min: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    max: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    nulls: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        span = Interval(self.start, self.end)
+        object.__setattr__(self, "start", span.start)
+        object.__setattr__(self, "end", span.end)
+        if self.rows < 0 or self.bytes < 0:
+            raise InvalidInput("a segment cannot hold fewer than 0 rows or bytes", id=self.id, rows=self.rows)
+
+    @property
+    def interval(self) -> Interval:
+        """The closed-open interval that the rows cover."""
+        return Interval(self.start, self.end)

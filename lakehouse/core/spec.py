@@ -1,0 +1,53 @@
+"""What a table is: its columns, time, grain, keys and properties."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NewType
+
+import pyarrow as pa
+
+from lakehouse.core.chunk import Grain
+from lakehouse.errors import InvalidInput
+
+TableId = NewType("TableId", int)
+WriteOrder = Literal["commit", "start"]
+
+ROW_ID = "_row_id"
+"""Name of the stored row id; columns of a user may not begin with an underscore."""
+FIELD_ID = b"PARQUET:field_id"
+"""Metadata key under which Arrow keeps a column's Parquet field id."""
+TARGET_ROWS = 5_000_000
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
+_COLUMN = re.compile(r"[^\W_][^`\"\x00-\x1f]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """A table's definition. ``folder`` is its name in storage, which no rename changes.
+
+    ``cluster_by`` maps a cluster column to its number of hash buckets (0: not hashed).
+    """
+
+    id: TableId
+    name: str
+    folder: str
+    schema: pa.Schema
+    time: str
+    grain: Grain
+    primary_key: tuple[str, ...] = ()
+    cluster_by: Mapping[str, int] = field(default_factory=dict)
+    write_order: WriteOrder = "commit"
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def target_rows(self) -> int:
+        """Rows at which a segment is full (property ``target_rows``)."""
+        return int(self.properties.get("target_rows", TARGET_ROWS))
+
+    @property
+    def ragged(self) -> bool:
+        """Whether segments may span time chunks (property ``ragged``)."""
+        return self.properties.get("ragged", "false") == "true"

@@ -1,0 +1,51 @@
+"""A tombstone: what hides rows of segments that were written before it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, NewType
+
+from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
+from lakehouse.core.keys import KeyScope, key_scope
+from lakehouse.errors import InvalidInput
+
+TombstoneId = NewType("TombstoneId", int)
+TombstoneKind = Literal["interval", "key", "row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """Hides matching rows of every segment whose ordinal is less than ``ordinal``.
+
+    An ``interval`` tombstone matches rows whose time is in ``[start, end)`` and whose key columns lie in ``keys``
+    (None: every row); a ``key`` tombstone those whose primary key, a tuple, is in ``primary_keys``; a ``row`` tombstone
+    those whose ``_row_id`` is in ``row_ids``.
+
+    >>> Tombstone(id=1, start="2013-01-05", end="2013-01-06", ordinal=4, keys={"carrier": "UA"}).keys
+    {'carrier': ('UA',)}
+    """
+
+    id: Any
+    kind: TombstoneKind = "interval"
+    start: datetime = MIN_TIME
+    end: datetime = MAX_TIME
+    ordinal: int = field(kw_only=True)
+    keys: KeyScope | None = field(default=None, hash=False)
+    rows: int = field(default=0, compare=False)
+    primary_keys: Collection[tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)
+    row_ids: Collection[int] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("interval", "key", "row"):
+            raise InvalidInput("unknown kind of tombstone; use interval, key or row", kind=self.kind)
+        span = Interval(self.start, self.end)
+        object.__setattr__(self, "start", span.start)
+        object.__setattr__(self, "end", span.end)
+        object.__setattr__(self, "keys", key_scope(self.keys))
+
+    @property
+    def interval(self) -> Interval:
+        """The closed-open interval in which rows can match."""
+        return Interval(self.start, self.end)

@@ -1,0 +1,56 @@
+"""Engines write rows into segments' files and run read plans. Each implements `Engine`; no other code knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from lakehouse.core.plan import ReadPlan
+from lakehouse.core.spec import TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTarget:
+    """Where an operation's rows go: ``folder`` belongs to it alone; ``batch`` counts its writes from 0."""
+
+    spec: TableSpec
+    folder: Path
+    operation_id: str
+    batch: int = 0
+    row_ids: bool = False
+    """Whether the rows carry a ``_row_id`` column that must be stored (compaction)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a reader wants of a plan's rows.
+
+    ``where`` is a filter in the engine's own SQL dialect, already checked; ``columns`` are names in order, None for
+    all; ``row_ids`` adds the ``_row_id`` column at the end.
+    """
+
+    plan: ReadPlan
+    spec: TableSpec
+    warehouse: Path
+    columns: tuple[str, ...] | None = None
+    where: str | None = None
+    row_ids: bool = False
+
+
+class Engine(Protocol):
+    """One small port: write rows, run a read plan."""
+
+    dialect: str
+    """The sqlglot dialect in which `Query.where` is to be written."""
+
+    def write(self, rows: Any, target: WriteTarget) -> Sequence[str]:
+        """Write rows as durable Parquet files below the target's folder; return their names relative to it.
+
+        Rows have been checked against nothing: the engine raises `InvalidInput` for missing, unknown or uncastable
+        columns and null times, before or after writing (files of a failed operation are collected later).
+        """
+
+    def read(self, query: Query) -> Any:
+        """The rows of the plan that pass, as the engine's own lazy value."""
