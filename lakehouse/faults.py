@@ -1,0 +1,39 @@
+"""Named points in the code at which a test may stop, delay or break an operation.
+
+``reach(point)`` does nothing unless a test armed that point (`lakehouse.testing.faults`), so it may stand in a hot path:
+unarmed it costs one comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+POINTS: Final[Mapping[str, str]] = {
+    "begin.registered": "the operation and its folder are in the catalog, nothing is written",
+    "write.before": "a batch of rows is about to be written",
+    "write.after": "a batch's files are durable",
+    "commit.before": "commit was called, its catalog transaction has not begun",
+    "commit.head": "the catalog transaction holds the head",
+    "commit.table": "one table's delta is recorded, in a commit of several once for each",
+    "commit.frames": "key frames of the commit are about to be recorded",
+    "commit.recorded": "everything is recorded, COMMIT is about to be sent",
+    "commit.after": "COMMIT was answered, the caller has not been told",
+    "abort.before": "an operation is about to be marked as aborted",
+    "read.planned": "a read's plan is made, no data file is open",
+}
+"""Every point and what is true when it is reached."""
+
+armed: Mapping[str, Callable[[], None]] | None = None
+"""What to call at which point; None when no test is watching."""
+
+
+def reach(point: str) -> None:
+    """Run what a test armed at this point, if anything.
+
+    >>> reach("commit.before")
+    """
+    if armed is not None:
+        action = armed.get(point)
+        if action is not None:
+            action()
