@@ -1,0 +1,42 @@
+# The five commands: demo, test, check, bench, up. Each installs what it needs first; only Python 3.11+ and make must be there.
+PYTHON ?= python3
+BIN := .venv/bin
+# One process of each kind per core: the Spark session lives in one of them, the rest of the suite runs beside it.
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench up format clean
+
+help:   ## list the commands
+	@sed -n 's/^\([a-z]*\): *## */  make \1\t/p' Makefile | expand -t 16
+
+demo:   ## load real flights through Dagster and Spark, change them every way, check every count
+	@$(PYTHON) tools/bootstrap
+	@$(BIN)/lakehouse demo
+
+test:   ## the whole test suite, as CI runs it
+	@$(PYTHON) tools/bootstrap --tests
+	@$(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
+
+check:  ## lint, format, types and layering, in seconds
+	@$(PYTHON) tools/bootstrap --tests
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+bench:  ## the measurements, each against its plain counterpart in the same run
+	@$(PYTHON) tools/bootstrap --tests
+	@$(BIN)/pytest benchmarks -p no:xdist -p no:cacheprovider -o addopts= -s $(PYTEST_ARGS)
+
+up:     ## Dagster's web server and daemon and the console, on loopback, until Ctrl-C
+	@$(PYTHON) tools/bootstrap
+	@$(BIN)/python tools/up
+
+format: ## rewrite the code in the common form
+	@$(PYTHON) tools/bootstrap --tests
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean:  ## remove what the commands made in this tree: environment, caches, local lake
+	rm -rf .venv .tools .dagster .lakehouse build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
