@@ -1,0 +1,97 @@
+"""Durable folders and files, and deletion of exactly what is named.
+
+An fsync that fails is final (after one, Linux may report success for pages that it dropped): the error goes up, the
+operation fails, and a new operation writes the rows again under a new name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from lakehouse.errors import InternalError
+from lakehouse.storage.paths import Locator
+
+_OPERATION = re.compile(r"[^/]+/[0-9a-f]{32}")
+_SYNC_THREADS = 8
+
+
+def sync(path: Path) -> None:
+    """Flush one file or folder to the disk. Raises `OSError` once and for all if the disk refuses."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and its missing parents, each entry durable. A folder that exists is left alone."""
+    missing = []
+    while not folder.is_dir():
+        missing.append(folder)
+        folder = folder.parent
+    for one in reversed(missing):
+        one.mkdir(exist_ok=True)
+        sync(one.parent)
+
+
+def sync_files(files: Iterable[Path]) -> None:
+    """Flush many files and, once each, the folders that hold them. Side by side, as a disk takes many at a time."""
+    listed = list(files)
+    folders = list(dict.fromkeys(path.parent for path in listed))
+    if len(listed) <= 2:
+        for path in (*listed, *folders):
+            sync(path)
+        return
+    with ThreadPoolExecutor(_SYNC_THREADS, "lakehouse-sync") as pool:
+        for batch in (listed, folders):
+            for _ in pool.map(sync, batch):
+                pass
+
+
+def delete_files(warehouse: Path, stored: Iterable[str]) -> int:
+    """Delete the files of stored paths, and the folders that this leaves empty; return how many files were there.
+
+    Never lists a folder to find garbage. A path that leaves the warehouse raises before anything is deleted.
+    """
+    locator = Locator(warehouse)
+    files = [locator.file(one) for one in stored]
+    deleted = 0
+    for path in files:
+        try:
+            path.unlink()
+            deleted += 1
+        except FileNotFoundError:
+            continue
+    for folder in sorted({path.parent for path in files}, key=lambda one: len(one.parts), reverse=True):
+        _remove_empty(folder, Path(os.path.realpath(warehouse)))
+    return deleted
+
+
+def _remove_empty(folder: Path, warehouse: Path) -> None:
+    """Remove a folder and its parents below a table's folder, as long as they are empty."""
+    while len(folder.relative_to(warehouse).parts) > 1:
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+        folder = folder.parent
+
+
+def delete_operation(warehouse: Path, stored: str) -> None:
+    """Delete everything below one operation's own folder, ``<table folder>/<operation id>``; absent is fine.
+
+    Raises `InternalError` for any other path, so that a mistake cannot delete a table.
+    """
+    if not _OPERATION.fullmatch(stored):
+        raise InternalError("only an operation's own folder can be deleted as a whole", path=stored)
+    folder = Locator(warehouse).file(stored)
+    if folder.is_symlink():
+        raise InternalError("an operation's folder cannot be a link", path=stored)
+    if folder.is_dir():
+        shutil.rmtree(folder)

@@ -1,0 +1,212 @@
+"""What Parquet footers say of files: rows, bytes, time bounds, least and greatest values, null counts.
+
+Least and greatest are bounds: every value lies between them, and for a long string they may be shorter than any value
+(Parquet cuts or omits those). Where a bound could be wrong - a NaN, a value that Python cannot hold - there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval, from_us, to_us
+from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.errors import InvalidInput, SegmentUnreadable
+
+_MIN_US = to_us(MIN_TIME)
+_END_US = to_us(MAX_TIME)
+_THREADS = 8
+_BOUND_LENGTH = 128
+"""Longer string and binary bounds are cut (the upper one rounded up), so that a catalog stays small."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatistics:
+    """One file's footer. ``start`` and ``end`` are the tight closed-open bounds of the time column.
+
+    ``min``, ``max`` and ``nulls`` are by column, for columns that are neither nested nor without statistics; values
+    have the Python type of the table's column.
+    """
+
+    name: str
+    rows: int
+    bytes: int
+    start: datetime
+    end: datetime
+    min: Mapping[str, Any] = field(default_factory=dict)
+    max: Mapping[str, Any] = field(default_factory=dict)
+    nulls: Mapping[str, int] = field(default_factory=dict)
+    has_row_ids: bool = False
+
+    @property
+    def interval(self) -> Interval:
+        """The closed-open interval that the rows cover."""
+        return Interval(self.start, self.end)
+
+
+def read_footers(folder: Path, names: Sequence[str], spec: TableSpec) -> list[FileStatistics]:
+    """Read the footers of files below a folder, in order, leaving out files without rows.
+
+    Raises `InvalidInput` for null times, for nulls in another column that may hold none, and for times outside the
+    years 1 to 9999; `SegmentUnreadable`, naming the file, for one that is missing, cut short or malformed.
+    """
+    if len(names) <= 4:
+        found = [_read(folder, name, spec) for name in names]
+    else:
+        with ThreadPoolExecutor(_THREADS, "lakehouse-footer") as pool:
+            found = list(pool.map(lambda name: _read(folder, name, spec), names))
+    return [one for one in found if one is not None]
+
+
+def _read(folder: Path, name: str, spec: TableSpec) -> FileStatistics | None:
+    path = folder / name
+    try:
+        with pq.ParquetFile(path) as file:
+            return _statistics(file, path, name, spec)
+    except FileNotFoundError as error:
+        raise SegmentUnreadable("data file is missing; restore it from a copy", path=str(path)) from error
+    except (pa.ArrowException, OSError) as error:
+        raise SegmentUnreadable(
+            "data file is cut short or malformed; restore it", path=str(path), cause=error
+        ) from error
+
+
+def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) -> FileStatistics | None:
+    footer = file.metadata
+    if footer.num_rows == 0:
+        return None
+    columns = _primitive_columns(file.schema_arrow)
+    if spec.time not in columns:
+        raise SegmentUnreadable("data file lacks the time column", path=str(path), column=spec.time)
+    gathered = {
+        column.name: _gather(footer, columns[column.name], column.type)
+        for column in spec.schema
+        if column.name in columns
+    }
+    for column in spec.schema:
+        nulls = gathered[column.name].nulls if column.name in gathered else 0
+        if nulls and not column.nullable:
+            what = "time column" if column.name == spec.time else "column"
+            raise InvalidInput(f"null in the {what}, which takes none", column=column.name, count=nulls)
+    start_us, end_us = _time_bounds(file, spec.time, gathered.pop(spec.time))
+    start, end = from_us(start_us), from_us(end_us)
+    bounds = {name: one for name, one in gathered.items() if one.least is not None}
+    return FileStatistics(
+        name=name,
+        rows=footer.num_rows,
+        bytes=path.stat().st_size,
+        start=start,
+        end=end,
+        min={spec.time: start, **{name: _lower(one.least) for name, one in bounds.items()}},
+        max={
+            spec.time: from_us(end_us - 1),
+            **{name: upper for name, one in bounds.items() if (upper := _upper(one.greatest)) is not None},
+        },
+        nulls={spec.time: 0, **{name: one.nulls for name, one in gathered.items() if one.nulls is not None}},
+        has_row_ids=ROW_ID in columns,
+    )
+
+
+def _primitive_columns(schema: pa.Schema) -> dict[str, int]:
+    """By name, the index among the file's leaf columns of every column that is not nested."""
+    columns: dict[str, int] = {}
+    leaf = 0
+    for column in schema:
+        if not pa.types.is_nested(column.type):
+            columns[column.name] = leaf
+        leaf += _leaves(column.type)
+    return columns
+
+
+def _leaves(kind: pa.DataType) -> int:
+    if not pa.types.is_nested(kind):
+        return 1
+    return sum(_leaves(kind.field(index).type) for index in range(kind.num_fields))
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """A column over all row groups; ``least`` is None without sure bounds, ``nulls`` without sure counts."""
+
+    least: Any
+    greatest: Any
+    nulls: int | None
+
+
+def _gather(footer: pq.FileMetaData, leaf: int, kind: pa.DataType) -> _Gathered:
+    raw = pa.types.is_timestamp(kind)
+    nulls: int | None = 0
+    least: Any = None
+    greatest: Any = None
+    bounded = True
+    for index in range(footer.num_row_groups):
+        chunk = footer.row_group(index).column(leaf)
+        found = chunk.statistics
+        if found is None:
+            return _Gathered(None, None, None)
+        nulls = nulls + found.null_count if nulls is not None and found.has_null_count else None
+        if found.has_min_max and bounded:
+            try:
+                low, high = (found.min_raw, found.max_raw) if raw else (found.min, found.max)
+            except (OverflowError, ValueError, pa.ArrowException):
+                low = high = None
+            if low is None or high is None or low != low or high != high:
+                bounded = False
+                continue
+            least = low if least is None or low < least else least
+            greatest = high if greatest is None or high > greatest else greatest
+        elif not (found.has_null_count and found.null_count == chunk.num_values):
+            bounded = False
+    if raw and bounded and least is not None:
+        least, greatest = _instants(least, greatest, kind)
+    return _Gathered(least, greatest, nulls) if bounded else _Gathered(None, None, nulls)
+
+
+def _instants(least: int, greatest: int, kind: pa.TimestampType) -> tuple[Any, Any]:
+    """Microseconds as the datetimes of a column: aware where it has a time zone, else naive; None if out of range."""
+    if least < _MIN_US or greatest >= _END_US:
+        return None, None
+    low, high = from_us(least), from_us(greatest)
+    return (low, high) if kind.tz is not None else (low.replace(tzinfo=None), high.replace(tzinfo=None))
+
+
+def _time_bounds(file: pq.ParquetFile, column: str, gathered: _Gathered) -> tuple[int, int]:
+    """Exact bounds of the time column, from its statistics or, where they say nothing, from its values."""
+    if gathered.least is not None and gathered.nulls is not None:
+        return to_us(gathered.least), to_us(gathered.greatest) + 1
+    values = file.read([column]).column(0)
+    if values.null_count:
+        raise InvalidInput("null in the time column, which takes none", column=column, count=values.null_count)
+    extremes = pc.min_max(values.cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
+    low, high = extremes["min"].as_py(), extremes["max"].as_py()
+    if low < _MIN_US or high >= _END_US:
+        raise InvalidInput(
+            "time is outside the years 1 to 9999; correct or drop such rows", column=column, least=low, greatest=high
+        )
+    return low, high + 1
+
+
+def _lower(value: Any) -> Any:
+    return value[:_BOUND_LENGTH] if isinstance(value, str | bytes) else value
+
+
+def _upper(value: Any) -> Any:
+    """A bound no shorter value exceeds: cut, and its last character raised. None where that cannot be done."""
+    if not isinstance(value, str | bytes) or len(value) <= _BOUND_LENGTH:
+        return value
+    if isinstance(value, bytes):
+        head = value[:_BOUND_LENGTH].rstrip(b"\xff")
+        return head[:-1] + bytes([head[-1] + 1]) if head else None
+    for length in range(_BOUND_LENGTH, 0, -1):
+        raised = ord(value[length - 1]) + 1
+        if raised < 0xD800 or 0xE000 <= raised <= 0x10FFFF:
+            return value[: length - 1] + chr(raised)
+    return None
