@@ -89,7 +89,7 @@ class Grain(StrEnum):
             yield Interval(start, end)
             start = end
 
-    def split(self, interval: Interval) -> Iterator[Interval]:
+    def split(self, interval: Interval) -> Iterator[Interval]:  # type: ignore[override]  # text is its value only
         """An interval cut at chunk boundaries, in order.
 
         >>> [str(part) for part in Grain.DAY.split(Interval("2012-02-29T12", "2012-03-01T06"))]
@@ -120,7 +120,12 @@ class Grain(StrEnum):
                 return times_us - (times_us - _MONDAY_US) % _WEEK_US
             case Grain.MONTH | Grain.YEAR:
                 unit = "M" if self is Grain.MONTH else "Y"
-                return times_us.astype("datetime64[us]").astype(f"datetime64[{unit}]").astype("datetime64[us]").astype(np.int64)
+                return (
+                    times_us.astype("datetime64[us]")
+                    .astype(f"datetime64[{unit}]")
+                    .astype("datetime64[us]")
+                    .astype(np.int64)
+                )
 
     def label(self, start: datetime) -> str:
         """The period text of the chunk that starts there, as `Interval.of` reads it.
@@ -128,18 +133,20 @@ class Grain(StrEnum):
         >>> Grain.WEEK.label(Interval.of("2013-W02").start)
         '2013-W02'
         """
+        # Not strftime: it does not pad years below 1000.
+        text = start.isoformat()
         match self:
             case Grain.HOUR:
-                return start.strftime("%Y-%m-%dT%H")
+                return text[:13]
             case Grain.DAY:
-                return start.strftime("%Y-%m-%d")
+                return text[:10]
             case Grain.WEEK:
                 year, week, _ = start.isocalendar()
                 return f"{year:04d}-W{week:02d}"
             case Grain.MONTH:
-                return start.strftime("%Y-%m")
+                return text[:7]
             case Grain.YEAR:
-                return start.strftime("%Y")
+                return text[:4]
 
 
 def chunk_from_us(grain: Grain, start_us: int) -> Interval:

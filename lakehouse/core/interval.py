@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import InvalidInput
 
+Instant = datetime | date | str | int
+"""What `to_utc` reads as an instant."""
 MIN_TIME = datetime.min.replace(tzinfo=UTC)
 MAX_TIME = datetime.max.replace(tzinfo=UTC)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,23 +29,30 @@ def to_utc(value: Any) -> datetime:
     """
     match value:
         case datetime():
-            try:
-                return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-            except OverflowError as error:
-                raise InvalidInput("time is outside the years 1 to 9999; use a time inside", value=value) from error
+            return _datetime_to_utc(value)
         case date():
             return datetime(value.year, value.month, value.day, tzinfo=UTC)
         case str():
             try:
-                return to_utc(datetime.fromisoformat(value.strip()))
+                parsed = datetime.fromisoformat(value.strip())
             except ValueError as error:
                 raise InvalidInput("not a time; write ISO 8601 such as 2013-01-05T07:00:00", value=value) from error
+            return _datetime_to_utc(parsed)
         case bool():
             raise InvalidInput("not a time; pass a datetime or ISO 8601 text", value=value)
         case int():
             return from_us(value)
         case _:
             raise InvalidInput("not a time; pass a datetime or ISO 8601 text", value=repr(value))
+
+
+def _datetime_to_utc(value: datetime) -> datetime:
+    try:
+        # A subclass such as a pandas timestamp compares and prints in ways of its own, and NaT has no date at all.
+        plain = value if type(value) is datetime else datetime.combine(value.date(), value.timetz())
+        return plain.replace(tzinfo=UTC) if plain.tzinfo is None else plain.astimezone(UTC)
+    except (OverflowError, ValueError) as error:
+        raise InvalidInput("time is outside the years 1 to 9999; use a time inside", value=value) from error
 
 
 def to_us(instant: datetime) -> int:
@@ -79,9 +88,15 @@ class Interval:
     start: datetime
     end: datetime
 
+    if TYPE_CHECKING:  # what `__post_init__` accepts is wider than what the fields hold
+
+        def __init__(self, start: Instant | None, end: Instant | None) -> None: ...
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "start", MIN_TIME if self.start is None else to_utc(self.start))
-        object.__setattr__(self, "end", MAX_TIME if self.end is None else to_utc(self.end))
+        start: Instant | None = self.start
+        end: Instant | None = self.end
+        object.__setattr__(self, "start", MIN_TIME if start is None else to_utc(start))
+        object.__setattr__(self, "end", MAX_TIME if end is None else to_utc(end))
         if self.start >= self.end:
             raise InvalidInput(
                 "interval is empty or reversed; its start must be before its end",
@@ -112,8 +127,8 @@ class Interval:
     @classmethod
     def _parse(cls, text: str) -> Interval:
         if "/" in text:
-            start, _, end = text.partition("/")
-            return cls(to_utc(start), to_utc(end))
+            first, _, last = text.partition("/")
+            return cls(first, last)
         found = _PERIOD.fullmatch(text)
         if not found:
             raise InvalidInput(
@@ -122,19 +137,27 @@ class Interval:
         year, month, day, hour, week = (int(part) if part else None for part in found.groups())
         assert year is not None
         try:
-            if week is not None:
+            if week is None:
+                # "2013-00" names a month that does not exist; a missing month means the whole year.
+                start = datetime(year, 1 if month is None else month, 1 if day is None else day, hour or 0, tzinfo=UTC)
+            else:
                 start = datetime.fromisocalendar(year, week, 1).replace(tzinfo=UTC)
-                return cls(start, start + timedelta(days=7))
-            start = datetime(year, month or 1, day or 1, hour or 0, tzinfo=UTC)
-            if hour is not None:
-                return cls(start, start + timedelta(hours=1))
-            if day is not None:
-                return cls(start, start + timedelta(days=1))
-            if month is not None:
-                return cls(start, start.replace(year=year + month // 12, month=month % 12 + 1))
-            return cls(start, start.replace(year=year + 1))
-        except (ValueError, OverflowError) as error:
+        except ValueError as error:
             raise InvalidInput("no such period in the calendar", value=text, cause=error) from error
+        try:
+            if week is not None:
+                end = start + timedelta(days=7)
+            elif hour is not None:
+                end = start + timedelta(hours=1)
+            elif day is not None:
+                end = start + timedelta(days=1)
+            elif month is not None:
+                end = start.replace(year=year + month // 12, month=month % 12 + 1)
+            else:
+                end = start.replace(year=year + 1)
+        except (ValueError, OverflowError):
+            end = MAX_TIME  # the last period ends with time itself
+        return cls(start, end)
 
     @property
     def start_us(self) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from lakehouse.errors import InvalidInput
 
 KeyScope = Mapping[str, tuple[Any, ...]]
-"""By column, the values that are meant; a row matches if every column's value is listed (null matches a listed None)."""
+"""By column, the values that are meant; a row matches if every column's value is listed (a null if None is listed)."""
 
 
 def key_scope(keys: Mapping[str, Any] | None) -> KeyScope | None:
@@ -19,15 +20,20 @@ def key_scope(keys: Mapping[str, Any] | None) -> KeyScope | None:
     """
     if keys is None:
         return None
+    if not isinstance(keys, Mapping):
+        raise InvalidInput("keys are not a mapping; pass columns and values such as {'client': [1, 2]}", keys=keys)
     if not keys:
         raise InvalidInput("keys name no column; leave keys out to mean every row")
     scope: dict[str, tuple[Any, ...]] = {}
-    for column in sorted(keys):
+    for column in sorted(keys, key=str):
         value = keys[column]
         values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
         if not values:
             raise InvalidInput("keys list no value; leave the column out or list a value", column=column)
-        scope[column] = tuple(dict.fromkeys(values))
+        try:
+            scope[column] = tuple(dict.fromkeys(_same_nan(one) for one in values))
+        except TypeError as error:
+            raise InvalidInput("a value of this kind cannot be a key", column=column, values=values) from error
     return scope
 
 
@@ -50,4 +56,9 @@ def scope_matches(scope: KeyScope | None, row: Mapping[str, Any]) -> bool:
     >>> scope_matches({"client": (1, 2)}, {"client": 2, "value": 0.5}), scope_matches(None, {})
     (True, True)
     """
-    return scope is None or all(row[column] in values for column, values in scope.items())
+    return scope is None or all(_same_nan(row[column]) in values for column, values in scope.items())
+
+
+def _same_nan(value: Any) -> Any:
+    """NaN is one key, as in both engines, though Python holds no two of them equal: let it be one object."""
+    return math.nan if isinstance(value, float) and math.isnan(value) else value

@@ -49,3 +49,8 @@ class Tombstone:
     def interval(self) -> Interval:
         """The closed-open interval in which rows can match."""
         return Interval(self.start, self.end)
+
+    @property
+    def hides_interval(self) -> bool:
+        """Whether every row of the interval matches, so that segments can be hidden without a look at their rows."""
+        return self.kind == "interval" and self.keys is None
