@@ -1,0 +1,108 @@
+"""Partitions are time chunks, one to one, for every grain."""
+
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+import pytest
+from dagster._core.definitions.partitions.context import partition_loading_context
+
+from lakehouse.core.chunk import Grain
+from lakehouse.core.interval import Interval
+from lakehouse.dagster import chunk_partitions, key_range_interval
+from lakehouse.errors import InvalidInput
+
+SPANS = [
+    (Grain.HOUR, "2011-12-25", "2013-01-10"),
+    (Grain.HOUR, "2000-02-27T13:45", "2000-03-02T07:01"),
+    (Grain.DAY, "1970-01-01", "2025-03-02"),
+    (Grain.WEEK, "1998-12-27", "2026-01-06"),
+    (Grain.WEEK, "2009-12-30T05", "2010-01-05"),
+    (Grain.MONTH, "1970-01-01", "2024-02-29"),
+    (Grain.YEAR, "1970-06-15", "2025-01-01"),
+]
+
+
+@pytest.mark.parametrize(("grain", "start", "end"), SPANS)
+def test_partitions_are_the_chunks_of_the_grain_one_to_one(grain: Grain, start: str, end: str) -> None:
+    partitions = chunk_partitions(grain, start, end)
+    keys = partitions.get_partition_keys()
+    windows = [partitions.time_window_for_partition_key(key) for key in keys]
+    chunks = list(grain.chunks(Interval(start, end)))
+    assert [Interval(window.start, window.end) for window in windows] == chunks
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("grain", [grain for grain in Grain if grain is not Grain.WEEK])
+def test_a_partition_key_is_the_period_that_the_library_reads(grain: Grain) -> None:
+    partitions = chunk_partitions(grain, "2012-02-28", "2013-03-02" if grain is not Grain.YEAR else "2024-06-01")
+    for key in partitions.get_partition_keys():
+        window = partitions.time_window_for_partition_key(key)
+        assert Interval.of(key) == Interval(window.start, window.end)
+        assert key == grain.label(window.start)
+
+
+def test_a_week_key_is_its_monday() -> None:
+    keys = chunk_partitions("week", "2020-12-31", "2021-01-05").get_partition_keys()
+    assert keys == ["2020-12-28", "2021-01-04"]
+
+
+@pytest.mark.parametrize("grain", list(Grain))
+def test_without_an_end_the_last_partition_is_the_newest_chunk_that_is_over(grain: Grain) -> None:
+    now = datetime(2024, 2, 29, 12, 30, tzinfo=UTC)
+    with partition_loading_context(effective_dt=now):
+        for end in (None, "2030-01-01"):
+            assert _last(chunk_partitions(grain, "2020-01-01", end)).end == grain.floor(now)
+            assert _last(chunk_partitions(grain, "2020-01-01", end, end_offset=1)) == grain.chunk(now)
+
+
+def _last(partitions: dg.TimeWindowPartitionsDefinition) -> Interval:
+    window = partitions.get_last_partition_window()
+    assert window is not None
+    return Interval(window.start, window.end)
+
+
+@pytest.mark.parametrize(("grain", "start", "end"), SPANS)
+def test_a_range_of_partitions_is_one_interval(grain: Grain, start: str, end: str) -> None:
+    partitions = chunk_partitions(grain, start, end)
+    keys = partitions.get_partition_keys()
+    assert key_range_interval(partitions, dg.PartitionKeyRange(keys[0], keys[-1])) == grain.align(Interval(start, end))
+    for key, chunk in zip(keys[:40], grain.chunks(Interval(start, end)), strict=False):
+        assert key_range_interval(partitions, dg.PartitionKeyRange(key, key)) == chunk
+
+
+def test_a_reversed_range_is_refused_because_dagster_would_run_nothing_and_call_it_a_success() -> None:
+    days = chunk_partitions("day", "2013-01-01", "2014-01-01")
+    with pytest.raises(InvalidInput, match="reversed"):
+        key_range_interval(days, dg.PartitionKeyRange("2013-01-03", "2013-01-01"))
+
+
+@pytest.mark.parametrize("key", ["2014-01-01", "2012-12-31", "January"])
+def test_a_range_that_leaves_the_partitions_is_refused(key: str) -> None:
+    days = chunk_partitions("day", "2013-01-01", "2014-01-01")
+    with pytest.raises(InvalidInput, match="no such partition"):
+        key_range_interval(days, dg.PartitionKeyRange("2013-01-03", key))
+
+
+def test_partitions_that_are_no_windows_of_time_or_have_gaps_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="windows of time"):
+        key_range_interval(dg.StaticPartitionsDefinition(["a", "b"]), dg.PartitionKeyRange("a", "b"))
+    gaps = dg.TimeWindowPartitionsDefinition(
+        "2013-01-01", "%Y-%m-%d", cron_schedule="0 0 * * *", exclusions=["0 0 * * 0"]
+    )
+    with pytest.raises(InvalidInput, match="leave out"):
+        key_range_interval(gaps, dg.PartitionKeyRange("2013-01-03", "2013-01-04"))
+
+
+def test_partitions_of_a_dagster_definition_in_another_zone_become_utc_intervals() -> None:
+    days = dg.DailyPartitionsDefinition("2013-01-01", timezone="America/New_York")
+    span = key_range_interval(days, dg.PartitionKeyRange("2013-03-10", "2013-03-10"))
+    assert span == Interval("2013-03-10T05:00", "2013-03-11T04:00")
+    assert span.end - span.start == timedelta(hours=23)
+
+
+@pytest.mark.parametrize(
+    ("grain", "start", "end"), [("day", "2013-01-02", "2013-01-02"), ("day", "soon", None), ("decade", "2013", None)]
+)
+def test_bad_input_names_the_value_and_the_remedy(grain: str, start: str, end: str | None) -> None:
+    with pytest.raises(InvalidInput):
+        chunk_partitions(grain, start, end)
