@@ -1,0 +1,112 @@
+"""Values of the catalog's JSON columns: statistics, key scopes and small maps, each with its type kept."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from lakehouse.core.interval import from_us, to_us, to_utc
+from lakehouse.core.keys import KeyScope, key_scope
+from lakehouse.errors import InternalError, InvalidInput
+
+
+def encode_value(value: Any) -> Any:
+    """A JSON form of a column's value: numbers, text, booleans and null as they are, others as ``[type, text]``."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else ["float", repr(value)]
+        case datetime():
+            return ["naive" if value.tzinfo is None else "utc", to_us(to_utc(value))]
+        case date():
+            return ["date", value.isoformat()]
+        case Decimal():
+            return ["decimal", str(value)]
+        case bytes():
+            return ["bytes", base64.b64encode(value).decode()]
+        case _:
+            if hasattr(value, "item"):  # a numpy scalar
+                return encode_value(value.item())
+            raise InvalidInput("a value of this type cannot be a key", type=type(value).__name__)
+
+
+def decode_value(stored: Any) -> Any:
+    """The inverse of `encode_value`."""
+    match stored:
+        case ["float", str(text)]:
+            return float(text)
+        case ["utc", int(us)]:
+            return from_us(us)
+        case ["naive", int(us)]:
+            return from_us(us).replace(tzinfo=None)
+        case ["date", str(text)]:
+            return date.fromisoformat(text)
+        case ["decimal", str(text)]:
+            return Decimal(text)
+        case ["bytes", str(text)]:
+            return base64.b64decode(text)
+        case None | bool() | int() | float() | str():
+            return stored
+        case _:
+            raise InternalError("a value of the catalog has an unknown form", value=stored)
+
+
+def encode_keys(keys: KeyScope | None) -> str | None:
+    """A key scope as JSON text."""
+    if keys is None:
+        return None
+    return json.dumps({column: [encode_value(value) for value in values] for column, values in keys.items()})
+
+
+def decode_keys(text: str | None) -> KeyScope | None:
+    """The inverse of `encode_keys`."""
+    if text is None:
+        return None
+    return key_scope({column: [decode_value(value) for value in values] for column, values in json.loads(text).items()})
+
+
+def encode_statistics(low: Mapping[str, Any], high: Mapping[str, Any], nulls: Mapping[str, int]) -> str:
+    """Min, max and null counts by column as JSON text ``{column: [min, max, nulls]}``."""
+    columns = sorted({*low, *high, *nulls})
+    return json.dumps(
+        {name: [encode_value(low.get(name)), encode_value(high.get(name)), nulls.get(name)] for name in columns}
+    )
+
+
+def decode_statistics(text: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, int]]:
+    """The inverse of `encode_statistics`."""
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for name, (least, greatest, count) in json.loads(text).items():
+        if least is not None:
+            low[name] = decode_value(least)
+        if greatest is not None:
+            high[name] = decode_value(greatest)
+        if count is not None:
+            nulls[name] = count
+    return low, high, nulls
+
+
+def encode_map(values: Mapping[str, str] | None) -> str | None:
+    """A small map of strings as JSON text; none for an empty one."""
+    if not values:
+        return None
+    for name, value in values.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidInput("properties are a map of strings to strings", name=name, value=value)
+    return json.dumps(dict(values), sort_keys=True)
+
+
+def decode_map(text: str | None) -> dict[str, str]:
+    """The inverse of `encode_map`."""
+    if text is None:
+        return {}
+    loaded: dict[str, str] = json.loads(text)
+    return loaded

@@ -1,0 +1,158 @@
+"""Versions: the commit log, tags, and which version a reader means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
+
+from lakehouse.catalog.encoding import decode_map
+from lakehouse.catalog.models import commit_log, commit_table, lake, lake_table, tag, txn
+from lakehouse.core.commit import Commit
+from lakehouse.core.interval import from_us, to_us, to_utc
+from lakehouse.core.listing import Listing
+from lakehouse.core.operation import DEFINITIONS
+from lakehouse.core.spec import TableId
+from lakehouse.errors import AlreadyExists, InvalidInput, VersionNotFound
+
+_TAG = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,127}")
+_on_rows = commit_table.c.operation.not_in([kind.value for kind in DEFINITIONS])
+
+
+def read_head(connection: Connection) -> int:
+    """The newest version; 0 for a lake without any."""
+    return int(connection.execute(select(lake.c.head)).scalar_one())
+
+
+def read_commits(
+    connection: Connection, *, table: TableId | None = None, limit: int | None = None, version: int | None = None
+) -> Listing[Commit]:
+    """Commits, newest first: of the lake, or those that changed a table's rows."""
+    newest = select(commit_log).order_by(commit_log.c.version.desc()).limit(limit)
+    if table is not None:
+        newest = newest.join(commit_table, commit_table.c.version == commit_log.c.version).where(
+            commit_table.c.table_id == table, _on_rows
+        )
+    if version is not None:
+        newest = newest.where(commit_log.c.version == version)
+    commits = connection.execute(newest).all()
+    if not commits:
+        return Listing()
+    span = and_(commit_table.c.version >= commits[-1].version, commit_table.c.version <= commits[0].version)
+    parts: dict[int, list[Any]] = {}
+    changed = (
+        select(commit_table, lake_table.c.name, txn.c.app, txn.c.sequence)
+        .join(lake_table, lake_table.c.id == commit_table.c.table_id)
+        .outerjoin(txn, and_(txn.c.version == commit_table.c.version, txn.c.table_id == commit_table.c.table_id))
+        .where(span)
+        .order_by(lake_table.c.name)
+    )
+    for row in connection.execute(changed):
+        parts.setdefault(row.version, []).append(row)
+    return Listing(_commit(row, parts.get(row.version, []), table) for row in commits)
+
+
+def _commit(row: Any, parts: Sequence[Any], table: TableId | None) -> Commit:
+    counted = {part.table_id: part for part in parts if table is None or part.table_id == table}.values()
+    marks = [(part.app, part.sequence) for part in parts if part.app is not None]
+    return Commit(
+        version=row.version,
+        operation=row.operation,
+        committed_at=from_us(row.committed_us),
+        tables=tuple(dict.fromkeys(part.name for part in parts)),
+        added=sum(part.segments_added for part in counted),
+        dropped=sum(part.segments_dropped for part in counted),
+        rows_added=sum(part.rows_added for part in counted),
+        rows_deleted=sum(part.rows_deleted for part in counted),
+        tombstones_added=sum(part.tombstones_added for part in counted),
+        tombstones_dropped=sum(part.tombstones_dropped for part in counted),
+        message=row.message,
+        properties=decode_map(row.properties),
+        txn=marks[0] if marks else None,
+    )
+
+
+def newest_version(connection: Connection, table: TableId, created: int, at_most: int | None = None) -> int:
+    """A table's newest version at or before ``at_most``; its creation, where nothing was written yet."""
+    scope = and_(commit_table.c.table_id == table, _on_rows)
+    if at_most is not None:
+        scope = and_(scope, commit_table.c.version <= at_most)
+    found: int | None = connection.execute(select(func.max(commit_table.c.version)).where(scope)).scalar()
+    return created if found is None else found
+
+
+def resolve_version(connection: Connection, as_of: Any) -> int:
+    """The number that a version, tag, datetime or ISO text means. Raises `VersionNotFound` or `InvalidInput`."""
+    match as_of:
+        case None:
+            return read_head(connection)
+        case bool():
+            raise InvalidInput("not a version; pass a number, a tag or a time", as_of=as_of)
+        case int():
+            return _numbered(connection, as_of)
+        case str():
+            tagged: int | None = connection.execute(select(tag.c.version).where(tag.c.name == as_of)).scalar()
+            if tagged is not None:
+                return tagged
+            if as_of.isdigit():
+                return _numbered(connection, int(as_of))
+            try:
+                instant = to_utc(as_of)
+            except InvalidInput as error:
+                raise VersionNotFound(
+                    "no such tag, and not a version or an ISO 8601 time; see the log and the tags", as_of=as_of
+                ) from error
+            return _at(connection, instant)
+        case datetime() | date():
+            return _at(connection, to_utc(as_of))
+        case _:
+            if hasattr(as_of, "__index__"):
+                return _numbered(connection, int(as_of))
+            raise InvalidInput("not a version; pass a number, a tag or a time", as_of=repr(as_of))
+
+
+def _numbered(connection: Connection, version: int) -> int:
+    counter: int = connection.execute(select(lake.c.counter)).scalar_one()
+    if not 0 < version <= counter:
+        raise VersionNotFound("no such version; see the log for those that exist", version=version, newest=counter)
+    return version
+
+
+def _at(connection: Connection, instant: datetime) -> int:
+    condition: ColumnElement[bool] = commit_log.c.committed_us <= to_us(instant)
+    found: int | None = connection.execute(
+        select(commit_log.c.version).where(condition).order_by(commit_log.c.committed_us.desc()).limit(1)
+    ).scalar()
+    if found is None:
+        raise VersionNotFound("no version is that old; see the log for the first one", as_of=instant.isoformat())
+    return found
+
+
+def add_tag(connection: Connection, name: str, version: int, now_us: int) -> None:
+    """Name a version. Raises `AlreadyExists` if the name means another one."""
+    if not isinstance(name, str) or not _TAG.fullmatch(name):
+        raise InvalidInput(
+            "not a tag; use a letter, then at most 127 letters, digits, dots, dashes and underscores", tag=repr(name)
+        )
+    held: int | None = connection.execute(select(tag.c.version).where(tag.c.name == name)).scalar()
+    if held == version:
+        return
+    if held is not None:
+        raise AlreadyExists("the tag names another version; untag it first", tag=name, version=held)
+    connection.execute(tag.insert().values(name=name, version=version, tagged_us=now_us))
+
+
+def remove_tag(connection: Connection, name: str) -> None:
+    """Forget a name. Raises `VersionNotFound`."""
+    if connection.execute(delete(tag).where(tag.c.name == name)).rowcount == 0:
+        raise VersionNotFound("no such tag", tag=name)
+
+
+def read_tags(connection: Connection) -> dict[str, int]:
+    """Versions by tag, sorted by name."""
+    return {
+        name: version for name, version in connection.execute(select(tag.c.name, tag.c.version).order_by(tag.c.name))
+    }

@@ -1,0 +1,239 @@
+"""The catalog's tables. Their constraints are invariants of the model; rows never leave `lakehouse.catalog`.
+
+Times are BIGINT microseconds since 1970 (``_us``). A chunk is named by its start.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlmodel import Field, SQLModel
+
+# SQLite numbers rows only for a column of exactly the type INTEGER.
+_NUMBER = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def _big(**options: object) -> Column:  # type: ignore[type-arg]
+    return Column(BigInteger(), **{"nullable": False, **options})  # type: ignore[arg-type]
+
+
+def _reference(target: str, **options: object) -> Column:  # type: ignore[type-arg]
+    return Column(BigInteger(), ForeignKey(target), **{"nullable": False, **options})  # type: ignore[arg-type]
+
+
+class LakeRow(SQLModel, table=True):
+    """One row: the number sequence and its newest version. Whoever updates it holds the head."""
+
+    __tablename__ = "lake"
+    __table_args__ = (CheckConstraint("id = 1"), CheckConstraint("head <= counter"))
+    id: int = Field(primary_key=True)
+    head: int = Field(sa_column=_big())
+    counter: int = Field(sa_column=_big())
+    next_token: int = Field(sa_column=_big())
+    clock_us: int = Field(sa_column=_big())
+
+
+class TableRow(SQLModel, table=True):
+    """A table; a dropped one keeps its row, so that its history stays readable by id."""
+
+    __tablename__ = "lake_table"
+    __table_args__ = (
+        Index(
+            "lake_table_live_name",
+            "name",
+            unique=True,
+            sqlite_where=text("dropped_version IS NULL"),
+            postgresql_where=text("dropped_version IS NULL"),
+        ),
+    )
+    id: int | None = Field(default=None, sa_column=Column(_NUMBER, primary_key=True, autoincrement=True))
+    name: str = Field(sa_column=Column(Text(), nullable=False))
+    folder: str = Field(sa_column=Column(Text(), nullable=False, unique=True))
+    definition: str = Field(sa_column=Column(Text(), nullable=False))
+    created_version: int = Field(sa_column=_big())
+    dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
+    next_row_id: int = Field(sa_column=_big())
+
+
+class OperationRow(SQLModel, table=True):
+    """An operation from begin to its end; its folder is registered here before its first byte is written."""
+
+    __tablename__ = "operation"
+    __table_args__ = (
+        CheckConstraint("state IN ('running', 'committed', 'aborted')"),
+        CheckConstraint("(state = 'committed') = (version IS NOT NULL)"),
+        Index("operation_running", "table_id", "state"),
+        {"sqlite_autoincrement": True},
+    )
+    number: int | None = Field(default=None, sa_column=Column(_NUMBER, primary_key=True, autoincrement=True))
+    id: str = Field(sa_column=Column(Text(), nullable=False, unique=True))
+    table_id: int = Field(sa_column=_reference("lake_table.id"))
+    kind: str = Field(sa_column=Column(Text(), nullable=False))
+    state: str = Field(sa_column=Column(Text(), nullable=False))
+    base_version: int = Field(sa_column=_big())
+    ordinal: int | None = Field(default=None, sa_column=_big(nullable=True))
+    begun_us: int = Field(sa_column=_big())
+    lease_until_us: int = Field(sa_column=_big())
+    version: int | None = Field(default=None, sa_column=_big(nullable=True))
+
+
+class LockRow(SQLModel, table=True):
+    """An exclusive hold on a run of whole chunks, for some keys or all (null)."""
+
+    __tablename__ = "chunk_lock"
+    __table_args__ = (CheckConstraint("start_us < end_us"), Index("chunk_lock_range", "table_id", "start_us"))
+    token: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    table_id: int = Field(sa_column=_reference("lake_table.id"))
+    operation: int = Field(sa_column=_reference("operation.number", index=True))
+    start_us: int = Field(sa_column=_big())
+    end_us: int = Field(sa_column=_big())
+    keys: str | None = Field(default=None, sa_column=Column(Text()))
+    priority: int = Field(sa_column=Column(SmallInteger(), nullable=False))
+
+
+class CommitRow(SQLModel, table=True):
+    """A version."""
+
+    __tablename__ = "commit_log"
+    version: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    operation: str = Field(sa_column=Column(Text(), nullable=False))
+    committed_us: int = Field(sa_column=_big(index=True))
+    message: str | None = Field(default=None, sa_column=Column(Text()))
+    properties: str | None = Field(default=None, sa_column=Column(Text()))
+
+
+class CommitTableRow(SQLModel, table=True):
+    """What a version did to one table."""
+
+    __tablename__ = "commit_table"
+    __table_args__ = (Index("commit_table_history", "table_id", "version"),)
+    version: int = Field(sa_column=_reference("commit_log.version", primary_key=True, autoincrement=False))
+    table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
+    operation: str = Field(sa_column=Column(Text(), nullable=False))
+    segments_added: int = Field(sa_column=_big())
+    segments_dropped: int = Field(sa_column=_big())
+    tombstones_added: int = Field(sa_column=_big())
+    tombstones_dropped: int = Field(sa_column=_big())
+    rows_added: int = Field(sa_column=_big())
+    rows_deleted: int = Field(sa_column=_big())
+
+
+class TxnRow(SQLModel, table=True):
+    """A caller's ``(app, sequence)``: present means committed, once."""
+
+    __tablename__ = "txn"
+    table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
+    app: str = Field(sa_column=Column(Text(), primary_key=True))
+    sequence: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    version: int = Field(sa_column=_reference("commit_log.version", index=True))
+
+
+class TagRow(SQLModel, table=True):
+    """A name for a version, which holds it against expiry."""
+
+    __tablename__ = "tag"
+    name: str = Field(sa_column=Column(Text(), primary_key=True))
+    version: int = Field(sa_column=_big())
+    tagged_us: int = Field(sa_column=_big())
+
+
+class SegmentRow(SQLModel, table=True):
+    """An immutable file of rows. ``statistics`` holds min, max and null counts by column as JSON."""
+
+    __tablename__ = "segment"
+    __table_args__ = (
+        UniqueConstraint("path"),
+        CheckConstraint("start_us < end_us"),
+        CheckConstraint("rows > 0"),
+    )
+    id: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    table_id: int = Field(sa_column=_reference("lake_table.id"))
+    operation: int = Field(sa_column=_reference("operation.number"))
+    path: str = Field(sa_column=Column(Text(), nullable=False))
+    start_us: int = Field(sa_column=_big())
+    end_us: int = Field(sa_column=_big())
+    ordinal: int = Field(sa_column=_big())
+    rows: int = Field(sa_column=_big())
+    bytes: int = Field(sa_column=_big())
+    first_row_id: int = Field(sa_column=_big())
+    has_row_ids: bool
+    statistics: str = Field(sa_column=Column(Text(), nullable=False))
+
+
+class TombstoneRow(SQLModel, table=True):
+    """What hides rows of segments with a lesser ordinal."""
+
+    __tablename__ = "tombstone"
+    __table_args__ = (CheckConstraint("kind IN ('interval', 'key', 'row')"), CheckConstraint("start_us < end_us"))
+    id: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    table_id: int = Field(sa_column=_reference("lake_table.id"))
+    operation: int = Field(sa_column=_reference("operation.number"))
+    kind: str = Field(sa_column=Column(Text(), nullable=False))
+    start_us: int = Field(sa_column=_big())
+    end_us: int = Field(sa_column=_big())
+    ordinal: int = Field(sa_column=_big())
+    keys: str | None = Field(default=None, sa_column=Column(Text()))
+    rows: int = Field(sa_column=_big())
+
+
+class ChunkRow(SQLModel, table=True):
+    """The newest version of a chunk and how many versions lie behind its newest key frame."""
+
+    __tablename__ = "chunk"
+    table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
+    start_us: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    version: int = Field(sa_column=_big())
+    frame_entries: int | None = Field(default=None, sa_column=_big(nullable=True))
+    chain: int = Field(sa_column=_big())
+
+
+class DeltaRow(SQLModel, table=True):
+    """One ADD (1) or DROP (-1) of a segment or tombstone in one chunk at one version."""
+
+    __tablename__ = "delta"
+    __table_args__ = (
+        CheckConstraint("action IN (1, -1)"),
+        {"sqlite_with_rowid": False},
+    )
+    table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
+    chunk_us: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    version: int = Field(sa_column=_reference("commit_log.version", primary_key=True, autoincrement=False))
+    entry: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    action: int = Field(sa_column=Column(SmallInteger(), nullable=False))
+    is_tombstone: bool
+
+
+class KeyFrameRow(SQLModel, table=True):
+    """One chunk's state at one version: an Arrow page of its live segments and tombstones. Derived."""
+
+    __tablename__ = "key_frame"
+    table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
+    chunk_us: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    version: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    entries: int = Field(sa_column=_big())
+    page: bytes = Field(sa_column=Column(LargeBinary(), nullable=False))
+
+
+lake = LakeRow.__table__  # type: ignore[attr-defined]
+lake_table = TableRow.__table__  # type: ignore[attr-defined]
+operation = OperationRow.__table__  # type: ignore[attr-defined]
+chunk_lock = LockRow.__table__  # type: ignore[attr-defined]
+commit_log = CommitRow.__table__  # type: ignore[attr-defined]
+commit_table = CommitTableRow.__table__  # type: ignore[attr-defined]
+txn = TxnRow.__table__  # type: ignore[attr-defined]
+tag = TagRow.__table__  # type: ignore[attr-defined]
+segment = SegmentRow.__table__  # type: ignore[attr-defined]
+tombstone = TombstoneRow.__table__  # type: ignore[attr-defined]
+chunk = ChunkRow.__table__  # type: ignore[attr-defined]
+delta = DeltaRow.__table__  # type: ignore[attr-defined]
+key_frame = KeyFrameRow.__table__  # type: ignore[attr-defined]
+metadata = SQLModel.metadata

@@ -1,0 +1,95 @@
+"""Operations from begin to their end, apart from commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, select, update
+
+from lakehouse.catalog.locks import release, take
+from lakehouse.catalog.models import lake, operation
+from lakehouse.core.interval import Interval
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.operation import Begun, Kind, Priority
+from lakehouse.core.spec import TableSpec
+
+
+def draw(connection: Connection) -> int:
+    """Take the next number, and with it the head until the transaction ends."""
+    return int(
+        connection.execute(update(lake).values(counter=lake.c.counter + 1).returning(lake.c.counter)).scalar_one()
+    )
+
+
+def begin(
+    connection: Connection,
+    spec: TableSpec,
+    kind: Kind,
+    *,
+    operation_id: str,
+    now_us: int,
+    lease_us: int,
+    draws: bool = False,
+    interval: Interval | None = None,
+    keys: KeyScope | None = None,
+    priority: Priority = Priority.USER,
+) -> Begun:
+    """Register an operation; with an interval, lock every chunk that it touches.
+
+    ``draws``: its ordinal is a number drawn now. Raises `locks.ChunkHeld` if a lock is in the way.
+    """
+    ordinal = draw(connection) if draws else None
+    base_version: int = connection.execute(select(lake.c.head if ordinal is None else lake.c.counter)).scalar_one()
+    number: int = connection.execute(
+        operation.insert()
+        .values(
+            id=operation_id,
+            table_id=spec.id,
+            kind=kind.value,
+            state="running",
+            base_version=base_version,
+            ordinal=ordinal,
+            begun_us=now_us,
+            lease_until_us=now_us + lease_us,
+        )
+        .returning(operation.c.number)
+    ).scalar_one()
+    if interval is not None:
+        span = spec.grain.align(interval)
+        take(connection, spec, span, keys, priority=priority, number=number, now_us=now_us)
+    return Begun(
+        id=operation_id,
+        number=number,
+        kind=kind,
+        table=spec,
+        base_version=base_version,
+        ordinal=ordinal,
+        interval=interval,
+        keys=keys,
+        locks=int(interval is not None),
+    )
+
+
+def abort(connection: Connection, begun: Begun) -> bool:
+    """End an operation that did not commit and give back its locks; False if it had ended already."""
+    ended = connection.execute(
+        update(operation)
+        .where(operation.c.number == begun.number, operation.c.state == "running")
+        .values(state="aborted")
+    )
+    release(connection, begun.number)
+    return ended.rowcount == 1
+
+
+def renew(connection: Connection, numbers: Iterable[int], until_us: int) -> None:
+    """Push the leases of running operations out."""
+    connection.execute(
+        update(operation)
+        .where(operation.c.number.in_(list(numbers)), operation.c.state == "running")
+        .values(lease_until_us=until_us)
+    )
+
+
+def is_registered(connection: Connection, operation_id: str) -> bool:
+    """Whether an operation of that id was begun."""
+    return connection.execute(select(operation.c.number).where(operation.c.id == operation_id)).first() is not None

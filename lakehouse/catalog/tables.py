@@ -1,0 +1,110 @@
+"""Tables: what they are called and how they are defined. Each change of that is a version of the lake."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from sqlalchemy import Connection, select, update
+
+from lakehouse.catalog.commit import next_version, record_version
+from lakehouse.catalog.database import Database
+from lakehouse.catalog.models import commit_table, lake_table
+from lakehouse.catalog.rows import spec_definition, spec_from_row
+from lakehouse.core.operation import Kind
+from lakehouse.core.spec import TableId, TableSpec
+from lakehouse.errors import AlreadyExists, InvalidInput, TableNotFound
+
+_live = lake_table.c.dropped_version.is_(None)
+
+
+def find_table(connection: Connection, name: str) -> tuple[TableSpec, int] | None:
+    """A live table's definition and the version that created it."""
+    row = connection.execute(select(lake_table).where(lake_table.c.name == name, _live)).first()
+    return None if row is None else (spec_from_row(row), row.created_version)
+
+
+def table_names(connection: Connection) -> list[str]:
+    """Names of live tables, sorted."""
+    return sorted(connection.execute(select(lake_table.c.name).where(_live)).scalars())
+
+
+def create_table(
+    connection: Connection, database: Database, spec: TableSpec, operation_id: str
+) -> tuple[TableSpec, int]:
+    """Create a table. Raises `AlreadyExists`; where ``operation_id`` made it, that was this call."""
+    version = next_version(connection)
+    held = find_table(connection, spec.name)
+    if held is not None:
+        if held[0].folder == spec.folder:
+            return held
+        raise AlreadyExists("a table of that name exists; choose another or pass if_not_exists=True", table=spec.name)
+    table = connection.execute(
+        lake_table.insert()
+        .values(
+            name=spec.name,
+            folder=spec.folder,
+            definition=spec_definition(spec),
+            created_version=version,
+            next_row_id=0,
+        )
+        .returning(lake_table.c.id)
+    ).scalar_one()
+    _record(connection, database, version, Kind.CREATE, table, f"create table {spec.name}")
+    return replace(spec, id=TableId(table)), version
+
+
+def rename_table(connection: Connection, database: Database, old: str, new: str) -> None:
+    """Rename a table; its files and history stay where they are."""
+    version = next_version(connection)
+    held = find_table(connection, old)
+    if held is None:
+        raise _missing(connection, old)
+    if find_table(connection, new) is not None:
+        raise AlreadyExists("a table of that name exists; choose another", table=new)
+    connection.execute(update(lake_table).where(lake_table.c.id == held[0].id).values(name=new))
+    _record(connection, database, version, Kind.RENAME, held[0].id, f"rename table {old} to {new}")
+
+
+def drop_table(connection: Connection, database: Database, name: str) -> None:
+    """Take a table out of the lake; its rows stay in storage until they are collected."""
+    version = next_version(connection)
+    held = find_table(connection, name)
+    if held is None:
+        raise _missing(connection, name)
+    connection.execute(update(lake_table).where(lake_table.c.id == held[0].id).values(dropped_version=version))
+    _record(connection, database, version, Kind.DROP_TABLE, held[0].id, f"drop table {name}")
+
+
+def get_table(connection: Connection, name: str) -> tuple[TableSpec, int]:
+    """A live table's definition and the version that created it. Raises `TableNotFound`."""
+    held = find_table(connection, name)
+    if held is None:
+        raise _missing(connection, name)
+    return held
+
+
+def _missing(connection: Connection, name: str) -> TableNotFound:
+    known = ", ".join(table_names(connection)[:10]) or "none"
+    return TableNotFound("no such table; create it or check its name", table=name, known=known)
+
+
+def _record(connection: Connection, database: Database, version: int, kind: Kind, table: int, message: str) -> None:
+    record_version(connection, version, kind, database.now_us(connection), message=message)
+    nothing = dict.fromkeys(
+        ("segments_added", "segments_dropped", "tombstones_added", "tombstones_dropped", "rows_added", "rows_deleted"),
+        0,
+    )
+    connection.execute(commit_table.insert().values(version=version, table_id=table, operation=kind.value, **nothing))
+
+
+_TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
+
+
+def check_name(name: str) -> str:
+    """A usable table name. Raises `InvalidInput`."""
+    if not isinstance(name, str) or not _TABLE_NAME.fullmatch(name):
+        raise InvalidInput(
+            "not a table name; use a letter, then at most 127 letters, digits and underscores", name=repr(name)
+        )
+    return name

@@ -1,0 +1,153 @@
+"""What the catalog tells about versions, chunks, key frames and locks, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from lakehouse.core.interval import Interval
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.listing import Listing
+from lakehouse.core.segment import Segment
+from lakehouse.core.tombstone import Tombstone
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One version: what an operation did, all at once.
+
+    ``added`` and ``dropped`` count segments. ``rows_added`` counts the rows of new segments; ``rows_deleted`` those of
+    dropped segments, as stored (rows hidden by a tombstone alone are not counted: that would mean reading them). Both
+    are 0 for a compaction, which changes no row.
+    """
+
+    version: int
+    operation: str
+    committed_at: datetime
+    tables: tuple[str, ...]
+    added: int = 0
+    dropped: int = 0
+    rows_added: int = 0
+    rows_deleted: int = 0
+    tombstones_added: int = 0
+    tombstones_dropped: int = 0
+    message: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict, hash=False)
+    txn: tuple[str, int] | None = None
+
+    def to_arrow(self) -> pa.Table:
+        """The commit as an Arrow table of one row."""
+        return Listing([self]).to_arrow()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One time chunk of a table: its interval, the newest version that changed it, and what is live in it.
+
+    ``segments``, ``rows`` and ``bytes`` count live segments that touch the chunk, hidden rows included; a segment that
+    spans several chunks counts in each.
+    """
+
+    start: datetime
+    end: datetime
+    version: int
+    segments: int
+    rows: int
+    bytes: int
+    tombstones: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFrame:
+    """One chunk's state at one version, materialized: how many live entries it holds, and its size."""
+
+    chunk: Interval
+    version: int
+    entries: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkLock:
+    """A running operation's exclusive hold on a chunk (for ``keys``, or all); it may be taken after ``expires_at``."""
+
+    chunk: Interval
+    operation: str
+    priority: int
+    token: int
+    expires_at: datetime
+    keys: KeyScope | None = field(default=None, hash=False)
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDiff:
+    """What was added to and dropped from one chunk between two versions."""
+
+    added_segments: tuple[Segment, ...] = ()
+    dropped_segments: tuple[Segment, ...] = ()
+    added_tombstones: tuple[Tombstone, ...] = ()
+    dropped_tombstones: tuple[Tombstone, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added_segments or self.dropped_segments or self.added_tombstones or self.dropped_tombstones)
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """The ADD and DROP that lead from version ``a`` to version ``b`` of a table, by chunk in order of time.
+
+    ``added`` and ``dropped`` list every segment and tombstone once, whatever the number of chunks it touches.
+    """
+
+    a: int
+    b: int
+    chunks: Mapping[Interval, ChunkDiff] = field(default_factory=dict, hash=False)
+
+    @property
+    def added(self) -> Listing[Segment | Tombstone]:
+        """Segments and tombstones that are live at ``b`` and were not at ``a``."""
+        return _distinct(
+            entry for change in self.chunks.values() for entry in (*change.added_segments, *change.added_tombstones)
+        )
+
+    @property
+    def dropped(self) -> Listing[Segment | Tombstone]:
+        """Segments and tombstones that were live at ``a`` and are not at ``b``."""
+        return _distinct(
+            entry for change in self.chunks.values() for entry in (*change.dropped_segments, *change.dropped_tombstones)
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """A row for every ADD and DROP in every chunk."""
+        rows: list[dict[str, Any]] = []
+        for chunk, change in self.chunks.items():
+            for action, entries in (
+                ("add", (*change.added_segments, *change.added_tombstones)),
+                ("drop", (*change.dropped_segments, *change.dropped_tombstones)),
+            ):
+                for entry in entries:
+                    kind = "segment" if isinstance(entry, Segment) else "tombstone"
+                    rows.append(
+                        {
+                            "chunk_start": chunk.start,
+                            "chunk_end": chunk.end,
+                            "action": action,
+                            "kind": kind,
+                            "id": entry.id,
+                            "start": entry.start,
+                            "end": entry.end,
+                            "ordinal": entry.ordinal,
+                            "rows": entry.rows,
+                        }
+                    )
+        return pa.Table.from_pylist(rows)
+
+
+def _distinct(entries: Any) -> Listing[Segment | Tombstone]:
+    seen = {entry.id: entry for entry in entries}
+    return Listing(seen[entry] for entry in sorted(seen))
