@@ -1,0 +1,55 @@
+"""The command line: every command is a thin call of the library's public API.
+
+Exit codes: 0 done, 1 failed (the reason on standard error, in one line), 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import typer
+
+from lakehouse.cli import look, run, write
+from lakehouse.cli.output import plain, printable
+from lakehouse.errors import LakehouseError
+
+app = typer.Typer(
+    name="lakehouse",
+    help="Versioned tables of time chunks: immutable segments under tombstones.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for name, command in (
+    ("demo", run.demo),
+    ("doctor", run.doctor),
+    ("init", write.init),
+    ("tables", look.tables),
+    ("log", look.log),
+    ("show", look.show_table),
+    ("diff", look.diff),
+    ("timeline", look.timeline),
+    ("append", write.append),
+    ("replace", write.replace),
+    ("compact", write.compact),
+    ("restore", write.restore),
+    ("tag", write.tag),
+    ("locks", look.locks),
+    ("console", run.console),
+):
+    app.command(name)(command)
+
+
+def main() -> None:
+    """Run the command line on the process's arguments, and exit."""
+    try:
+        app()
+    except LakehouseError as error:
+        if "--json" in sys.argv:
+            document = {"error": error.kind, "message": str(error), "facts": plain(error.facts)}
+            print(json.dumps(document, ensure_ascii=False), file=sys.stderr)
+        else:
+            print(f"lakehouse: {printable(str(error))}", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,112 @@
+"""Rows of a file that a user names: Parquet, Arrow, CSV or JSON lines, read as a stream of Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from lakehouse.errors import InvalidInput
+
+FORMATS: Mapping[str, str] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".arrows": "stream",
+    ".csv": "csv",
+    ".json": "jsonl",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+_OFFSET = r"(?:[Zz]|[+-]\d{2}:?\d{2})$"
+_TEXT_BLOCK_BYTES = 8 << 20
+
+
+def open_rows(path: Path, schema: pa.Schema) -> pa.RecordBatchReader:
+    """The rows of a file, read as they are asked for. In text, columns get the types that ``schema`` gives them.
+
+    Times in text are ISO 8601; without an offset they are UTC. Raises `InvalidInput`, naming the file, for a suffix
+    that is not known and for what cannot be read as that format.
+    """
+    form = FORMATS.get(path.suffix.lower())
+    if form is None:
+        raise InvalidInput("unknown kind of file; name it " + ", ".join(FORMATS), path=path)
+    try:
+        if form in ("csv", "jsonl"):
+            reader = _open_text(path, form, schema)
+            target = _retimed(reader.schema, schema)
+            batches = (_with_times(batch, target) for batch in reader)
+        else:
+            target, batches = _open_binary(path, form)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, form, error) from error
+    return pa.RecordBatchReader.from_batches(target, _named_errors(batches, path, form))
+
+
+def _open_binary(path: Path, form: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    match form:
+        case "parquet":
+            file = pa.parquet.ParquetFile(path)
+            return file.schema_arrow, file.iter_batches()
+        case "stream":
+            stream = pa.ipc.open_stream(pa.memory_map(str(path)))
+            return stream.schema, iter(stream)
+        case _:
+            ipc = pa.ipc.open_file(pa.memory_map(str(path)))
+            return ipc.schema, (ipc.get_batch(number) for number in range(ipc.num_record_batches))
+
+
+def _open_text(path: Path, form: str, schema: pa.Schema) -> pa.RecordBatchReader:
+    """Batches in which times with a zone are still text: Arrow reads those only where every one has an offset."""
+    types = {field.name: pa.string() if _is_instant(field.type) else field.type for field in schema}
+    if form == "csv":
+        convert = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
+        return pa.csv.open_csv(path, pa.csv.ReadOptions(block_size=_TEXT_BLOCK_BYTES), convert_options=convert)
+    parse = pa.json.ParseOptions(explicit_schema=pa.schema(list(types.items())), unexpected_field_behavior="infer")
+    table = pa.json.read_json(path, pa.json.ReadOptions(block_size=_TEXT_BLOCK_BYTES), parse)
+    return table.to_reader()
+
+
+def _retimed(read: pa.Schema, schema: pa.Schema) -> pa.Schema:
+    """The schema of a file with the times in their own type again."""
+    return pa.schema(
+        [(field.name, schema.field(field.name).type if field.name in schema.names else field.type) for field in read]
+    )
+
+
+def _with_times(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    columns = [
+        _instants(column, field.type) if _is_instant(field.type) and not column.type.equals(field.type) else column
+        for column, field in zip(batch.columns, target, strict=True)
+    ]
+    return pa.record_batch(columns, schema=target)
+
+
+def _instants(text: pa.StringArray, kind: pa.TimestampType) -> pa.Array:
+    """Read ISO 8601 times; the ones without an offset are UTC."""
+    has_offset = pc.match_substring_regex(text, _OFFSET)
+    with_offset = pc.if_else(has_offset, text, None).cast(pa.timestamp(kind.unit, "UTC"))
+    without = pc.if_else(has_offset, None, text).cast(pa.timestamp(kind.unit))
+    return pc.coalesce(with_offset, pc.assume_timezone(without, "UTC")).cast(kind)
+
+
+def _is_instant(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) and kind.tz is not None
+
+
+def _named_errors(batches: Iterator[pa.RecordBatch], path: Path, form: str) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from batches
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, form, error) from error
+
+
+def _unreadable(path: Path, form: str, error: Exception) -> InvalidInput:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return InvalidInput(f"cannot read the file as {form}; check its contents and its suffix", path=path, cause=reason)

@@ -1,0 +1,59 @@
+"""Options that the commands share, and the lake that they name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import lakehouse
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+    from lakehouse.table import Table
+
+CatalogOption = Annotated[
+    str | None,
+    typer.Option(
+        "--catalog",
+        envvar="LAKEHOUSE_CATALOG",
+        help="sqlite:///path or postgresql+psycopg://...; default: SQLite in ./.lakehouse",
+        show_default=False,
+    ),
+]
+WarehouseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--warehouse",
+        envvar="LAKEHOUSE_WAREHOUSE",
+        help="folder of the data files; default: ./.lakehouse/warehouse",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON document instead of tables")]
+TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="name of a table", show_default=False)]
+AsOfOption = Annotated[
+    str | None,
+    typer.Option("--as-of", help="version, tag or time (ISO 8601); default: the head", show_default=False),
+]
+IntervalOption = Annotated[
+    str | None,
+    typer.Option("--interval", help="a period such as 2013-01 or 2013-W02, or start/end", show_default=False),
+]
+MessageOption = Annotated[str | None, typer.Option("--message", "-m", help="kept on the commit", show_default=False)]
+
+
+def open_lake(catalog: str | None, warehouse: str | None) -> Lake:
+    """The lake that the options, the environment or the defaults name."""
+    return lakehouse.connect(catalog, warehouse)
+
+
+def point_in_history(text: str | None) -> int | str | None:
+    """A version as a number; a tag or a time stays text."""
+    return int(text) if text is not None and text.isdecimal() else text
+
+
+def pinned(table: Table, as_of: str | None) -> int | str:
+    """A point in history that does not move between two look-ups, unlike the head."""
+    point = point_in_history(as_of)
+    return table.version if point is None else point

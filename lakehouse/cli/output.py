@@ -1,0 +1,141 @@
+"""What commands print: tables for people, one JSON document for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
+
+_WIDE = 100_000
+"""Columns where there is no terminal: nothing is cut, whoever reads it."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """The terminal, or a plain stream without colours that cuts nothing. Values are never read as markup."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _WIDE
+    return Console(width=width, stderr=stderr, markup=False, highlight=False, emoji=False)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document."""
+    json.dump(plain(value), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it: times as ISO 8601, bytes as hex, what JSON lacks as text.
+
+    >>> plain({"chunk": Interval.of("2013-01-05"), "nan": float("nan"), "key": b"ab"})
+    {'chunk': {'start': '2013-01-05T00:00:00+00:00', 'end': '2013-01-06T00:00:00+00:00'}, 'nan': 'nan', 'key': '6162'}
+    """
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return int(value)
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case datetime():
+            return value.isoformat()
+        case bytes():
+            return value.hex()
+        case Mapping():
+            return {str(name): plain(held) for name, held in value.items()}
+        case Sequence() | set() | frozenset():
+            return [plain(held) for held in value]
+        case _ if is_dataclass(value):
+            return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        case _:
+            return str(value)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None) -> None:
+    """Print rows under headings; numbers to the right."""
+    table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    for place, name in enumerate(columns):
+        is_number = bool(rows) and all(isinstance(row[place], (int, float)) for row in rows)
+        table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(show(cell) for cell in row))
+    console().print(table)
+
+
+def print_line(text: str) -> None:
+    """Print one line of text as it is."""
+    console().print(printable(text))
+
+
+def show(value: Any) -> str:
+    """A value as a cell of a table."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case datetime():
+            return show_time(value)
+        case Interval():
+            return f"{show_time(value.start)} .. {show_time(value.end)}"
+        case Mapping():
+            return ", ".join(f"{name}={show_keys(held)}" for name, held in value.items())
+        case str():
+            return printable(value)
+        case Sequence():
+            return ", ".join(show(held) for held in value)
+        case _:
+            return printable(str(value))
+
+
+def show_keys(value: Any) -> str:
+    """Values of a key, without thousands separators: they may be names."""
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return "|".join(printable(str(held)) for held in value)
+    return printable(str(value))
+
+
+def show_time(instant: datetime) -> str:
+    """A UTC time, as short as it can be said.
+
+    >>> show_time(Interval.of("2013-01-05").start), show_time(Interval.of("2013-01-05T07").start)
+    ('2013-01-05', '2013-01-05 07:00')
+    """
+    if instant in (MIN_TIME, MAX_TIME):
+        return "-∞" if instant == MIN_TIME else "∞"
+    text = instant.replace(tzinfo=None).isoformat(sep=" ")
+    return text.removesuffix(":00").removesuffix(" 00:00")
+
+
+def show_bytes(count: int) -> str:
+    """A size in the unit that fits.
+
+    >>> show_bytes(999), show_bytes(1_234_567)
+    ('999 B', '1.2 MB')
+    """
+    size, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+
+
+def printable(text: str) -> str:
+    r"""Text without control characters: what is stored may not drive a terminal.
+
+    >>> printable("red\x1b[31m")
+    'red\\x1b[31m'
+    """
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)

@@ -1,0 +1,56 @@
+"""A timeline drawn with characters: time across, one line an ordinal, the newest on top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from lakehouse.cli.output import show_time
+from lakehouse.core.bars import Bar, BarKind
+
+MARKS: dict[BarKind, str] = {"visible": "█", "overshadowed": "░", "tombstone": "╳"}
+LEGEND = "█ visible   ░ overshadowed   ╳ tombstone"
+_STRENGTH: tuple[BarKind, ...] = ("tombstone", "overshadowed", "visible")
+"""Where several bars share a character, the last of these is drawn."""
+MAX_LINES = 60
+
+
+def draw(bars: Sequence[Bar], width: int) -> Iterator[str]:
+    """Lines of the picture; a bar is at least one character wide.
+
+    >>> from lakehouse.core import Segment, Tombstone
+    >>> from lakehouse.core.bars import bars
+    >>> january = Segment(id=1, start="2013-01-01", end="2013-02-01", ordinal=1)
+    >>> dropped = Tombstone(id=2, start="2013-01-20", end="2013-03-01", ordinal=2)
+    >>> for line in draw(bars([january], [dropped]), width=40):
+    ...     print(line)
+       2 |                    ╳╳╳╳╳╳╳╳╳╳╳╳╳|
+       1 |████████████████████░░░░░░░░░░░░░|
+          2013-01-01             2013-02-01
+    """
+    if not bars:
+        return
+    start, end = min(bar.start for bar in bars), max(bar.end for bar in bars)
+    label_width = max(4, *(len(str(bar.ordinal)) for bar in bars))
+    columns = max(10, width - label_width - 3)
+    lines = [(ordinal, list(group)) for ordinal, group in groupby(bars, lambda bar: bar.ordinal)]
+    for ordinal, group in reversed(lines[-MAX_LINES:]):
+        yield f"{ordinal:>{label_width}} |{_line(group, start, end, columns)}|"
+    left, right = show_time(start), show_time(end)
+    yield f"{'':>{label_width}}  {left}{right:>{max(1 + len(right), columns - len(left))}}"
+    if len(lines) > MAX_LINES:
+        yield f"{len(lines) - MAX_LINES} older ordinals are not drawn; choose a shorter interval to see them"
+
+
+def _line(bars: Sequence[Bar], start: datetime, end: datetime, columns: int) -> str:
+    cells = [" "] * columns
+    for bar in sorted(bars, key=lambda bar: _STRENGTH.index(bar.kind)):
+        first = min(columns - 1, _column(bar.start - start, end - start, columns))
+        last = max(first + 1, _column(bar.end - start, end - start, columns))
+        cells[first:last] = MARKS[bar.kind] * (last - first)
+    return "".join(cells)
+
+
+def _column(offset: timedelta, whole: timedelta, columns: int) -> int:
+    return round(columns * (offset / whole))

@@ -1,0 +1,87 @@
+"""Commands that run something: demo, doctor, migrate, console."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import lakehouse
+from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption
+from lakehouse.cli.output import print_json, print_line
+from lakehouse.errors import InternalError
+
+DEFAULT_PORT = 8501
+_LOOPBACK = "127.0.0.1"
+
+# These commands import what they run only when they run it: the rest of the command line must not wait for Dagster,
+# and the library must not need it.
+
+
+def demo(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_json: JsonOption = False) -> None:
+    """Load real flights through Dagster and Spark, change them every way, check every count."""
+    _export(catalog, warehouse)
+    raise typer.Exit(import_module("lakehouse.demo").main())
+
+
+def doctor(
+    start_spark: Annotated[bool, typer.Option("--start-spark", help="also start a Spark session (seconds)")] = False,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check Java, Spark, Python, SQLite, the catalog and the warehouse, and say what to do."""
+    module = import_module("lakehouse.doctor")
+    findings = module.examine(catalog, warehouse, start_spark=start_spark)
+    if as_json:
+        print_json(findings)
+    else:
+        for one in findings:
+            print_line(f"{one.status:<4}  {one.subject:<16} {one.found}")
+            if one.remedy:
+                print_line(f"      {'':<16} -> {one.remedy}")
+    raise typer.Exit(1 if any(one.status == "fail" for one in findings) else 0)
+
+
+def console(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="on this machine's loopback address")] = DEFAULT_PORT,
+    browser: Annotated[bool, typer.Option("--browser", help="open the page in a browser")] = False,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Serve the console, a page of this machine's own, until Ctrl-C."""
+    _export(catalog, warehouse)
+    options = {
+        "server.address": _LOOPBACK,
+        "server.port": str(port),
+        "server.headless": str(not browser).lower(),
+        "server.fileWatcherType": "none",
+        "browser.gatherUsageStats": "false",
+    }
+    flags = [part for name, value in options.items() for part in (f"--{name}", value)]
+    try:
+        code = subprocess.call([sys.executable, "-m", "streamlit", "run", str(console_script()), *flags])
+    except KeyboardInterrupt:
+        code = 0
+    raise typer.Exit(code)
+
+
+def console_script() -> Path:
+    """The console's entry script: inside an installed package, or beside the package in its repository."""
+    package = Path(lakehouse.__file__).parent
+    for script in (package / "_console" / "app.py", package.parent / "console" / "app.py"):
+        if script.is_file():
+            return script
+    raise InternalError("the console is not part of this installation; install the wheel again", folder=package)
+
+
+def _export(catalog: str | None, warehouse: str | None) -> None:
+    """Hand options on to what reads the environment."""
+    for name, value in (("LAKEHOUSE_CATALOG", catalog), ("LAKEHOUSE_WAREHOUSE", warehouse)):
+        if value is not None:
+            os.environ[name] = value

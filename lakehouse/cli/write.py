@@ -1,0 +1,218 @@
+"""Commands that write: init, append, replace, compact, restore, tag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pyarrow as pa
+import typer
+from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+from lakehouse.cli.files import open_rows
+from lakehouse.cli.options import (
+    CatalogOption,
+    IntervalOption,
+    JsonOption,
+    MessageOption,
+    TableArgument,
+    WarehouseOption,
+    open_lake,
+    point_in_history,
+)
+from lakehouse.cli.output import console, print_json, print_line, print_table
+from lakehouse.core.interval import Interval
+from lakehouse.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lakehouse.core.commit import Commit
+    from lakehouse.table import Table
+
+FileArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", exists=True, dir_okay=False, help="Parquet, Arrow, CSV or JSON lines", show_default=False
+    ),
+]
+
+
+def init(
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="also make this table", show_default=False)
+    ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(help="columns, as in SQL: 'at timestamp, client int, price double'", show_default=False),
+    ] = None,
+    time: Annotated[str | None, typer.Option(help="the column that holds a row's time", show_default=False)] = None,
+    grain: Annotated[str, typer.Option(help="hour, day, week, month or year")] = "day",
+    primary_key: Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)] = None,
+    cluster_by: Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)] = None,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="keep a table that is there")] = False,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the catalog and the warehouse, and with TABLE a table in them."""
+    if table is not None and (schema is None or time is None):
+        raise typer.BadParameter("a table needs --schema and --time")
+    with open_lake(catalog, warehouse) as lake:
+        if table is not None:
+            lake.create_table(
+                table,
+                schema,
+                time=time,
+                grain=grain,
+                primary_key=tuple(primary_key or ()),
+                cluster_by=tuple(cluster_by or ()),
+                if_not_exists=if_not_exists,
+            )
+        head, names = lake.head, lake.tables()
+    if as_json:
+        return print_json({"head": head, "tables": names})
+    return print_line(f"lake at version {head} with {len(names)} {'table' if len(names) == 1 else 'tables'}")
+
+
+def append(
+    table: TableArgument,
+    file: FileArgument,
+    message: MessageOption = None,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Append the rows of a file."""
+    with open_lake(catalog, warehouse) as lake:
+        target = lake.table(table)
+        with _counted(open_rows(file, target.schema), f"append to {table}") as rows:
+            commit = target.append(rows, message=message)
+    _print_commit(commit, as_json)
+
+
+def replace(
+    table: TableArgument,
+    interval: Annotated[
+        str, typer.Argument(metavar="INTERVAL", help="2013-01-05, 2013-W02, 2013-01 or start/end", show_default=False)
+    ],
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", exists=True, dir_okay=False, help="the new rows; or --empty", show_default=False
+        ),
+    ] = None,
+    empty: Annotated[bool, typer.Option("--empty", help="no new rows: drop what is there")] = False,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(help="only rows with COLUMN=VALUE; repeat for more values or columns", show_default=False),
+    ] = None,
+    message: MessageOption = None,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Replace what an interval holds by the rows of a file, all at once."""
+    if (file is None) is not empty:
+        raise typer.BadParameter("give either FILE or --empty")
+    with open_lake(catalog, warehouse) as lake:
+        target = lake.table(table)
+        window, keys = Interval.of(interval), _keys(target, key or [])
+        if file is None:
+            commit = target.replace(None, window, keys=keys, message=message)
+        else:
+            with _counted(open_rows(file, target.schema), f"replace in {table}") as rows:
+                commit = target.replace(rows, window, keys=keys, message=message)
+    _print_commit(commit, as_json)
+
+
+def compact(
+    table: TableArgument,
+    interval: IntervalOption = None,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rewrite the segments of an interval into fewer, without what is hidden; no row changes."""
+    with open_lake(catalog, warehouse) as lake:
+        commit = lake.table(table).compact(None if interval is None else Interval.of(interval))
+    if commit is None:
+        return print_json(None) if as_json else print_line(f"nothing to gain in {table}")
+    return _print_commit(commit, as_json)
+
+
+def restore(
+    table: TableArgument,
+    version: Annotated[str, typer.Argument(help="version, tag or time to go back to", show_default=False)],
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a new version that equals an old one."""
+    with open_lake(catalog, warehouse) as lake:
+        commit = lake.table(table).restore(point_in_history(version))
+    _print_commit(commit, as_json)
+
+
+def tag(
+    name: Annotated[str | None, typer.Argument(help="the tag; without it, list the tags", show_default=False)] = None,
+    version: Annotated[int | None, typer.Argument(help="default: the head", show_default=False)] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="remove the tag")] = False,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Name a version, which holds it against expiry; or list or remove tags."""
+    if delete and (name is None or version is not None):
+        raise typer.BadParameter("--delete takes the name of a tag and no version")
+    with open_lake(catalog, warehouse) as lake:
+        if delete and name is not None:
+            lake.untag(name)
+        elif name is not None:
+            lake.tag(name, version)
+        tags = lake.tags()
+    if as_json:
+        return print_json(tags)
+    print_table(["tag", "version"], sorted(tags.items(), key=lambda one: one[1]))
+    return None
+
+
+def _keys(table: Table, given: list[str]) -> dict[str, list[Any]] | None:
+    """``["carrier=UA", "carrier=AA"]`` as values of the columns' types."""
+    keys: dict[str, list[Any]] = {}
+    for text in given:
+        column, equals, value = text.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"write --key COLUMN=VALUE, not {text!r}")
+        if column not in table.schema.names:
+            raise InvalidInput("no such column", column=column, table=table.name)
+        kind = table.schema.field(column).type
+        try:
+            keys.setdefault(column, []).append(pa.scalar(value).cast(kind).as_py())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InvalidInput("not a value of the column", column=column, type=kind, value=value) from error
+    return keys or None
+
+
+@contextmanager
+def _counted(rows: pa.RecordBatchReader, title: str) -> Iterator[pa.RecordBatchReader]:
+    """Rows with a count of them that grows on standard error, where that is a terminal."""
+    terminal = console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TextColumn("rows"))
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
+        task = progress.add_task(title, total=None)
+
+        def counted() -> Iterator[pa.RecordBatch]:
+            for batch in rows:
+                yield batch
+                progress.advance(task, batch.num_rows)
+
+        yield pa.RecordBatchReader.from_batches(rows.schema, counted())
+
+
+def _print_commit(commit: Commit, as_json: bool) -> None:
+    if as_json:
+        return print_json(commit)
+    segments = f"segments +{commit.added:,} -{commit.dropped:,}"
+    rows = f"rows +{commit.rows_added:,} -{commit.rows_deleted:,}"
+    return print_line(f"version {commit.version}: {commit.operation} {', '.join(commit.tables)}: {segments}, {rows}")
