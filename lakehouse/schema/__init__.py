@@ -1,0 +1,18 @@
+"""A table's schema: read from what users pass, brought to one form, checked, and kept as JSON."""
+
+from lakehouse.schema.define import define_table, typed_scope
+from lakehouse.schema.encoding import schema_from_json, schema_to_json
+from lakehouse.schema.names import check_column_name, check_table_name
+from lakehouse.schema.read import to_schema
+from lakehouse.schema.values import typed_value
+
+__all__ = [
+    "check_column_name",
+    "check_table_name",
+    "define_table",
+    "schema_from_json",
+    "schema_to_json",
+    "to_schema",
+    "typed_scope",
+    "typed_value",
+]

@@ -1,0 +1,132 @@
+"""A table's definition from what `create_table` is given, and key scopes over its cluster columns."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import pyarrow as pa
+
+from lakehouse.core.chunk import Grain
+from lakehouse.core.keys import KeyScope, key_scope
+from lakehouse.core.spec import TableId, TableSpec, WriteOrder
+from lakehouse.errors import InvalidInput
+from lakehouse.schema.names import check_table_name
+from lakehouse.schema.read import to_schema
+from lakehouse.schema.values import typed_value
+
+_MAX_BUCKETS = 1 << 20
+
+
+def define_table(
+    name: str,
+    schema: Any,
+    *,
+    time: str,
+    grain: str = "day",
+    primary_key: Sequence[str] | str = (),
+    cluster_by: Sequence[str] | Mapping[str, int] | str = (),
+    write_order: str = "commit",
+    properties: Mapping[str, Any] | None = None,
+    id: int = 0,
+    folder: str = "",
+) -> TableSpec:
+    """Check a new table's arguments and build its definition; the catalog fills in id and folder.
+
+    Raises `InvalidInput` naming the argument and the remedy.
+
+    >>> spec = define_table("flights", "ts TIMESTAMP, client BIGINT", time="ts", cluster_by=["client"])
+    >>> spec.grain.value, dict(spec.cluster_by), spec.target_rows
+    ('day', {'client': 0}, 5000000)
+    """
+    check_table_name(name)
+    if not isinstance(time, str):
+        raise InvalidInput("name the time column, as in time='ts'", time=repr(time))
+    columns = to_schema(schema, time)
+    keys = _key_columns(columns, primary_key)
+    if write_order not in ("commit", "start"):
+        raise InvalidInput("no such write order; use commit or start", write_order=write_order)
+    return TableSpec(
+        id=TableId(id),
+        name=name,
+        folder=folder,
+        schema=pa.schema([field.with_nullable(False) if field.name in keys else field for field in columns]),
+        time=time,
+        grain=Grain.of(grain),
+        primary_key=keys,
+        cluster_by=_cluster_columns(columns, cluster_by),
+        write_order=cast(WriteOrder, write_order),
+        properties=_properties(properties or {}),
+    )
+
+
+def _listed(columns: pa.Schema, names: Sequence[str] | str, what: str) -> tuple[str, ...]:
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    for name in listed:
+        if name not in columns.names:
+            raise InvalidInput(f"{what} names an unknown column", column=name, columns=",".join(columns.names))
+        if pa.types.is_nested(columns.field(name).type):
+            raise InvalidInput(f"{what} cannot hold a nested column", column=name)
+    if len(set(listed)) < len(listed):
+        raise InvalidInput(f"{what} names a column twice", columns=",".join(listed))
+    return listed
+
+
+def _key_columns(columns: pa.Schema, names: Sequence[str] | str) -> tuple[str, ...]:
+    listed = _listed(columns, names, "primary_key")
+    for name in listed:
+        if pa.types.is_floating(columns.field(name).type):
+            raise InvalidInput("a float cannot be part of a primary key; use an integer, decimal or text", column=name)
+    return listed
+
+
+def _cluster_columns(columns: pa.Schema, given: Sequence[str] | Mapping[str, Any] | str) -> dict[str, int]:
+    names = tuple(given) if isinstance(given, Mapping) else given
+    listed = _listed(columns, names, "cluster_by")
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(listed, 0)
+    for name, buckets in given.items():
+        if isinstance(buckets, bool) or not isinstance(buckets, int) or not 0 <= buckets <= _MAX_BUCKETS:
+            raise InvalidInput(
+                "cluster_by takes a number of hash buckets", column=name, buckets=buckets, most=_MAX_BUCKETS
+            )
+    return dict(given)
+
+
+def _properties(given: Mapping[Any, Any]) -> dict[str, str]:
+    """Properties as text. Those that the library knows are checked; others are the user's own and kept."""
+    kept: dict[str, str] = {}
+    for key, value in given.items():
+        if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
+            raise InvalidInput("properties map text to text", key=repr(key), value=repr(value))
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        match key:
+            case "target_rows" if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 2**40):
+                raise InvalidInput("property target_rows is a number of rows of at least 1", target_rows=text)
+            case "ragged" if text not in ("true", "false"):
+                raise InvalidInput("property ragged is true or false", ragged=text)
+            case "target_rows" | "ragged":
+                pass
+            case _ if close := difflib.get_close_matches(key, ("target_rows", "ragged"), 1, 0.8):
+                raise InvalidInput(f"unknown property; did you mean {close[0]}", property=key)
+        kept[key] = text
+    return kept
+
+
+def typed_scope(keys: Mapping[str, Any] | None, spec: TableSpec) -> KeyScope | None:
+    """A key scope over a table's cluster columns, values as its columns hold them.
+
+    Raises `InvalidInput` for other columns and for values that a column cannot hold.
+    """
+    scope = key_scope(keys)
+    if scope is None:
+        return None
+    for column in scope:
+        if column not in spec.cluster_by:
+            raise InvalidInput(
+                "keys take cluster columns only; name one of cluster_by",
+                column=column,
+                cluster_by=",".join(spec.cluster_by) or "none",
+            )
+    return key_scope({name: [typed_value(one, spec.schema.field(name)) for one in scope[name]] for name in scope})

@@ -1,0 +1,105 @@
+"""Schemas as JSON for the catalog: readable, complete, and checked when read back."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pyarrow as pa
+
+from lakehouse.core.spec import FIELD_ID
+from lakehouse.errors import InvalidInput
+from lakehouse.schema.types import TIME
+
+_TYPES: dict[str, pa.DataType] = {
+    "bool": pa.bool_(),
+    "int8": pa.int8(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "float32": pa.float32(),
+    "float64": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp[us, UTC]": TIME,
+    "timestamp[us]": pa.timestamp("us"),
+}
+_NAMES = {kind: name for name, kind in _TYPES.items()}
+_DECIMAL = re.compile(r"decimal\((\d{1,2}), (\d{1,2})\)")
+
+
+def schema_to_json(schema: pa.Schema) -> str:
+    """Write a table's schema as JSON text; `schema_from_json` reads it back equal, field ids included."""
+    return json.dumps({"fields": [_field_value(field) for field in schema]}, ensure_ascii=False)
+
+
+def schema_from_json(text: str) -> pa.Schema:
+    """Read a schema that `schema_to_json` wrote. Raises `InvalidInput` for anything else.
+
+    >>> schema = pa.schema([pa.field("ts", TIME, False, {FIELD_ID: b"1"})])
+    >>> schema_from_json(schema_to_json(schema)).equals(schema, check_metadata=True)
+    True
+    """
+    try:
+        match json.loads(text):
+            case {"fields": list(fields), **rest} if fields and not rest:
+                return pa.schema([_read_field(field) for field in fields])
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise _bad(text) from error
+    raise _bad(text)
+
+
+def _bad(value: Any) -> InvalidInput:
+    return InvalidInput("stored schema is malformed; restore the catalog from a copy", found=repr(value)[:200])
+
+
+def _field_value(field: pa.Field) -> dict[str, Any]:
+    number = int((field.metadata or {})[FIELD_ID])
+    return {"id": number, "name": field.name, "type": _type_value(field.type), "nullable": field.nullable}
+
+
+def _read_field(value: Any) -> pa.Field:
+    match value:
+        case {"id": int(number), "name": str(name), "type": kind, "nullable": bool(nullable), **rest} if not rest:
+            if isinstance(number, bool) or number < 1:
+                raise _bad(value)
+            return pa.field(name, _read_type(kind), nullable, {FIELD_ID: str(number).encode()})
+    raise _bad(value)
+
+
+def _type_value(kind: pa.DataType) -> Any:
+    if kind in _NAMES:
+        return _NAMES[kind]
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision}, {kind.scale})"
+    if pa.types.is_map(kind):
+        return {"map": [_type_value(kind.key_type), _type_value(kind.item_type)]}
+    if pa.types.is_struct(kind):
+        return {"struct": [[part.name, _type_value(part.type)] for part in kind]}
+    return {"list": _type_value(kind.value_type)}
+
+
+def _read_type(value: Any) -> pa.DataType:
+    match value:
+        case str() if value in _TYPES:
+            return _TYPES[value]
+        case str() if (found := _DECIMAL.fullmatch(value)) and 1 <= int(found[1]) <= 38:
+            return pa.decimal128(int(found[1]), int(found[2]))
+        case {"list": part, **rest} if not rest:
+            return pa.list_(_read_type(part))
+        case {"map": [key, item], **rest} if not rest:
+            return pa.map_(_read_type(key), _read_type(item))
+        case {"struct": list(parts), **rest} if parts and not rest:
+            return pa.struct([_read_part(part) for part in parts])
+    raise _bad(value)
+
+
+def _read_part(value: Any) -> pa.Field:
+    match value:
+        case [str(name), kind]:
+            return pa.field(name, _read_type(kind))
+    raise _bad(value)

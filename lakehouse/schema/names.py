@@ -1,0 +1,50 @@
+"""Which names tables and columns may have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from lakehouse.errors import InvalidInput
+
+_TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
+_COLUMN = re.compile(r"[^\W_][^`\"']{0,127}")
+
+
+def check_table_name(name: Any) -> str:
+    """Return a table's name, or raise `InvalidInput`.
+
+    >>> check_table_name("flights_2013")
+    'flights_2013'
+    """
+    if not isinstance(name, str) or not _TABLE.fullmatch(name):
+        raise InvalidInput(
+            "bad table name; use a letter, then up to 127 letters, digits or underscores (ASCII)", name=repr(name)
+        )
+    return name
+
+
+def check_column_name(name: Any) -> str:
+    """Return a column's name, or raise `InvalidInput`. Any script, spaces and ``%`` are fine.
+
+    >>> check_column_name("Verspätung in %")
+    'Verspätung in %'
+    """
+    if not isinstance(name, str) or not _COLUMN.fullmatch(name) or not name.isprintable():
+        raise InvalidInput(
+            "bad column name; begin with a letter or digit, use no quotes, backticks or control characters, "
+            "and at most 128 characters",
+            column=repr(name),
+        )
+    return name
+
+
+def check_distinct(names: Iterable[str]) -> None:
+    """Raise `InvalidInput` if two names are equal but for case: Spark takes them for one column."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.casefold(), name)
+        if other is not name:
+            raise InvalidInput("two columns have one name (case does not count); rename one", columns=f"{other},{name}")
+        seen[name.casefold()] = name

@@ -1,0 +1,175 @@
+"""Read a schema from what users pass: Arrow, Spark's StructType (without importing Spark) or DDL text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from lakehouse.core.spec import FIELD_ID
+from lakehouse.errors import InvalidInput
+from lakehouse.schema.names import check_column_name, check_distinct
+from lakehouse.schema.types import TIME, normal_type
+
+_SPARK_TYPES: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": TIME,
+    "timestamp_ntz": pa.timestamp("us"),
+    "decimal": pa.decimal128(10, 0),
+}
+_SPARK_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+_SPARK_TEXT = re.compile(r"(?:var)?char\(\d+\)|string collate \w+")
+_DDL_TYPES: dict[exp.DType, pa.DataType] = {
+    exp.DType.BOOLEAN: pa.bool_(),
+    exp.DType.TINYINT: pa.int8(),
+    exp.DType.SMALLINT: pa.int16(),
+    exp.DType.INT: pa.int32(),
+    exp.DType.BIGINT: pa.int64(),
+    exp.DType.FLOAT: pa.float32(),
+    exp.DType.DOUBLE: pa.float64(),
+    exp.DType.TEXT: pa.string(),
+    exp.DType.VARCHAR: pa.string(),
+    exp.DType.CHAR: pa.string(),
+    exp.DType.BINARY: pa.binary(),
+    exp.DType.DATE: pa.date32(),
+    exp.DType.TIMESTAMP: TIME,
+    exp.DType.TIMESTAMPTZ: TIME,
+    exp.DType.TIMESTAMPLTZ: TIME,
+    exp.DType.TIMESTAMPNTZ: pa.timestamp("us"),
+}
+
+
+def to_schema(schema: Any, time: str) -> pa.Schema:
+    """Read a table's schema from a `pyarrow.Schema`, a Spark ``StructType`` or a DDL string, in the table's own form.
+
+    Types are brought to those that both engines share, the time column to UTC microseconds that cannot be null, and
+    every column gets its Parquet field id. Raises `InvalidInput` for bad names, types and time columns.
+
+    >>> to_schema("ts TIMESTAMP, client BIGINT, name STRING", "ts").field("ts")
+    pyarrow.Field<ts: timestamp[us, tz=UTC] not null>
+    """
+    fields = _fields(schema)
+    if not fields:
+        raise InvalidInput("a schema needs columns; name at least the time column", schema=repr(schema))
+    for field in fields:
+        check_column_name(field.name)
+    check_distinct(field.name for field in fields)
+    names = [field.name for field in fields]
+    if time not in names:
+        raise InvalidInput("the time column is not in the schema; name one that is", time=time, columns=",".join(names))
+    return pa.schema([_normal_field(field, number, field.name == time) for number, field in enumerate(fields, start=1)])
+
+
+def _normal_field(field: pa.Field, number: int, is_time: bool) -> pa.Field:
+    kind = normal_type(field.type, field.name)
+    if is_time:
+        if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            raise InvalidInput("the time column must be a timestamp or date", time=field.name, type=field.type)
+        kind = TIME
+    if pa.types.is_nested(kind) and not field.nullable:
+        raise InvalidInput("a nested column can always be null; leave NOT NULL out", column=field.name)
+    return pa.field(field.name, kind, field.nullable and not is_time, {FIELD_ID: str(number).encode()})
+
+
+def _fields(schema: Any) -> list[pa.Field]:
+    match schema:
+        case pa.Schema():
+            return list(schema)
+        case str():
+            return _from_ddl(schema)
+    json_value: Callable[[], Any] | None = getattr(schema, "jsonValue", None)
+    if callable(json_value):
+        found = json_value()
+        if isinstance(found, Mapping) and found.get("type") == "struct":
+            return [_from_spark_field(one) for one in found["fields"]]
+    raise InvalidInput(
+        "not a schema; pass a pyarrow.Schema, a Spark StructType or DDL text such as 'ts TIMESTAMP, client BIGINT'",
+        schema=type(schema).__name__,
+    )
+
+
+def _from_spark_field(field: Mapping[str, Any]) -> pa.Field:
+    return pa.field(field["name"], _from_spark_type(field["type"], field["name"]), bool(field.get("nullable", True)))
+
+
+def _from_spark_type(kind: Any, column: str) -> pa.DataType:
+    if isinstance(kind, Mapping):
+        match kind.get("type"):
+            case "array":
+                return pa.list_(_from_spark_type(kind["elementType"], column))
+            case "map":
+                return pa.map_(_from_spark_type(kind["keyType"], column), _from_spark_type(kind["valueType"], column))
+            case "struct":
+                return pa.struct([_from_spark_field(one).with_nullable(True) for one in kind["fields"]])
+    if isinstance(kind, str):
+        if kind in _SPARK_TYPES:
+            return _SPARK_TYPES[kind]
+        if found := _SPARK_DECIMAL.fullmatch(kind):
+            return pa.decimal128(int(found[1]), int(found[2]))
+        if _SPARK_TEXT.fullmatch(kind):
+            return pa.string()
+    raise InvalidInput("a table cannot hold this Spark type; cast the column", column=column, type=kind)
+
+
+def _from_ddl(text: str) -> list[pa.Field]:
+    shown = text[:200]
+    try:
+        statements = sqlglot.parse(f"CREATE TABLE t ({text})", dialect="spark")
+    except (SqlglotError, RecursionError) as error:
+        raise InvalidInput("not a schema in DDL; write 'ts TIMESTAMP, client BIGINT'", schema=shown) from error
+    match statements:
+        case [exp.Create(this=exp.Schema(this=exp.Table(), expressions=columns)) as create] if not create.args.get(
+            "properties"
+        ) and not create.args.get("expression"):
+            return [_from_ddl_column(column, text) for column in columns]
+    raise InvalidInput("not a schema in DDL; write 'ts TIMESTAMP, client BIGINT'", schema=shown)
+
+
+def _from_ddl_column(column: exp.Expression, text: str) -> pa.Field:
+    if not isinstance(column, exp.ColumnDef) or not isinstance(column.args.get("kind"), exp.DataType):
+        raise InvalidInput("a column needs a name and a type, as in 'client BIGINT'", schema=text[:200])
+    nullable = True
+    for constraint in column.args.get("constraints") or ():
+        match constraint.kind:
+            case exp.NotNullColumnConstraint():
+                nullable = bool(constraint.kind.args.get("allow_null"))
+            case exp.CommentColumnConstraint():
+                continue
+            case _:
+                raise InvalidInput("only NOT NULL and COMMENT may follow a column's type", column=column.name)
+    return pa.field(column.name, _from_ddl_type(column.args["kind"], column.name), nullable)
+
+
+def _from_ddl_type(kind: exp.DataType, column: str) -> pa.DataType:
+    parts = kind.expressions
+    match kind.this:
+        case exp.DType.ARRAY if len(parts) == 1:
+            return pa.list_(_from_ddl_type(parts[0], column))
+        case exp.DType.MAP if len(parts) == 2:
+            return pa.map_(_from_ddl_type(parts[0], column), _from_ddl_type(parts[1], column))
+        case exp.DType.STRUCT if parts:
+            return pa.struct([_from_ddl_column(part, column).with_nullable(True) for part in parts])
+        case exp.DType.DECIMAL if parts:
+            precision, scale = (int(part.name) for part in (*parts, exp.DataTypeParam(this=exp.Literal.number(0)))[:2])
+            if not 1 <= precision <= 38:
+                raise InvalidInput("a decimal holds 1 to 38 digits", column=column, precision=precision)
+            return pa.decimal128(precision, scale)
+        case exp.DType.DECIMAL:
+            return pa.decimal128(10, 0)
+        case _ if kind.this in _DDL_TYPES:
+            return _DDL_TYPES[kind.this]
+    raise InvalidInput("a table cannot hold this type; use another", column=column, type=kind.sql("spark"))

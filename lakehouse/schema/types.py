@@ -1,0 +1,77 @@
+"""The types that a table's column can have, and what others become."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lakehouse.errors import InvalidInput
+
+TIME = pa.timestamp("us", tz="UTC")
+"""Type of every table's time column."""
+_KEPT = frozenset(
+    {
+        pa.bool_(),
+        pa.int8(),
+        pa.int16(),
+        pa.int32(),
+        pa.int64(),
+        pa.float32(),
+        pa.float64(),
+        pa.string(),
+        pa.binary(),
+        pa.date32(),
+    }
+)
+_CHANGED = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.float16(): pa.float32(),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+    pa.date64(): pa.date32(),
+}
+
+
+def normal_type(kind: pa.DataType, column: str) -> pa.DataType:
+    """The type in which a table stores values of ``kind``: one that Spark, DuckDB and Parquet share.
+
+    Raises `InvalidInput`, naming the column, for a type that has none.
+
+    >>> str(normal_type(pa.dictionary(pa.int8(), pa.large_string()), "carrier"))
+    'string'
+    """
+    if kind in _KEPT:
+        return kind
+    if kind in _CHANGED:
+        return _CHANGED[kind]
+    if pa.types.is_dictionary(kind):
+        return normal_type(kind.value_type, column)
+    if pa.types.is_timestamp(kind):
+        return TIME if kind.tz is not None else pa.timestamp("us")
+    if pa.types.is_decimal(kind):
+        if kind.precision > 38 or not 0 <= kind.scale <= kind.precision:
+            raise InvalidInput("a decimal holds at most 38 digits, its scale within them", column=column, type=kind)
+        return pa.decimal128(kind.precision, kind.scale)
+    if pa.types.is_fixed_size_binary(kind):
+        return pa.binary()
+    if pa.types.is_nested(kind):
+        return _nested(kind, column)
+    remedy = "use a signed integer or decimal(20,0)" if kind == pa.uint64() else "cast the column to another type"
+    raise InvalidInput(f"a table cannot hold this type; {remedy}", column=column, type=kind)
+
+
+def _nested(kind: pa.DataType, column: str) -> pa.DataType:
+    """Nested types with nullable parts and Parquet's names for them, as both engines give them back."""
+    if pa.types.is_map(kind):
+        return pa.map_(normal_type(kind.key_type, column), normal_type(kind.item_type, column))
+    if pa.types.is_struct(kind):
+        parts = [kind.field(index) for index in range(kind.num_fields)]
+        if not parts or len({part.name.casefold() for part in parts}) < len(parts):
+            raise InvalidInput("a struct needs fields with distinct names", column=column, type=kind)
+        return pa.struct([pa.field(part.name, normal_type(part.type, f"{column}.{part.name}")) for part in parts])
+    if pa.types.is_union(kind) or not hasattr(kind, "value_type"):
+        raise InvalidInput("a table cannot hold this type; use lists, maps and structs", column=column, type=kind)
+    return pa.list_(normal_type(kind.value_type, column))
