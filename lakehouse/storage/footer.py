@@ -195,6 +195,8 @@ def _time_bounds(file: pq.ParquetFile, column: str, gathered: _Gathered) -> tupl
 
 
 def _lower(value: Any) -> Any:
+    if isinstance(value, float):
+        return value + 0.0  # Parquet writes a least zero as -0.0
     return value[:_BOUND_LENGTH] if isinstance(value, str | bytes) else value
 
 

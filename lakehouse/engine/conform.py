@@ -1,0 +1,139 @@
+"""Rows brought to a table's columns, or refused with the column's name. Both engines follow `stores`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakehouse.errors import InvalidInput
+
+
+def conform(rows: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+    """Rows with exactly a table's columns, in its order and types. Columns of equal type are not copied.
+
+    Raises `InvalidInput` for missing and unknown columns, types that a column cannot store, values that it cannot
+    hold, and nulls where there can be none.
+
+    >>> schema = pa.schema([("client", pa.int64()), ("value", pa.float64())])
+    >>> conform(pa.table({"value": [0.5], "client": pa.array([1], pa.int32())}), schema).to_pylist()
+    [{'client': 1, 'value': 0.5}]
+    """
+    if rows.schema.names != schema.names:
+        check_names(rows.schema.names, schema.names)
+    columns = [_column(rows.column(field.name), field) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def check_names(found: list[str], expected: list[str]) -> None:
+    """Raise `InvalidInput` unless both have the same names, each once, in any order."""
+    if len(set(found)) < len(found):
+        twice = sorted({name for name in found if found.count(name) > 1})
+        raise InvalidInput("a column is there twice; drop or rename one", column=",".join(twice))
+    missing = [name for name in expected if name not in found]
+    if missing:
+        raise InvalidInput("missing column; add it, with nulls if need be", column=",".join(missing))
+    unknown = [name for name in found if name not in expected]
+    if unknown:
+        raise InvalidInput(
+            "unknown column; drop it or choose one of the table's", column=",".join(unknown), columns=",".join(expected)
+        )
+
+
+def _column(values: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+    if values.type != field.type:
+        values = _cast(values, field)
+    if not field.nullable and values.null_count:
+        raise InvalidInput(
+            "null in a column that takes none; fill or drop such rows", column=field.name, count=values.null_count
+        )
+    return values
+
+
+def _cast(values: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+    if not stores(values.type, field.type):
+        raise cannot_store(field, values.type)
+    try:
+        cast = values.cast(field.type)
+    except (pa.ArrowException, NotImplementedError) as error:
+        raise InvalidInput(
+            "the column cannot hold a value; correct it or cast the column first",
+            column=field.name,
+            type=field.type,
+            cause=str(error)[:200],
+        ) from error
+    if pa.types.is_float32(field.type) and pa.types.is_floating(values.type):
+        became_infinite = pc.and_(pc.is_inf(cast), pc.is_finite(values))
+        if pc.any(became_infinite).as_py():
+            raise InvalidInput("the column cannot hold a value: too large", column=field.name, type=field.type)
+    return cast
+
+
+def cannot_store(field: pa.Field, found: object) -> InvalidInput:
+    """The error for a column whose type a table's column does not store."""
+    return InvalidInput("wrong type of column; cast it first", column=field.name, expected=field.type, found=found)
+
+
+def stores(found: pa.DataType, column: pa.DataType) -> bool:
+    """Whether a column stores values of another type, each of which it can hold (that is checked value by value).
+
+    Numbers go into numbers (floats and decimals not into each other), dates and naive times into timestamps (as UTC),
+    and nested types part by part. Nothing is made from text or into text.
+
+    >>> stores(pa.int64(), pa.int8()), stores(pa.string(), pa.int64()), stores(pa.date32(), pa.timestamp("us", "UTC"))
+    (True, False, True)
+    """
+    if found == column or pa.types.is_null(found):
+        return True
+    if pa.types.is_dictionary(found):
+        return stores(found.value_type, column)
+    if pa.types.is_nested(column):
+        return _stores_nested(found, column)
+    if pa.types.is_timestamp(column) and pa.types.is_timestamp(found):
+        return column.tz is not None or found.tz is None
+    return any(of(column) and any(from_(found) for from_ in sources) for of, sources in _SOURCES)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+
+
+_SOURCES: tuple[tuple[Callable[[Any], bool], tuple[Callable[[Any], bool], ...]], ...] = (
+    (pa.types.is_integer, (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)),
+    (pa.types.is_floating, (pa.types.is_integer, pa.types.is_floating)),
+    (pa.types.is_decimal, (pa.types.is_integer, pa.types.is_decimal)),
+    (pa.types.is_timestamp, (pa.types.is_date,)),
+    (pa.types.is_date, (pa.types.is_date,)),
+    (_is_text, (_is_text,)),
+    (_is_bytes, (_is_bytes,)),
+)
+"""By kind of column, the kinds of values that it stores."""
+
+
+def _stores_nested(found: pa.DataType, column: pa.DataType) -> bool:
+    if pa.types.is_map(column):
+        return (
+            pa.types.is_map(found)
+            and stores(found.key_type, column.key_type)
+            and stores(found.item_type, column.item_type)
+        )
+    if pa.types.is_struct(column):
+        if not pa.types.is_struct(found) or found.num_fields != column.num_fields:
+            return False
+        return all(
+            found.field(index).name == column.field(index).name
+            and stores(found.field(index).type, column.field(index).type)
+            for index in range(column.num_fields)
+        )
+    return not pa.types.is_map(found) and hasattr(found, "value_type") and stores(found.value_type, column.value_type)

@@ -1,0 +1,125 @@
+"""The rows of a read, fetched when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakehouse.core.plan import ReadGroup
+from lakehouse.engine import Query
+from lakehouse.engine.duckdb.query import count_query, group_conditions, result_schema, rows_query
+from lakehouse.errors import InternalError, InvalidInput, LakehouseError, SegmentUnreadable
+from lakehouse.storage.paths import verify
+
+_T = TypeVar("_T")
+BATCH_ROWS = 100_000
+
+
+class DuckDBRows:
+    """Rows of one query, each method a run of its own.
+
+    Every method first checks that each file is there and whole, and raises `SegmentUnreadable` naming one that is not.
+    """
+
+    def __init__(self, query: Query, cursor: Callable[[], duckdb.DuckDBPyConnection]) -> None:
+        self._query = query
+        self._cursor = cursor
+        self.schema: pa.Schema = result_schema(query)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows, with the table's own schema."""
+        files = self._files()
+        if not files:
+            return self.schema.empty_table()
+        cursor = self._cursor()
+        statement = rows_query(self._query, self._query.plan.groups, files)
+        table = self._run(files, lambda: cursor.sql(statement).to_arrow_table())
+        return pa.Table.from_arrays(
+            [_exact(column, field.type) for column, field in zip(table.columns, self.schema, strict=True)],
+            schema=self.schema,
+        )
+
+    def reader(self, batch_rows: int = BATCH_ROWS) -> pa.RecordBatchReader:
+        """The rows as a stream of batches: memory does not grow with them."""
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches(self._files(), batch_rows))
+
+    def _batches(self, files: dict[str, Path], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        if not files:
+            return
+        cursor = self._cursor()
+        statement = rows_query(self._query, self._query.plan.groups, files)
+        stream = self._run(files, lambda: cursor.sql(statement).to_arrow_reader(batch_rows))
+        while True:
+            batch = self._run(files, lambda: next(stream, None))
+            if batch is None:
+                return
+            columns = [_exact(column, field.type) for column, field in zip(batch.columns, self.schema, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def count(self) -> int:
+        """How many rows pass. Groups that nothing filters are counted from the plan; their files are still checked."""
+        files = self._files()
+        whole: list[ReadGroup] = []
+        filtered: list[ReadGroup] = []
+        for group in self._query.plan.groups:
+            partial = self._query.where is not None or group_conditions(self._query, group)
+            (filtered if partial else whole).append(group)
+        known = sum(segment.rows for group in whole for segment in group.segments)
+        if not any(group.segments for group in filtered):
+            return known
+        cursor = self._cursor()
+        statement = count_query(self._query, filtered, files)
+        counted: int = self._run(files, lambda: cursor.sql(statement).fetchall())[0][0]
+        return known + counted
+
+    def relation(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """The rows as a relation of a connection, the engine's own if none is given."""
+        files = self._files()
+        held = connection if connection is not None else self._cursor()
+        statement = rows_query(self._query, self._query.plan.groups, files)
+        return self._run(files, lambda: held.sql(statement))
+
+    def sql(self) -> str:
+        """The query as text."""
+        return rows_query(self._query, self._query.plan.groups, self._files())
+
+    def _files(self) -> dict[str, Path]:
+        return verify(self._query.warehouse, self._query.plan.segments)
+
+    def _run(self, files: dict[str, Path], step: Callable[[], _T]) -> _T:
+        try:
+            return step()
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise self._explained(files, error) from error
+
+    def _explained(self, files: dict[str, Path], error: Exception) -> LakehouseError | Exception:
+        """Find out what a failed query means: a bad file, a filter that some row breaks, or neither."""
+        self._files()
+        for path in files.values():
+            if not _is_readable(path):
+                return SegmentUnreadable("data file is malformed; restore it from a copy", path=str(path), cause=error)
+        if isinstance(error, duckdb.OutOfMemoryException):
+            return error
+        if self._query.where is not None and isinstance(error, duckdb.DataError | duckdb.OperationalError):
+            return InvalidInput("the filter fails on some row", where=self._query.where, cause=str(error)[:300])
+        return InternalError("the in-process engine failed", cause=str(error)[:300])
+
+
+def _is_readable(path: Path) -> bool:
+    """Whether every page of a file decodes. Slow, and asked only after a read has failed."""
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                batch.validate()
+    except (pa.ArrowException, OSError):
+        return False
+    return True
+
+
+def _exact(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    return values if values.type.equals(kind) else values.cast(kind)

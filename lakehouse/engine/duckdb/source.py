@@ -1,0 +1,79 @@
+"""Rows as a user has them, turned into a stream of Arrow tables of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from lakehouse.errors import InvalidInput
+
+SLICE_ROWS = 1 << 20
+"""Rows handled at a time."""
+
+
+def tables(rows: Any, names: list[str]) -> Iterator[pa.Table]:
+    """The rows in order, as tables of at most `SLICE_ROWS` rows; ``names`` are the columns that are wanted.
+
+    Takes pyarrow tables, batches and readers, pandas and polars frames, and all else with ``__arrow_c_stream__``.
+    Raises `InvalidInput` for other values.
+    """
+    match rows:
+        case pa.Table():
+            yield from _slices(rows)
+        case pa.RecordBatch():
+            yield from _slices(pa.Table.from_batches([rows]))
+        case pa.RecordBatchReader():
+            yield from _gathered(rows)
+        case _ if _is_pandas(rows):
+            yield from _slices(_from_pandas(rows, names))
+        case _ if hasattr(rows, "__arrow_c_stream__"):
+            yield from _gathered(_opened(rows))
+        case _:
+            raise InvalidInput(
+                "not rows; pass a Spark, pandas or polars frame, a pyarrow Table or anything with __arrow_c_stream__",
+                found=type(rows).__name__,
+            )
+
+
+def _slices(table: pa.Table) -> Iterator[pa.Table]:
+    for start in range(0, table.num_rows, SLICE_ROWS):
+        yield table.slice(start, SLICE_ROWS)
+
+
+def _gathered(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """Small batches put together, so that a file's row groups do not shrink to a source's batches."""
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    with reader:
+        for batch in reader:
+            waiting.append(batch)
+            count += batch.num_rows
+            if count >= SLICE_ROWS:
+                yield from _slices(pa.Table.from_batches(waiting))
+                waiting, count = [], 0
+    if count:
+        yield from _slices(pa.Table.from_batches(waiting))
+
+
+def _opened(rows: Any) -> pa.RecordBatchReader:
+    try:
+        return pa.RecordBatchReader.from_stream(rows)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidInput("rows cannot be read as Arrow", found=type(rows).__name__, cause=error) from error
+
+
+def _is_pandas(rows: Any) -> bool:
+    return any(one.__module__.split(".")[0] == "pandas" and one.__name__ == "DataFrame" for one in type(rows).__mro__)
+
+
+def _from_pandas(frame: Any, names: list[str]) -> pa.Table:
+    """A pandas frame without its index, but for index levels that are columns of the table."""
+    wanted = [level for level in frame.index.names if level in names and level not in frame.columns]
+    if wanted:
+        frame = frame.reset_index(level=wanted)
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidInput("a pandas column has no one type; convert it first", cause=str(error)[:200]) from error

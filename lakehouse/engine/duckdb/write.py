@@ -1,0 +1,196 @@
+"""Rows into durable Parquet files, split by time chunk, with bounded memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakehouse.core.chunk import Grain
+from lakehouse.core.interval import MAX_TIME, MIN_TIME, to_us
+from lakehouse.core.spec import FIELD_ID, ROW_ID
+from lakehouse.engine import WriteTarget
+from lakehouse.engine.conform import conform
+from lakehouse.engine.duckdb.source import tables
+from lakehouse.errors import InvalidInput
+from lakehouse.schema import schema_to_json
+from lakehouse.storage.files import make_folder, sync_files
+
+ROW_ID_FIELD = pa.field(ROW_ID, pa.int64(), metadata={FIELD_ID: b"2147483540"})
+_ROW_GROUP_ROWS = 1 << 17
+_BUFFER_BYTES = 256 << 20
+_OPEN_FILES = 64
+_WHOLE = 0
+_MIN_US, _END_US = to_us(MIN_TIME), to_us(MAX_TIME)
+
+
+def write_rows(rows: Any, target: WriteTarget) -> list[str]:
+    """Write rows below the target's folder and make them durable; return the files' names."""
+    spec = target.spec
+    schema = spec.schema.append(ROW_ID_FIELD) if target.row_ids else spec.schema
+    files = _Files(target, schema)
+    try:
+        for table in tables(rows, schema.names):
+            conformed = conform(table, schema)
+            grain = None if spec.ragged else spec.grain
+            for chunk_us, part in split(conformed, spec.time, grain):
+                files.add(chunk_us, part)
+        files.close()
+    finally:
+        files.abandon()
+    sync_files(target.folder / name for name in files.names)
+    return files.names
+
+
+def split(table: pa.Table, time: str, grain: Grain | None) -> Iterator[tuple[int, pa.Table]]:
+    """Parts of a table by time chunk, each with its chunk's start in microseconds; one part where grain is None.
+
+    Rows keep their order within a chunk. Cost: nothing but the bounds of the time column where they share a chunk, no
+    copy where chunks come in order, else one sort of chunk starts and one copy.
+    """
+    column = table.column(time)
+    bounds = pc.min_max(column.cast(pa.int64()))
+    _check_years(bounds["min"].as_py(), bounds["max"].as_py(), time)
+    if grain is None:
+        yield _WHOLE, table
+        return
+    ends = grain.floor_us(np.array([bounds["min"].as_py(), bounds["max"].as_py()], dtype=np.int64))
+    if ends[0] == ends[1]:
+        yield int(ends[0]), table
+        return
+    starts = grain.floor_us(column.cast(pa.int64()).to_numpy())
+    if (np.diff(starts) < 0).any():
+        order = np.argsort(starts, kind="stable")
+        starts, table = starts[order], table.take(pa.array(order))
+    cuts = np.flatnonzero(np.diff(starts)) + 1
+    edges = [0, *cuts.tolist(), table.num_rows]
+    for start, end in itertools.pairwise(edges):
+        yield int(starts[start]), table.slice(start, end - start)
+
+
+def _check_years(least: int, greatest: int, column: str) -> None:
+    if least < _MIN_US or greatest >= _END_US:
+        raise InvalidInput(
+            "time is outside the years 1 to 9999; correct or drop such rows",
+            column=column,
+            least=least,
+            greatest=greatest,
+        )
+
+
+class _Files:
+    """The files of one write: rows wait by chunk until enough are there, or too many over all chunks."""
+
+    def __init__(self, target: WriteTarget, schema: pa.Schema) -> None:
+        self.names: list[str] = []
+        self._target = target
+        self._schema = schema
+        self._waiting: dict[int, list[pa.Table]] = {}
+        self._waiting_bytes = 0
+        self._open: dict[int, _File] = {}
+
+    def add(self, chunk_us: int, rows: pa.Table) -> None:
+        self._waiting.setdefault(chunk_us, []).append(rows)
+        self._waiting_bytes += rows.nbytes
+        while self._waiting_bytes > _BUFFER_BYTES:
+            self._flush(max(self._waiting, key=lambda chunk: sum(one.nbytes for one in self._waiting[chunk])))
+
+    def close(self) -> None:
+        for chunk_us in list(self._waiting):
+            self._flush(chunk_us)
+            self._close(chunk_us)
+        for chunk_us in list(self._open):
+            self._close(chunk_us)
+
+    def abandon(self) -> None:
+        """Let go of files that a failed write left open; whoever collects the operation deletes them."""
+        for file in self._open.values():
+            file.abandon()
+        self._open.clear()
+
+    def _flush(self, chunk_us: int) -> None:
+        parts = self._waiting.pop(chunk_us)
+        self._waiting_bytes -= sum(one.nbytes for one in parts)
+        rows = pa.concat_tables(parts) if len(parts) > 1 else parts[0]
+        not_numbers = {field.name for field in self._schema if _has_nan(rows.column(field.name))}
+        start = 0
+        while start < rows.num_rows:
+            file = self._file(chunk_us, not_numbers)
+            part = rows.slice(start, self._target.spec.target_rows - file.rows)
+            file.write(part)
+            start += part.num_rows
+            if file.rows >= self._target.spec.target_rows:
+                self._close(chunk_us)
+
+    def _file(self, chunk_us: int, not_numbers: set[str]) -> _File:
+        """The chunk's open file, or a new one where it keeps statistics of a column that now holds a NaN."""
+        file = self._open.pop(chunk_us, None)
+        if file is not None and not not_numbers <= file.not_numbers:
+            file.close()
+            file = None
+        if file is None:
+            if len(self._open) >= _OPEN_FILES:
+                self._close(next(iter(self._open)))
+            file = self._new(not_numbers)
+        self._open[chunk_us] = file
+        return file
+
+    def _new(self, not_numbers: set[str]) -> _File:
+        if not self.names:
+            make_folder(self._target.folder)
+        name = f"{self._target.batch:05d}-{len(self.names):05d}.parquet"
+        self.names.append(name)
+        return _File(self._target, name, self._schema, not_numbers)
+
+    def _close(self, chunk_us: int) -> None:
+        file = self._open.pop(chunk_us, None)
+        if file is not None:
+            file.close()
+
+
+class _File:
+    """One Parquet file being written. Columns with a NaN get no statistics: readers would prune by a wrong maximum."""
+
+    def __init__(self, target: WriteTarget, name: str, schema: pa.Schema, not_numbers: set[str]) -> None:
+        self.rows = 0
+        self.not_numbers = not_numbers
+        self._time = target.spec.time
+        self._least: int | None = None
+        self._greatest = 0
+        statistics = [
+            field.name for field in schema if field.name not in not_numbers and not pa.types.is_nested(field.type)
+        ]
+        self._writer = pq.ParquetWriter(
+            target.folder / name, schema, compression="zstd", write_statistics=statistics, store_schema=False
+        )
+        self._writer.add_key_value_metadata(
+            {
+                "lakehouse.table": target.spec.folder,
+                "lakehouse.operation": target.operation_id,
+                "lakehouse.schema": schema_to_json(target.spec.schema),
+            }
+        )
+
+    def write(self, rows: pa.Table) -> None:
+        bounds = pc.min_max(rows.column(self._time).cast(pa.int64()))
+        least, greatest = bounds["min"].as_py(), bounds["max"].as_py()
+        self._least = least if self._least is None else min(self._least, least)
+        self._greatest = greatest if self.rows == 0 else max(self._greatest, greatest)
+        self._writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
+        self.rows += rows.num_rows
+
+    def close(self) -> None:
+        self._writer.add_key_value_metadata({"lakehouse.interval_us": f"{self._least},{self._greatest + 1}"})
+        self._writer.close()
+
+    def abandon(self) -> None:
+        self._writer.close()
+
+
+def _has_nan(column: pa.ChunkedArray) -> bool:
+    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
