@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
+from lakehouse.core.group import MAX_GROUPS, ReadGroup, group_by_mask
 from lakehouse.core.interval import Interval
-from lakehouse.core.predicate import Predicate
+from lakehouse.core.predicate import Predicate, may_match
 from lakehouse.core.segment import Segment
+from lakehouse.core.skyline import Skyline, bounds
 from lakehouse.core.tombstone import Tombstone
 
-
-@dataclass(frozen=True, slots=True)
-class ReadGroup:
-    """Segments that the same tombstones mask. Engines read a group as one scan with one mask."""
-
-    segments: tuple[Segment, ...]
-    tombstones: tuple[Tombstone, ...] = ()
+__all__ = ["MAX_GROUPS", "ReadGroup", "ReadPlan", "plan_read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,31 @@ def plan_read(
 
     A segment is left out if its interval misses ``interval``, if unkeyed interval tombstones cover all of its interval
     (within ``interval``), or if no row can pass ``predicate``. A segment is masked only by tombstones with a greater
-    ordinal that overlap it. Segments of equal tombstone sets share a group, unmasked ones first; beyond
-    `MAX_GROUPS` groups, segments with the same rank among the tombstones' ordinals are merged, which adds tombstones
-    that match none of their rows but keeps a plan small.
+    ordinal that overlap it and whose keys it may hold. Segments of equal tombstone sets share a group, unmasked ones
+    first; beyond `MAX_GROUPS` groups, those are joined of which no tombstone can hide a row of the other that it must
+    not: that adds tombstones which match none of a segment's rows but keeps a plan small.
+
+    >>> friday = Segment(id=1, start="2013-01-04", end="2013-01-05", ordinal=1)
+    >>> weekend = Segment(id=2, start="2013-01-05", end="2013-01-07", ordinal=2)
+    >>> dropped = Tombstone(id=3, start="2013-01-06", end="2013-01-09", ordinal=3)
+    >>> plan = plan_read([friday, weekend], [dropped], version=3)
+    >>> [([one.id for one in group.segments], [one.id for one in group.tombstones]) for group in plan.groups]
+    [([1], []), ([2], [3])]
     """
-    raise NotImplementedError
+    listed = [
+        one
+        for one in segments
+        if (interval is None or (one.start < interval.end and interval.start < one.end))
+        and (predicate is None or may_match(predicate, one))
+    ]
+    masks = sorted(
+        (one for one in tombstones if interval is None or (one.start < interval.end and interval.start < one.end)),
+        key=lambda one: (one.ordinal, one.id),
+    )
+    starts, ends, ordinals = bounds(listed)
+    if interval is not None:
+        starts, ends = np.maximum(starts, interval.start_us), np.minimum(ends, interval.end_us)
+    sky = Skyline.of(*bounds([one for one in masks if one.hides_interval]))
+    seen = np.flatnonzero(sky.least(starts, ends) <= ordinals)
+    listed = [listed[place] for place in seen.tolist()]
+    return ReadPlan(version, interval, group_by_mask(listed, (starts[seen], ends[seen], ordinals[seen]), masks))

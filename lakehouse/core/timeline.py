@@ -104,7 +104,7 @@ def timeline(segments: Iterable[Segment], tombstones: Iterable[Tombstone], withi
     if _is_empty(within):
         return Timeline()
     window = None if within is None else Interval.of(within)
-    listed = [one for one in segments if window is None or window.overlaps(one.interval)]
+    listed = [one for one in segments if window is None or (one.start < window.end and window.start < one.end)]
     listed.sort(key=lambda one: (one.ordinal, one.id))
     hiding, masking = _split(tombstones)
     starts, ends, ordinals = bounds(listed)

@@ -1,0 +1,131 @@
+"""Segments grouped by the tombstones that mask them, so that an engine reads many files as one scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lakehouse.core.predicate import may_hold
+from lakehouse.core.segment import Segment
+from lakehouse.core.skyline import IntArray, bounds
+from lakehouse.core.stab import Bounds, masking_pairs
+from lakehouse.core.tombstone import Tombstone
+
+MAX_GROUPS = 24
+"""Above this number of groups, groups are joined where they can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGroup:
+    """Segments that the same tombstones mask. Engines read a group as one scan with one mask."""
+
+    segments: tuple[Segment, ...]
+    tombstones: tuple[Tombstone, ...] = ()
+
+
+@dataclass(slots=True)
+class _Group:
+    """Places of segments and of tombstones; ``rank`` is the first of the wide tombstones that masks them too."""
+
+    rank: int
+    masks: set[int]
+    segments: list[int] = field(default_factory=list)
+    spared: set[int] = field(default_factory=set)
+    """Tombstones that match rows of a segment here and are too old to hide them."""
+
+    def takes(self, other: _Group) -> bool:
+        """Whether all segments of both may be read under all tombstones of both."""
+        return self.rank == other.rank and self.masks.isdisjoint(other.spared) and self.spared.isdisjoint(other.masks)
+
+    def take(self, other: _Group) -> None:
+        self.masks |= other.masks
+        self.spared |= other.spared
+        self.segments += other.segments
+
+
+def group_by_mask(segments: Sequence[Segment], span: Bounds, tombstones: Sequence[Tombstone]) -> tuple[ReadGroup, ...]:
+    """Group segments by the tombstones that mask them; ``span`` says which part of each segment is read.
+
+    ``tombstones`` are in order of ordinal. Those of keys and rows that lie over everything mask by their ordinal
+    alone: they are told by one rank, so that a thousand of them cost no more than one.
+    """
+    if not segments:
+        return ()
+    first, last = int(span[0].min()), int(span[1].max())
+    starts, ends, ordinals = bounds(tombstones)
+    everywhere = (starts <= first) & (ends >= last)
+    is_wide = everywhere & np.array([one.kind != "interval" for one in tombstones], dtype=np.bool_)
+    wide = [tombstones[place] for place in np.flatnonzero(is_wide).tolist()]
+    narrow = [tombstones[place] for place in np.flatnonzero(~is_wide).tolist()]
+    ranks = np.searchsorted(ordinals[is_wide], span[2], side="right")
+    over: Bounds = (starts[~is_wide], ends[~is_wide], ordinals[~is_wide])
+    groups = _distinct(segments, ranks.tolist(), masking_pairs(span, over), narrow)
+    if len(groups) > MAX_GROUPS:
+        groups = _joined(groups, segments, span, narrow, over)
+    groups.sort(key=lambda one: (bool(one.masks) or one.rank < len(wide), one.segments[0]))
+    return tuple(
+        ReadGroup(
+            tuple(segments[place] for place in sorted(group.segments)),
+            _in_order([narrow[place] for place in group.masks] + wide[group.rank :]),
+        )
+        for group in groups
+    )
+
+
+def _distinct(
+    segments: Sequence[Segment],
+    ranks: Sequence[int],
+    pairs: Iterable[tuple[IntArray, IntArray]],
+    tombstones: Sequence[Tombstone],
+) -> list[_Group]:
+    """One group for each set of tombstones."""
+    masks: dict[int, list[int]] = {}
+    for segment, mask in _matching(segments, pairs, tombstones):
+        masks.setdefault(segment, []).append(mask)
+    groups: dict[tuple[int, tuple[int, ...]], _Group] = {}
+    for place, rank in enumerate(ranks):
+        key = rank, tuple(masks.get(place, ()))
+        if key not in groups:
+            groups[key] = _Group(rank, set(key[1]))
+        groups[key].segments.append(place)
+    return list(groups.values())
+
+
+def _joined(
+    groups: list[_Group], segments: Sequence[Segment], span: Bounds, tombstones: Sequence[Tombstone], over: Bounds
+) -> list[_Group]:
+    """Join masked groups until few are left, each into the one with the fewest tombstones that takes it."""
+    used = sorted({mask for group in groups for mask in group.masks})
+    # The other way round: tombstones whose ordinal is not above the segment's.
+    older: Bounds = (over[0][used], over[1][used], -over[2][used])
+    spared: dict[int, set[int]] = {}
+    pairs = masking_pairs((span[0], span[1], -span[2] - 1), older)
+    for segment, mask in _matching(segments, pairs, [tombstones[place] for place in used]):
+        spared.setdefault(segment, set()).add(used[mask])
+    for group in groups:
+        group.spared = set().union(*(spared.get(place, ()) for place in group.segments))
+    joined: list[_Group] = []
+    for group in sorted(groups, key=lambda one: (len(one.masks) > 0, one.rank)):
+        takers = [one for one in joined if one.masks and one.takes(group)] if len(joined) >= MAX_GROUPS else []
+        if takers:
+            min(takers, key=lambda one: len(one.masks)).take(group)
+        else:
+            joined.append(group)
+    return joined
+
+
+def _matching(
+    segments: Sequence[Segment], pairs: Iterable[tuple[IntArray, IntArray]], tombstones: Sequence[Tombstone]
+) -> Iterator[tuple[int, int]]:
+    """The pairs of which the segment may hold the tombstone's keys."""
+    for block in pairs:
+        for segment, mask in zip(block[0].tolist(), block[1].tolist(), strict=True):
+            tombstone = tombstones[mask]
+            if tombstone.kind != "interval" or may_hold(tombstone.keys, segments[segment]):
+                yield segment, mask
+
+
+def _in_order(tombstones: list[Tombstone]) -> tuple[Tombstone, ...]:
+    return tuple(sorted(tombstones, key=lambda one: (one.ordinal, one.id)))

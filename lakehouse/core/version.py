@@ -1,0 +1,94 @@
+"""Versions: what is live at a version is a key frame and the deltas after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lakehouse.errors import InvalidInput
+
+ADD = 1
+DROP = -1
+MAX_CHAIN = 64
+"""Deltas after which a chunk gets a new key frame at the latest: a read replays fewer than this many versions."""
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One line of a delta: at ``version``, a segment or tombstone became live (``add``) or ceased to be (``drop``)."""
+
+    version: int
+    action: Literal["add", "drop"]
+    kind: Literal["segment", "tombstone"]
+    id: Any
+
+    def __post_init__(self) -> None:
+        if self.action not in ("add", "drop"):
+            raise InvalidInput("unknown action of a change; use add or drop", action=self.action)
+        if self.kind not in ("segment", "tombstone"):
+            raise InvalidInput("unknown kind of a change; use segment or tombstone", kind=self.kind)
+
+
+class IdDiff(NamedTuple):
+    """Sorted ids that are live in the second state only, and in the first only."""
+
+    added: Ids
+    dropped: Ids
+
+
+def replay(frame_ids: npt.ArrayLike, versions: npt.ArrayLike, actions: npt.ArrayLike, ids: npt.ArrayLike) -> Ids:
+    """Ids that are live after a key frame's entries and the changes after it, sorted.
+
+    ``versions``, ``actions`` (`ADD` or `DROP`) and ``ids`` hold one change a place, in any order of versions; changes
+    of one version apply in the order given. An id may come and go any number of times, as a restore makes it do.
+    Takes O(n log n).
+
+    >>> replay([1, 2], versions=[5, 6, 7], actions=[ADD, DROP, ADD], ids=[3, 1, 1]).tolist()
+    [1, 2, 3]
+    """
+    version, action, changed = _int64(versions), _int64(actions), _int64(ids)
+    frame = _int64(frame_ids)
+    assert len(version) == len(action) == len(changed), "one version, action and id a change"
+    if (version[1:] < version[:-1]).any():
+        order = np.argsort(version, kind="stable")
+        action, changed = action[order], changed[order]
+    every = np.concatenate([frame, changed])
+    alive = np.concatenate([np.ones(len(frame), dtype=np.bool_), action == ADD])
+    order = np.argsort(every, kind="stable")
+    every, alive = every[order], alive[order]
+    last = np.ones(len(every), dtype=np.bool_)
+    last[:-1] = every[1:] != every[:-1]
+    live: Ids = every[last & alive]
+    return live
+
+
+def diff(ids_a: npt.ArrayLike, ids_b: npt.ArrayLike) -> IdDiff:
+    """What leads from one state to another.
+
+    >>> diff([1, 2], [2, 3])
+    IdDiff(added=array([3]), dropped=array([1]))
+    """
+    a, b = _int64(ids_a), _int64(ids_b)
+    return IdDiff(added=np.setdiff1d(b, a), dropped=np.setdiff1d(a, b))
+
+
+def frame_due(chain_length: int, frame_entries: int | None) -> bool:
+    """Whether a chunk should get a new key frame.
+
+    ``chain_length`` versions lie behind its newest frame, which holds ``frame_entries`` (None: there is none yet).
+    One is due when that many versions as the frame has entries lie behind it, so that a small chunk's frames cost no
+    more than its deltas, and at the latest after `MAX_CHAIN` versions, so that a read's cost is bounded.
+
+    >>> frame_due(1, None), frame_due(2, 3), frame_due(3, 3), frame_due(64, 100_000)
+    (True, False, True, True)
+    """
+    return frame_entries is None or chain_length >= min(MAX_CHAIN, max(1, frame_entries))
+
+
+def _int64(values: npt.ArrayLike) -> Ids:
+    return np.asarray(values, dtype=np.int64)
