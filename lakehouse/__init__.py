@@ -1,0 +1,108 @@
+"""A lakehouse on PySpark: immutable segments under tombstones, versions as deltas per time chunk.
+
+>>> import lakehouse
+>>> lakehouse.Interval.of("2013-W02")
+Interval('2013-01-07', '2013-01-14')
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lakehouse.core.chunk import Grain as Grain
+    from lakehouse.core.commit import Commit as Commit
+    from lakehouse.core.interval import Interval as Interval
+    from lakehouse.core.segment import Segment as Segment
+    from lakehouse.core.tombstone import Tombstone as Tombstone
+    from lakehouse.errors import (
+        AlreadyExists as AlreadyExists,
+    )
+    from lakehouse.errors import (
+        CatalogUnavailable as CatalogUnavailable,
+    )
+    from lakehouse.errors import (
+        CommitUnknown as CommitUnknown,
+    )
+    from lakehouse.errors import (
+        EngineUnavailable as EngineUnavailable,
+    )
+    from lakehouse.errors import (
+        InternalError as InternalError,
+    )
+    from lakehouse.errors import (
+        InvalidInput as InvalidInput,
+    )
+    from lakehouse.errors import (
+        LakehouseError as LakehouseError,
+    )
+    from lakehouse.errors import (
+        LockLost as LockLost,
+    )
+    from lakehouse.errors import (
+        LockTimeout as LockTimeout,
+    )
+    from lakehouse.errors import (
+        PartialRead as PartialRead,
+    )
+    from lakehouse.errors import (
+        SegmentUnreadable as SegmentUnreadable,
+    )
+    from lakehouse.errors import (
+        TableNotFound as TableNotFound,
+    )
+    from lakehouse.errors import (
+        VersionNotFound as VersionNotFound,
+    )
+    from lakehouse.errors import (
+        WriteConflict as WriteConflict,
+    )
+    from lakehouse.lake import Lake as Lake
+    from lakehouse.lake import connect as connect
+    from lakehouse.operation import Operation as Operation
+    from lakehouse.scan import Plan as Plan
+    from lakehouse.scan import Scan as Scan
+    from lakehouse.table import Table as Table
+
+__version__ = "0.1.0"
+
+# Loaded on first use: importing the package costs neither Arrow nor SQLAlchemy nor Spark.
+_HOME = {
+    "AlreadyExists": "errors",
+    "CatalogUnavailable": "errors",
+    "Commit": "core.commit",
+    "CommitUnknown": "errors",
+    "EngineUnavailable": "errors",
+    "Grain": "core.chunk",
+    "InternalError": "errors",
+    "Interval": "core.interval",
+    "InvalidInput": "errors",
+    "Lake": "lake",
+    "LakehouseError": "errors",
+    "LockLost": "errors",
+    "LockTimeout": "errors",
+    "Operation": "operation",
+    "PartialRead": "errors",
+    "Plan": "scan",
+    "Scan": "scan",
+    "Segment": "core.segment",
+    "SegmentUnreadable": "errors",
+    "Table": "table",
+    "TableNotFound": "errors",
+    "Tombstone": "core.tombstone",
+    "VersionNotFound": "errors",
+    "WriteConflict": "errors",
+    "connect": "lake",
+}
+__all__ = sorted(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'lakehouse' has no attribute {name!r}")
+    value = getattr(import_module(f"lakehouse.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -115,3 +115,7 @@ class InternalError(LakehouseError):
     """A bug of this library."""
 
     kind = "internal"
+
+
+class PartialRead(UserWarning):
+    """A ``best_effort`` read left out files that are missing or short; `Scan.missing` lists them."""

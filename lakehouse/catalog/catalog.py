@@ -24,7 +24,7 @@ from lakehouse.core.operation import Begun, Contribution, Kind, Priority
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.errors import InternalError, LockTimeout
+from lakehouse.errors import InternalError, LockTimeout, VersionNotFound
 from lakehouse.faults import reach
 
 T = TypeVar("T")
@@ -96,17 +96,26 @@ class Catalog:
         """The newest version."""
         return self._read(log.read_head)
 
-    def resolve(self, as_of: Any) -> int:
-        """The number that ``as_of`` means: a version, tag, time, or None for the head."""
-        return self._read(lambda connection: log.resolve_version(connection, as_of))
-
     def commits(self, table: TableId | None = None, limit: int | None = None) -> Listing[Commit]:
         """The log, newest first."""
         return self._read(lambda connection: log.read_commits(connection, table=table, limit=limit))
 
-    def newest_version(self, table: TableId, created: int, at_most: int | None = None) -> int:
-        """A table's newest version at or before ``at_most``."""
-        return self._read(lambda connection: log.newest_version(connection, table, created, at_most))
+    def newest_version(self, table: TableId, created: int) -> int:
+        """A table's newest version."""
+        return self._read(lambda connection: log.newest_version(connection, table, created))
+
+    def table_version(self, spec: TableSpec, created: int, as_of: Any) -> int:
+        """A table's newest version at or before what ``as_of`` means. Raises `VersionNotFound`."""
+
+        def question(connection: Connection) -> int:
+            resolved = log.resolve_version(connection, as_of)
+            if resolved < created:
+                raise VersionNotFound(
+                    "the table did not exist at that version", table=spec.name, version=resolved, created=created
+                )
+            return log.newest_version(connection, spec.id, created, resolved)
+
+        return self._read(question)
 
     def tag(self, name: str, as_of: Any) -> None:
         """Name a version."""
@@ -351,8 +360,8 @@ def _timeout(spec: TableSpec, holder: locks.Holder, wait_seconds: float) -> Lock
     return LockTimeout(
         f"another operation ({holder.kind} {holder.operation}) holds the chunks; wait longer (wait_seconds) or try later",
         table=spec.name,
-        holder=holder.operation,
-        holder_kind=holder.kind,
+        operation=holder.operation,
+        kind_held=holder.kind,
         interval=holder.interval,
         keys=holder.keys,
         expires_at=from_us(holder.expires_us).isoformat(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from sqlalchemy import Connection, select, update
@@ -13,7 +12,7 @@ from lakehouse.catalog.models import commit_table, lake_table
 from lakehouse.catalog.rows import spec_definition, spec_from_row
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
-from lakehouse.errors import AlreadyExists, InvalidInput, TableNotFound
+from lakehouse.errors import AlreadyExists, TableNotFound
 
 _live = lake_table.c.dropped_version.is_(None)
 
@@ -96,15 +95,3 @@ def _record(connection: Connection, database: Database, version: int, kind: Kind
         0,
     )
     connection.execute(commit_table.insert().values(version=version, table_id=table, operation=kind.value, **nothing))
-
-
-_TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
-
-
-def check_name(name: str) -> str:
-    """A usable table name. Raises `InvalidInput`."""
-    if not isinstance(name, str) or not _TABLE_NAME.fullmatch(name):
-        raise InvalidInput(
-            "not a table name; use a letter, then at most 127 letters, digits and underscores", name=repr(name)
-        )
-    return name

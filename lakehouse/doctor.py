@@ -1,0 +1,217 @@
+"""What this machine has of what the library needs, and what to do about the rest. Looks only: makes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from lakehouse.catalog.database import WAL_IS_SAFE_FROM, Database, sqlite
+from lakehouse.catalog.migration import REVISION, current_revision
+from lakehouse.engine.spark.session import start_session
+from lakehouse.errors import LakehouseError
+from lakehouse.lake import catalog_url, warehouse_location
+from lakehouse.storage.paths import warehouse_path
+
+Status = Literal["ok", "warn", "fail"]
+PYTHON_AT_LEAST = (3, 11)
+JAVA_AT_LEAST = 17
+INSTALL_JAVA = (
+    "install Java 17 or newer (Debian: apt-get install openjdk-17-jre-headless); JAVA_HOME, if set, must name it"
+)
+FREE_BYTES_WARN = 5 << 30
+FREE_BYTES_FAIL = 256 << 20
+NETWORK_FILESYSTEMS = frozenset(
+    {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "glusterfs", "lustre", "nfs", "nfs4", "smb3"}
+)
+_PROBE_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report: what was looked at, how it is, what was found, and what to do if it is not right."""
+
+    subject: str
+    status: Status
+    found: str
+    remedy: str = ""
+
+
+def examine(catalog: str | None = None, warehouse: str | None = None, *, start_spark: bool = False) -> list[Finding]:
+    """Look at everything an operation can need. Takes a second; with ``start_spark`` as long as Spark takes to start."""
+    return list(_findings(catalog, warehouse, start_spark))
+
+
+def _findings(catalog: str | None, warehouse: str | None, start_spark: bool) -> Iterator[Finding]:
+    yield check_python()
+    yield check_java()
+    yield check_package("pyspark", "spark")
+    yield check_workers()
+    if start_spark:
+        yield check_spark_start()
+    yield check_package("dagster", "dagster")
+    yield check_package("streamlit", "console")
+    yield check_sqlite()
+    yield check_catalog(catalog)
+    yield from check_warehouse(warehouse)
+
+
+def check_python() -> Finding:
+    """The Python that runs this."""
+    found = ".".join(str(part) for part in sys.version_info[:3])
+    if sys.version_info[:2] < PYTHON_AT_LEAST:
+        return Finding("python", "fail", found, "use Python 3.11 or newer")
+    return Finding("python", "ok", found)
+
+
+def check_java() -> Finding:
+    """The Java that Spark will start: JAVA_HOME's, else the first on PATH."""
+    home = os.environ.get("JAVA_HOME")
+    command = shutil.which(f"{home}/bin/java" if home else "java")
+    if command is None:
+        return Finding("java", "fail", f"none in JAVA_HOME={home}" if home else "none on PATH", INSTALL_JAVA)
+    printed = _output(command, "-version")
+    release = re.search(r'version "([^"]+)"', printed)
+    if release is None:
+        return Finding("java", "fail", f"{command} does not tell its version", INSTALL_JAVA)
+    if int(release[1].split(".")[0]) < JAVA_AT_LEAST:
+        return Finding("java", "fail", f"{release[1]} at {command}", INSTALL_JAVA)
+    return Finding("java", "ok", f"{release[1]} at {command}")
+
+
+def check_package(name: str, subject: str) -> Finding:
+    """Whether a Python package is installed."""
+    try:
+        return Finding(subject, "ok", f"{name} {version(name)}")
+    except PackageNotFoundError:
+        return Finding(
+            subject, "fail", f"{name} is not installed", f"install it here: {sys.executable} -m pip install {name}"
+        )
+
+
+def check_workers() -> Finding:
+    """Spark's Python workers must run the Python that this is."""
+    command = os.environ.get("PYSPARK_PYTHON")
+    if command is None:
+        return Finding("workers' python", "ok", f"{sys.executable} (sessions made here set it)")
+    printed = _output(command, "-c", "import sys; print(sys.version_info[:2])").strip()
+    if printed != str(tuple(sys.version_info[:2])):
+        return Finding("workers' python", "fail", f"PYSPARK_PYTHON={command}: {printed}", f"set it to {sys.executable}")
+    return Finding("workers' python", "ok", f"PYSPARK_PYTHON={command}")
+
+
+def check_spark_start() -> Finding:
+    """Start Spark on one core and stop it."""
+    try:
+        session = start_session()
+    except LakehouseError as error:
+        return Finding("spark start", "fail", str(error), INSTALL_JAVA)
+    counted = session.range(1000).count()
+    session.stop()
+    return Finding("spark start", "ok", f"counted {counted} rows")
+
+
+def check_sqlite() -> Finding:
+    """The SQLite that catalogs use, which may be newer than Python's own."""
+    needed = ".".join(str(part) for part in WAL_IS_SAFE_FROM)
+    found = f"{sqlite.sqlite_version} from {sqlite.__name__.split('.')[0]}"
+    if sqlite.sqlite_version_info < WAL_IS_SAFE_FROM:
+        remedy = f"install pysqlite3 (SQLite {needed} or newer): until then catalogs use the slower rollback journal"
+        return Finding("sqlite", "warn", found, remedy)
+    return Finding("sqlite", "ok", found)
+
+
+def check_catalog(catalog: str | None) -> Finding:
+    """Whether the catalog's database answers, and its tables are those of this release."""
+    url = catalog_url(catalog)
+    try:
+        if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+            return Finding("catalog", "warn", f"none yet at {url}", "make it: lakehouse init")
+        database = Database(url)
+        try:
+            shown = database.url.render_as_string(hide_password=True)
+            revision = current_revision(database)
+        finally:
+            database.close()
+    except LakehouseError as error:
+        return Finding("catalog", "fail", str(error), "start the database, or correct --catalog or LAKEHOUSE_CATALOG")
+    if revision is None:
+        return Finding("catalog", "warn", f"{shown} is empty", "make the tables: lakehouse init")
+    if revision > REVISION:
+        return Finding(
+            "catalog", "fail", f"{shown} at {revision}, this release knows {REVISION}", "upgrade the package"
+        )
+    if revision < REVISION:
+        return Finding("catalog", "warn", f"{shown} at {revision}, not {REVISION}", "upgrade it: lakehouse migrate")
+    return Finding("catalog", "ok", f"{shown} at {revision}")
+
+
+def check_warehouse(warehouse: str | None) -> Iterator[Finding]:
+    """Whether data files can be written, onto what, and how much room there is."""
+    try:
+        folder = warehouse_path(warehouse_location(warehouse))
+    except LakehouseError as error:
+        yield Finding("warehouse", "fail", str(error), "correct --warehouse or LAKEHOUSE_WAREHOUSE")
+        return
+    there = folder
+    while not there.exists():
+        there = there.parent
+    try:
+        with tempfile.TemporaryFile(dir=there) as probe:
+            probe.write(b"\0")
+            os.fsync(probe.fileno())
+    except OSError as error:
+        yield Finding("warehouse", "fail", f"{there}: {error.strerror}", "make it writable, or name another folder")
+    else:
+        yield Finding("warehouse", "ok", f"{folder}" if there == folder else f"{folder} (will be made)")
+    kind = filesystem(there, Path("/proc/mounts"))
+    if kind in NETWORK_FILESYSTEMS:
+        remedy = "a catalog in SQLite needs a local disk: use PostgreSQL, or move .lakehouse"
+        yield Finding("disk", "warn", f"{kind}, over the network", remedy)
+    else:
+        yield Finding("disk", "ok", kind)
+    yield check_space(shutil.disk_usage(there).free)
+
+
+def check_space(free_bytes: int) -> Finding:
+    """Room for data files.
+
+    >>> check_space(10 << 30)
+    Finding(subject='free space', status='ok', found='10.0 GiB', remedy='')
+    """
+    status: Status = "ok"
+    if free_bytes < FREE_BYTES_WARN:
+        status = "fail" if free_bytes < FREE_BYTES_FAIL else "warn"
+    return Finding("free space", status, f"{free_bytes / (1 << 30):.1f} GiB", "" if status == "ok" else "make room")
+
+
+def filesystem(folder: Path, mounts: Path) -> str:
+    """The kind of file system that holds a folder, "unknown" where the system does not tell."""
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return "unknown"
+    kinds = {}
+    for line in lines:
+        _, mounted, kind, *_ = line.split(" ")
+        kinds[Path(mounted.encode().decode("unicode_escape"))] = kind
+    return next((kinds[one] for one in (folder, *folder.parents) if one in kinds), "unknown")
+
+
+def _output(*command: str) -> str:
+    """What a command prints, or why it does not."""
+    try:
+        done = subprocess.run(
+            command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PROBE_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return done.stdout + done.stderr

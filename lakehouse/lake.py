@@ -1,0 +1,202 @@
+"""A lake: a catalog and a warehouse, and the tables in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+from lakehouse.catalog.catalog import Catalog
+from lakehouse.core.commit import Commit
+from lakehouse.core.listing import Listing
+from lakehouse.core.spec import WriteOrder
+from lakehouse.engine import Engine
+from lakehouse.engine.duckdb import DuckDBEngine
+from lakehouse.engine.frames import is_spark_frame
+from lakehouse.errors import AlreadyExists
+from lakehouse.lease import Heartbeat
+from lakehouse.schema import check_table_name, define_table
+from lakehouse.storage.paths import warehouse_path
+from lakehouse.table import Table
+from lakehouse.transaction import Transaction
+
+DEFAULT_FOLDER = ".lakehouse"
+
+
+def connect(
+    catalog: str | None = None,
+    warehouse: str | os.PathLike[str] | None = None,
+    *,
+    spark: Any = None,
+    lease_seconds: float = 60.0,
+    wait_seconds: float = 30.0,
+) -> Lake:
+    """Open a lake, and make it where there is none.
+
+    Parameters
+    ----------
+    catalog
+        ``sqlite:///path`` or ``postgresql+psycopg://user@host/database``; default ``$LAKEHOUSE_CATALOG``, else SQLite
+        in ``./.lakehouse/``.
+    warehouse
+        A path or ``file://`` URI; default ``$LAKEHOUSE_WAREHOUSE``, else ``./.lakehouse/warehouse``.
+    spark
+        A SparkSession, classic or Connect. Without one, a local session starts when an operation first needs it.
+    lease_seconds
+        How long an operation keeps its locks after its process stopped renewing them.
+    wait_seconds
+        How long a replace or restore waits for another's locks before it raises `LockTimeout`.
+
+    Raises
+    ------
+    CatalogUnavailable
+        The catalog's database does not answer.
+    InvalidInput
+        An address is of no known form.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
+    ...     lake.tables(), lake.head
+    ([], 0)
+    """
+    url = catalog or os.environ.get("LAKEHOUSE_CATALOG") or f"sqlite:///{DEFAULT_FOLDER}/catalog.db"
+    place = warehouse or os.environ.get("LAKEHOUSE_WAREHOUSE") or f"{DEFAULT_FOLDER}/warehouse"
+    root = warehouse_path(place)
+    return Lake(Catalog(url, lease_seconds=lease_seconds), root, spark=spark, wait_seconds=wait_seconds)
+
+
+class Lake:
+    """Tables under one sequence of versions. Thread-safe; a context manager."""
+
+    def __init__(self, catalog: Catalog, warehouse: Path, *, spark: Any = None, wait_seconds: float = 30.0) -> None:
+        self.catalog = catalog
+        self.warehouse = warehouse
+        self.wait_seconds = wait_seconds
+        self.heartbeat = Heartbeat(catalog)
+        self.local_engine = DuckDBEngine()
+        self._spark = spark
+        self._spark_engine: Engine | None = None
+
+    # Tables
+
+    def create_table(
+        self,
+        name: str,
+        schema: Any,
+        *,
+        time: str,
+        grain: str = "day",
+        primary_key: Sequence[str] = (),
+        cluster_by: Sequence[str] | Mapping[str, int] = (),
+        write_order: WriteOrder = "commit",
+        properties: Mapping[str, str] | None = None,
+        if_not_exists: bool = False,
+    ) -> Table:
+        """Create a table and return it; with ``if_not_exists``, return the one that is there, whatever its definition.
+
+        Raises `AlreadyExists`, and `InvalidInput` for names, types, keys or properties that cannot be.
+        """
+        spec = define_table(
+            name,
+            schema,
+            time=time,
+            grain=grain,
+            primary_key=primary_key,
+            cluster_by=cluster_by,
+            write_order=write_order,
+            properties=properties,
+            folder=uuid4().hex,
+        )
+        try:
+            return Table(self, *self.catalog.create_table(spec))
+        except AlreadyExists:
+            if not if_not_exists:
+                raise
+            return self.table(name)
+
+    def table(self, name: str) -> Table:
+        """A table by name. Raises `TableNotFound`."""
+        return Table(self, *self.catalog.table(name))
+
+    def tables(self) -> list[str]:
+        """Names of the tables, sorted."""
+        return self.catalog.table_names()
+
+    def drop_table(self, name: str) -> None:
+        """Take a table out of the lake. Raises `TableNotFound`."""
+        self.catalog.drop_table(name)
+
+    def rename_table(self, old: str, new: str) -> None:
+        """Rename a table; files and history stay where they are. Raises `TableNotFound`, `AlreadyExists`."""
+        self.catalog.rename_table(old, check_table_name(new))
+
+    # Versions
+
+    @property
+    def head(self) -> int:
+        """The newest version; 0 for a new lake."""
+        return self.catalog.head()
+
+    def log(self, limit: int | None = None) -> Listing[Commit]:
+        """Every version, newest first."""
+        return self.catalog.commits(limit=limit)
+
+    def tag(self, name: str, version: Any = None) -> None:
+        """Name a version (default: the head). Raises `AlreadyExists` if the name means another one."""
+        self.catalog.tag(name, version)
+
+    def tags(self) -> dict[str, int]:
+        """Versions by tag."""
+        return self.catalog.tags()
+
+    def untag(self, name: str) -> None:
+        """Forget a tag. Raises `VersionNotFound`."""
+        self.catalog.untag(name)
+
+    def transaction(self, *, message: str | None = None, properties: Mapping[str, str] | None = None) -> Transaction:
+        """Collect operations on several tables and commit them as one version, all or none."""
+        return Transaction(self, message=message, properties=properties)
+
+    # Engines
+
+    def engine_for(self, rows: Any) -> Engine:
+        """The engine that writes such rows: Spark for its own frames, else in process."""
+        return self.spark_engine if is_spark_frame(rows) else self.local_engine
+
+    @property
+    def spark(self) -> Any:
+        """The Spark session; a local one starts now if none was given. Raises `EngineUnavailable`."""
+        return self.spark_engine.session  # type: ignore[attr-defined]
+
+    @property
+    def spark_engine(self) -> Engine:
+        """Spark as an engine; loaded, and if need be started, on first use."""
+        if self._spark_engine is None:
+            # PySpark takes seconds to import and is not needed by those who write and read in process.
+            self._spark_engine = import_module("lakehouse.engine.spark").open_engine(self._spark)
+        engine: Engine = self._spark_engine
+        return engine
+
+    def close(self) -> None:
+        """Close the catalog's connections. A Spark session that was given, or started, goes on."""
+        self.heartbeat.close()
+        self.local_engine.close()
+        self.catalog.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<lake {self.catalog.url} in {self.warehouse}>"

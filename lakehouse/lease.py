@@ -1,0 +1,55 @@
+"""Keeping the leases of running operations alive from a background thread."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from lakehouse.catalog.catalog import Catalog
+from lakehouse.core.operation import Begun
+from lakehouse.errors import LakehouseError
+
+logger = logging.getLogger(__name__)
+
+
+class Heartbeat:
+    """Renews leases three times as often as they expire, while any operation runs."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._running: dict[int, Begun] = {}
+        self._guard = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def watch(self, begun: Begun) -> None:
+        """Keep an operation's lease alive from now on."""
+        with self._guard:
+            self._running[begun.number] = begun
+            if self._thread is None or not self._thread.is_alive():
+                self._stop = threading.Event()
+                self._thread = threading.Thread(
+                    target=self._beat, args=(self._stop,), name="lakehouse-heartbeat", daemon=True
+                )
+                self._thread.start()
+
+    def forget(self, begun: Begun) -> None:
+        """The operation has ended."""
+        with self._guard:
+            self._running.pop(begun.number, None)
+
+    def close(self) -> None:
+        """Stop renewing."""
+        self._stop.set()
+
+    def _beat(self, stop: threading.Event) -> None:
+        while not stop.wait(self._catalog.lease_seconds / 3):
+            with self._guard:
+                running = list(self._running.values())
+            if not running:
+                continue
+            try:
+                self._catalog.renew(running)
+            except LakehouseError as error:
+                # The next beat tries again; if none gets through, commit finds out whether the lock was taken.
+                logger.warning("leases were not renewed: %s", error)

@@ -1,0 +1,280 @@
+"""Operations in three steps: begin, write, commit. Only commit makes anything visible."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from lakehouse.core.commit import Commit
+from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
+from lakehouse.core.layout import Merge, plan_merges
+from lakehouse.core.operation import Begun, Contribution, Kind, NewSegment
+from lakehouse.core.plan import plan_read
+from lakehouse.core.spec import TableSpec
+from lakehouse.engine import Engine, Query, WriteTarget
+from lakehouse.errors import InvalidInput
+from lakehouse.faults import reach
+from lakehouse.storage.files import delete_operation
+from lakehouse.storage.footer import FileStatistics, read_footers
+from lakehouse.storage.outside import values_outside
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+
+Txn = tuple[str, int]
+
+
+class Operation:
+    """An operation that has begun.
+
+    As a context manager it commits on leaving normally and aborts on leaving by an exception. ``id`` names it in the
+    catalog and in storage, ``base_version`` is the version that it started from.
+
+    Examples
+    --------
+    >>> op = flights.begin_append()                              # doctest: +SKIP
+    >>> op.write(frame); op.commit().version                     # doctest: +SKIP
+    7
+    """
+
+    kind: ClassVar[Kind]
+
+    def __init__(
+        self, lake: Lake, begun: Begun, *, txn: Txn | None = None, message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        self.wait_seconds = lake.wait_seconds
+        self._lake = lake
+        self._begun = begun
+        self._txn = txn
+        self._message = message
+        self._properties = properties
+        self._state = "running"
+        self._commit: Commit | None = None
+        self._segments: list[NewSegment] = []
+        self._batches = 0
+        self._guard = threading.Lock()
+        lake.heartbeat.watch(begun)
+
+    @property
+    def id(self) -> str:
+        """The operation's id, 32 hexadecimal digits."""
+        return self._begun.id
+
+    @property
+    def base_version(self) -> int:
+        """The version that the operation started from."""
+        return self._begun.base_version
+
+    @property
+    def begun(self) -> Begun:
+        """What the catalog registered at the beginning."""
+        return self._begun
+
+    @property
+    def rows_written(self) -> int:
+        """Rows that will be added by the commit."""
+        return sum(one.rows for one in self._segments)
+
+    def commit(self) -> Commit:
+        """Make everything visible as one version. A second call returns the same commit.
+
+        Raises `LockLost` if the chunks were taken, `CommitUnknown` if nobody can tell.
+        """
+        if self._commit is not None:
+            return self._commit
+        self._require_running()
+        commit = self._lake.catalog.commit(
+            [self.contribution()],
+            message=self._message,
+            properties=self._properties,
+            wait_seconds=self.wait_seconds,
+        )
+        self.committed(commit)
+        return commit
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        return Contribution(self._begun, segments=tuple(self._segments), txn=self._txn)
+
+    def committed(self, commit: Commit) -> None:
+        """Note that the operation became visible in ``commit``."""
+        self._commit = commit
+        self._state = "committed"
+        self._lake.heartbeat.forget(self._begun)
+
+    def abort(self) -> None:
+        """Give up: locks are released, and files that this operation wrote are deleted. Nothing was ever visible."""
+        if self._state == "aborted":
+            return
+        if self._state == "committed":
+            raise InvalidInput("the operation is committed; use restore to undo it", operation=self.id)
+        ended = self._lake.catalog.abort(self._begun)
+        self._state = "aborted"
+        self._lake.heartbeat.forget(self._begun)
+        if ended:  # no commit can follow, so nobody can ever see the files
+            delete_operation(self._lake.warehouse, f"{self._begun.table.folder}/{self.id}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            if self._state == "running":
+                self.commit()
+        elif self._state in ("running", "failed"):
+            self.abort()
+
+    def __repr__(self) -> str:
+        return f"<{self.kind.value} {self.id} on {self._begun.table.name}: {self._state}>"
+
+    def _require_running(self) -> None:
+        if self._state == "failed":
+            raise InvalidInput("a write of this operation failed; abort it and begin again", operation=self.id)
+        if self._state != "running":
+            raise InvalidInput("the operation has ended; begin another", operation=self.id, state=self._state)
+
+    def _store(self, engine: Engine, rows: Any, *, row_ids: bool = False) -> list[FileStatistics]:
+        """Write rows below the operation's folder; a failure leaves the operation good for nothing but abort."""
+        spec = self._begun.table
+        with self._guard:
+            self._require_running()
+            batch, self._batches = self._batches, self._batches + 1
+        folder = self._lake.warehouse / spec.folder / self.id
+        reach("write.before")
+        try:
+            names = engine.write(rows, WriteTarget(spec, folder, self.id, batch=batch, row_ids=row_ids))
+            files = read_footers(folder, names, spec)
+            self._check(files)
+        except BaseException:
+            self._state = "failed"
+            raise
+        prefix = f"{spec.folder}/{self.id}"
+        with self._guard:
+            self._segments.extend(
+                NewSegment(
+                    path=f"{prefix}/{one.name}", start=one.start, end=one.end, rows=one.rows, bytes=one.bytes,
+                    has_row_ids=one.has_row_ids, min=one.min, max=one.max, nulls=one.nulls,
+                )
+                for one in files
+            )  # fmt: skip
+        reach("write.after")
+        return files
+
+    def _check(self, files: list[FileStatistics]) -> None:
+        """Refuse rows that the operation may not hold."""
+
+
+class Append(Operation):
+    """Adds rows. It takes no lock, waits for nobody and conflicts with nothing."""
+
+    kind = Kind.APPEND
+
+    def write(self, data: Any) -> None:
+        """Write rows; any number of times. Raises `InvalidInput` for rows that do not fit the table."""
+        self._store(self._lake.engine_for(data), data)
+
+
+class Replace(Append):
+    """Takes an interval (of some keys) over: what it writes stands instead of what was there when it began."""
+
+    kind = Kind.REPLACE
+
+    def write(self, data: Any) -> None:
+        """Write rows; any number of times. Raises `InvalidInput` for rows outside the interval or keys."""
+        if data is not None:
+            super().write(data)
+
+    def _check(self, files: list[FileStatistics]) -> None:
+        begun = self._begun
+        folder = self._lake.warehouse / begun.table.folder / self.id
+        outside = values_outside(folder, files, begun.table, begun.interval, begun.keys)
+        if outside is not None:
+            raise InvalidInput(
+                "rows lie outside what is replaced; filter them or widen the interval or keys",
+                table=begun.table.name,
+                rows=outside.rows,
+                column=outside.column,
+                example=outside.example,
+                interval=begun.interval,
+                keys=begun.keys,
+            )
+
+
+class Compaction(Operation):
+    """Rewrites many small or masked segments into few: the same rows, with the same row ids."""
+
+    kind = Kind.COMPACTION
+
+    def __init__(self, lake: Lake, begun: Begun, **marks: Any) -> None:
+        super().__init__(lake, begun, **marks)
+        self._inputs: set[int] = set()
+        self._ran = False
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `run` found anything to gain."""
+        return bool(self._inputs)
+
+    def run(self) -> None:
+        """Read and rewrite. Cost: the bytes of the segments that are worth it, streamed."""
+        self._ran = True
+        for merge in self._merges():
+            self._rewrite(merge)
+
+    def _merges(self) -> Iterator[Merge]:
+        begun = self._begun
+        assert begun.interval is not None
+        spec = begun.table
+        locked = spec.grain.align(begun.interval)
+        segments, tombstones = self._lake.catalog.live(spec, begun.base_version, locked)
+        inside = [one for one in segments if locked.contains(one.interval)]
+        return iter(plan_merges(inside, tombstones, grain=spec.grain, target_rows=spec.target_rows, ragged=spec.ragged))
+
+    def _rewrite(self, merge: Merge) -> None:
+        spec = self._begun.table
+        engine = self._lake.local_engine
+        plan = plan_read(merge.segments, merge.tombstones, version=self.base_version)
+        self._inputs.update(one.id for one in merge.segments)
+        if plan.groups:
+            query = Query(plan, spec, self._lake.warehouse, row_ids=True)
+            self._store(engine, engine.read(query).reader(), row_ids=True)
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        return Contribution(self._begun, segments=tuple(self._segments), inputs=frozenset(self._inputs))
+
+    def commit(self) -> Commit:
+        """Put the new segments in the old ones' place; runs first if `run` was not called."""
+        if not self._ran and self._state == "running":
+            self.run()
+        return super().commit()
+
+
+class Restore(Operation):
+    """Makes the table what it was at a version, by a new commit."""
+
+    kind = Kind.RESTORE
+
+    def __init__(self, lake: Lake, begun: Begun, *, target: int, **marks: Any) -> None:
+        super().__init__(lake, begun, **marks)
+        self._target = target
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        return Contribution(self._begun, target=self._target)
+
+
+def locked_for_compaction(lake: Lake, spec: TableSpec, interval: Interval | None) -> Interval:
+    """What a compaction of an interval must lock: its chunks, and all chunks of ragged segments that touch them."""
+    if interval is None:
+        return Interval(MIN_TIME, MAX_TIME)
+    aligned = spec.grain.align(interval)
+    segments, _ = lake.catalog.live(spec, lake.catalog.head(), aligned)
+    start = min([aligned.start, *(one.start for one in segments)])
+    end = max([aligned.end, *(one.end for one in segments)])
+    return spec.grain.align(Interval(start, end))

@@ -1,0 +1,202 @@
+"""Reading: one plan, made from the catalog alone, and one executor or the other."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakehouse.core.commit import Commit as Commit
+from lakehouse.core.interval import Interval
+from lakehouse.core.listing import Listing
+from lakehouse.core.plan import ReadGroup, ReadPlan, plan_read
+from lakehouse.core.segment import Segment
+from lakehouse.core.spec import TableSpec
+from lakehouse.core.tombstone import Tombstone
+from lakehouse.engine import Query
+from lakehouse.errors import InvalidInput, PartialRead, SegmentUnreadable
+from lakehouse.faults import reach
+from lakehouse.predicate import ParsedPredicate, parse
+from lakehouse.storage.paths import check_files
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a scan will open. ``bytes`` are those of whole files; ``rows_estimate`` counts their rows, masked included."""
+
+    version: int
+    segments: Listing[Segment]
+    tombstones: Listing[Tombstone]
+    groups: tuple[ReadGroup, ...] = field(repr=False)
+
+    @property
+    def files(self) -> list[str]:
+        """Paths of the files, relative to the warehouse."""
+        return [segment.path for segment in self.segments]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the files."""
+        return sum(segment.bytes for segment in self.segments)
+
+    @property
+    def rows_estimate(self) -> int:
+        """Rows of the files."""
+        return sum(segment.rows for segment in self.segments)
+
+    def to_arrow(self) -> pa.Table:
+        """A row for every segment to be opened."""
+        return self.segments.to_arrow()
+
+    def __repr__(self) -> str:
+        return (
+            f"<plan at version {self.version}: {len(self.segments)} segments, {self.rows_estimate} rows, "
+            f"{self.bytes} bytes, {len(self.tombstones)} tombstones>"
+        )
+
+
+class Scan:
+    """Rows of a table at one version. Lazy: a plan is made when first needed, files are opened when rows are.
+
+    Examples
+    --------
+    >>> scan = flights.scan(columns=["carrier"], where="dep_delay > 60", interval="2013-01")   # doctest: +SKIP
+    >>> scan.plan().files, scan.count()                                                        # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        lake: Lake,
+        spec: TableSpec,
+        version: int,
+        *,
+        columns: tuple[str, ...] | None,
+        where: str | None,
+        interval: Interval | None,
+        best_effort: bool,
+    ) -> None:
+        self._lake = lake
+        self._spec = spec
+        self._columns = columns
+        self._where: ParsedPredicate | None = None if where is None else parse(where, spec.schema)
+        self._interval = interval
+        self._best_effort = best_effort
+        self.version = version
+        self.missing: list[str] = []
+        """Paths that a ``best_effort`` read left out, after it was made."""
+
+    @cached_property
+    def _planned(self) -> ReadPlan:
+        spec, version = self._spec, self.version
+        interval = self._interval
+        if self._where is not None:
+            implied = self._where.interval(spec.time)
+            interval = implied if interval is None or implied is None else interval.intersect(implied)
+            if interval is None and implied is not None:
+                return ReadPlan(version, self._interval, ())  # the filter and the interval exclude each other
+            interval = interval or self._interval
+        segments, tombstones = self._lake.catalog.live(spec, version, interval)
+        return plan_read(
+            segments,
+            tombstones,
+            version=version,
+            interval=interval,
+            predicate=None if self._where is None else self._where.tree,
+        )
+
+    def plan(self) -> Plan:
+        """What will be opened, from the catalog alone. Cost: the chunks asked for, not the table or its history."""
+        planned = self._planned
+        tombstones = {one.id: one for group in planned.groups for one in group.tombstones}
+        return Plan(
+            planned.version,
+            Listing(planned.segments),
+            Listing(tombstones[one] for one in sorted(tombstones)),
+            planned.groups,
+        )
+
+    def _query(self, dialect: str) -> Query:
+        plan = self._planned
+        reach("read.planned")
+        if self._best_effort:
+            plan = self._readable(plan)
+        return Query(
+            plan=plan,
+            spec=self._spec,
+            warehouse=self._lake.warehouse,
+            columns=self._columns,
+            where=None if self._where is None else self._where.sql(dialect),
+        )
+
+    def _readable(self, plan: ReadPlan) -> ReadPlan:
+        """The plan without segments whose file is missing, short or malformed."""
+        _, errors = check_files(self._lake.warehouse, plan.segments)
+        if not errors:
+            return plan
+        self.missing = sorted(str(error.facts["path"]) for error in errors)
+        warnings.warn(
+            PartialRead(f"{len(errors)} data files are missing or damaged and were left out: {self.missing[:3]}"),
+            stacklevel=4,
+        )
+        damaged = set(self.missing)
+        root = self._lake.warehouse
+        groups = [
+            ReadGroup(
+                tuple(one for one in group.segments if str(root / one.path) not in damaged and one.path not in damaged),
+                group.tombstones,
+            )
+            for group in plan.groups
+        ]
+        return ReadPlan(plan.version, plan.interval, tuple(group for group in groups if group.segments))
+
+    def _local(self) -> Any:
+        engine = self._lake.local_engine
+        return engine.read(self._query(engine.dialect))
+
+    def to_spark(self) -> Any:
+        """A lazy Spark DataFrame. Raises `SegmentUnreadable` if a file is missing or short, `EngineUnavailable`."""
+        engine = self._lake.spark_engine
+        return engine.read(self._query(engine.dialect))
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table, read in process."""
+        table: pa.Table = self._local().to_arrow()
+        return table
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of Arrow batches, read in process in bounded memory."""
+        reader: pa.RecordBatchReader = self._local().reader()
+        return reader
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rows as a polars frame."""
+        import polars  # noqa: PLC0415 - costs a second of start-up that nobody else should pay
+
+        return polars.from_arrow(self.to_arrow())
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """The rows as a lazy DuckDB relation, on ``connection`` or on one of its own."""
+        return self._local().relation(connection)
+
+    def count(self) -> int:
+        """How many rows there are. Segments that nothing masks or filters are counted from the catalog."""
+        return int(self._local().count())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<scan of {self._spec.name} at version {self.version}>"
+
+
+__all__ = ["InvalidInput", "Plan", "Scan", "SegmentUnreadable"]

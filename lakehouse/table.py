@@ -1,0 +1,334 @@
+"""A table: writes, reads and looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakehouse.core.commit import Chunk, ChunkLock, Commit, Diff, KeyFrame
+from lakehouse.core.interval import Interval
+from lakehouse.core.listing import Listing
+from lakehouse.core.operation import Kind, Priority
+from lakehouse.core.segment import Segment
+from lakehouse.core.spec import TableSpec
+from lakehouse.core.timeline import Timeline, timeline
+from lakehouse.core.tombstone import Tombstone
+from lakehouse.errors import InvalidInput
+from lakehouse.operation import Append, Compaction, Replace, Restore, Txn, locked_for_compaction
+from lakehouse.scan import Scan
+from lakehouse.schema import typed_scope
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+
+
+class Table:
+    """One table of a lake.
+
+    Examples
+    --------
+    >>> import tempfile, pyarrow as pa, lakehouse
+    >>> folder = tempfile.mkdtemp()
+    >>> lake = lakehouse.connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse")
+    >>> events = lake.create_table("events", "at TIMESTAMP, client BIGINT", time="at", cluster_by=["client"])
+    >>> rows = pa.table({"at": pa.array([0, 1], pa.timestamp("us", tz="UTC")), "client": [12, 77]})
+    >>> events.append(rows).rows_added
+    2
+    >>> dropped = events.replace(None, "1970-01-01", keys={"client": 12})
+    >>> events.scan().to_arrow()["client"].to_pylist(), events.scan(as_of=dropped.version - 2).count()
+    ([77], 2)
+    >>> lake.close()
+    """
+
+    def __init__(self, lake: Lake, spec: TableSpec, created_version: int) -> None:
+        self._lake = lake
+        self._spec = spec
+        self._created_version = created_version
+
+    # What it is
+
+    @property
+    def name(self) -> str:
+        """The table's name when this value was made."""
+        return self._spec.name
+
+    @property
+    def spec(self) -> TableSpec:
+        """The whole definition."""
+        return self._spec
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and types; each field's metadata holds its Parquet field id."""
+        return self._spec.schema
+
+    @property
+    def time(self) -> str:
+        """Name of the time column."""
+        return self._spec.time
+
+    @property
+    def grain(self) -> str:
+        """Length of a time chunk: hour, day, week, month or year."""
+        return self._spec.grain.value
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        """Names of the primary key's columns."""
+        return self._spec.primary_key
+
+    @property
+    def cluster_by(self) -> dict[str, int]:
+        """Cluster columns with their number of hash buckets (0: not hashed)."""
+        return dict(self._spec.cluster_by)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Properties as given when the table was created."""
+        return dict(self._spec.properties)
+
+    @property
+    def version(self) -> int:
+        """The newest version of the table."""
+        return self._lake.catalog.newest_version(self._spec.id, self._created_version)
+
+    # Writes in one call
+
+    def append(
+        self,
+        data: Any,
+        *,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
+        """Add rows and return the commit. Waits for nobody.
+
+        ``data``: a Spark frame (written by Spark), or anything Arrow can read (written in process, without a job).
+        ``txn``: ``(app, sequence)``; the same pair again changes nothing and returns the first commit.
+        """
+        with self.begin_append(txn=txn, message=message, properties=properties) as op:
+            op.write(data)
+            return op.commit()
+
+    def replace(
+        self,
+        data: Any,
+        interval: Any,
+        *,
+        keys: Mapping[str, Any] | None = None,
+        txn: Txn | None = None,
+        wait_seconds: float | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
+        """Put ``data`` in place of every row in the interval (and of these keys); None or no rows: drop what is there.
+
+        Raises `InvalidInput` for rows outside, `LockTimeout` if another replace holds a chunk for too long.
+        """
+        with self.begin_replace(
+            interval, keys=keys, txn=txn, wait_seconds=wait_seconds, message=message, properties=properties
+        ) as op:
+            op.write(data)
+            return op.commit()
+
+    def drop(self, interval: Any, *, keys: Mapping[str, Any] | None = None, **marks: Any) -> Commit:
+        """Drop the rows of an interval (and of these keys): a replace by nothing."""
+        return self.replace(None, interval, keys=keys, **marks)
+
+    def compact(
+        self, interval: Any = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
+    ) -> Commit | None:
+        """Rewrite small and masked segments into fewer; None when there is nothing to gain.
+
+        Raises `LockTimeout` if a user's operation holds a chunk, `LockLost` if one took a chunk meanwhile.
+        """
+        with self.begin_compaction(interval, message=message, properties=properties) as op:
+            op.run()
+            if not op.has_work:
+                op.abort()
+                return None
+            return op.commit()
+
+    def restore(
+        self,
+        version: Any,
+        *,
+        wait_seconds: float | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
+        """Make the table what it was at a version, by a new commit; history stays.
+
+        Waits for running replaces of chunks that change; takes them from maintenance.
+        """
+        target = self._at(version)
+        begun = self._lake.catalog.begin(self._spec, Kind.RESTORE)
+        with Restore(self._lake, begun, target=target, message=message, properties=properties) as op:
+            op.wait_seconds = self._wait(wait_seconds)
+            return op.commit()
+
+    # Writes in three steps
+
+    def begin_append(
+        self, txn: Txn | None = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
+    ) -> Append:
+        """Begin an append: write any number of times, then commit."""
+        mark = _txn(txn)
+        draws = self._spec.write_order == "start"
+        begun = self._lake.catalog.begin(self._spec, Kind.APPEND, draws=draws)
+        return Append(self._lake, begun, txn=mark, message=message, properties=properties)
+
+    def begin_replace(
+        self,
+        interval: Any,
+        keys: Mapping[str, Any] | None = None,
+        txn: Txn | None = None,
+        wait_seconds: float | None = None,
+        *,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Replace:
+        """Lock the interval's chunks (for these keys) and begin a replace.
+
+        Waits up to ``wait_seconds`` (default: the lake's) for another replace, then raises `LockTimeout`, which names
+        it. A compaction is not waited for: it loses its chunks.
+        """
+        mark = _txn(txn)
+        begun = self._lake.catalog.begin(
+            self._spec,
+            Kind.REPLACE,
+            draws=True,
+            interval=Interval.of(interval),
+            keys=typed_scope(keys, self._spec),
+            priority=Priority.USER,
+            wait_seconds=self._wait(wait_seconds),
+        )
+        return Replace(self._lake, begun, txn=mark, message=message, properties=properties)
+
+    def begin_compaction(
+        self,
+        interval: Any = None,
+        *,
+        wait_seconds: float = 0.0,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Compaction:
+        """Lock the interval's chunks (None: all) at low priority and begin a compaction: `run`, then `commit`."""
+        wanted = None if interval is None else Interval.of(interval)
+        begun = self._lake.catalog.begin(
+            self._spec,
+            Kind.COMPACTION,
+            interval=locked_for_compaction(self._lake, self._spec, wanted),
+            priority=Priority.MAINTENANCE,
+            wait_seconds=wait_seconds,
+        )
+        return Compaction(self._lake, begun, message=message, properties=properties)
+
+    # Reads
+
+    def scan(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        interval: Any = None,
+        as_of: Any = None,
+        best_effort: bool = False,
+    ) -> Scan:
+        """Rows at a version, which is fixed now.
+
+        ``where`` is a SQL predicate; it is also used to leave files out. ``as_of``: a version, tag or time.
+        ``best_effort`` leaves out files that are missing or short, with a `PartialRead` warning, instead of failing.
+        """
+        if columns is not None:
+            columns = (columns,) if isinstance(columns, str) else tuple(columns)
+            unknown = [name for name in columns if name not in self._spec.schema.names]
+            if unknown or not columns:
+                raise InvalidInput(
+                    "no such column; choose among the table's",
+                    table=self.name,
+                    unknown=unknown,
+                    columns=self._spec.schema.names,
+                )
+        return Scan(
+            self._lake,
+            self._spec,
+            self._at(as_of),
+            columns=columns,
+            where=where,
+            interval=None if interval is None else Interval.of(interval),
+            best_effort=best_effort,
+        )
+
+    def read(self, **options: Any) -> Any:
+        """``scan(...)`` as a Spark DataFrame."""
+        return self.scan(**options).to_spark()
+
+    # Looks
+
+    def log(self, limit: int | None = None) -> Listing[Commit]:
+        """Commits that changed the table's rows, newest first."""
+        return self._lake.catalog.commits(self._spec.id, limit)
+
+    def segments(self, as_of: Any = None, interval: Any = None) -> Listing[Segment]:
+        """Live segments, by id, that overlap an interval."""
+        return Listing(self._live(as_of, interval)[0])
+
+    def tombstones(self, as_of: Any = None, interval: Any = None) -> Listing[Tombstone]:
+        """Live tombstones, by id, that overlap an interval."""
+        return Listing(self._live(as_of, interval)[1])
+
+    def timeline(self, interval: Any = None, as_of: Any = None) -> Timeline:
+        """What a laser sees from left to right: slices of the same visible segments, and what is overshadowed."""
+        within = None if interval is None else Interval.of(interval)
+        segments, tombstones = self._lake.catalog.live(self._spec, self._at(as_of), within)
+        return timeline(segments, tombstones, within)
+
+    def chunks(self, as_of: Any = None) -> Listing[Chunk]:
+        """Time chunks that hold something, by time."""
+        return self._lake.catalog.chunks(self._spec, self._at(as_of))
+
+    def key_frames(self) -> Listing[KeyFrame]:
+        """Materialized chunk states, by chunk and version."""
+        return self._lake.catalog.key_frames(self._spec)
+
+    def diff(self, a: Any, b: Any) -> Diff:
+        """Segments and tombstones added and dropped between two versions, by chunk."""
+        return self._lake.catalog.diff(self._spec, self._at(a), self._at(b))
+
+    def locks(self) -> Listing[ChunkLock]:
+        """Locks that running operations hold, a value a chunk."""
+        return self._lake.catalog.locks(self._spec)
+
+    def __repr__(self) -> str:
+        return f"<table {self.name} by {self.grain} of {self.time}, {len(self.schema)} columns>"
+
+    def _at(self, as_of: Any) -> int:
+        """The table's newest version at or before what ``as_of`` means."""
+        return self._lake.catalog.table_version(self._spec, self._created_version, as_of)
+
+    def _live(self, as_of: Any, interval: Any) -> tuple[list[Segment], list[Tombstone]]:
+        within = None if interval is None else Interval.of(interval)
+        segments, tombstones = self._lake.catalog.live(self._spec, self._at(as_of), within)
+        if within is None:
+            return segments, tombstones
+        return (
+            [one for one in segments if within.overlaps(one.interval)],
+            [one for one in tombstones if within.overlaps(one.interval)],
+        )
+
+    def _wait(self, wait_seconds: float | None) -> float:
+        return self._lake.wait_seconds if wait_seconds is None else wait_seconds
+
+
+def _txn(txn: Any) -> Txn | None:
+    match txn:
+        case None:
+            return None
+        case (str(app), int(sequence)) if app and not isinstance(sequence, bool) and -(2**63) <= sequence < 2**63:
+            return app, sequence
+        case _:
+            raise InvalidInput('txn is a pair of text and a number, as in ("app", 17)', txn=repr(txn))
