@@ -1,0 +1,1 @@
+"""Dagster code location: one folder per source; `definitions` is the only wiring."""

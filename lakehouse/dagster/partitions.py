@@ -32,8 +32,9 @@ def chunk_partitions(
     """Partitions that are the time chunks of a grain, one to one, from the chunk of ``start`` on.
 
     The last one is the chunk that holds the instant before ``end``, or the newest chunk that is over if that is
-    earlier or ``end`` is left out; ``end_offset`` adds as many after the newest (1: the chunk that is being filled). Times are UTC, whatever the zone
-    of the machine. Dagster stays quick up to some 100,000 partitions an asset: eleven years of hours.
+    earlier or ``end`` is left out; ``end_offset`` adds as many after the newest (1: the chunk that is being filled).
+    Times are UTC, whatever the zone of the machine. Dagster stays quick up to some 100,000 partitions an asset: eleven
+    years of hours.
 
     Raises
     ------
