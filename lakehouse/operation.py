@@ -56,6 +56,8 @@ class Operation:
         self._segments: list[NewSegment] = []
         self._batches = 0
         self._guard = threading.Lock()
+        # Its txn was committed before: nothing need be written, and its commit returns that one.
+        self._is_repeat = txn is not None and lake.catalog.committed(begun.table.id, txn)
         lake.heartbeat.watch(begun)
 
     @property
@@ -176,7 +178,9 @@ class Append(Operation):
 
     def write(self, data: Any) -> None:
         """Write rows; any number of times. Raises `InvalidInput` for rows that do not fit the table."""
-        self._store(self._lake.engine_for(data), data)
+        self._require_running()
+        if not self._is_repeat:
+            self._store(self._lake.engine_for(data), data)
 
 
 class Replace(Append):

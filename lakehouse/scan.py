@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakehouse.core.commit import Commit as Commit
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.plan import ReadGroup, ReadPlan, plan_read
@@ -17,9 +16,10 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
-from lakehouse.errors import InvalidInput, PartialRead, SegmentUnreadable
+from lakehouse.errors import PartialRead
 from lakehouse.faults import reach
 from lakehouse.predicate import ParsedPredicate, parse
+from lakehouse.storage.footer import has_footer
 from lakehouse.storage.paths import check_files
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a scan will open. ``bytes`` are those of whole files; ``rows_estimate`` counts their rows, masked included."""
+    """What a scan will open. ``bytes`` are those of whole files; ``rows_estimate`` includes masked rows."""
 
     version: int
     segments: Listing[Segment]
@@ -136,21 +136,17 @@ class Scan:
 
     def _readable(self, plan: ReadPlan) -> ReadPlan:
         """The plan without segments whose file is missing, short or malformed."""
-        _, errors = check_files(self._lake.warehouse, plan.segments)
-        if not errors:
+        files, _ = check_files(self._lake.warehouse, plan.segments)
+        sound = {stored for stored, path in files.items() if has_footer(path)}
+        self.missing = sorted(segment.path for segment in plan.segments if segment.path not in sound)
+        if not self.missing:
             return plan
-        self.missing = sorted(str(error.facts["path"]) for error in errors)
         warnings.warn(
-            PartialRead(f"{len(errors)} data files are missing or damaged and were left out: {self.missing[:3]}"),
-            stacklevel=4,
+            PartialRead(f"{len(self.missing)} data files are missing or damaged and were left out: {self.missing[:3]}"),
+            stacklevel=5,
         )
-        damaged = set(self.missing)
-        root = self._lake.warehouse
         groups = [
-            ReadGroup(
-                tuple(one for one in group.segments if str(root / one.path) not in damaged and one.path not in damaged),
-                group.tombstones,
-            )
+            ReadGroup(tuple(one for one in group.segments if one.path in sound), group.tombstones)
             for group in plan.groups
         ]
         return ReadPlan(plan.version, plan.interval, tuple(group for group in groups if group.segments))
@@ -197,6 +193,3 @@ class Scan:
 
     def __repr__(self) -> str:
         return f"<scan of {self._spec.name} at version {self.version}>"
-
-
-__all__ = ["InvalidInput", "Plan", "Scan", "SegmentUnreadable"]

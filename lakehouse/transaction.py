@@ -112,19 +112,20 @@ class TransactionTable:
 
     def append(self, data: Any, *, txn: Txn | None = None) -> Append:
         """Add rows."""
-        return self._run(self._table.begin_append(txn), data)
+        operation = self._table.begin_append(txn)
+        self._transaction.add(operation)
+        operation.write(data)
+        return operation
 
     def replace(
         self, data: Any, interval: Any, *, keys: Mapping[str, Any] | None = None, txn: Txn | None = None
     ) -> Replace:
         """Put rows in place of those in an interval (and of these keys); must come before an append to the table."""
-        return self._run(self._table.begin_replace(interval, keys, txn), data)
+        operation = self._table.begin_replace(interval, keys, txn)
+        self._transaction.add(operation)
+        operation.write(data)
+        return operation
 
     def drop(self, interval: Any, *, keys: Mapping[str, Any] | None = None) -> Replace:
         """Drop the rows of an interval (and of these keys)."""
         return self.replace(None, interval, keys=keys)
-
-    def _run(self, operation: Any, data: Any) -> Any:
-        self._transaction.add(operation)
-        operation.write(data)
-        return operation

@@ -1,0 +1,1 @@
+"""The SQL catalog: versions, locks and operations, on SQLite or PostgreSQL."""

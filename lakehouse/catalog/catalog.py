@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from lakehouse.catalog import commit, frames, locks, log, operations, tables
 from lakehouse.catalog.database import Database, take_head
@@ -155,7 +155,6 @@ class Catalog:
     def chunks(self, spec: TableSpec, version: int) -> Listing[Chunk]:
         """Every chunk with something live, by time."""
         found = Listing[Chunk]()
-        newest = self._read(lambda connection: self._newest_by_chunk(connection, spec, version))
         for start_us, state in self.states(spec, version).items():
             one = chunk_from_us(spec.grain, start_us)
             segments = state.segments
@@ -164,7 +163,7 @@ class Catalog:
                     Chunk(
                         start=one.start,
                         end=one.end,
-                        version=newest.get(start_us, state.version),
+                        version=state.version,
                         segments=len(segments),
                         rows=sum(segment.rows for segment in segments),
                         bytes=sum(segment.bytes for segment in segments),
@@ -172,10 +171,6 @@ class Catalog:
                     )
                 )
         return found
-
-    def _newest_by_chunk(self, connection: Connection, spec: TableSpec, version: int) -> dict[int, int]:
-        query = select(chunk.c.start_us, chunk.c.version).where(chunk.c.table_id == spec.id, chunk.c.version <= version)
-        return {start: newest for start, newest in connection.execute(query)}
 
     def key_frames(self, spec: TableSpec) -> Listing[KeyFrame]:
         """Every key frame of a table."""
@@ -328,16 +323,16 @@ class Catalog:
 
     def _end_duplicates(self, contributions: Sequence[Contribution]) -> None:
         """End operations that a commit left out because their ``txn`` was committed before."""
-        for contribution in contributions:
-            if contribution.txn is not None:
-                self._database.run(lambda connection, one=contribution.begun: operations.abort(connection, one))
+        marked = [one.begun for one in contributions if one.txn is not None]
+        if marked:
+            self._database.run(lambda connection: [operations.abort(connection, begun) for begun in marked])
 
     def committed(self, table: TableId, mark: tuple[str, int]) -> bool:
         """Whether a ``txn`` was committed on a table."""
         return self._read(lambda connection: commit.marked_version(connection, table, mark) is not None)
 
     def _waiting(self, attempt: Callable[[], T], spec: TableSpec, wait_seconds: float) -> T:
-        """Try until no lock is in the way. A release in this process wakes the wait; others are seen by asking again."""
+        """Try until no lock is in the way: a release here wakes the wait, one elsewhere is seen by asking again."""
         deadline = time.monotonic() + wait_seconds
         pause_seconds = 0.005
         while True:
@@ -358,7 +353,7 @@ class Catalog:
 
 def _timeout(spec: TableSpec, holder: locks.Holder, wait_seconds: float) -> LockTimeout:
     return LockTimeout(
-        f"another operation ({holder.kind} {holder.operation}) holds the chunks; wait longer (wait_seconds) or try later",
+        f"{holder.kind} {holder.operation} holds the chunks; wait longer (wait_seconds) or try later",
         table=spec.name,
         operation=holder.operation,
         kind_held=holder.kind,

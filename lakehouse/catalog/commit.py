@@ -86,7 +86,7 @@ def record(
 ) -> Recorded:
     """Check and record a commit of one or more operations inside a transaction.
 
-    Raises `AlreadyCommitted`, `LockLost`, `TableNotFound` or `locks.ChunkHeld`; the caller's transaction then rolls back.
+    Raises `AlreadyCommitted`, `LockLost`, `TableNotFound` or `locks.ChunkHeld`; the transaction then rolls back.
     """
     version = next_version(connection)
     reach("commit.head")

@@ -113,9 +113,8 @@ class Database:
     def _once(
         self, stage: _Stage, work: Callable[[Connection], T], settled: Callable[[Connection], T | None] | None
     ) -> T:
-        with self._writer or _no_lock, self.engine.connect() as connection:
-            if self.is_sqlite:
-                connection = connection.execution_options(lakehouse_begin="BEGIN IMMEDIATE")
+        with self._writer or _no_lock, self.engine.connect() as opened:
+            connection = opened.execution_options(lakehouse_begin="BEGIN IMMEDIATE") if self.is_sqlite else opened
             with connection.begin() as transaction:
                 if settled is not None:
                     take_head(connection)
@@ -131,11 +130,8 @@ class Database:
     def snapshot(self) -> Iterator[Connection]:
         """A read-only transaction that sees one state of the catalog."""
         try:
-            with self.engine.connect() as connection:
-                if not self.is_sqlite:
-                    connection = connection.execution_options(
-                        isolation_level="REPEATABLE READ", postgresql_readonly=True
-                    )
+            with self.engine.connect() as opened:
+                connection = opened if self.is_sqlite else opened.execution_options(**_SNAPSHOT)
                 with connection.begin():
                     yield connection
         except DBAPIError as error:
@@ -163,6 +159,7 @@ class _NoLock:
 
 
 _no_lock = _NoLock()
+_SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _CLOCK = text("SELECT clock_us FROM lake")
 _SERVER_CLOCK = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
 _TAKE_HEAD = models.lake.update().values(id=1)
@@ -223,7 +220,7 @@ def _reaction(error: DBAPIError) -> _Reaction:
         return _Reaction.RUN_AGAIN if code & 0xFF in (_SQLITE_BUSY, _SQLITE_LOCKED) else _Reaction.RAISE
     if not hasattr(error.orig, "sqlstate"):
         return _Reaction.RAISE
-    state = error.orig.sqlstate
+    state = getattr(error.orig, "sqlstate", None)
     if state in ("40001", "40P01", "55P03"):
         return _Reaction.RUN_AGAIN
     if state is None or state[:2] == "08" or state in ("40003", "57P01", "57P02", "57P03"):

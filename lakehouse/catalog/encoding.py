@@ -99,7 +99,7 @@ def encode_map(values: Mapping[str, str] | None) -> str | None:
     if not values:
         return None
     for name, value in values.items():
-        if not isinstance(name, str) or not isinstance(value, str):
+        if {type(name), type(value)} != {str}:
             raise InvalidInput("properties are a map of strings to strings", name=name, value=value)
     return json.dumps(dict(values), sort_keys=True)
 

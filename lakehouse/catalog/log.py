@@ -131,7 +131,7 @@ def _at(connection: Connection, instant: datetime) -> int:
     return found
 
 
-def add_tag(connection: Connection, name: str, version: int, now_us: int) -> None:
+def add_tag(connection: Connection, name: Any, version: int, now_us: int) -> None:
     """Name a version. Raises `AlreadyExists` if the name means another one."""
     if not isinstance(name, str) or not _TAG.fullmatch(name):
         raise InvalidInput(
@@ -153,6 +153,4 @@ def remove_tag(connection: Connection, name: str) -> None:
 
 def read_tags(connection: Connection) -> dict[str, int]:
     """Versions by tag, sorted by name."""
-    return {
-        name: version for name, version in connection.execute(select(tag.c.name, tag.c.version).order_by(tag.c.name))
-    }
+    return dict(connection.execute(select(tag.c.name, tag.c.version).order_by(tag.c.name)).tuples().all())

@@ -12,8 +12,8 @@ from lakehouse.catalog import locks
 from lakehouse.catalog.models import chunk
 from lakehouse.catalog.rows import Entry
 from lakehouse.catalog.state import ChunkState, StateReader, distinct_entries, within
-from lakehouse.core.clean import plan_clean
 from lakehouse.core.chunk import chunk_from_us
+from lakehouse.core.clean import plan_clean
 from lakehouse.core.interval import Interval, to_us
 from lakehouse.core.operation import Contribution, Kind, Priority
 from lakehouse.core.replace import plan_replace
@@ -89,7 +89,7 @@ def planned(
             plan.change(spec, -1, replaced.drop_tombstones if spec.write_order == "commit" else ())
             parts = replaced.tombstones
             if spec.write_order == "start":
-                parts = [(part, begun.keys) for part in spec.grain.split(begun.interval)]
+                parts = tuple((part, begun.keys) for part in islice(spec.grain.split(begun.interval), MOST_CHUNKS))
             tombstones = [
                 Tombstone(
                     id=entry_id(begun.number, len(segments) + n),

@@ -43,19 +43,46 @@ _WRITE_OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
 def segment_from_row(row: Any) -> Segment:
     """A segment from a row with the columns of `models.segment`."""
     return _segment(
-        row.id, row.path, row.start_us, row.end_us, row.ordinal, row.rows, row.bytes, row.first_row_id, row.has_row_ids,
+        row.id,
+        row.path,
+        row.start_us,
+        row.end_us,
+        row.ordinal,
+        row.rows,
+        row.bytes,
+        row.first_row_id,
+        row.has_row_ids,
         row.statistics,
-    )  # fmt: skip
+    )
 
 
 def _segment(
-    entry: int, path: str, start_us: int, end_us: int, ordinal: int, rows: int, size: int, first: int, stored: bool, text: str
-) -> Segment:  # fmt: skip
+    entry: int,
+    path: str,
+    start_us: int,
+    end_us: int,
+    ordinal: int,
+    rows: int,
+    size: int,
+    first: int,
+    stored: bool,
+    text: str,
+) -> Segment:
     low, high, nulls = decode_statistics(text)
     return Segment(
-        id=entry, start=from_us(start_us), end=from_us(end_us), ordinal=ordinal, rows=rows, bytes=size, path=path,
-        first_row_id=first, has_row_ids=bool(stored), min=low, max=high, nulls=nulls,
-    )  # fmt: skip
+        id=entry,
+        start=from_us(start_us),
+        end=from_us(end_us),
+        ordinal=ordinal,
+        rows=rows,
+        bytes=size,
+        path=path,
+        first_row_id=first,
+        has_row_ids=bool(stored),
+        min=low,
+        max=high,
+        nulls=nulls,
+    )
 
 
 def segment_values(segment: Segment, table: TableId, operation: int) -> dict[str, Any]:
@@ -79,9 +106,14 @@ def segment_values(segment: Segment, table: TableId, operation: int) -> dict[str
 def tombstone_from_row(row: Any) -> Tombstone:
     """A tombstone from a row with the columns of `models.tombstone`."""
     return Tombstone(
-        id=row.id, kind=row.kind, start=from_us(row.start_us), end=from_us(row.end_us), ordinal=row.ordinal,
-        keys=decode_keys(row.keys), rows=row.rows,
-    )  # fmt: skip
+        id=row.id,
+        kind=row.kind,
+        start=from_us(row.start_us),
+        end=from_us(row.end_us),
+        ordinal=row.ordinal,
+        keys=decode_keys(row.keys),
+        rows=row.rows,
+    )
 
 
 def tombstone_values(tombstone: Tombstone, table: TableId, operation: int) -> dict[str, Any]:
@@ -107,14 +139,33 @@ def encode_page(entries: list[Entry]) -> bytes:
         if isinstance(entry, Segment):
             text: str | None = encode_statistics(entry.min, entry.max, entry.nulls)
             values: tuple[Any, ...] = (
-                "segment", entry.id, entry.path, span.start_us, span.end_us, entry.ordinal, entry.rows, entry.bytes,
-                entry.first_row_id, entry.has_row_ids, text,
-            )  # fmt: skip
+                "segment",
+                entry.id,
+                entry.path,
+                span.start_us,
+                span.end_us,
+                entry.ordinal,
+                entry.rows,
+                entry.bytes,
+                entry.first_row_id,
+                entry.has_row_ids,
+                text,
+            )
         else:
             text = encode_keys(entry.keys)
             values = (
-                entry.kind, entry.id, None, span.start_us, span.end_us, entry.ordinal, entry.rows, None, None, None, text,
-            )  # fmt: skip
+                entry.kind,
+                entry.id,
+                None,
+                span.start_us,
+                span.end_us,
+                entry.ordinal,
+                entry.rows,
+                None,
+                None,
+                None,
+                text,
+            )
         for column, value in zip(columns, values, strict=True):
             column.append(value)
     sink = pa.BufferOutputStream()
@@ -136,10 +187,15 @@ def decode_page(page: bytes) -> list[Entry]:
         else:
             entries.append(
                 Tombstone(
-                    id=entry, kind=kind, start=from_us(start), end=from_us(end), ordinal=ordinal, keys=decode_keys(text),
+                    id=entry,
+                    kind=kind,
+                    start=from_us(start),
+                    end=from_us(end),
+                    ordinal=ordinal,
+                    keys=decode_keys(text),
                     rows=rows,
                 )
-            )  # fmt: skip
+            )
     return entries
 
 

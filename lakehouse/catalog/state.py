@@ -142,6 +142,7 @@ class StateReader:
 
 
 def batches(values: Iterable[V]) -> Iterator[list[V]]:
+    """Values in lists short enough to be bound in one statement."""
     remaining = iter(values)
     while batch := list(islice(remaining, BATCH)):
         yield batch

@@ -66,6 +66,15 @@ def read_footers(folder: Path, names: Sequence[str], spec: TableSpec) -> list[Fi
     return [one for one in found if one is not None]
 
 
+def has_footer(path: Path) -> bool:
+    """Whether a file ends in a Parquet footer that can be read; its pages are not looked at."""
+    try:
+        pq.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        return False
+    return True
+
+
 def _read(folder: Path, name: str, spec: TableSpec) -> FileStatistics | None:
     path = folder / name
     try:

@@ -10,6 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
+    """Create every table, and the row that holds the number sequence."""
     op.create_table(
         "commit_log",
         sa.Column("version", sa.BigInteger(), autoincrement=False, nullable=False),
