@@ -10,15 +10,15 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
 from lakehouse.catalog.database import WAL_IS_SAFE_FROM, Database, sqlite
 from lakehouse.catalog.migration import REVISION, current_revision
-from lakehouse.engine.spark.session import start_session
 from lakehouse.errors import LakehouseError
-from lakehouse.lake import catalog_url, warehouse_location
+from lakehouse.lake import DEFAULT_FOLDER
 from lakehouse.storage.paths import warehouse_path
 
 Status = Literal["ok", "warn", "fail"]
@@ -46,7 +46,7 @@ class Finding:
 
 
 def examine(catalog: str | None = None, warehouse: str | None = None, *, start_spark: bool = False) -> list[Finding]:
-    """Look at everything an operation can need. Takes a second; with ``start_spark`` as long as Spark takes to start."""
+    """Look at everything an operation can need. With ``start_spark`` takes as long as Spark takes to start."""
     return list(_findings(catalog, warehouse, start_spark))
 
 
@@ -109,10 +109,11 @@ def check_workers() -> Finding:
 
 
 def check_spark_start() -> Finding:
-    """Start Spark on one core and stop it."""
+    """Start Spark as the library does, and stop it."""
     try:
-        session = start_session()
-    except LakehouseError as error:
+        # PySpark may be missing: that is a finding, not a reason for this module not to load.
+        session = import_module("lakehouse.engine.spark").open_engine(None).session
+    except (LakehouseError, ImportError) as error:
         return Finding("spark start", "fail", str(error), INSTALL_JAVA)
     counted = session.range(1000).count()
     session.stop()
@@ -131,7 +132,7 @@ def check_sqlite() -> Finding:
 
 def check_catalog(catalog: str | None) -> Finding:
     """Whether the catalog's database answers, and its tables are those of this release."""
-    url = catalog_url(catalog)
+    url = catalog or os.environ.get("LAKEHOUSE_CATALOG") or f"sqlite:///{DEFAULT_FOLDER}/catalog.db"
     try:
         if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
             return Finding("catalog", "warn", f"none yet at {url}", "make it: lakehouse init")
@@ -157,7 +158,7 @@ def check_catalog(catalog: str | None) -> Finding:
 def check_warehouse(warehouse: str | None) -> Iterator[Finding]:
     """Whether data files can be written, onto what, and how much room there is."""
     try:
-        folder = warehouse_path(warehouse_location(warehouse))
+        folder = warehouse_path(warehouse or os.environ.get("LAKEHOUSE_WAREHOUSE") or f"{DEFAULT_FOLDER}/warehouse")
     except LakehouseError as error:
         yield Finding("warehouse", "fail", str(error), "correct --warehouse or LAKEHOUSE_WAREHOUSE")
         return

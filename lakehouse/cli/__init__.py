@@ -37,6 +37,7 @@ for name, command in (
     ("restore", write.restore),
     ("tag", write.tag),
     ("locks", look.locks),
+    ("migrate", run.migrate),
     ("console", run.console),
 ):
     app.command(name)(command)

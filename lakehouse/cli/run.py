@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import lakehouse
-from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption
+from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
 from lakehouse.cli.output import print_json, print_line
 from lakehouse.errors import InternalError
 
@@ -46,6 +46,16 @@ def doctor(
             if one.remedy:
                 print_line(f"      {'':<16} -> {one.remedy}")
     raise typer.Exit(1 if any(one.status == "fail" for one in findings) else 0)
+
+
+def migrate(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_json: JsonOption = False) -> None:
+    """Bring the catalog's tables to the form that this release needs, as opening it does."""
+    with open_lake(catalog, warehouse) as lake:
+        address, head = lake.catalog.url, lake.head
+    revision = import_module("lakehouse.catalog.migration").REVISION
+    if as_json:
+        return print_json({"catalog": address, "revision": revision, "head": head})
+    return print_line(f"{address} is at revision {revision}, version {head}")
 
 
 def console(
