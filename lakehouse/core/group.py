@@ -45,7 +45,9 @@ class _Group:
         self.segments += other.segments
 
 
-def group_by_mask(segments: Sequence[Segment], span: Bounds, tombstones: Sequence[Tombstone]) -> tuple[ReadGroup, ...]:
+def group_by_mask(
+    segments: Sequence[Segment], span: Bounds, tombstones: Sequence[Tombstone], max_groups: int = MAX_GROUPS
+) -> tuple[ReadGroup, ...]:
     """Group segments by the tombstones that mask them; ``span`` says which part of each segment is read.
 
     ``tombstones`` are in order of ordinal. Those of keys and rows that lie over everything mask by their ordinal
@@ -62,8 +64,8 @@ def group_by_mask(segments: Sequence[Segment], span: Bounds, tombstones: Sequenc
     ranks = np.searchsorted(ordinals[is_wide], span[2], side="right")
     over: Bounds = (starts[~is_wide], ends[~is_wide], ordinals[~is_wide])
     groups = _distinct(segments, ranks.tolist(), masking_pairs(span, over), narrow)
-    if len(groups) > MAX_GROUPS:
-        groups = _joined(groups, segments, span, narrow, over)
+    if len(groups) > max_groups:
+        groups = _joined(groups, segments, span, narrow, over, max_groups)
     groups.sort(key=lambda one: (bool(one.masks) or one.rank < len(wide), one.segments[0]))
     return tuple(
         ReadGroup(
@@ -94,7 +96,12 @@ def _distinct(
 
 
 def _joined(
-    groups: list[_Group], segments: Sequence[Segment], span: Bounds, tombstones: Sequence[Tombstone], over: Bounds
+    groups: list[_Group],
+    segments: Sequence[Segment],
+    span: Bounds,
+    tombstones: Sequence[Tombstone],
+    over: Bounds,
+    max_groups: int,
 ) -> list[_Group]:
     """Join masked groups until few are left, each into the one with the fewest tombstones that takes it."""
     used = sorted({mask for group in groups for mask in group.masks})
@@ -108,7 +115,7 @@ def _joined(
         group.spared = set().union(*(spared.get(place, ()) for place in group.segments))
     joined: list[_Group] = []
     for group in sorted(groups, key=lambda one: (len(one.masks) > 0, one.rank)):
-        takers = [one for one in joined if one.masks and one.takes(group)] if len(joined) >= MAX_GROUPS else []
+        takers = [one for one in joined if one.masks and one.takes(group)] if len(joined) >= max_groups else []
         if takers:
             min(takers, key=lambda one: len(one.masks)).take(group)
         else:

@@ -38,13 +38,14 @@ def plan_read(
     version: int,
     interval: Interval | None = None,
     predicate: Predicate | None = None,
+    max_groups: int = MAX_GROUPS,
 ) -> ReadPlan:
     """Prune segments by interval, tombstones and predicate and group the rest by what masks them.
 
     A segment is left out if its interval misses ``interval``, if unkeyed interval tombstones cover all of its interval
     (within ``interval``), or if no row can pass ``predicate``. A segment is masked only by tombstones with a greater
     ordinal that overlap it and whose keys it may hold. Segments of equal tombstone sets share a group, unmasked ones
-    first; beyond `MAX_GROUPS` groups, those are joined of which no tombstone can hide a row of the other that it must
+    first; beyond ``max_groups`` groups, those are joined of which no tombstone can hide a row of the other that it must
     not: that adds tombstones which match none of a segment's rows but keeps a plan small.
 
     >>> friday = Segment(id=1, start="2013-01-04", end="2013-01-05", ordinal=1)
@@ -70,4 +71,5 @@ def plan_read(
     sky = Skyline.of(*bounds([one for one in masks if one.hides_interval]))
     seen = np.flatnonzero(sky.least(starts, ends) <= ordinals)
     listed = [listed[place] for place in seen.tolist()]
-    return ReadPlan(version, interval, group_by_mask(listed, (starts[seen], ends[seen], ordinals[seen]), masks))
+    groups = group_by_mask(listed, (starts[seen], ends[seen], ordinals[seen]), masks, max_groups)
+    return ReadPlan(version, interval, groups)
