@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -140,7 +140,7 @@ class Operation:
         if self._state != "running":
             raise InvalidInput("the operation has ended; begin another", operation=self.id, state=self._state)
 
-    def _store(self, engine: Engine, rows: Any, *, row_ids: bool = False) -> list[FileStatistics]:
+    def _store(self, engine: Engine, rows: Any, *, row_ids: bool = False) -> None:
         """Write rows below the operation's folder; a failure leaves the operation good for nothing but abort."""
         spec = self._begun.table
         with self._guard:
@@ -149,23 +149,36 @@ class Operation:
         folder = self._lake.warehouse / spec.folder / self.id
         reach("write.before")
         try:
-            names = engine.write(rows, WriteTarget(spec, folder, self.id, batch=batch, row_ids=row_ids))
-            files = read_footers(folder, names, spec)
-            self._check(files)
+            self.take(engine.write(rows, WriteTarget(spec, folder, self.id, batch=batch, row_ids=row_ids)))
         except BaseException:
             self._state = "failed"
             raise
+        reach("write.after")
+
+    def take(self, names: Sequence[str]) -> None:
+        """Add durable files below the operation's folder, named relative to it, to what the commit will show.
+
+        For rows that other processes wrote. Raises `InvalidInput` for rows that the operation may not hold.
+        """
+        spec = self._begun.table
+        files = read_footers(self._lake.warehouse / spec.folder / self.id, names, spec)
+        self._check(files)
         prefix = f"{spec.folder}/{self.id}"
         with self._guard:
             self._segments.extend(
                 NewSegment(
-                    path=f"{prefix}/{one.name}", start=one.start, end=one.end, rows=one.rows, bytes=one.bytes,
-                    has_row_ids=one.has_row_ids, min=one.min, max=one.max, nulls=one.nulls,
+                    path=f"{prefix}/{one.name}",
+                    start=one.start,
+                    end=one.end,
+                    rows=one.rows,
+                    bytes=one.bytes,
+                    has_row_ids=one.has_row_ids,
+                    min=one.min,
+                    max=one.max,
+                    nulls=one.nulls,
                 )
                 for one in files
-            )  # fmt: skip
-        reach("write.after")
-        return files
+            )
 
     def _check(self, files: list[FileStatistics]) -> None:
         """Refuse rows that the operation may not hold."""
