@@ -1,0 +1,350 @@
+"""A random history through the library and the reference model, compared after every step at the head and before."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, assume, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+import lakehouse
+from lakehouse.core import timeline
+from lakehouse.core.interval import Interval
+from lakehouse.errors import LockLost, LockTimeout
+from lakehouse.testing import strategies
+from lakehouse.testing.model import ModelLake
+from lakehouse.testing.rows import COLUMNS, SCHEMA, arrow, visible
+
+TABLES = ("one", "two")
+DAYS = tuple(datetime(2012, month, day, tzinfo=UTC) for month, day in ((2, 28), (2, 29), (3, 1), (12, 31)))
+WEEKS = (*DAYS, datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 7, tzinfo=UTC))
+
+
+class History(RuleBasedStateMachine):
+    """Two tables of one lake beside their models. Hypothesis picks what happens next."""
+
+    catalog: str | None = None
+    operations = Bundle("operations")
+
+    @initialize(
+        grain=st.sampled_from(["hour", "day", "week", "month"]),
+        ragged=st.booleans(),
+        target_rows=st.sampled_from([2, 1000]),
+    )
+    def create(self, grain, ragged, target_rows):
+        self.folder = tempfile.mkdtemp()
+        self.lake = lakehouse.connect(self.catalog or f"sqlite:///{self.folder}/catalog.db", f"{self.folder}/warehouse")
+        self.model = ModelLake()
+        self.tables, self.names = {}, {}
+        self.numbers: dict[str, dict[int, int]] = {}
+        self.tags: dict[str, int] = {}
+        self.made = 0
+        for index, name in enumerate(TABLES):
+            properties = {"ragged": str(ragged and index == 0).lower(), "target_rows": str(target_rows)}
+            actual = f"{name}_{self.lake.head}" if self.catalog else name
+            table = self.lake.create_table(
+                actual, SCHEMA, time="time", grain=grain, cluster_by=("client",), properties=properties
+            )
+            self.tables[name], self.names[name] = table, actual
+            self.model.create_table(name, COLUMNS, time="time", grain=grain)
+            self.numbers[name] = {table.version: self.model.newest}
+
+    def teardown(self):
+        if hasattr(self, "lake"):
+            self.lake.close()
+            shutil.rmtree(self.folder)
+
+    def note(self, name, version, number):
+        """Remember which version of the library is which of the model."""
+        assert version == self.lake.head
+        assert version > max(self.numbers[name])
+        self.numbers[name][version] = number
+
+    # One-call writes
+
+    @rule(name=st.sampled_from(TABLES), rows=strategies.rows(strategies.edges(WEEKS), max_size=6))
+    def append(self, name, rows):
+        assume(rows)
+        self.note(name, self.tables[name].append(arrow(rows)).version, self.model.append(name, rows))
+
+    @rule(
+        name=st.sampled_from(TABLES),
+        interval=strategies.intervals(WEEKS),
+        keys=st.none() | strategies.key_scopes(),
+        data=st.data(),
+    )
+    def replace(self, name, interval, keys, data):
+        rows = data.draw(strategies.rows_within(interval, keys))
+        try:
+            number = self.model.replace(name, rows, interval, keys=keys)
+        except LockTimeout:
+            with pytest.raises(LockTimeout):
+                self.tables[name].begin_replace(interval, keys=keys, wait_seconds=0)
+            return
+        self.note(name, self.tables[name].replace(arrow(rows), interval, keys=keys).version, number)
+
+    @rule(name=st.sampled_from(TABLES), interval=st.none() | strategies.intervals(WEEKS))
+    def compact(self, name, interval):
+        try:
+            self.model.begin_compaction(name, interval).abort()
+        except LockTimeout:
+            assume(False)
+        try:
+            commit = self.tables[name].compact(interval)
+        except LockTimeout:  # a ragged segment reaches into a chunk that is held
+            return
+        if commit is not None:
+            self.note(name, commit.version, self.model.begin_compaction(name, interval).commit())
+        assert self.tables[name].compact(interval) is None
+
+    @rule(name=st.sampled_from(TABLES), data=st.data())
+    def restore(self, name, data):
+        version = data.draw(st.sampled_from(sorted(self.numbers[name])))
+        try:
+            number = self.model.restore(name, self.numbers[name][version])
+        except LockTimeout:
+            assume(False)
+        self.note(name, self.tables[name].restore(version).version, number)
+
+    @rule(
+        name=st.sampled_from(TABLES), rows=strategies.rows(strategies.edges(DAYS), max_size=3), turn=st.integers(0, 2)
+    )
+    def append_once(self, name, rows, turn):
+        assume(rows)
+        known = self.model.transactions.get((name, "feed", turn))
+        number = self.model.append(name, rows, txn=("feed", turn))
+        version = self.tables[name].append(arrow(rows), txn=("feed", turn)).version
+        if known is None:
+            self.note(name, version, number)
+        else:
+            assert self.numbers[name][version] == known == number
+
+    @rule(
+        first=strategies.rows(strategies.edges(DAYS), min_size=1, max_size=3),
+        interval=strategies.intervals(DAYS),
+        fails=st.booleans(),
+    )
+    def write_both_tables(self, first, interval, fails):
+        appended = self.model.begin_append("one")
+        appended.write(first)
+        try:
+            replaced = self.model.begin_replace("two", interval)
+        except LockTimeout:
+            assume(False)
+
+        def attempt():
+            with self.lake.transaction() as tx:
+                tx.table(self.names["one"]).append(arrow(first))
+                tx.table(self.names["two"]).replace(None, interval)
+                if fails:
+                    raise ZeroDivisionError
+
+        if fails:
+            replaced.abort()
+            with pytest.raises(ZeroDivisionError):
+                attempt()
+        else:
+            attempt()
+            number = self.model.commit([appended, replaced])
+            version = self.lake.head
+            for name in TABLES:
+                self.note(name, version, number)
+
+    # The same in three steps, several at a time
+
+    @rule(target=operations, name=st.sampled_from(TABLES))
+    def begin_append(self, name):
+        return name, self.tables[name].begin_append(), self.model.begin_append(name), None, None
+
+    @rule(
+        target=operations,
+        name=st.sampled_from(TABLES),
+        interval=strategies.intervals(DAYS),
+        keys=st.none() | strategies.key_scopes(),
+    )
+    def begin_replace(self, name, interval, keys):
+        try:
+            begun = self.model.begin_replace(name, interval, keys)
+        except LockTimeout:
+            with pytest.raises(LockTimeout):
+                self.tables[name].begin_replace(interval, keys=keys, wait_seconds=0)
+            return multiple()
+        return name, self.tables[name].begin_replace(interval, keys=keys, wait_seconds=0), begun, interval, keys
+
+    @rule(target=operations, name=st.sampled_from(TABLES), interval=st.none() | strategies.intervals(DAYS))
+    def begin_compaction(self, name, interval):
+        try:
+            begun = self.model.begin_compaction(name, interval)
+        except LockTimeout:
+            return multiple()
+        try:
+            return name, self.tables[name].begin_compaction(interval), begun, None, None
+        except LockTimeout:  # a ragged segment reaches into a chunk that is held
+            begun.abort()
+            return multiple()
+
+    @rule(operation=operations, data=st.data())
+    def write(self, operation, data):
+        _, real, model, interval, keys = operation
+        if model.kind == "compact" or model.ended:
+            return
+        near = strategies.rows(strategies.edges(DAYS), max_size=4)
+        rows = data.draw(near if interval is None else strategies.rows_within(interval, keys))
+        real.write(arrow(rows))
+        model.write(rows)
+
+    @rule(operation=consumes(operations))
+    def commit(self, operation):
+        name, real, model, _, _ = operation
+        if model.kind == "compact":
+            self.commit_compaction(name, real, model)
+        else:
+            self.note(name, real.commit().version, model.commit())
+
+    def commit_compaction(self, name, real, model):
+        """Commit it; one that reached further than the model's may have been fenced where the model's was not."""
+        before = self.lake.head
+        try:
+            real.run()
+            commit = real.commit()
+        except LockLost:
+            assert self.lake.head == before
+            model.abort()
+            real.abort()
+            return
+        assert not model.fenced
+        if commit is None:
+            model.abort()
+        else:
+            self.note(name, commit.version, model.commit())
+
+    @rule(operation=consumes(operations))
+    def abort(self, operation):
+        _, real, model, _, _ = operation
+        head = self.lake.head
+        real.abort()
+        model.abort()
+        assert self.lake.head == head
+
+    # Names and readings
+
+    @rule(name=st.sampled_from(TABLES), data=st.data())
+    def tag(self, name, data):
+        self.made += 1
+        tag = f"{self.names[name]} tag {self.made}"
+        version = data.draw(st.sampled_from(sorted(self.numbers[name])))
+        self.lake.tag(tag, version)
+        self.tags[tag] = version
+        assert visible(self.tables[name], as_of=tag) == self.model.rows(name, self.numbers[name][version])
+
+    @rule(name=st.sampled_from(TABLES))
+    def rename(self, name):
+        self.made += 1
+        new = f"{name}_renamed_{self.lake.head}_{self.made}"
+        self.lake.rename_table(self.names[name], new)
+        self.names[name] = new
+        self.tables[name] = self.lake.table(new)
+
+    @rule(name=st.sampled_from(TABLES), interval=strategies.intervals(WEEKS))
+    def read_an_interval(self, name, interval):
+        assert visible(self.tables[name], interval=interval) == self.model.rows(name, interval=interval)
+
+    @rule(name=st.sampled_from(TABLES), client=strategies.clients())
+    def read_one_client(self, name, client):
+        where = "client IS NULL" if client is None else "client = '{}'".format(client.replace("'", "''"))
+        expected = [row for row in self.model.rows(name) if row[1] == client]
+        assert visible(self.tables[name], where=where) == expected
+
+    @rule(name=st.sampled_from(TABLES), value=st.integers(-(2**63), 2**63 - 1))
+    def read_by_value(self, name, value):
+        expected = [row for row in self.model.rows(name) if row[2] >= value]
+        assert visible(self.tables[name], where=f"value >= {value}") == expected
+
+    @rule(name=st.sampled_from(TABLES), data=st.data())
+    def read_an_old_version(self, name, data):
+        version = data.draw(st.sampled_from(sorted(self.numbers[name])))
+        assert visible(self.tables[name], as_of=version) == self.model.rows(name, self.numbers[name][version])
+
+    # What holds after every step
+
+    @invariant()
+    def the_head_and_some_earlier_versions_are_the_models(self):
+        for name in TABLES if hasattr(self, "lake") else ():
+            versions = sorted(self.numbers[name])
+            assert visible(self.tables[name]) == self.model.rows(name)
+            sampled = versions[(len(versions) + self.lake.head) % len(versions)]
+            assert visible(self.tables[name], as_of=sampled) == self.model.rows(name, self.numbers[name][sampled])
+            assert self.tables[name].version == versions[-1]
+            assert self.tables[name].scan().count() == len(self.model.rows(name))
+
+    @invariant()
+    def the_timeline_shows_where_rows_are_visible(self):
+        for name in TABLES if hasattr(self, "lake") else ():
+            table = self.tables[name]
+            slices = table.timeline().slices
+            assert slices == timeline(table.segments(), table.tombstones()).slices
+            assert all(one.end <= two.start for one, two in itertools.pairwise(slices))
+            for time, *_ in self.model.rows(name):
+                assert any(one.start <= time < one.end for one in slices)
+
+    @invariant()
+    def chunks_count_what_is_live(self):
+        for name in TABLES if hasattr(self, "lake") else ():
+            table = self.tables[name]
+            for chunk in table.chunks():
+                live = table.segments(interval=Interval(chunk.start, chunk.end))
+                assert (chunk.segments, chunk.rows) == (len(live), sum(segment.rows for segment in live))
+
+    @invariant()
+    def locks_are_those_of_running_operations(self):
+        for name in TABLES if hasattr(self, "lake") else ():
+            held = {lock.operation for lock in self.tables[name].locks()}
+            running = [holder for holder in self.model.tables[name].holders if holder.kind == "replace"]
+            assert len(held) >= len(running)
+
+    @precondition(lambda self: hasattr(self, "lake") and len(self.numbers["one"]) > 1)
+    @rule(name=st.sampled_from(TABLES), data=st.data())
+    def a_diff_leads_from_one_version_to_another(self, name, data):
+        versions = st.sampled_from(sorted(self.numbers[name]))
+        a, b = data.draw(versions), data.draw(versions)
+        table = self.tables[name]
+        diff = table.diff(a, b)
+        live = [{one.id for one in (*table.segments(as_of=at), *table.tombstones(as_of=at))} for at in (a, b)]
+        assert {one.id for one in diff.added} == live[1] - live[0]
+        assert {one.id for one in diff.dropped} == live[0] - live[1]
+
+
+CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+
+
+@pytest.mark.timeout(280)
+def test_a_random_history_is_the_models_on_sqlite():
+    run_state_machine_as_test(
+        History, settings=settings(max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=CHECKS)
+    )
+
+
+@pytest.mark.timeout(280)
+def test_a_random_history_is_the_models_on_postgresql(postgres_url):
+    class OnPostgres(History):
+        catalog = postgres_url
+
+    run_state_machine_as_test(
+        OnPostgres,
+        settings=settings(max_examples=6, stateful_step_count=20, deadline=None, suppress_health_check=CHECKS),
+    )
