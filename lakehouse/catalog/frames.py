@@ -64,7 +64,7 @@ class FrameWriter:
         newest: dict[int, int] = {}
         for batch in batches(pages):
             found = connection.execute(held.where(key_frame.c.chunk_us.in_(batch)).group_by(key_frame.c.chunk_us))
-            newest.update(found.tuples().all())
+            newest.update((start, framed) for start, framed in found)
         due = {start: page for start, page in pages.items() if newest.get(start, -1) < version}
         if not due:
             return

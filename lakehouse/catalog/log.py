@@ -153,4 +153,5 @@ def remove_tag(connection: Connection, name: str) -> None:
 
 def read_tags(connection: Connection) -> dict[str, int]:
     """Versions by tag, sorted by name."""
-    return dict(connection.execute(select(tag.c.name, tag.c.version).order_by(tag.c.name)).tuples().all())
+    rows = connection.execute(select(tag).order_by(tag.c.name))
+    return {row.name: row.version for row in rows}
