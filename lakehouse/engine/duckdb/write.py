@@ -166,7 +166,12 @@ class _File:
             field.name for field in schema if field.name not in not_numbers and not pa.types.is_nested(field.type)
         ]
         self._writer = pq.ParquetWriter(
-            target.folder / name, schema, compression="zstd", write_statistics=statistics, store_schema=False
+            target.folder / name,
+            schema,
+            compression="zstd",
+            write_statistics=statistics,
+            store_schema=False,
+            write_page_checksum=True,
         )
         self._writer.add_key_value_metadata(
             {

@@ -1,0 +1,75 @@
+"""Parse a filter. Only what `translate` lists gets through; the text that engines see is written anew from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import sqlglot
+from sqlglot.errors import SqlglotError
+
+from lakehouse.core.interval import Interval
+from lakehouse.core.predicate import Predicate
+from lakehouse.errors import InvalidInput
+from lakehouse.predicate.bounds import time_bounds
+from lakehouse.predicate.term import NEVER
+from lakehouse.predicate.translate import Translator
+
+_MAX_LENGTH = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPredicate:
+    """A filter that was checked. ``tree`` and ``interval`` serve pruning: no row outside them passes.
+
+    ``interval`` bounds the time column (None: it does not); ``columns`` are those that the filter reads, in the
+    table's order.
+    """
+
+    text: str
+    tree: Predicate
+    interval: Interval | None
+    columns: tuple[str, ...]
+    spark: str
+    duckdb: str
+
+    def sql(self, dialect: str) -> str:
+        """The filter for one engine; both let the same rows through, whatever their session's settings."""
+        return {"spark": self.spark, "duckdb": self.duckdb}[dialect]
+
+
+def parse(where: Any, schema: pa.Schema, time: str | None = None) -> ParsedPredicate:
+    """Parse a filter in Spark's SQL over a table's columns; ``time`` names the time column.
+
+    Times without an offset are UTC. Raises `InvalidInput`, saying what is not allowed, for anything but one boolean
+    expression of listed operators and functions.
+
+    >>> schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("client", pa.int64())])
+    >>> found = parse("ts >= '2013-01-05' AND client IN (1, 2)", schema, "ts")
+    >>> str(found.interval), found.columns
+    ('2013-01-05/9999-12-31T23:59:59.999999', ('ts', 'client'))
+    >>> parse("reflect('java.lang.System', 'exit')", schema)
+    Traceback (most recent call last):
+    lakehouse.errors.InvalidInput: not allowed in a filter; ...
+    """
+    if not isinstance(where, str) or not where.strip():
+        raise InvalidInput('a filter is one condition in SQL, as in "client = 1"', where=repr(where)[:200])
+    if len(where) > _MAX_LENGTH:
+        raise InvalidInput("the filter is too long", characters=len(where), most=_MAX_LENGTH)
+    try:
+        statements = sqlglot.parse(where, dialect="spark")
+        if len(statements) != 1 or statements[0] is None:
+            raise InvalidInput("a filter is one condition, without semicolons", where=where[:200])
+        if any(node.comments for node in statements[0].walk()):
+            raise InvalidInput("a filter holds no comments", where=where[:200])
+        translator = Translator(schema)
+        term = translator.boolean(statements[0])
+    except SqlglotError as error:
+        raise InvalidInput("not a condition in SQL", where=where[:200], cause=str(error).split("\n")[0]) from error
+    except RecursionError as error:
+        raise InvalidInput("the filter is nested too deeply", where=where[:200]) from error
+    bounds = time_bounds(term.true, time)
+    if bounds == "empty":
+        return ParsedPredicate(where, NEVER, None, translator.read(), term.spark, term.duckdb)
+    return ParsedPredicate(where, term.true, bounds, translator.read(), term.spark, term.duckdb)
