@@ -8,17 +8,20 @@ of 31 March lies in the chunk of 1 April.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from pyspark.sql import DataFrame, SparkSession
 
 from assets.nycflights.partitions import DAYS
 from assets.nycflights.source import COLUMNS, landing_folder, read_source, within
-from lakehouse import Lake, Table
 from lakehouse.dagster import LakehouseResource, chunk_asset, replace_chunks, run_interval
 
+if TYPE_CHECKING:  # loading the code location needs neither Arrow nor SQLAlchemy
+    from lakehouse import Lake, Table
 
-def flights_table(lake: Lake) -> Table:
+
+def flights_table(lake: "Lake") -> "Table":
     """The table, created if it is not there. Clustered by carrier, so that one carrier of a day can be replaced."""
     schema = f"{COLUMNS['flights']}, scheduled_at TIMESTAMP"
     return lake.create_table(

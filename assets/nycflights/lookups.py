@@ -8,20 +8,24 @@ will lie beside it. The edition in force at a time is the last that began before
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
 from assets.nycflights.source import COLUMNS, landing_folder, read_source
-from lakehouse import Interval, Lake, Table
+from lakehouse import Interval
 from lakehouse.dagster import LakehouseResource, replace_together
+
+if TYPE_CHECKING:  # loading the code location needs neither Arrow nor SQLAlchemy
+    from lakehouse import Lake, Table
 
 LOOKUPS = ("airlines", "airports", "planes")
 EDITION = Interval.of("2013")
 
 
-def lookup_table(lake: Lake, name: str) -> Table:
+def lookup_table(lake: "Lake", name: str) -> "Table":
     """The table of a look-up, created if it is not there."""
     schema = f"{COLUMNS[name]}, valid_from TIMESTAMP"
     return lake.create_table(name, schema, time="valid_from", grain="year", if_not_exists=True)

@@ -6,17 +6,20 @@ hour are too few for files of their own.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from pyspark.sql import DataFrame, SparkSession
 
 from assets.nycflights.partitions import DAYS
 from assets.nycflights.source import COLUMNS, landing_folder, read_source, within
-from lakehouse import Lake, Table
 from lakehouse.dagster import LakehouseResource, chunk_asset, replace_chunks, run_interval
 
+if TYPE_CHECKING:  # loading the code location needs neither Arrow nor SQLAlchemy
+    from lakehouse import Lake, Table
 
-def weather_table(lake: Lake) -> Table:
+
+def weather_table(lake: "Lake") -> "Table":
     """The table, created if it is not there."""
     return lake.create_table("weather", COLUMNS["weather"], time="time_hour", grain="day", if_not_exists=True)
 

@@ -1,0 +1,95 @@
+"""`lakehouse demo`: a quarter of real flights through Dagster and Spark, changed every way, every count checked.
+
+What must be visible after each step is computed from the source's CSV by pandas alone, from New York's local clock,
+without a line of the lakehouse. What is visible is read back by both engines after each step and, at the end, at every
+version that the demo made.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from rich.console import Console
+
+from lakehouse.demo.report import show_log, show_timeline
+from lakehouse.demo.source import SEEN, WrongCount
+from lakehouse.demo.steps import Demo
+from lakehouse.errors import LakehouseError
+from lakehouse.lake import DEFAULT_FOLDER, connect
+
+DAGSTER_FOLDER = ".dagster"
+
+
+def main(folder: Path | None = None) -> int:
+    """Run the demo below a folder; 0, or 1 with the reason on standard error.
+
+    Without a folder it works where Dagster and the lake are by default: `$DAGSTER_HOME` or ./.dagster, and what
+    `$LAKEHOUSE_CATALOG` and `$LAKEHOUSE_WAREHOUSE` name or ./.lakehouse. What is there stays; it may run again.
+    """
+    console = Console(highlight=False)
+    started = time.monotonic()
+    try:
+        _run(folder, console)
+    except (WrongCount, LakehouseError) as error:
+        Console(stderr=True, highlight=False, markup=False).print(f"demo: {error}", style="red")
+        return 1
+    console.print(f"Every count is right. {time.monotonic() - started:.0f} s. Look at it: make up")
+    return 0
+
+
+def _run(folder: Path | None, console: Console) -> None:
+    if str(_code_location()) not in sys.path:
+        sys.path.insert(0, str(_code_location()))
+    catalog = warehouse = None
+    if folder is not None:
+        catalog = f"sqlite:///{folder.resolve()}/{DEFAULT_FOLDER}/catalog.db"
+        warehouse = f"{folder.resolve()}/{DEFAULT_FOLDER}/warehouse"
+    started = time.monotonic()
+    spark = importlib.import_module("resources.lake").lakehouse.get_spark()
+    with connect(catalog, warehouse, spark=spark) as lake, _instance(folder) as instance:
+        demo = Demo(lake, instance, _run_config(catalog, warehouse), console)
+        demo.say(None, None, time.monotonic() - started, f"Spark {spark.version} runs")
+        loaded = demo.load()
+        demo.change()
+        demo.compact(loaded)
+        demo.look_back(loaded)
+        show_log(console, [one for one in demo.flights.log() if one.version in demo.expected])
+        show_timeline(console, demo.flights.timeline(SEEN))
+
+
+def _instance(folder: Path | None) -> dg.DagsterInstance:
+    """Dagster's instance of the web server that `make up` starts, so that the demo's runs show there."""
+    root = Path.cwd() if folder is None else folder.resolve()
+    configured = None if folder is not None else os.environ.get("DAGSTER_HOME")
+    home = Path(configured) if configured else root / DAGSTER_FOLDER
+    home.mkdir(parents=True, exist_ok=True)
+    settings = home / "dagster.yaml"
+    if not settings.exists():
+        shared = _code_location() / "dagster.yaml"
+        if shared.exists():
+            shutil.copy(shared, settings)
+        else:
+            settings.write_text("telemetry:\n  enabled: false\n")
+    return dg.DagsterInstance.from_config(str(home))
+
+
+def _run_config(catalog: str | None, warehouse: str | None) -> Mapping[str, Any]:
+    """Where the assets find the lake if not by default; of Dagster's log only what went wrong."""
+    quiet = {"loggers": {"console": {"config": {"log_level": "ERROR"}}}}
+    if catalog is None:
+        return quiet
+    return quiet | {"resources": {"lakehouse": {"config": {"catalog": catalog, "warehouse": warehouse}}}}
+
+
+def _code_location() -> Path:
+    """The folder of the packages `assets` and `resources`: inside an installed wheel, or the repository."""
+    installed = Path(__file__).parents[1] / "_code_location"
+    return installed if installed.is_dir() else Path(__file__).parents[2]
