@@ -54,14 +54,3 @@ class Engine(Protocol):
 
     def read(self, query: Query) -> Any:
         """The rows of the plan that pass, as the engine's own lazy value."""
-
-
-def is_spark_frame(rows: Any) -> bool:
-    """Whether rows are a Spark DataFrame, classic or Connect; imports no Spark.
-
-    >>> is_spark_frame([1, 2])
-    False
-    """
-    return any(
-        one.__name__ == "DataFrame" and one.__module__.partition(".")[0] == "pyspark" for one in type(rows).__mro__
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
 
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval, to_us
 from lakehouse.core.predicate import And, Compare, In, Or, Predicate
@@ -13,19 +12,17 @@ _Span = tuple[int, int]
 _EVERY: _Span = (_FIRST_US, _END_US)
 
 
-def time_bounds(tree: Predicate, time: str | None) -> Interval | Literal["empty"] | None:
-    """The smallest interval that this finds around the times of passing rows; None for no bound.
+def time_bounds(tree: Predicate, time: str) -> Interval | None:
+    """The smallest interval that this finds around the times of passing rows.
+
+    None where there is no bound, and where no time passes at all: pruning by ``tree`` itself then finds nothing.
 
     >>> bounds = And((Compare("ts", ">=", MIN_TIME.replace(2013)), Compare("ts", "<", MIN_TIME.replace(2014))))
     >>> print(time_bounds(bounds, "ts"))
     2013-01-01/2014-01-01
     """
-    if time is None:
-        return None
     start_us, end_us = _span(tree, time)
-    if start_us >= end_us:
-        return "empty"
-    if (start_us, end_us) == _EVERY:
+    if start_us >= end_us or (start_us, end_us) == _EVERY:
         return None
     return Interval(start_us, end_us)
 

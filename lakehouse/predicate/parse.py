@@ -13,7 +13,6 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.predicate import Predicate
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.bounds import time_bounds
-from lakehouse.predicate.term import NEVER
 from lakehouse.predicate.translate import Translator
 
 _MAX_LENGTH = 1_000_000
@@ -21,33 +20,35 @@ _MAX_LENGTH = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ParsedPredicate:
-    """A filter that was checked. ``tree`` and ``interval`` serve pruning: no row outside them passes.
+    """A filter that was checked.
 
-    ``interval`` bounds the time column (None: it does not); ``columns`` are those that the filter reads, in the
-    table's order.
+    ``tree`` serves pruning: no row outside it passes. ``columns`` are those that the filter reads, in the table's order.
     """
 
     text: str
     tree: Predicate
-    interval: Interval | None
     columns: tuple[str, ...]
     spark: str
     duckdb: str
+
+    def interval(self, time: str) -> Interval | None:
+        """The interval outside of which no row passes, by the table's time column; None if the filter bounds it not."""
+        return time_bounds(self.tree, time)
 
     def sql(self, dialect: str) -> str:
         """The filter for one engine; both let the same rows through, whatever their session's settings."""
         return {"spark": self.spark, "duckdb": self.duckdb}[dialect]
 
 
-def parse(where: Any, schema: pa.Schema, time: str | None = None) -> ParsedPredicate:
-    """Parse a filter in Spark's SQL over a table's columns; ``time`` names the time column.
+def parse(where: Any, schema: pa.Schema) -> ParsedPredicate:
+    """Parse a filter in Spark's SQL over a table's columns.
 
     Times without an offset are UTC. Raises `InvalidInput`, saying what is not allowed, for anything but one boolean
     expression of listed operators and functions.
 
     >>> schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("client", pa.int64())])
-    >>> found = parse("ts >= '2013-01-05' AND client IN (1, 2)", schema, "ts")
-    >>> str(found.interval), found.columns
+    >>> found = parse("ts >= '2013-01-05' AND client IN (1, 2)", schema)
+    >>> str(found.interval("ts")), found.columns
     ('2013-01-05/9999-12-31T23:59:59.999999', ('ts', 'client'))
     >>> parse("reflect('java.lang.System', 'exit')", schema)
     Traceback (most recent call last):
@@ -69,7 +70,4 @@ def parse(where: Any, schema: pa.Schema, time: str | None = None) -> ParsedPredi
         raise InvalidInput("not a condition in SQL", where=where[:200], cause=str(error).split("\n")[0]) from error
     except RecursionError as error:
         raise InvalidInput("the filter is nested too deeply", where=where[:200]) from error
-    bounds = time_bounds(term.true, time)
-    if bounds == "empty":
-        return ParsedPredicate(where, NEVER, None, translator.read(), term.spark, term.duckdb)
-    return ParsedPredicate(where, term.true, bounds, translator.read(), term.spark, term.duckdb)
+    return ParsedPredicate(where, term.true, translator.read(), term.spark, term.duckdb)
