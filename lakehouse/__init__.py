@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from lakehouse.operation import Operation as Operation
     from lakehouse.scan import Plan as Plan
     from lakehouse.scan import Scan as Scan
+    from lakehouse.source import register as register
     from lakehouse.table import Table as Table
 
 __version__ = "0.1.0"
@@ -92,6 +93,7 @@ _HOME = {
     "VersionNotFound": "errors",
     "WriteConflict": "errors",
     "connect": "lake",
+    "register": "source",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605
 

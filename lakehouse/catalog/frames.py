@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from lakehouse.catalog.database import Database
 from lakehouse.catalog.models import chunk, delta, key_frame
@@ -79,12 +79,12 @@ class FrameWriter:
             .correlate(chunk)
             .scalar_subquery()
         )
-        for start, (entries, _) in due.items():
-            connection.execute(
-                update(chunk)
-                .where(chunk.c.table_id == table, chunk.c.start_us == start)
-                .values(frame_entries=entries, chain=behind)
-            )
+        framed = (
+            update(chunk)
+            .where(chunk.c.table_id == table, chunk.c.start_us == bindparam("framed_chunk"))
+            .values(frame_entries=bindparam("entries"), chain=behind)
+        )
+        connection.execute(framed, [{"framed_chunk": start, "entries": entries} for start, (entries, _) in due.items()])
 
 
 def read_key_frames(connection: Connection, spec: TableSpec) -> Listing[KeyFrame]:

@@ -37,7 +37,10 @@ _PAGE = pa.schema(
         ("text", pa.string()),
     ]
 )
-_WRITE_OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
+_PLAIN = pa.ipc.IpcWriteOptions()
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+_WORTH_COMPRESSING = 32
+"""Entries from which compression saves more than it costs."""
 
 
 def segment_from_row(row: Any) -> Segment:
@@ -132,7 +135,7 @@ def tombstone_values(tombstone: Tombstone, table: TableId, operation: int) -> di
 
 
 def encode_page(entries: list[Entry]) -> bytes:
-    """A key frame's page: its entries as one compressed Arrow table."""
+    """A key frame's page: its entries as one Arrow table, compressed where that pays."""
     columns: list[list[Any]] = [[] for _ in _PAGE]
     for entry in entries:
         span = entry.interval
@@ -169,7 +172,8 @@ def encode_page(entries: list[Entry]) -> bytes:
         for column, value in zip(columns, values, strict=True):
             column.append(value)
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, _PAGE, options=_WRITE_OPTIONS) as writer:
+    options = _COMPRESSED if len(entries) >= _WORTH_COMPRESSING else _PLAIN
+    with pa.ipc.new_stream(sink, _PAGE, options=options) as writer:
         arrays = [pa.array(column, field.type) for column, field in zip(columns, _PAGE, strict=True)]
         writer.write_batch(pa.record_batch(arrays, schema=_PAGE))
     return bytes(sink.getvalue())

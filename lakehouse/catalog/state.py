@@ -72,7 +72,7 @@ class Cache(Generic[V]):
 class StateReader:
     """Reads chunk states; remembers pages and entries, which are immutable, between reads."""
 
-    def __init__(self, pages: int = 4_096, entries: int = 200_000) -> None:
+    def __init__(self, pages: int = 16_384, entries: int = 200_000) -> None:
         self._pages: Cache[tuple[Entry, ...]] = Cache(pages)
         self._entries: Cache[Entry] = Cache(entries)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,6 +23,28 @@ class ReadGroup:
 
     segments: tuple[Segment, ...]
     tombstones: tuple[Tombstone, ...] = ()
+
+    def masks(self) -> list[Tombstone]:
+        """The tombstones with those of touching intervals and the same keys joined: fewer that hide the same rows.
+
+        A replace of a year leaves a tombstone in each chunk; a row is tested against one.
+
+        >>> parts = [Tombstone(id=n, start=f"2013-01-0{n}", end=f"2013-01-0{n + 1}", ordinal=n) for n in (5, 6, 8)]
+        >>> [str(mask.interval) for mask in ReadGroup((), tuple(parts)).masks()]
+        ['2013-01-05/2013-01-07', '2013-01-08/2013-01-09']
+        """
+        joined: list[Tombstone] = []
+        newest: dict[str, int] = {}
+        for one in sorted(self.tombstones, key=lambda tombstone: (tombstone.start, tombstone.ordinal)):
+            scope = repr(one.keys)
+            last = joined[newest[scope]] if scope in newest else None
+            if one.kind == "interval" and last is not None and one.start <= last.end:
+                joined[newest[scope]] = replace(last, end=max(last.end, one.end))
+            else:
+                joined.append(one)
+                if one.kind == "interval":
+                    newest[scope] = len(joined) - 1
+        return joined
 
 
 @dataclass(slots=True)

@@ -69,7 +69,7 @@ def group_conditions(query: Query, group: ReadGroup) -> list[str]:
     inside = query.plan.interval
     if inside is not None and not _covers(inside, group.segments):
         conditions.append(_within(time, inside))
-    masks = (_matches(tombstone, query.spec, group.segments) for tombstone in group.tombstones)
+    masks = (_matches(tombstone, query.spec, group.segments) for tombstone in group.masks())
     return [*conditions, *(f"NOT ({mask})" for mask in masks)]
 
 
