@@ -1,8 +1,8 @@
 """What the pages ask of the lake: plain values and data frames, no drawing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pandas as pd
@@ -13,6 +13,9 @@ from lakehouse.core.bars import Bar, bars
 
 MAX_BARS = 2_000
 """Above this many bars a picture is slow to draw and no single one can be seen: neighbours are joined."""
+MICROSECOND = timedelta(microseconds=1)
+_NARROWEST_PART = 1 / 500
+"""No bar is drawn narrower than this part of the picture: a segment of one row would not be seen."""
 _JOIN_PART = 1 / 1_000
 """Neighbours that are nearer than this part of the picture are joined."""
 
@@ -51,12 +54,12 @@ def _summary(table: Any) -> dict[str, Any]:
         "table": table.name,
         "version": version,
         "grain": str(table.grain),
-        "from": min((one.start for one in segments), default=None),
-        "until": max((one.end for one in segments), default=None),
+        "first row": min((one.start for one in segments), default=None),
+        "last row": max((one.end - MICROSECOND for one in segments), default=None),
         "segments": len(segments),
         "tombstones": len(table.tombstones(as_of=version)),
         "rows": sum(one.rows for one in segments),
-        "MB": sum(one.bytes for one in segments) / 1e6,
+        "size": sum(one.bytes for one in segments),
     }
 
 
@@ -112,7 +115,7 @@ def read_state(lake: Any, name: str, version: int) -> TableState:
                     "segments": one.segments,
                     "tombstones": one.tombstones,
                     "rows": one.rows,
-                    "MB": one.bytes / 1e6,
+                    "size": one.bytes,
                 }
                 for one in table.chunks(as_of=version)
             ]
@@ -136,21 +139,23 @@ def joined(drawn: Sequence[Bar]) -> list[list[Bar]]:
     return groups
 
 
-def frame_of(groups: Iterable[Sequence[Bar]]) -> pd.DataFrame:
+def frame_of(groups: Sequence[Sequence[Bar]]) -> pd.DataFrame:
     """A row a group of bars, with what a tooltip says of it, as text."""
+    if not groups:
+        return pd.DataFrame()
+    spans = [(min(bar.start for bar in group), max(bar.end for bar in group)) for group in groups]
+    narrowest = (max(end for _, end in spans) - min(start for start, _ in spans)) * _NARROWEST_PART
     rows = []
-    for group in groups:
-        first = group[0].of
-        start, end = min(bar.start for bar in group), max(bar.end for bar in group)
+    for group, (start, end) in zip(groups, spans, strict=True):
         rows.append(
             {
                 "kind": group[0].kind,
                 "ordinal": group[0].ordinal,
                 "start": drawable(start),
-                "end": drawable(end),
+                "end": drawable(max(end, start + narrowest)),
                 "from": text_of(start),
                 "until": text_of(end),
-                "what": describe(first) if len(group) == 1 else f"{len(group)} together",
+                "what": describe(group[0].of) if len(group) == 1 else f"{len(group)} together",
                 "rows": sum(bar.of.rows for bar in group),
             }
         )
@@ -168,6 +173,16 @@ def describe(entry: Segment | Tombstone) -> str:
 def drawable(instant: datetime) -> pd.Timestamp:
     """A time inside what a browser and pandas can draw."""
     return pd.Timestamp(min(max(instant, datetime(1700, 1, 1, tzinfo=UTC)), datetime(2250, 1, 1, tzinfo=UTC)))
+
+
+def size_text(count: int) -> str:
+    """A number of bytes in the unit that fits."""
+    size, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:,.0f} {unit}" if size >= 100 or unit == "B" else f"{size:.1f} {unit}"
 
 
 def text_of(instant: datetime) -> str:

@@ -7,11 +7,15 @@ import timeline
 from lakehouse.errors import LakehouseError
 
 LOG_LIMIT = 500
-TIMES = {name: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm") for name in ("from", "until", "chunk")}
+EMPTY = ":material/hourglass_empty:"
+TIMES = {
+    name: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm")
+    for name in ("first row", "last row", "chunk", "until")
+}
 COLUMNS = {
     **TIMES,
     "committed": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss"),
-    "MB": st.column_config.NumberColumn(format="%.1f"),
+    "size": st.column_config.NumberColumn(format="bytes"),
     "rows": st.column_config.NumberColumn(format="localized"),
 }
 
@@ -30,6 +34,7 @@ def pick_version(versions: list[int]) -> None:
 def draw() -> None:
     st.title("Lakehouse", anchor=False)
     opened = lake()
+    st.text(f"{opened.catalog.url}    {opened.warehouse}")
     tables = queries.list_tables(opened)
     if tables.empty:
         st.info("This lake has no tables yet. Fill one with real flights, or make your own:", icon=":material/water:")
@@ -39,6 +44,9 @@ def draw() -> None:
     name_column, version_column = st.columns(2)
     name = name_column.selectbox("Table", list(tables["table"]), key="table", bind="query-params")
     versions = queries.list_versions(opened, name, LOG_LIMIT)
+    if versions.empty:
+        st.info("Nothing is stored in this table yet. Append rows: `lakehouse append TABLE FILE`.", icon=EMPTY)
+        return
     numbers = list(versions["version"])
     version = version_column.selectbox("Version", numbers, key="version", bind="query-params")
     draw_state(queries.read_state(opened, name, version))
@@ -53,7 +61,7 @@ def draw_tables(tables) -> None:
 def draw_state(state: queries.TableState) -> None:
     figures = {
         "Rows stored": f"{state.rows_stored:,}",
-        "Size": f"{state.bytes / 1e6:,.1f} MB",
+        "Size": queries.size_text(state.bytes),
         "Segments": f"{state.segments:,}",
         "Overshadowed": f"{state.overshadowed:,}",
         "Tombstones": f"{state.tombstones:,}",
@@ -65,7 +73,7 @@ def draw_state(state: queries.TableState) -> None:
     if state.picture.empty:
         st.info(
             "Nothing is stored at this version. Pick another one above, or append rows.",
-            icon=":material/hourglass_empty:",
+            icon=EMPTY,
         )
         return
     st.caption(

@@ -18,7 +18,7 @@ from lakehouse.cli.options import (
     pinned,
     point_in_history,
 )
-from lakehouse.cli.output import console, plain, print_json, print_line, print_table, show, show_bytes
+from lakehouse.cli.output import console, last_instant, plain, print_json, print_line, print_table, show, show_bytes
 from lakehouse.cli.picture import LEGEND, draw
 from lakehouse.core.bars import bars
 from lakehouse.core.interval import Interval
@@ -41,14 +41,14 @@ def tables(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_
     if not found:
         return print_line(f"no tables at version {head}; make one with: lakehouse init NAME --schema ... --time ...")
     print_table(
-        ["table", "version", "grain", "from", "until", "chunks", "segments", "tombstones", "rows", "size"],
+        ["table", "version", "grain", "first row", "last row", "chunks", "segments", "tombstones", "rows", "size"],
         [
             [
                 one["name"],
                 one["version"],
                 one["grain"],
                 one["start"],
-                one["end"],
+                one["end"] and last_instant(one["end"]),
                 one["chunks"],
                 one["segments"],
                 one["tombstones"],
@@ -182,9 +182,9 @@ def _print_document(document: dict[str, Any]) -> None:
     )
     if "segments" in document:
         print_table(
-            ["id", "ordinal", "from", "until", "rows", "size", "path"],
+            ["id", "ordinal", "first row", "last row", "rows", "size", "path"],
             [
-                [one.id, one.ordinal, one.start, one.end, one.rows, show_bytes(one.bytes), one.path]
+                [one.id, one.ordinal, one.start, last_instant(one.end), one.rows, show_bytes(one.bytes), one.path]
                 for one in document["segments"]
             ],
             title="segments",

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -16,6 +16,8 @@ from rich.table import Table
 
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
 
+_NAMES = frozenset({"id", "ordinal", "priority", "token", "version"})
+"""Columns whose numbers are names: no thousands separators."""
 _WIDE = 100_000
 """Columns where there is no terminal: nothing is cut, whoever reads it."""
 
@@ -67,7 +69,12 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title:
         is_number = bool(rows) and all(isinstance(row[place], (int, float)) for row in rows)
         table.add_column(name, justify="right" if is_number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(show(cell) for cell in row))
+        table.add_row(
+            *(
+                str(cell) if name in _NAMES and isinstance(cell, int) else show(cell)
+                for name, cell in zip(columns, row, strict=True)
+            )
+        )
     console().print(table)
 
 
@@ -116,6 +123,11 @@ def show_time(instant: datetime) -> str:
         return "-∞" if instant == MIN_TIME else "∞"
     text = instant.replace(tzinfo=None).isoformat(sep=" ")
     return text.removesuffix(":00").removesuffix(" 00:00")
+
+
+def last_instant(end: datetime) -> datetime:
+    """The last time inside what ends there: of a segment, the time of its last row."""
+    return end - timedelta(microseconds=1)
 
 
 def show_bytes(count: int) -> str:

@@ -37,7 +37,7 @@ def draw(bars: Sequence[Bar], width: int) -> Iterator[str]:
     lines = [(ordinal, list(group)) for ordinal, group in groupby(bars, lambda bar: bar.ordinal)]
     for ordinal, group in reversed(lines[-MAX_LINES:]):
         yield f"{ordinal:>{label_width}} |{_line(group, start, end, columns)}|"
-    left, right = show_time(start), show_time(end)
+    left, right = show_time(start), show_time(end.replace(second=0, microsecond=0) if end.microsecond == 1 else end)
     yield f"{'':>{label_width}}  {left}{right:>{max(1 + len(right), columns - len(left))}}"
     if len(lines) > MAX_LINES:
         yield f"{len(lines) - MAX_LINES} older ordinals are not drawn; choose a shorter interval to see them"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -74,11 +73,8 @@ def console(
         "browser.gatherUsageStats": "false",
     }
     flags = [part for name, value in options.items() for part in (f"--{name}", value)]
-    try:
-        code = subprocess.call([sys.executable, "-m", "streamlit", "run", str(console_script()), *flags])
-    except KeyboardInterrupt:
-        code = 0
-    raise typer.Exit(code)
+    # In this process's place, so that whoever stops this process stops the server.
+    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(console_script()), *flags])
 
 
 def console_script() -> Path:
