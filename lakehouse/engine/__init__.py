@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from lakehouse.core.plan import ReadPlan
-from lakehouse.core.spec import TableSpec
+from lakehouse.core.spec import FIELD_ID, ROW_ID, TableSpec
+
+ROW_ID_FIELD = pa.field(ROW_ID, pa.int64(), metadata={FIELD_ID: b"2147483540"})
+"""How files store row ids; a null means by position."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _MAX_LENGTH = 1_000_000
 class ParsedPredicate:
     """A filter that was checked.
 
-    ``tree`` serves pruning: no row outside it passes. ``columns`` are those that the filter reads, in the table's order.
+    ``tree`` serves pruning: no row outside it passes. ``columns`` are those that it reads, in the table's order.
     """
 
     text: str

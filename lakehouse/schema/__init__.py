@@ -3,13 +3,14 @@
 from lakehouse.schema.define import define_table, typed_scope
 from lakehouse.schema.encoding import schema_from_json, schema_to_json
 from lakehouse.schema.names import check_column_name, check_table_name
-from lakehouse.schema.read import to_schema
+from lakehouse.schema.read import from_spark_type, to_schema
 from lakehouse.schema.values import typed_value
 
 __all__ = [
     "check_column_name",
     "check_table_name",
     "define_table",
+    "from_spark_type",
     "schema_from_json",
     "schema_to_json",
     "to_schema",

@@ -17,6 +17,7 @@ from lakehouse.schema.names import check_column_name, check_distinct
 from lakehouse.schema.types import TIME, normal_type
 
 _SPARK_TYPES: dict[str, pa.DataType] = {
+    "void": pa.null(),
     "boolean": pa.bool_(),
     "byte": pa.int8(),
     "short": pa.int16(),
@@ -103,16 +104,21 @@ def _fields(schema: Any) -> list[pa.Field]:
 
 
 def _from_spark_field(field: Mapping[str, Any]) -> pa.Field:
-    return pa.field(field["name"], _from_spark_type(field["type"], field["name"]), bool(field.get("nullable", True)))
+    return pa.field(field["name"], from_spark_type(field["type"], field["name"]), bool(field.get("nullable", True)))
 
 
-def _from_spark_type(kind: Any, column: str) -> pa.DataType:
+def from_spark_type(kind: Any, column: str) -> pa.DataType:
+    """The Arrow type of a Spark type's JSON form. Raises `InvalidInput` for one that no table can hold.
+
+    >>> from_spark_type({"type": "array", "elementType": "long", "containsNull": True}, "delays")
+    ListType(list<item: int64>)
+    """
     if isinstance(kind, Mapping):
         match kind.get("type"):
             case "array":
-                return pa.list_(_from_spark_type(kind["elementType"], column))
+                return pa.list_(from_spark_type(kind["elementType"], column))
             case "map":
-                return pa.map_(_from_spark_type(kind["keyType"], column), _from_spark_type(kind["valueType"], column))
+                return pa.map_(from_spark_type(kind["keyType"], column), from_spark_type(kind["valueType"], column))
             case "struct":
                 return pa.struct([_from_spark_field(one).with_nullable(True) for one in kind["fields"]])
     if isinstance(kind, str):

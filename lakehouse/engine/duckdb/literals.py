@@ -1,16 +1,13 @@
-"""Names, values and types as DuckDB's SQL writes them. The only place where a value becomes text."""
+"""Names, paths and types as DuckDB's SQL writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.core.interval import to_us
 from lakehouse.errors import InternalError
+from lakehouse.predicate.literals import text_term
 
 _TYPES = {
     pa.bool_(): "BOOLEAN",
@@ -38,14 +35,12 @@ def name(text: str) -> str:
 
 
 def text(value: str) -> str:
-    """A string literal. DuckDB knows no escapes in it but the doubled quote.
+    """A string literal.
 
     >>> text("it's")
     "'it''s'"
     """
-    if "\x00" in value:
-        return f"decode(unhex('{value.encode().hex()}'))"
-    return "'" + value.replace("'", "''") + "'"
+    return text_term(value).duckdb
 
 
 def file(path: str) -> str:
@@ -57,29 +52,9 @@ def file(path: str) -> str:
     return text("".join(f"[{letter}]" if letter in "*?[" else letter for letter in path))
 
 
-def instant(value: datetime) -> str:
-    """A literal of an aware time, the same in every session's time zone."""
-    return f"make_timestamptz({to_us(value)})"
-
-
-def typed(value: Any, kind: pa.DataType) -> str:
-    """A literal of a column's type.
-
-    >>> typed(5, pa.int64()), typed(float("nan"), pa.float64()), typed(b"it's", pa.binary())
-    ("CAST('5' AS BIGINT)", "CAST('nan' AS DOUBLE)", "unhex('69742773')")
-    """
-    match value:
-        case None:
-            return f"CAST(NULL AS {type_name(kind)})"
-        case str():
-            return text(value)
-        case bytes():
-            return f"unhex('{value.hex()}')"
-        case datetime() if value.tzinfo is not None:
-            return instant(value)
-        case bool() | int() | float() | Decimal() | date():
-            return f"CAST('{value}' AS {type_name(kind)})"
-    raise InternalError("a value of this kind has no literal", kind=type(value).__name__)
+def null(kind: pa.DataType) -> str:
+    """A null of a column's type."""
+    return f"CAST(NULL AS {type_name(kind)})"
 
 
 def listed(values: Iterable[str]) -> str:

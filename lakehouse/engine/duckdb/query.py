@@ -7,17 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lakehouse.core.interval import Interval
-from lakehouse.core.keys import KeyScope
 from lakehouse.core.plan import ReadGroup
 from lakehouse.core.segment import Segment
-from lakehouse.core.spec import FIELD_ID, ROW_ID, TableSpec
-from lakehouse.core.tombstone import Tombstone
-from lakehouse.engine import Query
+from lakehouse.core.spec import FIELD_ID, ROW_ID
+from lakehouse.engine import ROW_ID_FIELD, Query
 from lakehouse.engine.duckdb import literals as sql
-from lakehouse.errors import InternalError
-
-_ROW_ID_NUMBER = 2147483540
+from lakehouse.engine.masks import visible
 
 
 def result_schema(query: Query) -> pa.Schema:
@@ -47,8 +42,8 @@ def _visible(query: Query, groups: Sequence[ReadGroup], files: Mapping[str, Path
 
 
 def _nothing(query: Query) -> str:
-    schema = query.spec.schema.append(pa.field(ROW_ID, pa.int64())) if query.row_ids else query.spec.schema
-    columns = sql.listed(f"{sql.typed(None, field.type)} AS {sql.name(field.name)}" for field in schema)
+    schema = query.spec.schema.append(ROW_ID_FIELD) if query.row_ids else query.spec.schema
+    columns = sql.listed(f"{sql.null(field.type)} AS {sql.name(field.name)}" for field in schema)
     return f"SELECT {columns} WHERE FALSE"
 
 
@@ -58,47 +53,9 @@ def _group(query: Query, group: ReadGroup, files: Mapping[str, Path]) -> str:
         columns.append(f"{_row_id(group.segments)} AS {sql.name(ROW_ID)}")
     paths = sql.listed(sql.file(str(files[segment.path])) for segment in group.segments)
     source = f"read_parquet([{paths}], schema={_file_schema(query)}, hive_partitioning=false)"
-    conditions = " AND ".join(group_conditions(query, group)) or "TRUE"
-    return f"SELECT {sql.listed(columns)} FROM {source} WHERE {conditions}"  # noqa: S608 - quoted by `literals`
-
-
-def group_conditions(query: Query, group: ReadGroup) -> list[str]:
-    """What a group's rows must pass to be visible within the plan's interval; empty if all are."""
-    time = sql.name(query.spec.time)
-    conditions = []
-    inside = query.plan.interval
-    if inside is not None and not _covers(inside, group.segments):
-        conditions.append(_within(time, inside))
-    masks = (_matches(tombstone, query.spec, group.segments) for tombstone in group.masks())
-    return [*conditions, *(f"NOT ({mask})" for mask in masks)]
-
-
-def _covers(interval: Interval, segments: Sequence[Segment]) -> bool:
-    return all(interval.contains(segment.interval) for segment in segments)
-
-
-def _within(time: str, interval: Interval) -> str:
-    return f"({time} >= {sql.instant(interval.start)} AND {time} < {sql.instant(interval.end)})"
-
-
-def _matches(tombstone: Tombstone, spec: TableSpec, segments: Sequence[Segment]) -> str:
-    """A condition that is true for rows that an interval tombstone hides and false, never null, for others."""
-    if tombstone.kind != "interval":
-        raise InternalError("this engine masks by interval tombstones only", kind=tombstone.kind)
-    parts = [] if _covers(tombstone.interval, segments) else [_within(sql.name(spec.time), tombstone.interval)]
-    return " AND ".join([*parts, *_listed_keys(tombstone.keys or {}, spec)]) or "TRUE"
-
-
-def _listed_keys(keys: KeyScope, spec: TableSpec) -> list[str]:
-    conditions = []
-    for column, values in keys.items():
-        name, kind = sql.name(column), spec.schema.field(column).type
-        present = sql.listed(sql.typed(value, kind) for value in values if value is not None)
-        parts = [f"({name} IS NOT NULL AND {name} IN ({present}))"] if present else []
-        if None in values:
-            parts.append(f"{name} IS NULL")
-        conditions.append(f"({' OR '.join(parts)})")
-    return conditions
+    mask = visible(query, group)
+    condition = "TRUE" if mask is None else mask.duckdb
+    return f"SELECT {sql.listed(columns)} FROM {source} WHERE {condition}"  # noqa: S608 - quoted by `literals`
 
 
 def _row_id(segments: Sequence[Segment]) -> str:
@@ -110,11 +67,9 @@ def _row_id(segments: Sequence[Segment]) -> str:
 
 def _file_schema(query: Query) -> str:
     """The columns by Parquet field id, so that a column absent from a file reads as null."""
-    fields = [(int(field.metadata[FIELD_ID]), field) for field in query.spec.schema]
-    if query.row_ids:
-        fields.append((_ROW_ID_NUMBER, pa.field(ROW_ID, pa.int64())))
-    entries = sql.listed(
-        f"{number}: {{name: {sql.text(field.name)}, type: {sql.text(sql.type_name(field.type))}, default_value: NULL}}"
-        for number, field in fields
-    )
-    return f"MAP {{{entries}}}"
+    schema = query.spec.schema.append(ROW_ID_FIELD) if query.row_ids else query.spec.schema
+    entries = []
+    for field in schema:
+        name, kind = sql.text(field.name), sql.text(sql.type_name(field.type))
+        entries.append(f"{field.metadata[FIELD_ID].decode()}: {{name: {name}, type: {kind}, default_value: NULL}}")
+    return f"MAP {{{sql.listed(entries)}}}"

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from lakehouse.core.plan import ReadGroup
 from lakehouse.engine import Query
-from lakehouse.engine.duckdb.query import count_query, group_conditions, result_schema, rows_query
+from lakehouse.engine.duckdb.query import count_query, result_schema, rows_query
+from lakehouse.engine.masks import visible
 from lakehouse.errors import InternalError, InvalidInput, LakehouseError, SegmentUnreadable
 from lakehouse.storage.paths import verify
 
@@ -67,7 +68,7 @@ class DuckDBRows:
         whole: list[ReadGroup] = []
         filtered: list[ReadGroup] = []
         for group in self._query.plan.groups:
-            partial = self._query.where is not None or group_conditions(self._query, group)
+            partial = self._query.where is not None or visible(self._query, group) is not None
             (filtered if partial else whole).append(group)
         known = sum(segment.rows for group in whole for segment in group.segments)
         if not any(group.segments for group in filtered):

@@ -13,15 +13,13 @@ import pyarrow.parquet as pq
 
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, to_us
-from lakehouse.core.spec import FIELD_ID, ROW_ID
-from lakehouse.engine import WriteTarget
+from lakehouse.engine import ROW_ID_FIELD, WriteTarget
 from lakehouse.engine.conform import conform
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.errors import InvalidInput
 from lakehouse.schema import schema_to_json
 from lakehouse.storage.files import make_folder, sync_files
 
-ROW_ID_FIELD = pa.field(ROW_ID, pa.int64(), metadata={FIELD_ID: b"2147483540"})
 _ROW_GROUP_ROWS = 1 << 17
 _BUFFER_BYTES = 256 << 20
 _OPEN_FILES = 64

@@ -1,0 +1,6 @@
+"""Spark as an engine, through its DataFrame API only: a classic session and Spark Connect both do."""
+
+from lakehouse.engine.spark.engine import SparkEngine, open_engine
+from lakehouse.engine.spark.types import to_spark_type
+
+__all__ = ["SparkEngine", "open_engine", "to_spark_type"]

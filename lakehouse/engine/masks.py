@@ -1,0 +1,77 @@
+"""What a plan's tombstones and interval leave of a group of segments, as one condition for both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lakehouse.core.interval import Interval
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.plan import ReadGroup
+from lakehouse.core.segment import Segment
+from lakehouse.core.spec import TableSpec
+from lakehouse.core.tombstone import Tombstone
+from lakehouse.engine import Query
+from lakehouse.errors import InternalError
+from lakehouse.predicate.literals import literal_term
+from lakehouse.predicate.term import Term, conjunction, disjunction, is_null, negation
+
+
+def visible(query: Query, group: ReadGroup) -> Term | None:
+    """What a row of the group must pass to be seen within the plan's interval; None if every row does.
+
+    The condition is true or false, never null: keys compare null-safe. A time that holds for all of the group's
+    segments is left out.
+    """
+    parts = []
+    inside = query.plan.interval
+    if inside is not None and not _covers(inside, group.segments):
+        parts.append(_within(query.spec, inside))
+    parts += [negation(_matches(tombstone, query.spec, group.segments)) for tombstone in group.tombstones]
+    return conjunction(parts) if parts else None
+
+
+def _covers(interval: Interval, segments: Sequence[Segment]) -> bool:
+    return all(interval.contains(segment.interval) for segment in segments)
+
+
+def _column(spec: TableSpec, name: str) -> Term:
+    quoted = name.replace('"', '""')
+    return Term(spec.schema.field(name).type, f"`{name.replace('`', '``')}`", f'"{quoted}"')
+
+
+def _operation(left: Term, operator: str, right: Term) -> Term:
+    spark, duckdb = f"({left.spark} {operator} {right.spark})", f"({left.duckdb} {operator} {right.duckdb})"
+    return Term(pa.bool_(), spark, duckdb)
+
+
+def _within(spec: TableSpec, interval: Interval) -> Term:
+    time = _column(spec, spec.time)
+    start, end = literal_term(interval.start, time.type), literal_term(interval.end, time.type)
+    return conjunction([_operation(time, ">=", start), _operation(time, "<", end)])
+
+
+def _matches(tombstone: Tombstone, spec: TableSpec, segments: Sequence[Segment]) -> Term:
+    """Whether an interval tombstone hides a row."""
+    if tombstone.kind != "interval":
+        raise InternalError("engines mask by interval tombstones only", kind=tombstone.kind)
+    parts = [] if _covers(tombstone.interval, segments) else [_within(spec, tombstone.interval)]
+    parts += _listed_keys(tombstone.keys or {}, spec)
+    return conjunction(parts) if parts else Term(pa.bool_(), "TRUE", "TRUE")
+
+
+def _listed_keys(keys: KeyScope, spec: TableSpec) -> list[Term]:
+    conditions = []
+    for name, values in keys.items():
+        column = _column(spec, name)
+        literals = [literal_term(value, column.type) for value in values if value is not None]
+        parts = []
+        if literals:
+            spark, duckdb = ", ".join(one.spark for one in literals), ", ".join(one.duckdb for one in literals)
+            listed = Term(pa.bool_(), f"({column.spark} IN ({spark}))", f"({column.duckdb} IN ({duckdb}))")
+            parts.append(conjunction([is_null(column, negated=True), listed]))
+        if None in values:
+            parts.append(is_null(column))
+        conditions.append(disjunction(parts))
+    return conditions

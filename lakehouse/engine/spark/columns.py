@@ -1,0 +1,138 @@
+"""A Spark frame's columns brought to a table's, with the same rules as `lakehouse.engine.conform`.
+
+Nothing here depends on the session's time zone or on ANSI mode.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
+
+from lakehouse.core.chunk import Grain
+from lakehouse.core.spec import FIELD_ID
+from lakehouse.engine.conform import cannot_store, check_names, stores
+from lakehouse.engine.spark.types import column_type
+from lakehouse.schema import from_spark_type
+
+CHUNK = "_chunk"
+"""The column by whose value files are split; it is in their folder's name, not in them."""
+REFUSED = "lakehouse refuses a value"
+"""Begins the message of an error that a row raises inside Spark."""
+_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+_HOUR_US = 3_600_000_000
+_DAY_US = 24 * _HOUR_US
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL has it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def conformed(frame: DataFrame, schema: pa.Schema, note: dict[str, str]) -> DataFrame:
+    """The frame with exactly the schema's columns. Types are checked now, values by the job that writes them.
+
+    Each column carries its Parquet field id, and the first one ``note``: Spark stores both in every file's footer.
+    Raises `InvalidInput` as `conform` does.
+    """
+    check_names(frame.columns, schema.names)
+    kinds = {field["name"]: field["type"] for field in json.loads(frame.schema.json())["fields"]}
+    columns = []
+    for number, field in enumerate(schema):
+        metadata: dict[str, Any] = {"parquet.field.id": int(field.metadata[FIELD_ID])}
+        if number == 0:
+            metadata |= note
+        columns.append(_column(field, kinds[field.name]).alias(field.name, metadata=metadata))
+    return frame.select(*columns)
+
+
+def _column(field: pa.Field, spark_kind: Any) -> Column:
+    found = from_spark_type(spark_kind, field.name)
+    column = F.col(quoted(field.name))
+    target = column_type(field.type)
+    if found == field.type:
+        return column
+    if not stores(found, field.type):
+        raise cannot_store(field, found)
+    if pa.types.is_timestamp(field.type):
+        return _timestamp(quoted(field.name), found, field.type)
+    if _widens(found, field.type):
+        return column.cast(target)
+    if pa.types.is_nested(field.type):
+        raise cannot_store(field, found)
+    cast = column.try_cast(target)
+    if pa.types.is_floating(found) and pa.types.is_floating(field.type):
+        infinity = F.lit(float("inf"))
+        held = (F.abs(cast) != infinity) | (F.abs(column) == infinity) | F.isnan(column)
+    else:
+        held = cast.try_cast(_sql_name(spark_kind)) == column
+    message = F.lit(f"{REFUSED}: column={field.name} type={field.type};")
+    return F.when(column.isNull() | F.coalesce(held, F.lit(False)), cast).otherwise(F.raise_error(message))
+
+
+def _sql_name(spark_kind: Any) -> str:
+    """A number type's name in SQL, from its name in JSON."""
+    names = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
+    return names.get(spark_kind, str(spark_kind))
+
+
+def _timestamp(name: str, found: pa.DataType, kind: pa.TimestampType) -> Column:
+    """Dates and naive times as UTC, by arithmetic: a cast would use the session's time zone."""
+    if pa.types.is_null(found) or kind.tz is None:
+        return F.col(name).cast(column_type(kind))
+    if pa.types.is_date(found):
+        return F.expr(f"timestamp_micros(unix_date({name}) * {_DAY_US}L)")
+    seconds = f"CAST(CAST({name} - {_EPOCH} AS INTERVAL SECOND) AS DECIMAL(20, 6))"
+    return F.expr(f"timestamp_micros(CAST({seconds} * 1000000 AS BIGINT))")
+
+
+def _widens(found: pa.DataType, column: pa.DataType) -> bool:
+    """Whether every value of one type is one of the other, so that a cast needs no check."""
+    if found == column or pa.types.is_null(found):
+        return True
+    if pa.types.is_list(found) and pa.types.is_list(column):
+        return _widens(found.value_type, column.value_type)
+    if pa.types.is_map(found) and pa.types.is_map(column):
+        return _widens(found.key_type, column.key_type) and _widens(found.item_type, column.item_type)
+    if pa.types.is_struct(found) and pa.types.is_struct(column):
+        return all(_widens(one.type, other.type) for one, other in zip(found, column, strict=True))
+    if pa.types.is_nested(found) or pa.types.is_nested(column):
+        return False
+    digits, target = _digits(found), _digits(column)
+    if digits is None or target is None:
+        return False
+    if pa.types.is_floating(found):
+        return bool(pa.types.is_floating(column) and found.bit_width <= column.bit_width)
+    return all(one <= other for one, other in zip(digits, target, strict=True))
+
+
+def _digits(kind: pa.DataType) -> tuple[int, int] | None:
+    """Whole digits and fractional digits that a number type surely holds."""
+    if pa.types.is_decimal(kind):
+        return kind.precision - kind.scale, kind.scale
+    return {
+        pa.int8(): (3, 0),
+        pa.int16(): (5, 0),
+        pa.int32(): (10, 0),
+        pa.int64(): (19, 0),
+        pa.float32(): (7, 0),
+        pa.float64(): (15, 0),
+    }.get(kind)
+
+
+def chunk_start(time: str, grain: Grain) -> Column:
+    """The start of a row's time chunk in microseconds, as `Grain.floor_us` has it."""
+    us = f"unix_micros({quoted(time)})"
+    match grain:
+        case Grain.HOUR:
+            return F.expr(f"{us} - pmod({us}, {_HOUR_US}L)")
+        case Grain.DAY:
+            return F.expr(f"{us} - pmod({us}, {_DAY_US}L)")
+        case Grain.WEEK:
+            return F.expr(f"{us} - pmod({us} - {4 * _DAY_US}L, {7 * _DAY_US}L)")
+        case Grain.MONTH | Grain.YEAR:
+            day = f"date_from_unix_date(CAST(({us} - pmod({us}, {_DAY_US}L)) DIV {_DAY_US}L AS INT))"
+            return F.expr(f"unix_date(trunc({day}, '{grain.value}')) * {_DAY_US}L")
