@@ -63,8 +63,11 @@ def _open_binary(path: Path, form: str) -> tuple[pa.Schema, Iterator[pa.RecordBa
 
 
 def _open_text(path: Path, form: str, schema: pa.Schema) -> pa.RecordBatchReader:
-    """Batches in which times with a zone are still text: Arrow reads those only where every one has an offset."""
-    types = {field.name: pa.string() if _is_instant(field.type) else field.type for field in schema}
+    """Batches in which dates and times are still text.
+
+    Arrow reads times with a zone only where every one has an offset, and dates in JSON only as numbers.
+    """
+    types = {field.name: pa.string() if pa.types.is_temporal(field.type) else field.type for field in schema}
     if form == "csv":
         convert = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
         return pa.csv.open_csv(path, pa.csv.ReadOptions(block_size=_TEXT_BLOCK_BYTES), convert_options=convert)
@@ -81,10 +84,12 @@ def _retimed(read: pa.Schema, schema: pa.Schema) -> pa.Schema:
 
 
 def _with_times(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
-    columns = [
-        _instants(column, field.type) if _is_instant(field.type) and not column.type.equals(field.type) else column
-        for column, field in zip(batch.columns, target, strict=True)
-    ]
+    columns = []
+    for column, field in zip(batch.columns, target, strict=True):
+        if column.type.equals(field.type):
+            columns.append(column)
+        else:
+            columns.append(_instants(column, field.type) if _is_instant(field.type) else column.cast(field.type))
     return pa.record_batch(columns, schema=target)
 
 

@@ -1,0 +1,253 @@
+"""What each command does, prints and exits with."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lakehouse
+from lakehouse.cli import app
+
+Run = Callable[..., Any]
+
+
+def rows() -> list[dict[str, Any]]:
+    with lakehouse.connect() as lake:
+        found: list[dict[str, Any]] = lake.table("trips").scan().to_arrow().sort_by("at").to_pylist()
+        return found
+
+
+def test_every_command_has_help_and_every_look_and_write_takes_json_and_addresses(run: Run) -> None:
+    commands = [command.name for command in app.registered_commands]
+    assert {"demo", "doctor", "init", "tables", "log", "show", "diff", "timeline", "append", "replace"} <= set(commands)
+    assert {"compact", "restore", "tag", "locks", "migrate", "console"} <= set(commands)
+    for command in commands:
+        ran = run(command, "--help")
+        assert ran.code == 0
+        assert "--catalog" in ran.out
+        assert "--warehouse" in ran.out
+        assert command == "console" or "--json" in ran.out
+
+
+def test_init_makes_a_lake_and_says_what_is_in_it(run: Run, tmp_path: Path) -> None:
+    assert run("init").out == "lake at version 0 with 0 tables\n"
+    assert (tmp_path / ".lakehouse/catalog.db").exists()
+    assert json.loads(run("init", "--json").out) == {"head": 0, "tables": []}
+
+
+def test_init_with_a_table_needs_its_columns_and_its_time(run: Run) -> None:
+    ran = run("init", "trips")
+    assert (ran.code, "--schema and --time" in ran.err) == (2, True)
+
+
+def test_addresses_come_from_options_before_the_environment(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKEHOUSE_CATALOG", f"sqlite:///{tmp_path}/from-environment.db")
+    run("init", "--warehouse", str(tmp_path / "w"))
+    run("init", "--catalog", f"sqlite:///{tmp_path}/from-option.db", "--warehouse", str(tmp_path / "w"))
+    assert {path.name for path in tmp_path.glob("*.db")} == {"from-environment.db", "from-option.db"}
+
+
+def test_append_reads_text_with_and_without_offsets_as_utc(run: Run, trips: Path) -> None:
+    assert [str(row["at"]) for row in rows()] == [
+        "2013-01-05 07:00:00+00:00",
+        "2013-01-05 07:00:00+00:00",
+        "2013-01-07 01:02:03.500000+00:00",
+    ]
+    assert {row["price"] for row in rows()} == {2.5, None, 1.0}
+
+
+def test_append_prints_the_commit(run: Run, trips: Path) -> None:
+    assert run("append", "trips", str(trips)).out == "version 3: append trips: segments +2 -0, rows +3 -0\n"
+    commit = json.loads(run("append", "trips", str(trips), "--json").out)
+    assert (commit["version"], commit["rows_added"], commit["tables"]) == (4, 3, ["trips"])
+
+
+def test_replace_puts_a_file_in_place_of_an_interval(run: Run, trips: Path, tmp_path: Path) -> None:
+    day = tmp_path / "day.jsonl"
+    day.write_text('{"at": "2013-01-05T10:00:00Z", "client": 5, "name": "new", "price": 9.0}\n')
+    assert run("replace", "trips", "2013-01-05", str(day)).code == 0
+    assert [(row["client"], row["name"]) for row in rows()] == [(5, "new"), (77, "c, d")]
+
+
+def test_replace_of_one_key_leaves_the_others(run: Run, trips: Path) -> None:
+    assert run("replace", "trips", "2013-01-05", "--key", "client=77", "--empty").code == 0
+    assert [row["client"] for row in rows()] == [1, 77]
+
+
+def test_replace_asks_for_a_file_or_for_nothing_but_not_for_both(run: Run, trips: Path) -> None:
+    assert run("replace", "trips", "2013-01-05").code == 2
+    assert run("replace", "trips", "2013-01-05", str(trips), "--empty").code == 2
+    assert len(rows()) == 3
+
+
+def test_a_key_that_is_no_value_of_its_column_is_named(run: Run, trips: Path) -> None:
+    ran = run("replace", "trips", "2013-01-05", "--key", "client=many", "--empty")
+    assert (ran.code, "client" in ran.err and "many" in ran.err) == (1, True)
+    assert run("replace", "trips", "2013-01-05", "--key", "client", "--empty").code == 2
+
+
+def test_rows_outside_the_interval_fail_in_one_line_and_change_nothing(run: Run, trips: Path) -> None:
+    ran = run("replace", "trips", "2013-01-09", str(trips))
+    assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
+    assert "2013-01-09" in ran.err
+    assert json.loads(run("tables", "--json").out)["head"] == 2
+
+
+def test_compact_says_when_there_is_nothing_to_gain(run: Run, trips: Path) -> None:
+    run("append", "trips", str(trips))
+    assert json.loads(run("compact", "trips", "--json").out)["operation"] == "compact"
+    assert run("compact", "trips").out == "nothing to gain in trips\n"
+    assert json.loads(run("compact", "trips", "--json").out) is None
+    assert len(rows()) == 6
+
+
+def test_restore_goes_back_to_a_version_or_a_tag(run: Run, trips: Path) -> None:
+    assert json.loads(run("tag", "good", "2", "--json").out) == {"good": 2}
+    run("replace", "trips", "2013", "--empty")
+    assert rows() == []
+    assert run("restore", "trips", "good").code == 0
+    assert len(rows()) == 3
+    run("replace", "trips", "2013", "--empty")
+    assert run("restore", "trips", "2").code == 0
+    assert len(rows()) == 3
+
+
+def test_tags_are_listed_and_removed(run: Run, trips: Path) -> None:
+    run("tag", "good")
+    assert "good" in run("tag").out
+    assert run("tag", "good", "--delete").code == 0
+    assert json.loads(run("tag", "--json").out) == {}
+    assert run("tag", "--delete").code == 2
+    assert run("tag", "good", "--delete").code == 1
+
+
+def test_tables_show_totals(run: Run, trips: Path) -> None:
+    (table,) = json.loads(run("tables", "--json").out)["tables"]
+    assert (table["name"], table["rows_stored"], table["segments"], table["chunks"]) == ("trips", 3, 2, 2)
+    assert "trips" in run("tables").out
+
+
+def test_an_empty_lake_says_how_to_make_a_table(run: Run) -> None:
+    assert "lakehouse init" in run("tables").out
+
+
+def test_the_log_is_newest_first_limited_and_shows_messages_and_tags(run: Run, trips: Path) -> None:
+    run("append", "trips", str(trips))
+    run("tag", "good", "2")
+    assert [commit["version"] for commit in json.loads(run("log", "--json").out)] == [3, 2, 1]
+    assert [commit["version"] for commit in json.loads(run("log", "trips", "-n", "1", "--json").out)] == [3]
+    printed = run("log").out
+    assert "three rows" in printed
+    assert "good" in printed
+
+
+def test_show_tells_columns_chunks_segments_tombstones_and_key_frames(run: Run, trips: Path) -> None:
+    run("replace", "trips", "2013-01-05", "--key", "client=1", "--empty")
+    document = json.loads(run("show", "trips", "--segments", "--tombstones", "--key-frames", "--json").out)
+    assert [column["name"] for column in document["schema"]] == ["at", "client", "name", "price"]
+    assert [chunk["segments"] for chunk in document["chunks"]] == [1, 1]
+    assert [tombstone["keys"] for tombstone in document["tombstones"]] == [{"client": [1]}]
+    assert len(document["segments"]) == 2
+    assert document["key_frames"]
+    assert "client=1" in run("show", "trips", "--tombstones").out
+
+
+def test_show_is_limited_to_a_version_and_an_interval(run: Run, trips: Path) -> None:
+    run("append", "trips", str(trips))
+    document = json.loads(run("show", "trips", "--as-of", "2", "--interval", "2013-01-07", "--segments", "--json").out)
+    assert (len(document["segments"]), len(document["chunks"])) == (1, 1)
+
+
+def test_diff_lists_what_came_and_went(run: Run, trips: Path) -> None:
+    run("replace", "trips", "2013-01-07", "--empty")
+    document = json.loads(run("diff", "trips", "2", "3", "--json").out)
+    assert document["changes"] == []
+    head = str(json.loads(run("tables", "--json").out)["head"])
+    document = json.loads(run("diff", "trips", "2", head, "--json").out)
+    assert [(change["action"], change["kind"]) for change in document["changes"]] == [("drop", "segment")]
+    assert "the same" in run("diff", "trips", "2", "2").out
+    assert "drop" in run("diff", "trips", "2", head).out
+
+
+def test_the_timeline_is_drawn_and_told(run: Run, trips: Path) -> None:
+    run("replace", "trips", "2013-01-07T00:00/2013-01-07T01:00", "--empty")
+    run("replace", "trips", "2013-01-05", "--key", "client=1", "--empty")
+    lines = run("timeline", "trips", "--width", "60").out.splitlines()
+    assert "visible" in lines[0]
+    assert all(len(line) <= 60 for line in lines[1:])
+    assert any("█" in line for line in lines[1:])
+    assert any("╳" in line for line in lines[1:])
+    document = json.loads(run("timeline", "trips", "--json").out)
+    assert [len(one["tombstones"]) for one in document["slices"]] == [1, 0]
+    assert "nothing" in run("timeline", "trips", "--interval", "1999").out
+
+
+def test_locks_name_their_holder(run: Run, trips: Path) -> None:
+    assert run("locks").out == "no locks are held\n"
+    with lakehouse.connect() as lake:
+        operation = lake.table("trips").begin_replace("2013-01-05", keys={"client": 77})
+        (lock,) = json.loads(run("locks", "trips", "--json").out)
+        printed = run("locks").out
+        operation.abort()
+    assert (lock["operation"], lock["keys"]) == (operation.id, {"client": [77]})
+    assert operation.id in printed
+
+
+def test_migrate_names_the_revision(run: Run, trips: Path) -> None:
+    assert json.loads(run("migrate", "--json").out)["revision"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (("log", "nowhere"), "table_not_found"),
+        (("show", "trips", "--as-of", "99"), "version_not_found"),
+        (("timeline", "trips", "--interval", "2013-13"), "invalid_input"),
+        (("restore", "trips", "no-such-tag"), "version_not_found"),
+    ],
+)
+def test_an_error_is_one_line_or_one_document(run: Run, trips: Path, arguments: tuple[str, ...], kind: str) -> None:
+    ran = run(*arguments)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
+    assert ran.err.startswith("lakehouse: ")
+    ran = run(*arguments, "--json")
+    assert (ran.code, ran.out, json.loads(ran.err)["error"]) == (1, "", kind)
+
+
+def test_a_catalog_that_is_down_is_an_error_without_a_stack_trace_or_a_password(run: Run) -> None:
+    ran = run("tables", "--catalog", "postgresql+psycopg://nobody:secret@127.0.0.1:1/none")
+    assert ran.code == 1
+    assert "Traceback" not in ran.err
+    assert "secret" not in ran.err
+
+
+def test_wrong_usage_exits_with_two(run: Run) -> None:
+    assert run("append").code == 2
+    assert run("no-such-command").code == 2
+    assert run("append", "trips", "no-such-file.csv").code == 2
+
+
+def test_control_characters_in_stored_text_do_not_reach_the_terminal(run: Run, trips: Path) -> None:
+    run("append", "trips", str(trips), "--message", "red \x1b[31m bell \x07 [bold]x[/bold]")
+    printed = run("log").out
+    assert "\x1b" not in printed
+    assert "\x07" not in printed
+    assert "[bold]x[/bold]" in printed
+
+
+def test_nothing_is_cut_where_there_is_no_terminal(run: Run, trips: Path) -> None:
+    run("append", "trips", str(trips), "--message", "x" * 500)
+    assert "x" * 500 in run("log").out
+
+
+def test_the_command_line_loads_no_engine_no_catalog_and_no_dagster() -> None:
+    heavy = ("pyspark", "duckdb", "sqlalchemy", "dagster", "streamlit", "pandas", "polars")
+    program = f"import sys, lakehouse.cli; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
