@@ -250,4 +250,4 @@ def _forget_connections() -> None:
 
 os.register_at_fork(after_in_child=_forget_connections)
 
-__all__ = ["Database", "SQLAlchemyError", "take_head"]
+__all__ = ["WAL_IS_SAFE_FROM", "Database", "SQLAlchemyError", "sqlite", "take_head"]

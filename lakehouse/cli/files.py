@@ -37,6 +37,7 @@ def open_rows(path: Path, schema: pa.Schema) -> pa.RecordBatchReader:
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         raise InvalidInput("unknown kind of file; name it " + ", ".join(FORMATS), path=path)
+    batches: Iterator[pa.RecordBatch]
     try:
         if form in ("csv", "jsonl"):
             reader = _open_text(path, form, schema)

@@ -59,7 +59,7 @@ def init(
     if table is not None and (schema is None or time is None):
         raise typer.BadParameter("a table needs --schema and --time")
     with open_lake(catalog, warehouse) as lake:
-        if table is not None:
+        if table is not None and time is not None:
             lake.create_table(
                 table,
                 schema,
