@@ -64,7 +64,7 @@ class Skyline:
         """
         start, end, ordinal = _int64(starts), _int64(ends), _int64(ordinals)
         assert bool((start < end).all()), "an interval holds at least one instant"
-        edges = np.unique(np.concatenate([start, end]))
+        edges = distinct(np.concatenate([start, end]))
         first = np.searchsorted(edges, start, side="right")
         length = np.searchsorted(edges, end, side="left") - first + 1
         level = _log2(length)
@@ -108,6 +108,19 @@ class Skyline:
             low = first[here]
             found[here] = combine(table[low], table[low + length[here] - (1 << k)])
         return found
+
+
+def distinct(values: IntArray) -> IntArray:
+    """The values in order, each once; many times faster than `numpy.unique`, which hashes before it sorts.
+
+    >>> distinct(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    ordered = np.sort(values)
+    is_first = np.ones(len(ordered), dtype=np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    found: IntArray = ordered[is_first]
+    return found
 
 
 def _int64(values: npt.ArrayLike) -> IntArray:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakehouse.core.interval import Interval, from_us, to_utc
 from lakehouse.core.segment import Segment
-from lakehouse.core.skyline import IntArray, Skyline, bounds
+from lakehouse.core.skyline import IntArray, Skyline, bounds, distinct
 from lakehouse.core.tombstone import Tombstone
 
 _REPR_SLICES = 20
@@ -155,7 +155,7 @@ def _sweep(starts: IntArray, ends: IntArray, ordinals: IntArray, sky: Skyline) -
     Segments are ranked in order of ordinal: what can be seen is the tail of the sorted ranks that lie over the
     instant, from the first rank whose ordinal is not below the skyline.
     """
-    times = np.unique(np.concatenate([starts, ends, sky.edges]))
+    times = distinct(np.concatenate([starts, ends, sky.edges]))
     floors = np.searchsorted(ordinals, sky.at(times), side="left").tolist()
     beginning = _by_time(times, starts)
     ending = _by_time(times, ends)

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lakehouse.core.skyline import distinct
 from lakehouse.errors import InvalidInput
 
 ADD = 1
@@ -73,8 +74,18 @@ def diff(ids_a: npt.ArrayLike, ids_b: npt.ArrayLike) -> IdDiff:
     >>> diff([1, 2], [2, 3])
     IdDiff(added=array([3]), dropped=array([1]))
     """
-    a, b = _int64(ids_a), _int64(ids_b)
-    return IdDiff(added=np.setdiff1d(b, a), dropped=np.setdiff1d(a, b))
+    a, b = distinct(_int64(ids_a)), distinct(_int64(ids_b))
+    return IdDiff(added=_without(b, a), dropped=_without(a, b))
+
+
+def _without(ids: Ids, others: Ids) -> Ids:
+    """Sorted ids that are not among sorted others."""
+    place = np.searchsorted(others, ids)
+    is_shared = np.zeros(len(ids), dtype=np.bool_)
+    inside = place < len(others)
+    is_shared[inside] = others[place[inside]] == ids[inside]
+    found: Ids = ids[~is_shared]
+    return found
 
 
 def frame_due(chain_length: int, frame_entries: int | None) -> bool:

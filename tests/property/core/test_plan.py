@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakehouse.core import Interval, Segment, Tombstone
+from lakehouse.core.group import group_by_mask
 from lakehouse.core.plan import ReadPlan, plan_read
 from lakehouse.core.predicate import And, Compare, In, IsNull, Or, Predicate, Unknown
+from lakehouse.core.skyline import bounds
 from tests.property.core.histories import Row, State, instants, seen, segments, spans, states, tombstones
 
 WINDOWS = st.one_of(st.none(), spans())
@@ -123,3 +125,45 @@ def test_a_plan_of_many_tombstones_masks_like_the_rule(data: st.DataObject, few:
     state = State(tuple(listed), tuple(masks), {one.id: rows for one, rows in found})
     plan = plan_read(listed, masks, version=1, max_groups=few)
     assert set(executed(plan, state)) == state.visible()
+
+
+@given(states(), WINDOWS, FEW)
+def test_a_groups_joined_masks_hide_the_same_rows_as_its_tombstones(
+    state: State, window: Interval | None, few: int
+) -> None:
+    plan = plan_read(state.segments, state.tombstones, version=1, interval=window, max_groups=few)
+    for group in plan.groups:
+        assert len(group.masks()) <= len(group.tombstones)
+        for row in {row for segment in group.segments for row in state.rows[segment.id]}:
+            assert seen(row, -1, group.masks()) == seen(row, -1, group.tombstones)
+
+
+BARS = st.tuples(st.integers(0, 12), st.integers(1, 6), st.integers(0, 12))
+"""Start, length and ordinal."""
+
+
+@given(
+    st.lists(BARS, min_size=3, max_size=14),
+    st.lists(st.tuples(BARS, st.sampled_from(["narrow", "narrow", "wide"])), min_size=3, max_size=14),
+    st.integers(1, 4),
+)
+def test_joined_groups_mask_every_segment_by_all_that_it_needs_and_nothing_that_it_must_not(
+    bars: list[tuple[int, int, int]], masks: list[tuple[tuple[int, int, int], str]], few: int
+) -> None:
+    listed = [Segment(place, start, start + length, ordinal) for place, (start, length, ordinal) in enumerate(bars)]  # type: ignore[arg-type]
+    laid = sorted(
+        (
+            Tombstone(100 + place, "key", ordinal=ordinal, primary_keys=())
+            if kind == "wide"
+            else Tombstone(100 + place, "row", start, start + length, ordinal=ordinal, row_ids=())  # type: ignore[arg-type]
+            for place, ((start, length, ordinal), kind) in enumerate(masks)
+        ),
+        key=lambda one: (one.ordinal, one.id),
+    )
+    groups = group_by_mask(listed, bounds(listed), laid, few)
+    assert sorted(one.id for group in groups for one in group.segments) == list(range(len(bars)))
+    for group in groups:
+        assert list(group.tombstones) == [one for one in laid if one in group.tombstones]
+        for segment in group.segments:
+            about = {one for one in laid if one.interval.overlaps(segment.interval)}
+            assert about & set(group.tombstones) == {one for one in about if one.ordinal > segment.ordinal}
