@@ -125,7 +125,11 @@ def _joined(
     over: Bounds,
     max_groups: int,
 ) -> list[_Group]:
-    """Join masked groups until few are left, each into the one with the fewest tombstones that takes it."""
+    """Join masked groups until few are left.
+
+    First neighbours in time, whose tombstones may touch and then mask as one; then each that is left into the group with
+    the fewest tombstones that takes it.
+    """
     used = sorted({mask for group in groups for mask in group.masks})
     # The other way round: tombstones whose ordinal is not above the segment's.
     older: Bounds = (over[0][used], over[1][used], -over[2][used])
@@ -135,8 +139,16 @@ def _joined(
         spared.setdefault(segment, set()).add(used[mask])
     for group in groups:
         group.spared = set().union(*(spared.get(place, ()) for place in group.segments))
+    share = -(-sum(len(group.masks) for group in groups) // max_groups)
+    starts = span[0].tolist()
     joined: list[_Group] = []
-    for group in sorted(groups, key=lambda one: (len(one.masks) > 0, one.rank)):
+    for group in sorted(
+        groups, key=lambda one: (bool(one.masks), one.rank, min(starts[place] for place in one.segments))
+    ):
+        last = joined[-1] if joined and joined[-1].masks else None
+        if last is not None and len(last.masks) + len(group.masks) <= share and last.takes(group):
+            last.take(group)
+            continue
         takers = [one for one in joined if one.masks and one.takes(group)] if len(joined) >= max_groups else []
         if takers:
             min(takers, key=lambda one: len(one.masks)).take(group)
