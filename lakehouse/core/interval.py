@@ -27,6 +27,8 @@ def to_utc(value: Any) -> datetime:
     >>> to_utc("2013-01-05T07:00:00+02:00")
     datetime.datetime(2013, 1, 5, 5, 0, tzinfo=datetime.timezone.utc)
     """
+    if type(value) is datetime and value.tzinfo is UTC:
+        return value  # the common case by far: values that the library made
     match value:
         case datetime():
             return _datetime_to_utc(value)
@@ -72,6 +74,19 @@ def from_us(us: int) -> datetime:
         raise InvalidInput("time is outside the years 1 to 9999; use a time inside", microseconds=us) from error
 
 
+def read_bounds(start: Instant | None, end: Instant | None) -> tuple[datetime, datetime]:
+    """Two instants as UTC datetimes, ``None`` as the begin or end of time; the first must be before the second."""
+    first = MIN_TIME if start is None else to_utc(start)
+    last = MAX_TIME if end is None else to_utc(end)
+    if first >= last:
+        raise InvalidInput(
+            "interval is empty or reversed; its start must be before its end",
+            start=first.isoformat(),
+            end=last.isoformat(),
+        )
+    return first, last
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Interval:
     """A closed-open interval ``[start, end)`` of UTC time; ``None`` leaves a side unbounded.
@@ -93,16 +108,9 @@ class Interval:
         def __init__(self, start: Instant | None, end: Instant | None) -> None: ...
 
     def __post_init__(self) -> None:
-        start: Instant | None = self.start
-        end: Instant | None = self.end
-        object.__setattr__(self, "start", MIN_TIME if start is None else to_utc(start))
-        object.__setattr__(self, "end", MAX_TIME if end is None else to_utc(end))
-        if self.start >= self.end:
-            raise InvalidInput(
-                "interval is empty or reversed; its start must be before its end",
-                start=self.start.isoformat(),
-                end=self.end.isoformat(),
-            )
+        start, end = read_bounds(self.start, self.end)
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "end", end)
 
     @classmethod
     def of(cls, value: Any) -> Interval:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NewType
 
-from lakehouse.core.interval import Interval
+from lakehouse.core.interval import Interval, read_bounds
 from lakehouse.errors import InvalidInput
 
 SegmentId = NewType("SegmentId", int)
@@ -40,9 +40,9 @@ class Segment:
     nulls: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        span = Interval(self.start, self.end)
-        object.__setattr__(self, "start", span.start)
-        object.__setattr__(self, "end", span.end)
+        start, end = read_bounds(self.start, self.end)
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "end", end)
         if self.rows < 0 or self.bytes < 0:
             raise InvalidInput("a segment cannot hold fewer than 0 rows or bytes", id=self.id, rows=self.rows)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NewType
 
-from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
+from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval, read_bounds
 from lakehouse.core.keys import KeyScope, key_scope
 from lakehouse.errors import InvalidInput
 
@@ -40,9 +40,9 @@ class Tombstone:
     def __post_init__(self) -> None:
         if self.kind not in ("interval", "key", "row"):
             raise InvalidInput("unknown kind of tombstone; use interval, key or row", kind=self.kind)
-        span = Interval(self.start, self.end)
-        object.__setattr__(self, "start", span.start)
-        object.__setattr__(self, "end", span.end)
+        start, end = read_bounds(self.start, self.end)
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "end", end)
         object.__setattr__(self, "keys", key_scope(self.keys))
 
     @property
