@@ -52,6 +52,7 @@ def test_the_console_the_code_location_and_the_migrations_are_in_it(wheel: Path)
         "lakehouse/_console/app.py",
         "lakehouse/_console/.streamlit/config.toml",
         "lakehouse/_code_location/assets/definitions.py",
+        "lakehouse/_code_location/dagster.yaml",
         "lakehouse/catalog/migrations/env.py",
     }
     assert wanted <= names
