@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import dagster as dg
-from dagster_pyspark.resources import spark_session_from_config
+from dagster_spark.utils import flatten_dict
 from pydantic import Field
 from pyspark.sql import SparkSession
 
 import lakehouse
+from lakehouse.engine.spark.session import start_session
 
 
 class LakehouseResource(dg.ConfigurableResource[Any]):
@@ -53,5 +54,18 @@ class LakehouseResource(dg.ConfigurableResource[Any]):
         Spark has one session a process: where it runs already, settings that are fixed at its start stay as they are,
         and a warning names those that differ.
         """
-        session: SparkSession = spark_session_from_config(self.spark_config)
+        settings = {key: _as_text(value) for key, value in flatten_dict(self.spark_config)}  # type: ignore[no-untyped-call]
+        session = start_session(settings)
+        ignored = sorted(key for key, value in settings.items() if session.conf.get(key, None) != value)
+        if ignored:
+            dg.get_dagster_logger().warning("Spark runs already, without these settings of the lake: %s", ignored)
         return session
+
+
+def _as_text(value: Any) -> str:
+    """A setting as Spark reads it.
+
+    >>> _as_text(False), _as_text(4)
+    ('false', '4')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)

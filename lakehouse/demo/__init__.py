@@ -10,7 +10,9 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
+import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,9 +21,8 @@ from typing import Any
 import dagster as dg
 from rich.console import Console
 
-from lakehouse.demo.report import show_log, show_timeline
-from lakehouse.demo.source import SEEN, WrongCount
-from lakehouse.demo.steps import Demo
+from lakehouse.demo.source import WrongCount
+from lakehouse.demo.steps import LOST_WEEK, Demo
 from lakehouse.errors import LakehouseError
 from lakehouse.lake import DEFAULT_FOLDER, connect
 
@@ -41,7 +42,7 @@ def main(folder: Path | None = None) -> int:
     except (WrongCount, LakehouseError) as error:
         Console(stderr=True, highlight=False, markup=False).print(f"demo: {error}", style="red")
         return 1
-    console.print(f"Every count is right. {time.monotonic() - started:.0f} s. Look at it: make up")
+    console.print(f"Every count is right. {time.monotonic() - started:.0f} s.")
     return 0
 
 
@@ -61,8 +62,9 @@ def _run(folder: Path | None, console: Console) -> None:
         demo.change()
         demo.compact(loaded)
         demo.look_back(loaded)
-        show_log(console, [one for one in demo.flights.log() if one.version in demo.expected])
-        show_timeline(console, demo.flights.timeline(SEEN))
+        versions = len(demo.expected)
+    _show(console, catalog, warehouse, "log", "flights", "--limit", str(versions))
+    _show(console, catalog, warehouse, "timeline", "flights", "--interval", str(LOST_WEEK))
 
 
 def _instance(folder: Path | None) -> dg.DagsterInstance:
@@ -79,6 +81,15 @@ def _instance(folder: Path | None) -> dg.DagsterInstance:
         else:
             settings.write_text("telemetry:\n  enabled: false\n")
     return dg.DagsterInstance.from_config(str(home))
+
+
+def _show(console: Console, catalog: str | None, warehouse: str | None, *command: str) -> None:
+    """Run a command of the command line, which the reader can run again."""
+    console.print(f"\n$ lakehouse {' '.join(command)}")
+    sys.stdout.flush()
+    address = {} if catalog is None else {"LAKEHOUSE_CATALOG": catalog, "LAKEHOUSE_WAREHOUSE": str(warehouse)}
+    script = Path(sysconfig.get_path("scripts"), "lakehouse")
+    subprocess.run([str(script), *command], env=os.environ | address, check=True)
 
 
 def _run_config(catalog: str | None, warehouse: str | None) -> Mapping[str, Any]:

@@ -39,6 +39,7 @@ DAY_AFTER = Interval.of("2013-02-09")
 LOST = Interval("2013-03-10T12:30", "2013-03-12T06:45")
 FOUND_FIRST = Interval(LOST.start, "2013-03-11T09:00")
 FOUND_NEXT = Interval(FOUND_FIRST.end, "2013-03-12T02:00")
+LOST_WEEK = Interval("2013-03-08", "2013-03-15")
 MARCH = Interval.of("2013-03")
 
 
@@ -59,11 +60,11 @@ class Demo:
         return self.lake.table("flights")
 
     def step(
-        self, what: str, work: Callable[[], Commit | None], changed: Mask | None = None, copies: int = 0
+        self, what: str, work: Callable[[str], Commit | None], changed: Mask | None = None, copies: int = 0
     ) -> Commit:
-        """Do a step, after which every flight of ``changed`` shows ``copies`` times; check every count."""
+        """Do a step, given its message, after which flights of ``changed`` show ``copies`` times; check every count."""
         started = time.monotonic()
-        commit = work()
+        commit = work(what)
         seconds = time.monotonic() - started
         if commit is None:
             raise WrongCount(f"{what}: there was nothing to do")
@@ -79,7 +80,7 @@ class Demo:
         """One line: version, rows, time, and what was done."""
         place = "" if version is None else f"version {version}"
         count = "" if rows is None else f"{rows:,} rows"
-        self.console.print(f"  [green]ok[/]  {place:<12}{count:>13}  {seconds:6.2f} s   {what}")
+        self.console.print(f"  [green]ok[/]  {place:<12}{count:>13}  {seconds:6.2f} s   {what}", soft_wrap=True)
 
     def materialize(self, assets: Sequence[str], partitions: Interval | None = None) -> None:
         """One Dagster run of these assets, over a range of days if given."""
@@ -106,7 +107,7 @@ class Demo:
         version = self.check_lookups()
         self.say(version, None, time.monotonic() - started, "Dagster: airlines, airports and planes, one version")
         what = "Dagster: flights and weather of January to March, one run, a version each"
-        loaded = self.step(what, self.load_quarter, self.source.within(QUARTER), 1)
+        loaded = self.step(what, lambda _: self.load_quarter(), self.source.within(QUARTER), 1)
         self.check_weather()
         return loaded.version
 
@@ -154,43 +155,44 @@ class Demo:
         source, table = self.source, self.flights
         late, storm, after = (self.frame(interval) for interval in (LATE, BLIZZARD, DAY_AFTER))
         left = "dep_time IS NOT NULL"
+        united = after.where(left).where("carrier = 'UA'")
         self.step(
-            "append late rows: the evening of 31 March in New York", lambda: table.append(late), source.within(LATE), 1
+            "append late rows: the evening of 31 March in New York",
+            lambda what: table.append(late, message=what),
+            source.within(LATE),
+            1,
         )
         self.step(
             "replace 8 February, the blizzard, by the flights that left",
-            lambda: table.replace(storm.where(left), BLIZZARD),
+            lambda what: table.replace(storm.where(left), BLIZZARD, message=what),
             source.within(BLIZZARD) & source.cancelled(),
         )
         self.step(
             "replace only UA of 9 February, in the same way",
-            lambda: table.replace(after.where("carrier = 'UA'").where(left), DAY_AFTER, keys={"carrier": "UA"}),
+            lambda what: table.replace(united, DAY_AFTER, keys={"carrier": "UA"}, message=what),
             source.within(DAY_AFTER) & source.of("UA") & source.cancelled(),
         )
-        self.step(f"drop {LOST}", lambda: table.drop(LOST), source.within(LOST))
+        self.step(f"drop {LOST}", lambda what: table.drop(LOST, message=what), source.within(LOST))
 
     def compact(self, loaded: int) -> None:
         """Compact March while lost rows come back, the append committing last, then first."""
         table = self.flights
         first, following = (table.scan(interval=part, as_of=loaded).to_arrow() for part in (FOUND_FIRST, FOUND_NEXT))
-        append = table.begin_append(message="found again")
+        back = f"commit that append: lost rows, as version {loaded} has them"
+        append = table.begin_append(message=back)
         append.write(first)
-        self.step("compact March, an append being in progress", lambda: table.compact(MARCH))
-        self.step(
-            f"commit that append: lost rows, read from version {loaded}",
-            append.commit,
-            self.source.within(FOUND_FIRST),
-            1,
-        )
-        compaction = table.begin_compaction(MARCH)
+        self.step("compact March while an append runs", lambda what: table.compact(MARCH, message=what))
+        self.step(back, lambda _: append.commit(), self.source.within(FOUND_FIRST), 1)
+        end = "commit that compaction"
+        compaction = table.begin_compaction(MARCH, message=end)
         compaction.run()
         self.step(
-            "append more of them, a compaction being in progress",
-            lambda: table.append(following),
+            "append more lost rows while a compaction runs",
+            lambda what: table.append(following, message=what),
             self.source.within(FOUND_NEXT),
             1,
         )
-        self.step("commit that compaction", compaction.commit)
+        self.step(end, lambda _: compaction.commit())
 
     def look_back(self, loaded: int) -> None:
         """Read every version of this run again, and the first one value by value."""

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -27,24 +28,27 @@ _SETTINGS = {
 }
 
 
-def start_session() -> SparkSession:
+def start_session(settings: Mapping[str, str] | None = None) -> SparkSession:
     """The active session if there is one, else a new one: where ``SPARK_REMOTE`` says, or on all local cores.
 
-    Takes some seconds. Raises `EngineUnavailable`, saying what to install, if Java is missing or too old or Spark does
-    not start.
+    Takes some seconds. ``settings`` go before our own; an active session stays as it is. Raises `EngineUnavailable`,
+    saying what to install, if Java is missing or too old or Spark does not start.
     """
     active: SparkSession | None = SparkSession.getActiveSession()
     if active is not None:
         return active
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers run whatever python3 is first in PATH
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    chosen = dict(settings or {})
     builder = SparkSession.builder.appName("lakehouse")
-    if "SPARK_REMOTE" not in os.environ:
+    if "SPARK_REMOTE" not in os.environ and "spark.remote" not in chosen:
         check_java()
         if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit has chosen the master
             builder = builder.master(os.environ.get("LAKEHOUSE_SPARK_MASTER", "local[*]"))
             for key, value in _SETTINGS.items():
                 builder = builder.config(key, value)
+    for key, value in chosen.items():
+        builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
