@@ -48,6 +48,9 @@ if TYPE_CHECKING:
         SegmentUnreadable as SegmentUnreadable,
     )
     from lakehouse.errors import (
+        StorageUnavailable as StorageUnavailable,
+    )
+    from lakehouse.errors import (
         TableNotFound as TableNotFound,
     )
     from lakehouse.errors import (
@@ -87,6 +90,7 @@ _HOME = {
     "Scan": "scan",
     "Segment": "core.segment",
     "SegmentUnreadable": "errors",
+    "StorageUnavailable": "errors",
     "Table": "table",
     "TableNotFound": "errors",
     "Tombstone": "core.tombstone",

@@ -105,6 +105,12 @@ class SegmentUnreadable(LakehouseError):
     kind = "segment_unreadable"
 
 
+class StorageUnavailable(LakehouseError):
+    """The warehouse cannot be written: make room or mend it, then run the operation again. Nothing was committed."""
+
+    kind = "storage_unavailable"
+
+
 class EngineUnavailable(LakehouseError):
     """Java or Spark is missing or does not start: install what the message names."""
 

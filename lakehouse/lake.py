@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
+from lakehouse.arguments import read_limit, read_message, read_properties, read_wait
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.commit import Commit
 from lakehouse.core.listing import Listing
@@ -69,7 +70,7 @@ def connect(
     url = catalog or os.environ.get("LAKEHOUSE_CATALOG") or f"sqlite:///{DEFAULT_FOLDER}/catalog.db"
     place = warehouse or os.environ.get("LAKEHOUSE_WAREHOUSE") or f"{DEFAULT_FOLDER}/warehouse"
     root = warehouse_path(place)
-    return Lake(Catalog(url, lease_seconds=lease_seconds), root, spark=spark, wait_seconds=wait_seconds)
+    return Lake(Catalog(url, lease_seconds=lease_seconds), root, spark=spark, wait_seconds=read_wait(wait_seconds))
 
 
 class Lake:
@@ -146,7 +147,7 @@ class Lake:
 
     def log(self, limit: int | None = None) -> Listing[Commit]:
         """Every version, newest first."""
-        return self.catalog.commits(limit=limit)
+        return self.catalog.commits(limit=read_limit(limit))
 
     def tag(self, name: str, version: Any = None) -> None:
         """Name a version (default: the head). Raises `AlreadyExists` if the name means another one."""
@@ -162,7 +163,7 @@ class Lake:
 
     def transaction(self, *, message: str | None = None, properties: Mapping[str, str] | None = None) -> Transaction:
         """Collect operations on several tables and commit them as one version, all or none."""
-        return Transaction(self, message=message, properties=properties)
+        return Transaction(self, message=read_message(message), properties=read_properties(properties))
 
     # Engines
 

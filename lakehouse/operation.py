@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from lakehouse.arguments import Txn
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
 from lakehouse.core.layout import Merge, plan_merges
@@ -14,7 +16,7 @@ from lakehouse.core.operation import Begun, Contribution, Kind, NewSegment
 from lakehouse.core.plan import plan_read
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Engine, Query, WriteTarget
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, LakehouseError, StorageUnavailable
 from lakehouse.faults import reach
 from lakehouse.storage.files import delete_operation
 from lakehouse.storage.footer import FileStatistics, read_footers
@@ -23,7 +25,7 @@ from lakehouse.storage.outside import values_outside
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
 
-Txn = tuple[str, int]
+logger = logging.getLogger(__name__)
 
 
 class Operation:
@@ -76,6 +78,11 @@ class Operation:
         return self._begun
 
     @property
+    def txn(self) -> Txn | None:
+        """The caller's mark, which commits once."""
+        return self._txn
+
+    @property
     def rows_written(self) -> int:
         """Rows that will be added by the commit."""
         return sum(one.rows for one in self._segments)
@@ -109,15 +116,28 @@ class Operation:
 
     def abort(self) -> None:
         """Give up: locks are released, and files that this operation wrote are deleted. Nothing was ever visible."""
-        if self._state == "aborted":
-            return
         if self._state == "committed":
             raise InvalidInput("the operation is committed; use restore to undo it", operation=self.id)
-        ended = self._lake.catalog.abort(self._begun)
-        self._state = "aborted"
+        if self._state == "running":
+            self._end("aborted")
+
+    def _end(self, state: str) -> None:
+        self._state = state
         self._lake.heartbeat.forget(self._begun)
-        if ended:  # no commit can follow, so nobody can ever see the files
+        if self._lake.catalog.abort(self._begun):  # no commit can follow, so nobody can ever see the files
             delete_operation(self._lake.warehouse, f"{self._begun.table.folder}/{self.id}")
+
+    def _fail(self) -> None:
+        """Give up after an error, which is the one that the caller should see."""
+        try:
+            self._end("failed")
+        except (LakehouseError, OSError) as error:
+            logger.warning("operation %s was not ended, its lease will: %s", self.id, error)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a write failed, which ended the operation."""
+        return self._state == "failed"
 
     def __enter__(self) -> Self:
         return self
@@ -128,20 +148,20 @@ class Operation:
         if kind is None:
             if self._state == "running":
                 self.commit()
-        elif self._state in ("running", "failed"):
-            self.abort()
+        elif self._state == "running":
+            self._fail()
 
     def __repr__(self) -> str:
         return f"<{self.kind.value} {self.id} on {self._begun.table.name}: {self._state}>"
 
     def _require_running(self) -> None:
         if self._state == "failed":
-            raise InvalidInput("a write of this operation failed; abort it and begin again", operation=self.id)
+            raise InvalidInput("a write of this operation failed, which ended it; begin again", operation=self.id)
         if self._state != "running":
             raise InvalidInput("the operation has ended; begin another", operation=self.id, state=self._state)
 
     def _store(self, engine: Engine, rows: Any, *, row_ids: bool = False) -> None:
-        """Write rows below the operation's folder; a failure leaves the operation good for nothing but abort."""
+        """Write rows below the operation's folder; a failure ends the operation."""
         spec = self._begun.table
         with self._guard:
             self._require_running()
@@ -150,8 +170,15 @@ class Operation:
         reach("write.before")
         try:
             self.take(engine.write(rows, WriteTarget(spec, folder, self.id, batch=batch, row_ids=row_ids)))
+        except OSError as error:
+            self._fail()
+            raise StorageUnavailable(
+                "the warehouse cannot be written; check its disk, path and permissions, then begin again",
+                path=error.filename or str(folder),
+                cause=error.strerror,
+            ) from error
         except BaseException:
-            self._state = "failed"
+            self._fail()
             raise
         reach("write.after")
 

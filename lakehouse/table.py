@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lakehouse.arguments import Txn, read_limit, read_message, read_properties, read_txn, read_wait
 from lakehouse.core.commit import Chunk, ChunkLock, Commit, Diff, KeyFrame
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
@@ -16,7 +17,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import InvalidInput
-from lakehouse.operation import Append, Compaction, Replace, Restore, Txn, locked_for_compaction
+from lakehouse.operation import Append, Compaction, Replace, Restore, locked_for_compaction
 from lakehouse.scan import Scan
 from lakehouse.schema import typed_scope
 
@@ -165,9 +166,11 @@ class Table:
         Waits for running replaces of chunks that change; takes them from maintenance.
         """
         target = self._at(version)
+        marks = _marks(message, properties)
+        waits = self._wait(wait_seconds)
         begun = self._lake.catalog.begin(self._spec, Kind.RESTORE)
-        with Restore(self._lake, begun, target=target, message=message, properties=properties) as op:
-            op.wait_seconds = self._wait(wait_seconds)
+        with Restore(self._lake, begun, target=target, **marks) as op:
+            op.wait_seconds = waits
             return op.commit()
 
     # Writes in three steps
@@ -176,10 +179,10 @@ class Table:
         self, txn: Txn | None = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
     ) -> Append:
         """Begin an append: write any number of times, then commit."""
-        mark = _txn(txn)
+        marks = _marks(message, properties, txn)
         draws = self._spec.write_order == "start"
         begun = self._lake.catalog.begin(self._spec, Kind.APPEND, draws=draws)
-        return Append(self._lake, begun, txn=mark, message=message, properties=properties)
+        return Append(self._lake, begun, **marks)
 
     def begin_replace(
         self,
@@ -196,7 +199,7 @@ class Table:
         Waits up to ``wait_seconds`` (default: the lake's) for another replace, then raises `LockTimeout`, which names
         it. A compaction is not waited for: it loses its chunks.
         """
-        mark = _txn(txn)
+        marks = _marks(message, properties, txn)
         begun = self._lake.catalog.begin(
             self._spec,
             Kind.REPLACE,
@@ -206,7 +209,7 @@ class Table:
             priority=Priority.USER,
             wait_seconds=self._wait(wait_seconds),
         )
-        return Replace(self._lake, begun, txn=mark, message=message, properties=properties)
+        return Replace(self._lake, begun, **marks)
 
     def begin_compaction(
         self,
@@ -217,15 +220,16 @@ class Table:
         properties: Mapping[str, str] | None = None,
     ) -> Compaction:
         """Lock the interval's chunks (None: all) at low priority and begin a compaction: `run`, then `commit`."""
+        marks = _marks(message, properties)
         wanted = None if interval is None else Interval.of(interval)
         begun = self._lake.catalog.begin(
             self._spec,
             Kind.COMPACTION,
             interval=locked_for_compaction(self._lake, self._spec, wanted),
             priority=Priority.MAINTENANCE,
-            wait_seconds=wait_seconds,
+            wait_seconds=self._wait(wait_seconds),
         )
-        return Compaction(self._lake, begun, message=message, properties=properties)
+        return Compaction(self._lake, begun, **marks)
 
     # Reads
 
@@ -271,7 +275,7 @@ class Table:
 
     def log(self, limit: int | None = None) -> Listing[Commit]:
         """Commits that changed the table's rows, newest first."""
-        return self._lake.catalog.commits(self._spec.id, limit)
+        return self._lake.catalog.commits(self._spec.id, read_limit(limit))
 
     def segments(self, as_of: Any = None, interval: Any = None) -> Listing[Segment]:
         """Live segments, by id, that overlap an interval."""
@@ -321,14 +325,9 @@ class Table:
         )
 
     def _wait(self, wait_seconds: float | None) -> float:
-        return self._lake.wait_seconds if wait_seconds is None else wait_seconds
+        return self._lake.wait_seconds if wait_seconds is None else read_wait(wait_seconds)
 
 
-def _txn(txn: Any) -> Txn | None:
-    match txn:
-        case None:
-            return None
-        case (str(app), int(sequence)) if app and not isinstance(sequence, bool) and -(2**63) <= sequence < 2**63:
-            return app, sequence
-        case _:
-            raise InvalidInput('txn is a pair of text and a number, as in ("app", 17)', txn=repr(txn))
+def _marks(message: Any, properties: Any, txn: Any = None) -> dict[str, Any]:
+    """What a commit will carry, checked."""
+    return {"txn": read_txn(txn), "message": read_message(message), "properties": read_properties(properties)}

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from lakehouse.arguments import Txn
 from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Kind
 from lakehouse.errors import InvalidInput
-from lakehouse.operation import Append, Operation, Replace, Txn
+from lakehouse.operation import Append, Operation, Replace
 from lakehouse.table import Table
 
 if TYPE_CHECKING:
@@ -46,28 +47,34 @@ class Transaction:
     def add(self, operation: Operation) -> None:
         """Take an operation in, which then commits with the others."""
         self._require_open()
-        begun = operation.begun
-        if begun.kind is Kind.REPLACE and any(
-            one.begun.table.id == begun.table.id and one.begun.kind is Kind.APPEND for one in self._operations
-        ):
+        others = [one for one in self._operations if one.begun.table.id == operation.begun.table.id]
+        if operation.kind is Kind.REPLACE and any(one.kind is Kind.APPEND for one in others):
             operation.abort()
             raise InvalidInput(
                 "a replace after an append to the same table would not hide its rows; put the replace first",
-                table=begun.table.name,
+                table=operation.begun.table.name,
+            )
+        if operation.txn is not None and any(one.txn == operation.txn for one in others):
+            operation.abort()
+            raise InvalidInput(
+                "one txn stands for one write to a table; give each its own",
+                table=operation.begun.table.name,
+                txn=operation.txn,
             )
         self._operations.append(operation)
 
     def commit(self) -> Commit | None:
-        """Commit now, once; None if nothing was written."""
+        """Commit now, once; None if nothing was written. A write that failed is not part of it."""
         if not self._ended:
             self._ended = True
-            if self._operations:
+            operations = [one for one in self._operations if not one.has_failed]
+            if operations:
                 self._commit = self._lake.catalog.commit(
-                    [operation.contribution() for operation in self._operations],
+                    [operation.contribution() for operation in operations],
                     message=self._message,
                     properties=self._properties,
                 )
-                for operation in self._operations:
+                for operation in operations:
                     operation.committed(self._commit)
         return self._commit
 

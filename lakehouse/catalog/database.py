@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
 
 from lakehouse.catalog import models
-from lakehouse.errors import CatalogUnavailable, CommitUnknown, InvalidInput
+from lakehouse.errors import CatalogUnavailable, CommitUnknown, InternalError, InvalidInput
 
 try:
     from pysqlite3 import dbapi2 as sqlite
@@ -229,8 +229,8 @@ def _reaction(error: DBAPIError) -> _Reaction:
 
 
 def _translated(error: DBAPIError, url: URL) -> Exception:
-    if isinstance(error, IntegrityError):
-        return error
+    if isinstance(error, IntegrityError | ProgrammingError | DataError | InterfaceError):
+        return InternalError("the catalog refused a statement", cause=str(error.orig).strip())
     shown = url.render_as_string(hide_password=True)
     return CatalogUnavailable(
         "the catalog's database does not answer as it should; check that it runs and may be written",
@@ -249,5 +249,3 @@ def _forget_connections() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_connections)
-
-__all__ = ["WAL_IS_SAFE_FROM", "Database", "SQLAlchemyError", "sqlite", "take_head"]

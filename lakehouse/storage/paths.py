@@ -33,8 +33,14 @@ def warehouse_path(location: str | os.PathLike[str]) -> Path:
             "warehouses of this kind are not supported; use a local path or a file:// URI", warehouse=text
         )
     found = Path(os.path.realpath(Path(text).expanduser()))
-    if found.exists() and not found.is_dir():
-        raise InvalidInput("the warehouse is a file; name a folder", warehouse=str(found))
+    try:
+        nearest = next(folder for folder in (found, *found.parents) if folder.exists())
+    except OSError as error:
+        raise InvalidInput(
+            "the warehouse cannot be reached; check permissions", warehouse=str(found), cause=error
+        ) from error
+    if not nearest.is_dir():
+        raise InvalidInput("the warehouse is, or lies below, a file; name a folder", warehouse=str(found))
     return found
 
 

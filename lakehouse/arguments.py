@@ -1,0 +1,68 @@
+"""Arguments that many calls take, checked before any work begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from lakehouse.errors import InvalidInput
+
+Txn = tuple[str, int]
+_MOST_TEXT = 1_000_000
+
+
+def read_txn(txn: Any) -> Txn | None:
+    """An ``(app, sequence)`` pair.
+
+    >>> read_txn(("loader", 17))
+    ('loader', 17)
+    """
+    match txn:
+        case None:
+            return None
+        case (str(app), int(sequence)) if app and not isinstance(sequence, bool) and -(2**63) <= sequence < 2**63:
+            return read_text(app, "txn"), sequence
+        case _:
+            raise InvalidInput('txn is a pair of text and a number, as in ("app", 17)', txn=repr(txn))
+
+
+def read_text(text: Any, what: str) -> str:
+    """Text that every database can hold."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{what} must be text", found=type(text).__name__)
+    if len(text) > _MOST_TEXT:
+        raise InvalidInput(f"{what} is too long", length=len(text), most=_MOST_TEXT)
+    if "\0" in text or (not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)):
+        raise InvalidInput(f"{what} holds a character that cannot be stored; leave out null and surrogates")
+    return text
+
+
+def read_message(message: Any) -> str | None:
+    """A commit's message."""
+    return None if message is None else read_text(message, "message")
+
+
+def read_properties(properties: Any) -> dict[str, str] | None:
+    """A commit's properties, a small map of strings."""
+    if properties is None:
+        return None
+    if not isinstance(properties, Mapping):
+        raise InvalidInput("properties are a map of strings to strings", found=type(properties).__name__)
+    return {read_text(name, "a property's name"): read_text(held, "a property") for name, held in properties.items()}
+
+
+def read_wait(wait_seconds: Any) -> float:
+    """Seconds to wait, at least 0."""
+    if isinstance(wait_seconds, bool) or not isinstance(wait_seconds, int | float):
+        raise InvalidInput("wait_seconds is a number", wait_seconds=repr(wait_seconds))
+    if math.isnan(wait_seconds) or wait_seconds < 0:
+        raise InvalidInput("wait_seconds is at least 0", wait_seconds=wait_seconds)
+    return float(wait_seconds)
+
+
+def read_limit(limit: Any) -> int | None:
+    """How many at most, or None for all."""
+    if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0):
+        return None if limit is None else int(limit)
+    raise InvalidInput("limit is a whole number, at least 0, or None for all", limit=repr(limit))
