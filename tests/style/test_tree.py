@@ -50,8 +50,8 @@ def test_modules_are_named_for_what_they_hold() -> None:
 def test_modules_and_functions_stay_short(folder: str) -> None:
     too_long = []
     for path in tracked_files(".py"):
-        if path.relative_to(ROOT).parts[0] != folder:
-            continue
+        if path.relative_to(ROOT).parts[0] != folder or "migrations" in path.parts:
+            continue  # a migration is a record of one change, however long
         text = path.read_text()
         if text.count("\n") > MAX_MODULE_LINES:
             too_long.append(f"{path.relative_to(ROOT)}: {text.count(chr(10))} lines")

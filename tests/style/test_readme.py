@@ -1,0 +1,67 @@
+"""What README shows is run as it stands."""
+
+import re
+import shlex
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from lakehouse.cli import app, main
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("LAKEHOUSE_CATALOG", "LAKEHOUSE_WAREHOUSE"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_the_first_steps_run_as_printed(empty_folder: Path) -> None:
+    (program,) = blocks("python")
+    exec(compile(program, "README.md", "exec"), {})
+
+
+def test_the_commands_run_as_printed(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "2013-01-05T07:00:00,77,2.5\n"
+    (empty_folder / "trips.csv").write_text("at,client,price\n" + line + line.replace("77", "12"))
+    day = pa.table({"at": [datetime(2013, 1, 5, 9, tzinfo=UTC)], "client": [77], "price": [1.0]})
+    pa.parquet.write_table(day, empty_folder / "day.parquet")
+    (_, commands) = blocks("sh")
+    names = []
+    for command in commands.splitlines():
+        program, name, *rest = shlex.split(command, comments=True)
+        assert program == "lakehouse"
+        names.append(name)
+        monkeypatch.setattr(sys, "argv", [program, name, *rest])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code, command
+    elsewhere = {"demo", "console", "migrate"}
+    assert set(names) | elsewhere == {command.name for command in app.registered_commands}
+
+
+def test_every_link_leads_to_a_file() -> None:
+    for page in ("README.md", "ARCHITECTURE.md", "docs/adr/README.md", *map(str, ROOT.glob("docs/adr/0*.md"))):
+        path = ROOT / page
+        for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
+            assert (path.parent / target).exists(), f"{page}: {target}"
+
+
+def test_code_cites_only_decisions_that_exist() -> None:
+    numbers = {path.name[:4] for path in (ROOT / "docs/adr").glob("0*.md")}
+    cited = {
+        number for path in (ROOT / "lakehouse").rglob("*.py") for number in re.findall(r"ADR (\d{4})", path.read_text())
+    }
+    assert cited <= numbers
