@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -83,7 +83,9 @@ def _with_row_ids(
 ) -> DataFrame:
     """Fill in row ids that no file stores: the segment's first one and the row's place."""
     firsts = {str(files[segment.path]): segment.first_row_id for segment in segments}
-    known = [(uri, firsts[unquote(urlsplit(uri).path)]) for uri in frame.inputFiles()]
+    # Spark encodes a path alike in both places, but writes file:/// here and file:/ in a row.
+    paths = [uri.removeprefix("file:").lstrip("/") for uri in frame.inputFiles()]
+    known = [(f"{scheme}{path}", firsts["/" + unquote(path)]) for path in paths for scheme in ("file:/", "file:///")]
     starts = F.broadcast(session.createDataFrame(known, "_file STRING, _first BIGINT"))
     columns = [F.col(quoted(name)) for name in query.spec.schema.names]
     placed = frame.select(
