@@ -181,7 +181,7 @@ def _gather(footer: pq.FileMetaData, leaf: int, kind: pa.DataType) -> _Gathered:
 
 def _instants(least: int, greatest: int, kind: pa.TimestampType) -> tuple[Any, Any]:
     """Microseconds as the datetimes of a column: aware where it has a time zone, else naive; None if out of range."""
-    if least < _MIN_US or greatest >= _END_US:
+    if least < _MIN_US or greatest > _END_US:
         return None, None
     low, high = from_us(least), from_us(greatest)
     return (low, high) if kind.tz is not None else (low.replace(tzinfo=None), high.replace(tzinfo=None))
@@ -189,7 +189,7 @@ def _instants(least: int, greatest: int, kind: pa.TimestampType) -> tuple[Any, A
 
 def _time_bounds(file: pq.ParquetFile, column: str, gathered: _Gathered) -> tuple[int, int]:
     """Exact bounds of the time column, from its statistics or, where they say nothing, from its values."""
-    if gathered.least is not None and gathered.nulls is not None:
+    if gathered.least is not None and gathered.nulls is not None and gathered.greatest < MAX_TIME:
         return to_us(gathered.least), to_us(gathered.greatest) + 1
     values = file.read([column]).column(0)
     if values.null_count:

@@ -118,7 +118,7 @@ def hostile_rows() -> pa.Table:
         "text": "",
         "bytes": b"",
         "day": dt.date(1, 1, 1),
-        "local": dt.datetime(1, 1, 1),
+        "local": dt.datetime.min,
         "money": Decimal("-99999999.99"),
         "huge": Decimal("-9999999999999999999999999999.9999999999"),
         "Verspätung in %.of day": 1,
@@ -135,10 +135,10 @@ def hostile_rows() -> pa.Table:
         "single": -inf,
         "double": inf,
         "flag": False,
-        "text": "it's \\ \"quoted\" `x` % \U0001d4b3 \u00e9 \n\t${HOME}",
+        "text": 'it\'s \\ "quoted" `x` % \U0001d4b3 \u00e9 \n\t${HOME}',
         "bytes": bytes(range(256)),
         "day": dt.date(9999, 12, 31),
-        "local": dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
+        "local": dt.datetime.max,
         "money": Decimal("99999999.99"),
         "huge": Decimal("0.0000000001"),
         "Verspätung in %.of day": None,
@@ -157,7 +157,9 @@ def hostile_rows() -> pa.Table:
         dt.datetime(2013, 3, 10, 7, 30, tzinfo=utc),
         dt.datetime(2012, 12, 31, tzinfo=utc),
     ]
-    middle = [{"ts": time, "double": -0.0 if number % 2 else 0.5, "day": time.date()} for number, time in enumerate(times)]
+    middle = [
+        {"ts": time, "double": -0.0 if number % 2 else 0.5, "day": time.date()} for number, time in enumerate(times)
+    ]
     rows = [first, last, *middle]
     return pa.Table.from_pylist([{**row, "id": number} for number, row in enumerate(rows)], schema=HOSTILE)
 
