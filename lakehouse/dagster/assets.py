@@ -84,4 +84,4 @@ def replace_together(
 
 def _origin(context: dg.AssetExecutionContext) -> Mapping[str, str]:
     """What leads from a version back to the run that made it."""
-    return {"dagster_run_id": context.run_id}
+    return {"dagster_run_id": context.run.run_id}

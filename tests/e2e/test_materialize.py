@@ -1,7 +1,5 @@
 """Assets on a real Dagster instance and real Spark: what a run commits, and what Dagster is told of it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
