@@ -249,3 +249,5 @@ def _forget_connections() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_connections)
+
+__all__ = ["WAL_IS_SAFE_FROM", "Database", "sqlite", "take_head"]
