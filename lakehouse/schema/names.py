@@ -44,7 +44,9 @@ def check_distinct(names: Iterable[str]) -> None:
     """Raise `InvalidInput` if two names are equal but for case: Spark takes them for one column."""
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(name.casefold(), name)
-        if other is not name:
-            raise InvalidInput("two columns have one name (case does not count); rename one", columns=f"{other},{name}")
-        seen[name.casefold()] = name
+        folded = name.casefold()
+        if folded in seen:
+            raise InvalidInput(
+                "two columns have one name (case does not count); rename one", columns=f"{seen[folded]},{name}"
+            )
+        seen[folded] = name

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.core.interval import Interval
+from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
 from lakehouse.core.plan import ReadGroup, ReadPlan
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
@@ -118,7 +118,7 @@ def hostile_rows() -> pa.Table:
         "text": "",
         "bytes": b"",
         "day": dt.date(1, 1, 1),
-        "local": dt.datetime.min,
+        "local": MIN_TIME.replace(tzinfo=None),
         "money": Decimal("-99999999.99"),
         "huge": Decimal("-9999999999999999999999999999.9999999999"),
         "Verspätung in %.of day": 1,
@@ -138,7 +138,7 @@ def hostile_rows() -> pa.Table:
         "text": 'it\'s \\ "quoted" `x` % \U0001d4b3 \u00e9 \n\t${HOME}',
         "bytes": bytes(range(256)),
         "day": dt.date(9999, 12, 31),
-        "local": dt.datetime.max,
+        "local": MAX_TIME.replace(tzinfo=None),
         "money": Decimal("99999999.99"),
         "huge": Decimal("0.0000000001"),
         "Verspätung in %.of day": None,
