@@ -28,7 +28,7 @@ def visible(query: Query, group: ReadGroup) -> Term | None:
     inside = query.plan.interval
     if inside is not None and not _covers(inside, group.segments):
         parts.append(_within(query.spec, inside))
-    parts += [negation(_matches(tombstone, query.spec, group.segments)) for tombstone in group.tombstones]
+    parts += [negation(_matches(tombstone, query.spec, group.segments)) for tombstone in group.masks()]
     return conjunction(parts) if parts else None
 
 

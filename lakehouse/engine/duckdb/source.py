@@ -14,7 +14,7 @@ SLICE_ROWS = 1 << 20
 
 
 def tables(rows: Any, names: list[str]) -> Iterator[pa.Table]:
-    """The rows in order, as tables of at most `SLICE_ROWS` rows; ``names`` are the columns that are wanted.
+    """The rows in order, as tables of at most `SLICE_ROWS` rows, at least one; ``names`` are the columns wanted.
 
     Takes pyarrow tables, batches and readers, pandas and polars frames, and all else with ``__arrow_c_stream__``.
     Raises `InvalidInput` for other values.
@@ -38,7 +38,7 @@ def tables(rows: Any, names: list[str]) -> Iterator[pa.Table]:
 
 
 def _slices(table: pa.Table) -> Iterator[pa.Table]:
-    for start in range(0, table.num_rows, SLICE_ROWS):
+    for start in range(0, max(table.num_rows, 1), SLICE_ROWS):
         yield table.slice(start, SLICE_ROWS)
 
 
@@ -46,15 +46,17 @@ def _gathered(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
     """Small batches put together, so that a file's row groups do not shrink to a source's batches."""
     waiting: list[pa.RecordBatch] = []
     count = 0
+    found = False
     with reader:
         for batch in reader:
+            found = True
             waiting.append(batch)
             count += batch.num_rows
             if count >= SLICE_ROWS:
                 yield from _slices(pa.Table.from_batches(waiting))
                 waiting, count = [], 0
-    if count:
-        yield from _slices(pa.Table.from_batches(waiting))
+    if count or not found:
+        yield from _slices(pa.Table.from_batches(waiting, reader.schema))
 
 
 def _opened(rows: Any) -> pa.RecordBatchReader:

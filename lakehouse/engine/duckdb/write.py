@@ -35,6 +35,8 @@ def write_rows(rows: Any, target: WriteTarget) -> list[str]:
     try:
         for table in tables(rows, schema.names):
             conformed = conform(table, schema)
+            if not conformed.num_rows:
+                continue
             grain = None if spec.ragged else spec.grain
             for chunk_us, part in split(conformed, spec.time, grain):
                 files.add(chunk_us, part)
