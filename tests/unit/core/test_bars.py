@@ -45,6 +45,11 @@ def test_a_tombstone_hides_nothing_newer_and_nothing_by_keys_alone() -> None:
     assert seen([segment(1, "2013-01-01", "2013-01-10", 1)], [older, keyed]) == [("visible", "01T00", "10T00")]
 
 
+def test_a_tombstone_of_keys_is_a_mask() -> None:
+    keyed = tombstone(3, "2013-01-02", "2013-01-04", 9, keys={"client": 1})
+    assert [bar.kind for bar in bars([segment(1, "2013-01-01", "2013-01-10", 1)], [keyed])] == ["visible", "mask"]
+
+
 def test_everything_is_cut_to_a_window() -> None:
     hole = tombstone(2, "2013-01-05", "2014-01-01", 2)
     drawn = bars([segment(1, "2013-01-01", "2013-01-10", 1)], [hole], "2013-01-04/2013-01-06")

@@ -78,6 +78,12 @@ def test_tombstones_of_keys_and_rows_mask_whatever_is_older_without_a_bound_in_t
     assert shown(found) == [([3], []), ([1], [71, 72]), ([2], [72])]
 
 
+def test_a_bounded_tombstone_of_rows_masks_only_where_it_lies() -> None:
+    early = Tombstone(id=71, kind="row", end=FIRST + 2 * DAY, ordinal=2, row_ids={1})
+    late = Tombstone(id=72, kind="row", start=FIRST + 2 * DAY, ordinal=3, row_ids={1})
+    assert shown(plan_read([day(1, 1), day(2, 1)], [early, late], version=1)) == [([1], [71]), ([2], [72])]
+
+
 def test_a_year_of_days_each_with_its_own_mask_is_few_groups() -> None:
     segments = [day(number, 10 * number) for number in range(365)]
     found = plan_read(segments, [part(number, 10 * number + 5) for number in range(365)], version=1)
