@@ -14,6 +14,12 @@ from lakehouse.core.bars import Bar, bars
 MAX_BARS = 2_000
 """Above this many bars a picture is slow to draw and no single one can be seen: neighbours are joined."""
 MICROSECOND = timedelta(microseconds=1)
+KINDS = {
+    "visible": "visible",
+    "overshadowed": "overshadowed",
+    "tombstone": "tombstone",
+    "mask": "tombstone of some rows",
+}
 _NARROWEST_PART = 1 / 500
 """No bar is drawn narrower than this part of the picture: a segment of one row would not be seen."""
 _JOIN_PART = 1 / 1_000
@@ -149,7 +155,7 @@ def frame_of(groups: Sequence[Sequence[Bar]]) -> pd.DataFrame:
     for group, (start, end) in zip(groups, spans, strict=True):
         rows.append(
             {
-                "kind": group[0].kind,
+                "kind": KINDS[group[0].kind],
                 "ordinal": group[0].ordinal,
                 "start": drawable(start),
                 "end": drawable(max(end, start + narrowest)),

@@ -3,7 +3,12 @@
 import altair as alt
 import pandas as pd
 
-VISIBLE, OVERSHADOWED, TOMBSTONE = "#2f7ed8", "rgba(95, 145, 205, 0.38)", "#e8590c"
+COLOURS = {
+    "visible": "#2f7ed8",
+    "overshadowed": "rgba(95, 145, 205, 0.38)",
+    "tombstone": "#e8590c",
+    "tombstone of some rows": "#f5b27a",
+}
 _ROW_PIXELS = 26
 _MAX_PIXELS = 560
 
@@ -17,17 +22,17 @@ def chart(picture: pd.DataFrame) -> alt.LayerChart:
     colour = alt.Color(
         "kind:N",
         title=None,
-        scale=alt.Scale(domain=["visible", "overshadowed", "tombstone"], range=[VISIBLE, OVERSHADOWED, TOMBSTONE]),
+        scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())),
         legend=alt.Legend(orient="top", symbolType="square", symbolStrokeWidth=0),
     )
     tooltip = [alt.Tooltip(f"{name}:N", title=name) for name in ("what", "kind", "from", "until", "ordinal")]
     tooltip.append(alt.Tooltip("rows:Q", title="rows", format=","))
     base = alt.Chart(picture).encode(x=x, x2="end:T", y=y, color=colour, tooltip=tooltip)
     thin = max(2, step // 5)
-    data = base.transform_filter("datum.kind != 'tombstone'").mark_bar(
+    data = base.transform_filter("!test(/^tombstone/, datum.kind)").mark_bar(
         size=max(3, round(step * 0.62)), cornerRadius=2, stroke="#7f8ea3", strokeWidth=0.5, strokeOpacity=0.5
     )
-    tombstones = base.transform_filter("datum.kind == 'tombstone'").mark_bar(
+    tombstones = base.transform_filter("test(/^tombstone/, datum.kind)").mark_bar(
         size=thin, yOffset=round(step * 0.31) + thin / 2 + 1, minBandSize=thin
     )
     return alt.layer(data, tombstones).properties(height=alt.Step(step)).configure_view(strokeWidth=0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from lakehouse.catalog.database import WAL_IS_SAFE_FROM, Database, sqlite
 from lakehouse.catalog.migration import REVISION, current_revision
@@ -74,17 +73,12 @@ def check_python() -> Finding:
 
 def check_java() -> Finding:
     """The Java that Spark will start: JAVA_HOME's, else the first on PATH."""
-    home = os.environ.get("JAVA_HOME")
-    command = shutil.which(f"{home}/bin/java" if home else "java")
-    if command is None:
-        return Finding("java", "fail", f"none in JAVA_HOME={home}" if home else "none on PATH", INSTALL_JAVA)
-    printed = _output(command, "-version")
-    release = re.search(r'version "([^"]+)"', printed)
-    if release is None:
-        return Finding("java", "fail", f"{command} does not tell its version", INSTALL_JAVA)
-    if int(release[1].split(".")[0]) < JAVA_AT_LEAST:
-        return Finding("java", "fail", f"{release[1]} at {command}", INSTALL_JAVA)
-    return Finding("java", "ok", f"{release[1]} at {command}")
+    try:
+        return Finding("java", "ok", _spark_session_module().check_java())
+    except LakehouseError as error:
+        return _failed("java", error)
+    except ImportError as error:
+        return Finding("java", "fail", str(error), _install("pyspark"))
 
 
 def check_package(name: str, subject: str) -> Finding:
@@ -92,9 +86,7 @@ def check_package(name: str, subject: str) -> Finding:
     try:
         return Finding(subject, "ok", f"{name} {version(name)}")
     except PackageNotFoundError:
-        return Finding(
-            subject, "fail", f"{name} is not installed", f"install it here: {sys.executable} -m pip install {name}"
-        )
+        return Finding(subject, "fail", f"{name} is not installed", _install(name))
 
 
 def check_workers() -> Finding:
@@ -111,10 +103,11 @@ def check_workers() -> Finding:
 def check_spark_start() -> Finding:
     """Start Spark as the library does, and stop it."""
     try:
-        # PySpark may be missing: that is a finding, not a reason for this module not to load.
-        session = import_module("lakehouse.engine.spark").open_engine(None).session
-    except (LakehouseError, ImportError) as error:
-        return Finding("spark start", "fail", str(error), INSTALL_JAVA)
+        session = _spark_session_module().start_session()
+    except LakehouseError as error:
+        return _failed("spark start", error)
+    except ImportError as error:
+        return Finding("spark start", "fail", str(error), _install("pyspark"))
     counted = session.range(1000).count()
     session.stop()
     return Finding("spark start", "ok", f"counted {counted} rows")
@@ -143,7 +136,7 @@ def check_catalog(catalog: str | None) -> Finding:
         finally:
             database.close()
     except LakehouseError as error:
-        return Finding("catalog", "fail", str(error), "start the database, or correct --catalog or LAKEHOUSE_CATALOG")
+        return _failed("catalog", error)
     if revision is None:
         return Finding("catalog", "warn", f"{shown} is empty", "make the tables: lakehouse init")
     if revision > REVISION:
@@ -160,7 +153,7 @@ def check_warehouse(warehouse: str | None) -> Iterator[Finding]:
     try:
         folder = warehouse_path(warehouse or os.environ.get("LAKEHOUSE_WAREHOUSE") or f"{DEFAULT_FOLDER}/warehouse")
     except LakehouseError as error:
-        yield Finding("warehouse", "fail", str(error), "correct --warehouse or LAKEHOUSE_WAREHOUSE")
+        yield _failed("warehouse", error)
         return
     there = folder
     while not there.exists():
@@ -205,6 +198,22 @@ def filesystem(folder: Path, mounts: Path) -> str:
         _, mounted, kind, *_ = line.split(" ")
         kinds[Path(mounted.encode().decode("unicode_escape"))] = kind
     return next((kinds[one] for one in (folder, *folder.parents) if one in kinds), "unknown")
+
+
+def _spark_session_module() -> Any:
+    """PySpark may be missing: that is a finding, not a reason for this module not to load."""
+    return import_module("lakehouse.engine.spark.session")
+
+
+def _install(package: str) -> str:
+    return f"install it here: {sys.executable} -m pip install {package}"
+
+
+def _failed(subject: str, error: LakehouseError) -> Finding:
+    """An error as a finding: its message is what happened, then what to do, then the facts."""
+    facts = " ".join(f"{name}={value}" for name, value in error.facts.items())
+    happened, _, remedy = str(error).removesuffix(f" ({facts})").partition("; ")
+    return Finding(subject, "fail", f"{happened} ({facts})" if facts else happened, remedy or "see the README")
 
 
 def _output(*command: str) -> str:

@@ -78,7 +78,7 @@ def draw_state(state: queries.TableState) -> None:
         return
     st.caption(
         "Time runs from left to right, in UTC; newer writes lie above older ones. Solid can be seen, faint is "
-        "overshadowed, and a thin bar is a tombstone: it hides what lies below it."
+        "overshadowed, and a thin bar is a tombstone: it hides what lies below it, or, if pale, some rows of it."
     )
     st.altair_chart(timeline.chart(state.picture), key="timeline", alt="Segments and tombstones by time and ordinal")
     if len(state.picture) < state.bars:

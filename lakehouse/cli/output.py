@@ -64,7 +64,9 @@ def plain(value: Any) -> Any:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None) -> None:
     """Print rows under headings; numbers to the right."""
-    table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    table = Table(
+        box=SIMPLE_HEAD, show_edge=False, pad_edge=False, title=title, title_justify="left", title_style="bold"
+    )
     for place, name in enumerate(columns):
         is_number = bool(rows) and all(isinstance(row[place], (int, float)) for row in rows)
         table.add_column(name, justify="right" if is_number else "left", overflow="fold")

@@ -9,9 +9,9 @@ from itertools import groupby
 from lakehouse.cli.output import show_time
 from lakehouse.core.bars import Bar, BarKind
 
-MARKS: dict[BarKind, str] = {"visible": "█", "overshadowed": "░", "tombstone": "╳"}
-LEGEND = "█ visible   ░ overshadowed   ╳ tombstone"
-_STRENGTH: tuple[BarKind, ...] = ("tombstone", "overshadowed", "visible")
+MARKS: dict[BarKind, str] = {"visible": "█", "overshadowed": "░", "tombstone": "╳", "mask": "╱"}
+LEGEND = "█ visible   ░ overshadowed   ╳ tombstone   ╱ tombstone of some rows"
+_STRENGTH: tuple[BarKind, ...] = ("mask", "tombstone", "overshadowed", "visible")
 """Where several bars share a character, the last of these is drawn."""
 MAX_LINES = 60
 

@@ -12,7 +12,8 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.timeline import timeline
 from lakehouse.core.tombstone import Tombstone
 
-BarKind = Literal["visible", "overshadowed", "tombstone"]
+BarKind = Literal["visible", "overshadowed", "tombstone", "mask"]
+"""A mask is a tombstone that hides some rows of its interval: those of its keys or row ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ def bars(segments: Iterable[Segment], tombstones: Iterable[Tombstone], within: A
     for tombstone in masks:
         part = tombstone.interval.intersect(window)
         if part is not None:
-            drawn.append(Bar("tombstone", part.start, part.end, tombstone.ordinal, tombstone))
+            kind: BarKind = "tombstone" if tombstone.hides_interval else "mask"
+            drawn.append(Bar(kind, part.start, part.end, tombstone.ordinal, tombstone))
     return tuple(sorted(drawn, key=lambda bar: (bar.ordinal, bar.start, bar.end)))
 
 

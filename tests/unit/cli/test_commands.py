@@ -182,7 +182,7 @@ def test_the_timeline_is_drawn_and_told(run: Run, trips: Path) -> None:
     assert "visible" in lines[0]
     assert all(len(line) <= 60 for line in lines[1:])
     assert any("█" in line for line in lines[1:])
-    assert any("╳" in line for line in lines[1:])
+    assert any("╱" in line for line in lines[1:])
     document = json.loads(run("timeline", "trips", "--json").out)
     assert [len(one["tombstones"]) for one in document["slices"]] == [1, 0]
     assert "nothing" in run("timeline", "trips", "--interval", "1999").out
