@@ -27,7 +27,7 @@ check:  ## lint, format, types and layering, in seconds
 
 bench:  ## the measurements, each against its plain counterpart in the same run
 	@$(PYTHON) tools/bootstrap --tests
-	@$(BIN)/pytest benchmarks -p no:xdist -p no:cacheprovider -o addopts= -s $(PYTEST_ARGS)
+	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 up:     ## Dagster's web server and daemon and the console, on loopback, until Ctrl-C
 	@$(PYTHON) tools/bootstrap
