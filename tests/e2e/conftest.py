@@ -61,8 +61,8 @@ def flights_by_day(source: Callable[[str], list[Row]]) -> dict[str, list[Row]]:
 
 @pytest.fixture
 def instance() -> Iterator[dg.DagsterInstance]:
-    """A Dagster instance with storage of its own."""
-    with dg.DagsterInstance.local_temp() as one:
+    """A Dagster instance of the test's own; its events are kept in memory (the demo's test has one on disk)."""
+    with dg.DagsterInstance.ephemeral() as one:
         yield one
 
 
