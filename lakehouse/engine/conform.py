@@ -56,6 +56,8 @@ def _cast(values: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.
     if not stores(values.type, field.type):
         raise cannot_store(field, values.type)
     try:
+        if pa.types.is_decimal(field.type) and pa.types.is_integer(values.type):
+            values = values.cast(pa.decimal256(76, field.type.scale))  # Arrow wants room for any integer
         cast = values.cast(field.type)
     except (pa.ArrowException, NotImplementedError) as error:
         raise InvalidInput(
