@@ -139,6 +139,7 @@ def test_microseconds_are_exact_over_the_whole_calendar() -> None:
 def test_touching_intervals_do_not_overlap_and_a_start_is_inside_but_an_end_is_not() -> None:
     day, following = Interval.of("2013-01-05"), Interval.of("2013-01-06")
     assert not day.overlaps(following)
+    assert not following.overlaps(day)
     assert day.intersect(following) is None
     assert day.contains(day.start)
     assert not day.contains(day.end)
