@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from lakehouse.arguments import Txn
 from lakehouse.core.commit import Commit
-from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
+from lakehouse.core.interval import MIN_TIME, Interval
 from lakehouse.core.layout import Merge, plan_merges
 from lakehouse.core.operation import Begun, Contribution, Kind, NewSegment
 from lakehouse.core.plan import plan_read
@@ -316,7 +316,7 @@ class Restore(Operation):
 def locked_for_compaction(lake: Lake, spec: TableSpec, interval: Interval | None) -> Interval:
     """What a compaction of an interval must lock: its chunks, and all chunks of ragged segments that touch them."""
     if interval is None:
-        return Interval(MIN_TIME, MAX_TIME)
+        return lake.catalog.extent(spec) or spec.grain.chunk(MIN_TIME)
     aligned = spec.grain.align(interval)
     segments, _ = lake.catalog.live(spec, lake.catalog.head(), aligned)
     start = min([aligned.start, *(one.start for one in segments)])

@@ -304,7 +304,7 @@ class Table:
         return self._lake.catalog.diff(self._spec, self._at(a), self._at(b))
 
     def locks(self) -> Listing[ChunkLock]:
-        """Locks that running operations hold, a value a chunk."""
+        """Locks that running operations hold, a value a chunk (one value for a run of more than 10,000 chunks)."""
         return self._lake.catalog.locks(self._spec)
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 
 from lakehouse.catalog import commit, frames, locks, log, operations, tables
 from lakehouse.catalog.database import Database, take_head
@@ -171,6 +171,14 @@ class Catalog:
                     )
                 )
         return found
+
+    def extent(self, spec: TableSpec) -> Interval | None:
+        """From the first to the last chunk that ever held something; None for a table that never did."""
+        query = select(func.min(chunk.c.start_us), func.max(chunk.c.start_us)).where(chunk.c.table_id == spec.id)
+        first, last = self._read(lambda connection: connection.execute(query).one())
+        if first is None:
+            return None
+        return Interval(chunk_from_us(spec.grain, first).start, chunk_from_us(spec.grain, last).end)
 
     def key_frames(self, spec: TableSpec) -> Listing[KeyFrame]:
         """Every key frame of a table."""

@@ -8,6 +8,7 @@ that the lock is still there.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, select, update
@@ -20,6 +21,9 @@ from lakehouse.core.keys import KeyScope, scopes_overlap
 from lakehouse.core.listing import Listing
 from lakehouse.core.operation import Priority
 from lakehouse.core.spec import TableSpec
+
+MOST_LISTED = 10_000
+"""Chunks of one lock that are listed one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def release(connection: Connection, number: int) -> None:
 
 
 def read_locks(connection: Connection, spec: TableSpec) -> Listing[ChunkLock]:
-    """Every lock on a table, a value a chunk, by time."""
+    """Every lock on a table, a value a chunk, by time; a run of more than `MOST_LISTED` chunks is one value."""
     query = (
         select(chunk_lock, operation.c.id, operation.c.kind, operation.c.lease_until_us)
         .join(operation, operation.c.number == chunk_lock.c.operation)
@@ -130,8 +134,13 @@ def read_locks(connection: Connection, spec: TableSpec) -> Listing[ChunkLock]:
             kind=row.kind,
         )
         for row in connection.execute(query)
-        for one in spec.grain.chunks(Interval(from_us(row.start_us), from_us(row.end_us)))
+        for one in _listed(spec, Interval(from_us(row.start_us), from_us(row.end_us)))
     )
+
+
+def _listed(spec: TableSpec, run: Interval) -> list[Interval]:
+    chunks = list(islice(spec.grain.chunks(run), MOST_LISTED + 1))
+    return chunks if len(chunks) <= MOST_LISTED else [run]
 
 
 def _holder(row: Any) -> Holder:
