@@ -126,10 +126,9 @@ class Diff:
         """A row for every ADD and DROP in every chunk."""
         rows: list[dict[str, Any]] = []
         for chunk, change in self.chunks.items():
-            for action, entries in (
-                ("add", (*change.added_segments, *change.added_tombstones)),
-                ("drop", (*change.dropped_segments, *change.dropped_tombstones)),
-            ):
+            added: tuple[Segment | Tombstone, ...] = (*change.added_segments, *change.added_tombstones)
+            dropped: tuple[Segment | Tombstone, ...] = (*change.dropped_segments, *change.dropped_tombstones)
+            for action, entries in (("add", added), ("drop", dropped)):
                 for entry in entries:
                     kind = "segment" if isinstance(entry, Segment) else "tombstone"
                     rows.append(

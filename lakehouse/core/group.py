@@ -127,8 +127,8 @@ def _joined(
 ) -> list[_Group]:
     """Join masked groups until few are left.
 
-    First neighbours in time, whose tombstones may touch and then mask as one; then each that is left into the group with
-    the fewest tombstones that takes it.
+    First neighbours in time, whose tombstones may touch and then mask as one; then each that is left into the group
+    with the fewest tombstones that takes it.
     """
     used = sorted({mask for group in groups for mask in group.masks})
     # The other way round: tombstones whose ordinal is not above the segment's.

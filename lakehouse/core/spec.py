@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NewType
+from typing import Literal, NewType
 
 import pyarrow as pa
 
 from lakehouse.core.chunk import Grain
-from lakehouse.errors import InvalidInput
 
 TableId = NewType("TableId", int)
 WriteOrder = Literal["commit", "start"]
