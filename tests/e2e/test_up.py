@@ -1,0 +1,117 @@
+"""`make up` as a user runs it: every service answers on loopback, and Ctrl-C stops them all."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Queue
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 150
+
+
+@pytest.fixture
+def ports() -> list[int]:
+    with socket.socket() as first, socket.socket() as second:
+        for probe in (first, second):
+            probe.bind(("127.0.0.1", 0))
+        return [first.getsockname()[1], second.getsockname()[1]]
+
+
+def environment(folder: Path, ports: list[int]) -> dict[str, str]:
+    return {
+        **os.environ,
+        "DAGSTER_HOME": str(folder / "dagster"),
+        "LAKEHOUSE_CATALOG": f"sqlite:///{folder}/catalog.db",
+        "LAKEHOUSE_WAREHOUSE": str(folder / "warehouse"),
+        "LAKEHOUSE_DAGSTER_PORT": str(ports[0]),
+        "LAKEHOUSE_CONSOLE_PORT": str(ports[1]),
+    }
+
+
+@pytest.fixture
+def up(tmp_path: Path, ports: list[int]) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, ROOT / "tools/up"],
+        env=environment(tmp_path, ports),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    yield process
+    if process.poll() is None:
+        process.terminate()
+    process.communicate(timeout=60)
+
+
+def lines_until(process: subprocess.Popen[str], last: str) -> list[str]:
+    """What it prints up to a line; fails if that does not come in time."""
+    assert process.stdout is not None
+    stream, queue = process.stdout, Queue[str]()
+
+    def pump() -> None:
+        for line in stream:
+            queue.put(line.strip())
+            if last in line:
+                return
+        queue.put("(it ended)")
+
+    threading.Thread(target=pump, daemon=True).start()
+    lines: list[str] = []
+    while not lines or (last not in lines[-1] and lines[-1] != "(it ended)"):
+        lines.append(queue.get(timeout=START_SECONDS))
+    return lines
+
+
+def ask(url: str, query: str | None = None) -> bytes:
+    body = None if query is None else json.dumps({"query": query}).encode()
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        found: bytes = answer.read()
+        return found
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_every_service_answers_and_one_signal_stops_them_all(
+    up: subprocess.Popen[str], ports: list[int], tmp_path: Path
+) -> None:
+    printed = lines_until(up, "Ctrl-C")
+    assert printed[-1] == "Ctrl-C stops them all.", printed
+    dagster, console = (f"http://127.0.0.1:{port}" for port in ports)
+    assert {f"dagster  {dagster}", f"console  {console}"} <= set(printed)
+
+    query = "{ repositoriesOrError { ... on RepositoryConnection { nodes { assetNodes { assetKey { path } } } } } }"
+    answer = json.loads(ask(f"{dagster}/graphql", query))
+    (repository,) = answer["data"]["repositoriesOrError"]["nodes"]
+    assert {"flights", "weather"} <= {node["assetKey"]["path"][-1] for node in repository["assetNodes"]}
+    assert b"<title>" in ask(console)
+    assert (tmp_path / "dagster/dagster.yaml").read_text() == (ROOT / "dagster.yaml").read_text()
+
+    up.send_signal(signal.SIGINT)
+    assert up.wait(timeout=60) == 0
+    assert [is_free(port) for port in ports] == [True, True]
+
+
+def test_a_port_that_is_taken_is_named_with_the_variable_that_changes_it(tmp_path: Path, ports: list[int]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", ports[1]))
+        taken.listen()
+        done = subprocess.run(
+            [sys.executable, ROOT / "tools/up"], env=environment(tmp_path, ports), capture_output=True, text=True
+        )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert str(ports[1]) in done.stderr
+    assert "LAKEHOUSE_CONSOLE_PORT" in done.stderr
+    assert not (tmp_path / "dagster").exists()
