@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -91,7 +92,17 @@ def _with_literal(left: Term, operator: Operator, value: Any) -> Term:
         return _day(left.day_of, operator, typed)
     if pa.types.is_integer(left.type):
         return _whole(left, operator, typed)
-    return compared(left, operator, literal_term(typed, left.type), typed)
+    return compared(_beside_zero(left, [typed]), operator, literal_term(typed, left.type), typed)
+
+
+def _beside_zero(left: Term, values: list[Any]) -> Term:
+    """A float that is compared with zero, in a form that Spark does not look up in Parquet's dictionaries.
+
+    There -0.0 is not 0.0, so Spark would leave out row groups that hold equal rows.
+    """
+    if not pa.types.is_floating(left.type) or not any(value == 0 for value in values):
+        return left
+    return replace(left, spark=f"({left.spark} + 0D)")
 
 
 def _whole(left: Term, operator: Operator, value: int | Decimal) -> Term:
@@ -143,6 +154,7 @@ def one_of(left: Term, options: list[Term | Literal]) -> Term:
     has_null = any(isinstance(one, Literal) and one.value is None for one in options)
     if len(options) == 1 or not members or pa.types.is_null(left.type):
         return disjunction(parts)
+    left = _beside_zero(left, members)
     terms = [literal_term(value, left.type if _fits(value, left.type) else pa.int64()) for value in members]
     nulls = ["NULL"] if has_null else []
     true: Predicate = UNKNOWN

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
-from sqlglot import TokenType
+from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
@@ -17,6 +17,10 @@ from lakehouse.predicate.bounds import time_bounds
 from lakehouse.predicate.translate import Translator
 
 _MAX_LENGTH = 1_000_000
+PARSER_ERRORS = (
+    SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+"""What the parser raises for text that is wrong: its own errors, and others where it did not foresee the text."""
 
 
 class _FilterDialect(Spark):
@@ -69,17 +73,26 @@ def parse(where: Any, schema: pa.Schema) -> ParsedPredicate:
         raise InvalidInput('a filter is one condition in SQL, as in "client = 1"', where=repr(where)[:200])
     if len(where) > _MAX_LENGTH:
         raise InvalidInput("the filter is too long", characters=len(where), most=_MAX_LENGTH)
+    node = _parsed(where)
+    translator = Translator(schema)
+    try:
+        term = translator.boolean(node)
+    except RecursionError as error:
+        raise InvalidInput("the filter is nested too deeply", where=where[:200]) from error
+    return ParsedPredicate(where, term.true, translator.read(), term.spark, term.duckdb)
+
+
+def _parsed(where: str) -> exp.Expr:
     try:
         tokens = _DIALECT.tokenize(where)
         if any(token.token_type is TokenType.SEMICOLON or token.comments for token in tokens):
             raise InvalidInput("a filter is one condition, without semicolons and comments", where=where[:200])
         statements = _DIALECT.parser().parse(tokens, where)
-        if len(statements) != 1 or statements[0] is None:
-            raise InvalidInput("a filter is one condition", where=where[:200])
-        translator = Translator(schema)
-        term = translator.boolean(statements[0])
-    except SqlglotError as error:
-        raise InvalidInput("not a condition in SQL", where=where[:200], cause=str(error).split("\n")[0]) from error
-    except RecursionError as error:
-        raise InvalidInput("the filter is nested too deeply", where=where[:200]) from error
-    return ParsedPredicate(where, term.true, translator.read(), term.spark, term.duckdb)
+    except InvalidInput:
+        raise
+    except PARSER_ERRORS as error:
+        cause = str(error).split("\n")[0] or type(error).__name__
+        raise InvalidInput("not a condition in SQL", where=where[:200], cause=cause) from error
+    if len(statements) != 1 or statements[0] is None:
+        raise InvalidInput("a filter is one condition", where=where[:200])
+    return statements[0]

@@ -27,8 +27,17 @@ def refused(node: exp.Expr) -> InvalidInput:
 
 
 def shown(node: exp.Expr) -> str:
-    """A node as text, for errors."""
-    return node.sql("spark", comments=False)[:100]
+    """What a node is, for errors: the parser cannot write everything that it reads."""
+    match node:
+        case exp.Column():
+            return ".".join(part.name for part in node.parts)
+        case exp.Anonymous():
+            return f"{node.name}()"
+        case exp.Func():
+            return f"{node.sql_name().lower()}()"
+        case exp.Literal():
+            return str(node.this)[:100]
+    return node.key
 
 
 def number(node: exp.Expr) -> Literal:

@@ -16,6 +16,10 @@ from lakehouse.errors import InvalidInput
 from lakehouse.schema.names import check_column_name, check_distinct
 from lakehouse.schema.types import TIME, normal_type
 
+_PARSER_ERRORS = (
+    SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+"""What the parser raises for text that is wrong: its own errors, and others where it did not foresee the text."""
 _SPARK_TYPES: dict[str, pa.DataType] = {
     "void": pa.null(),
     "boolean": pa.bool_(),
@@ -135,7 +139,7 @@ def _from_ddl(text: str) -> list[pa.Field]:
     shown = text[:200]
     try:
         statements = sqlglot.parse(f"CREATE TABLE t ({text})", dialect="spark")
-    except (SqlglotError, RecursionError) as error:
+    except _PARSER_ERRORS as error:
         raise InvalidInput("not a schema in DDL; write 'ts TIMESTAMP, client BIGINT'", schema=shown) from error
     match statements:
         case [exp.Create(this=exp.Schema(this=exp.Table(), expressions=columns)) as create] if not create.args.get(
@@ -178,4 +182,4 @@ def _from_ddl_type(kind: exp.DataType, column: str) -> pa.DataType:
             return pa.decimal128(10, 0)
         case _ if kind.this in _DDL_TYPES:
             return _DDL_TYPES[kind.this]
-    raise InvalidInput("a table cannot hold this type; use another", column=column, type=kind.sql("spark"))
+    raise InvalidInput("a table cannot hold this type; use another", column=column, type=kind.this)

@@ -1,0 +1,35 @@
+"""What the Spark tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakehouse.engine.duckdb import DuckDBEngine
+from lakehouse.engine.spark import SparkEngine, to_spark_type
+from tests.unit.engine.harness import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "ware [h]ouse {x} % 'é+&#=")
+
+
+@pytest.fixture
+def duck() -> DuckDBEngine:
+    return DuckDBEngine()
+
+
+@pytest.fixture
+def engine(spark: Any) -> SparkEngine:
+    return SparkEngine(spark)
+
+
+@pytest.fixture
+def frame(spark: Any) -> Callable[[pa.Table], Any]:
+    """An Arrow table as a Spark frame."""
+    return lambda table: spark.createDataFrame(table, to_spark_type(table.schema))
