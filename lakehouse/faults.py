@@ -1,7 +1,7 @@
 """Named points in the code at which a test may stop, delay or break an operation.
 
-``reach(point)`` does nothing unless a test armed that point (`lakehouse.testing.faults`), so it may stand in a hot path:
-unarmed it costs one comparison.
+``reach(point)`` does nothing unless a test armed that point (`lakehouse.testing.faults`), so it may stand in a hot
+path: unarmed it costs one comparison.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ POINTS: Final[Mapping[str, str]] = {
     "commit.before": "commit was called, its catalog transaction has not begun",
     "commit.head": "the catalog transaction holds the head",
     "commit.table": "one table's delta is recorded, in a commit of several once for each",
-    "commit.frames": "key frames of the commit are about to be recorded",
+    "commit.frames": "the commit stands, key frames that it made due are about to be recorded",
     "commit.recorded": "everything is recorded, COMMIT is about to be sent",
     "commit.after": "COMMIT was answered, the caller has not been told",
     "abort.before": "an operation is about to be marked as aborted",

@@ -12,6 +12,7 @@ from lakehouse.core.commit import Chunk, ChunkLock, Commit, Diff, KeyFrame
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.operation import Kind, Priority
+from lakehouse.core.replace import check_replaceable
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.timeline import Timeline, timeline
@@ -200,11 +201,14 @@ class Table:
         it. A compaction is not waited for: it loses its chunks.
         """
         marks = _marks(message, properties, txn)
+        covered = Interval.of(interval)
+        if self._spec.write_order == "start":
+            check_replaceable(covered, self._spec.grain)
         begun = self._lake.catalog.begin(
             self._spec,
             Kind.REPLACE,
             draws=True,
-            interval=Interval.of(interval),
+            interval=covered,
             keys=typed_scope(keys, self._spec),
             priority=Priority.USER,
             wait_seconds=self._wait(wait_seconds),

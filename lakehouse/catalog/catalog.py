@@ -24,6 +24,7 @@ from lakehouse.core.operation import Begun, Contribution, Kind, Priority
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
+from lakehouse.core.version import diff
 from lakehouse.errors import InternalError, LockTimeout, VersionNotFound
 from lakehouse.faults import reach
 
@@ -199,8 +200,9 @@ class Catalog:
         for start_us in sorted(before.keys() | after.keys()):
             then = before[start_us].entries if start_us in before else {}
             now = after[start_us].entries if start_us in after else {}
-            added = [now[entry] for entry in sorted(now.keys() - then.keys())]
-            dropped = [then[entry] for entry in sorted(then.keys() - now.keys())]
+            change = diff(list(then), list(now))
+            added = [now[entry] for entry in change.added.tolist()]
+            dropped = [then[entry] for entry in change.dropped.tolist()]
             if added or dropped:
                 chunks[chunk_from_us(spec.grain, start_us)] = ChunkDiff(
                     added_segments=tuple(one for one in added if isinstance(one, Segment)),

@@ -29,13 +29,14 @@ from lakehouse.catalog.models import (
     tombstone,
     txn,
 )
-from lakehouse.catalog.planning import MOST_CHUNKS, planned
+from lakehouse.catalog.planning import planned
 from lakehouse.catalog.rows import Entry, segment_values, tombstone_values
 from lakehouse.catalog.state import StateReader
 from lakehouse.core.operation import Contribution, Kind
+from lakehouse.core.replace import MOST_CHUNKS
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableId, TableSpec
-from lakehouse.core.version import frame_due
+from lakehouse.core.version import ADD, DROP, frame_due
 from lakehouse.errors import InvalidInput, LockLost, TableNotFound
 from lakehouse.faults import reach
 
@@ -253,7 +254,7 @@ def _record_table(connection: Connection, database: Database, change: TableDelta
 
 
 def _record_counts(connection: Connection, change: TableDelta, version: int) -> None:
-    added, dropped = change.count(1, Segment), change.count(-1, Segment)
+    added, dropped = change.count(ADD, Segment), change.count(DROP, Segment)
     everything: defaultdict[int, set[int]] = defaultdict(set)
     for (_, entry), (action, _) in change.changes.items():
         everything[action].add(entry)
@@ -264,8 +265,8 @@ def _record_counts(connection: Connection, change: TableDelta, version: int) -> 
             operation=change.operation,
             segments_added=len(added),
             segments_dropped=len(dropped),
-            tombstones_added=len(everything[1]) - len(added),
-            tombstones_dropped=len(everything[-1]) - len(dropped),
+            tombstones_added=len(everything[ADD]) - len(added),
+            tombstones_dropped=len(everything[DROP]) - len(dropped),
             rows_added=sum(one.rows for one in added) if change.counts_rows else 0,
             rows_deleted=sum(one.rows for one in dropped) if change.counts_rows else 0,
         )

@@ -16,8 +16,9 @@ from sqlalchemy import Connection, delete, func, select, update
 from lakehouse.catalog.encoding import decode_keys, encode_keys
 from lakehouse.catalog.models import chunk_lock, lake, operation
 from lakehouse.core.commit import ChunkLock
+from lakehouse.core.conflict import Cell, locks_clash
 from lakehouse.core.interval import Interval, from_us
-from lakehouse.core.keys import KeyScope, scopes_overlap
+from lakehouse.core.keys import KeyScope
 from lakehouse.core.listing import Listing
 from lakehouse.core.operation import Priority
 from lakehouse.core.spec import TableSpec
@@ -67,7 +68,8 @@ def make_way(
             chunk_lock.c.end_us > span.start_us,
         )
     )
-    clashing = [row for row in connection.execute(query) if scopes_overlap(keys, decode_keys(row.keys))]
+    wanted = Cell(span, keys)
+    clashing = [row for row in connection.execute(query) if locks_clash(wanted, _cell(row))]
     for row in clashing:
         if row.lease_until_us >= now_us and row.priority >= priority:
             raise ChunkHeld(_holder(row))
@@ -143,6 +145,10 @@ def _listed(spec: TableSpec, run: Interval) -> list[Interval]:
     return chunks if len(chunks) <= MOST_LISTED else [run]
 
 
+def _cell(row: Any) -> Cell:
+    return Cell(Interval(from_us(row.start_us), from_us(row.end_us)), decode_keys(row.keys))
+
+
 def _holder(row: Any) -> Holder:
-    span = Interval(from_us(row.start_us), from_us(row.end_us))
-    return Holder(row.id, row.kind, span, decode_keys(row.keys), row.lease_until_us)
+    held = _cell(row)
+    return Holder(row.id, row.kind, held.interval, held.keys, row.lease_until_us)

@@ -13,17 +13,16 @@ from lakehouse.catalog.models import chunk
 from lakehouse.catalog.rows import Entry
 from lakehouse.catalog.state import ChunkState, StateReader, distinct_entries, within
 from lakehouse.core.chunk import chunk_from_us
-from lakehouse.core.clean import plan_clean
+from lakehouse.core.clean import overshadows
 from lakehouse.core.interval import Interval, to_us
 from lakehouse.core.operation import Contribution, Kind, Priority
-from lakehouse.core.replace import plan_replace
+from lakehouse.core.replace import MOST_CHUNKS, plan_replace
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
+from lakehouse.core.version import ADD, DROP, diff
 from lakehouse.errors import InternalError, InvalidInput, LockLost
 
-MOST_CHUNKS = 100_000
-"""Chunks that one segment, or one commit, may touch."""
 _ENTRIES_BITS = 20
 """An operation makes fewer than 2^20 segments and tombstones; the bits above are its number."""
 
@@ -85,11 +84,11 @@ def planned(
             assert begun.interval is not None
             live = _live(states.read(connection, spec.id, version, within(spec.grain, begun.interval)))
             replaced = plan_replace(*live, interval=begun.interval, keys=begun.keys, ordinal=ordinal, grain=spec.grain)
-            plan.change(spec, -1, replaced.drop_segments)
-            plan.change(spec, -1, replaced.drop_tombstones if spec.write_order == "commit" else ())
+            plan.change(spec, DROP, replaced.drop_segments)
+            plan.change(spec, DROP, replaced.drop_tombstones if spec.write_order == "commit" else ())
             parts = replaced.tombstones
             if spec.write_order == "start":
-                parts = tuple((part, begun.keys) for part in islice(spec.grain.split(begun.interval), MOST_CHUNKS))
+                parts = tuple((part, begun.keys) for part in spec.grain.split(begun.interval))
             tombstones = [
                 Tombstone(
                     id=entry_id(begun.number, len(segments) + n),
@@ -105,7 +104,7 @@ def planned(
         case _:
             raise InternalError("no such operation on rows", kind=begun.kind)
     plan.new = [*segments, *tombstones]
-    plan.change(spec, 1, plan.new)
+    plan.change(spec, ADD, plan.new)
     return plan
 
 
@@ -171,12 +170,12 @@ def _plan_compaction(
             "a segment that the compaction read is live no more; nothing was committed, run it again",
             operation=begun.id,
         )
-    plan.change(spec, -1, inputs)
+    plan.change(spec, DROP, inputs)
     if spec.write_order == "commit":
         kept = [one for one in segments if one.id not in contribution.inputs]
-        inside = [one for one in tombstones if locked.contains(one.interval)]
-        _, useless = plan_clean([*kept, *outputs], inside)
-        plan.change(spec, -1, useless)
+        inside = [one for one in tombstones if one.kind == "interval" and locked.contains(one.interval)]
+        needed = overshadows(inside, [*kept, *outputs])
+        plan.change(spec, DROP, [one for one, is_needed in zip(inside, needed, strict=True) if not is_needed])
 
 
 def _plan_restore(
@@ -196,10 +195,9 @@ def _plan_restore(
     then = states.read(connection, spec.id, contribution.target, changed)
     for start_us, state in now.items():
         before = then[start_us].entries if start_us in then else {}
-        for entry in state.entries.keys() - before.keys():
-            plan.changes[start_us, entry] = (-1, state.entries[entry])
-        for entry in before.keys() - state.entries.keys():
-            plan.changes[start_us, entry] = (1, before[entry])
+        change = diff(list(before), list(state.entries))
+        plan.changes.update({(start_us, entry): (DROP, state.entries[entry]) for entry in change.added.tolist()})
+        plan.changes.update({(start_us, entry): (ADD, before[entry]) for entry in change.dropped.tolist()})
     for run in _runs(spec, {start_us for start_us, _ in plan.changes}):
         locks.make_way(connection, spec, run, None, priority=Priority.USER, now_us=now_us)
 

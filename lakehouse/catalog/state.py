@@ -6,7 +6,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, and_, bindparam, func, select, tuple_
@@ -19,7 +20,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableId
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.errors import InternalError
+from lakehouse.core.version import ADD, replay
 
 V = TypeVar("V")
 BATCH = 400
@@ -96,14 +97,19 @@ class StateReader:
         }
         self._fill_from_pages(connection, table, states)
         changes = connection.execute(_DELTAS.where(scope), {"as_of": version}).all()
-        found = self._find(connection, ((row.entry, row.is_tombstone) for row in changes if row.action > 0))
-        for row in changes:
-            state = states.setdefault(row.chunk_us, ChunkState(row.chunk_us, row.version))
-            state.version = row.version
-            if row.action > 0:
-                state.entries[row.entry] = found[row.entry]
-            elif state.entries.pop(row.entry, None) is None:
-                raise InternalError("a delta drops what is not live", entry=row.entry, version=row.version)
+        found = self._find(connection, ((row.entry, row.is_tombstone) for row in changes if row.action == ADD))
+        for start_us, group in groupby(changes, key=attrgetter("chunk_us")):
+            chain = list(group)
+            state = states.setdefault(start_us, ChunkState(start_us, chain[-1].version))
+            live = replay(
+                list(state.entries),
+                [row.version for row in chain],
+                [row.action for row in chain],
+                [row.entry for row in chain],
+            )
+            held = {**found, **state.entries}
+            state.version = chain[-1].version
+            state.entries = {entry: held[entry] for entry in live.tolist()}
         return dict(sorted(states.items()))
 
     def _fill_from_pages(self, connection: Connection, table: TableId, states: dict[int, ChunkState]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval
@@ -11,6 +12,10 @@ from lakehouse.core.keys import KeyScope
 from lakehouse.core.predicate import may_hold
 from lakehouse.core.segment import Segment
 from lakehouse.core.tombstone import Tombstone
+from lakehouse.errors import InvalidInput
+
+MOST_CHUNKS = 100_000
+"""Chunks that one segment, one commit or one tombstone's replace may touch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,19 @@ def plan_replace(
         ),
         tombstones=tuple((part, None) for part in _parts(ragged, interval, grain)),
     )
+
+
+def check_replaceable(interval: Interval, grain: Grain) -> None:
+    """Refuse an interval that touches too many chunks to leave a tombstone in each.
+
+    Only tables in write order ``start`` need one in each: an older append may still come to any of them.
+    """
+    if sum(1 for _ in islice(grain.chunks(interval), MOST_CHUNKS + 1)) > MOST_CHUNKS:
+        raise InvalidInput(
+            "the interval touches too many time chunks for a table in write order start; replace shorter ones",
+            interval=interval,
+            most=MOST_CHUNKS,
+        )
 
 
 def _parts(segments: list[Segment], interval: Interval, grain: Grain) -> Iterator[Interval]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lakehouse.core.skyline import distinct
-from lakehouse.errors import InvalidInput
 
 ADD = 1
 DROP = -1
@@ -17,22 +15,6 @@ MAX_CHAIN = 64
 """Deltas after which a chunk gets a new key frame at the latest: a read replays fewer than this many versions."""
 
 Ids = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One line of a delta: at ``version``, a segment or tombstone became live (``add``) or ceased to be (``drop``)."""
-
-    version: int
-    action: Literal["add", "drop"]
-    kind: Literal["segment", "tombstone"]
-    id: Any
-
-    def __post_init__(self) -> None:
-        if self.action not in ("add", "drop"):
-            raise InvalidInput("unknown action of a change; use add or drop", action=self.action)
-        if self.kind not in ("segment", "tombstone"):
-            raise InvalidInput("unknown kind of a change; use segment or tombstone", kind=self.kind)
 
 
 class IdDiff(NamedTuple):

@@ -153,7 +153,7 @@ class ModelOperation:
 
 
 def _whole_chunks(interval: Interval | None, grain: Grain) -> Interval:
-    return Interval(None, None) if interval is None else grain.align(interval)  # type: ignore[arg-type]
+    return Interval(None, None) if interval is None else grain.align(interval)
 
 
 @dataclass(slots=True)

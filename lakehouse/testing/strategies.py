@@ -72,7 +72,9 @@ def rows(
     max_size: int = 8,
 ) -> st.SearchStrategy[list[Row]]:
     """Rows of `lakehouse.testing.rows`, duplicates included."""
-    one = st.tuples(times or edges(), keys or clients(), st.integers(-(2**63), 2**63 - 1))
+    one = st.tuples(
+        edges() if times is None else times, clients() if keys is None else keys, st.integers(-(2**63), 2**63 - 1)
+    )
     return st.lists(one, min_size=min_size, max_size=max_size)
 
 

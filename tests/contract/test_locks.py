@@ -8,7 +8,7 @@ import time
 import pytest
 
 from lakehouse.errors import LockLost, LockTimeout
-from lakehouse.testing.rows import SCHEMA, arrow, many, values, visible
+from lakehouse.testing.rows import SCHEMA, arrow, many, row, values, visible
 
 
 def test_a_replace_holds_the_chunks_that_it_touches_and_no_others(table):
@@ -223,3 +223,28 @@ def test_a_restore_takes_the_chunk_from_a_compaction(table):
     with pytest.raises(LockLost):
         compaction.commit()
     assert values(table) == [0]
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("grain", ["hour", "year"])
+def test_a_lock_on_all_of_time_is_told_at_once(lake, grain):
+    table = lake.create_table("t", SCHEMA, time="time", grain=grain)
+    for value in range(4):
+        table.append(arrow([("2013-01-05", "a", value)]))
+    for begin in (table.begin_compaction, lambda: table.begin_replace((None, None))):
+        operation = begin()
+        held = table.locks()
+        assert {lock.operation for lock in held} == {operation.id}
+        assert any(lock.chunk.contains(row("2013-01-05")[0]) for lock in held)
+        assert len(held) < 100_000
+        operation.abort()
+
+
+@pytest.mark.timeout(30)
+def test_all_of_time_is_replaced_at_once(lake):
+    table = lake.create_table("t", SCHEMA, time="time", grain="hour")
+    table.append(arrow([("0001-01-01", "a", 0), ("2013-01-05", "a", 1), ("9999-12-31", "a", 2)]))
+    table.replace(arrow([("2013-01-05", "a", 3)]), (None, None))
+    assert values(table) == [3]
+    table.replace(None, (None, None))
+    assert visible(table) == []

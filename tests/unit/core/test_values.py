@@ -10,7 +10,6 @@ from lakehouse.core import Interval, Segment, Tombstone
 from lakehouse.core.conflict import Cell, locks_clash
 from lakehouse.core.interval import MAX_TIME, MIN_TIME
 from lakehouse.core.keys import key_scope, scope_matches, scopes_overlap
-from lakehouse.core.version import Change
 from lakehouse.errors import InvalidInput
 
 DAY = Interval.of("2013-01-05")
@@ -41,14 +40,9 @@ def test_a_tombstone_without_times_is_unbounded_and_only_one_without_keys_hides_
     assert not Tombstone(id=1, kind="row", ordinal=1).hides_interval
 
 
-def test_an_unknown_kind_of_tombstone_or_change_is_refused() -> None:
+def test_an_unknown_kind_of_tombstone_is_refused() -> None:
     with pytest.raises(InvalidInput):
         Tombstone(id=1, kind="column", ordinal=1)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput):
-        Change(1, "replace", "segment", 7)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput):
-        Change(1, "add", "file", 7)  # type: ignore[arg-type]
-    assert Change(1, "add", "segment", 7).id == 7
 
 
 @pytest.mark.parametrize("keys", [{}, {"client": []}, {"client": [[1]]}, {"client": {"a": 1}}, "client", ["client"]])
