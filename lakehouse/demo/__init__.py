@@ -40,7 +40,7 @@ def main(folder: Path | None = None) -> int:
     try:
         _run(folder, console)
     except (WrongCount, LakehouseError) as error:
-        Console(stderr=True, highlight=False, markup=False).print(f"demo: {error}", style="red")
+        Console(stderr=True, highlight=False, markup=False).print(f"demo: {error}", style="red", soft_wrap=True)
         return 1
     console.print(f"Every count is right. {time.monotonic() - started:.0f} s.")
     return 0
@@ -53,9 +53,9 @@ def _run(folder: Path | None, console: Console) -> None:
     if folder is not None:
         catalog = f"sqlite:///{folder.resolve()}/{DEFAULT_FOLDER}/catalog.db"
         warehouse = f"{folder.resolve()}/{DEFAULT_FOLDER}/warehouse"
-    started = time.monotonic()
-    spark = importlib.import_module("resources.lake").lakehouse.get_spark()
-    with connect(catalog, warehouse, spark=spark) as lake, _instance(folder) as instance:
+    with connect(catalog, warehouse) as lake, _instance(folder) as instance:
+        started = time.monotonic()
+        spark = importlib.import_module("resources.lake").lakehouse.get_spark()
         demo = Demo(lake, instance, _run_config(catalog, warehouse), console)
         demo.say(None, None, time.monotonic() - started, f"Spark {spark.version} runs")
         loaded = demo.load()

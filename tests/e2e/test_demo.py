@@ -14,15 +14,21 @@ import pytest
 import lakehouse
 
 
-def run_demo(folder: Path) -> subprocess.CompletedProcess[str]:
+def run_demo(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("LAKEHOUSE_", "DAGSTER_"))}
     command = Path(sysconfig.get_path("scripts"), "lakehouse")
     return subprocess.run(
-        [str(command), "demo"], cwd=folder, env=inherited, capture_output=True, text=True, timeout=840, check=False
+        [str(command), "demo"],
+        cwd=folder,
+        env=inherited | environment,
+        capture_output=True,
+        text=True,
+        timeout=840,
+        check=False,
     )
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1_700)
 def test_the_demo_ends_well_on_a_fresh_folder_and_again_on_what_it_left(tmp_path: Path) -> None:
     first = run_demo(tmp_path)
     assert first.returncode == 0, first.stdout + first.stderr
@@ -41,9 +47,16 @@ def test_the_demo_ends_well_on_a_fresh_folder_and_again_on_what_it_left(tmp_path
         assert instance.get_runs_count() == 4
 
 
-@pytest.mark.timeout(900)
+def test_the_demo_without_java_says_what_to_install_and_ends_with_1(tmp_path: Path) -> None:
+    done = run_demo(tmp_path, JAVA_HOME=str(tmp_path))
+    assert done.returncode == 1
+    assert "install OpenJDK 17" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_the_demo_that_cannot_use_its_lake_says_why_and_ends_with_1(tmp_path: Path) -> None:
     (tmp_path / ".lakehouse").write_text("a file where the folder should be")
     done = run_demo(tmp_path)
     assert done.returncode == 1
     assert ".lakehouse" in done.stderr
+    assert "Traceback" not in done.stderr
