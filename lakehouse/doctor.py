@@ -17,7 +17,7 @@ from typing import Any, Literal
 from lakehouse.catalog.database import WAL_IS_SAFE_FROM, Database, sqlite
 from lakehouse.catalog.migration import REVISION, current_revision
 from lakehouse.errors import LakehouseError
-from lakehouse.lake import DEFAULT_FOLDER
+from lakehouse.lake import addresses
 from lakehouse.storage.paths import warehouse_path
 
 Status = Literal["ok", "warn", "fail"]
@@ -125,7 +125,7 @@ def check_sqlite() -> Finding:
 
 def check_catalog(catalog: str | None) -> Finding:
     """Whether the catalog's database answers, and its tables are those of this release."""
-    url = catalog or os.environ.get("LAKEHOUSE_CATALOG") or f"sqlite:///{DEFAULT_FOLDER}/catalog.db"
+    url, _ = addresses(catalog)
     try:
         if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
             return Finding("catalog", "warn", f"none yet at {url}", "make it: lakehouse init")
@@ -151,7 +151,7 @@ def check_catalog(catalog: str | None) -> Finding:
 def check_warehouse(warehouse: str | None) -> Iterator[Finding]:
     """Whether data files can be written, onto what, and how much room there is."""
     try:
-        folder = warehouse_path(warehouse or os.environ.get("LAKEHOUSE_WAREHOUSE") or f"{DEFAULT_FOLDER}/warehouse")
+        folder = warehouse_path(addresses(warehouse=warehouse)[1])
     except LakehouseError as error:
         yield _failed("warehouse", error)
         return

@@ -67,10 +67,19 @@ def connect(
     ...     lake.tables(), lake.head
     ([], 0)
     """
-    url = catalog or os.environ.get("LAKEHOUSE_CATALOG") or f"sqlite:///{DEFAULT_FOLDER}/catalog.db"
-    place = warehouse or os.environ.get("LAKEHOUSE_WAREHOUSE") or f"{DEFAULT_FOLDER}/warehouse"
+    url, place = addresses(catalog, warehouse)
     root = warehouse_path(place)
     return Lake(Catalog(url, lease_seconds=lease_seconds), root, spark=spark, wait_seconds=read_wait(wait_seconds))
+
+
+def addresses(
+    catalog: str | None = None, warehouse: str | os.PathLike[str] | None = None
+) -> tuple[str, str | os.PathLike[str]]:
+    """Where catalog and warehouse are: as given, else as the environment says, else in ``./.lakehouse``."""
+    return (
+        catalog or os.environ.get("LAKEHOUSE_CATALOG") or f"sqlite:///{DEFAULT_FOLDER}/catalog.db",
+        warehouse or os.environ.get("LAKEHOUSE_WAREHOUSE") or f"{DEFAULT_FOLDER}/warehouse",
+    )
 
 
 class Lake:
