@@ -1,7 +1,5 @@
 """Assets whose materialization is a replace: of the run's time chunks, or of several tables at once."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -45,7 +43,7 @@ def chunk_asset(
         return decorate
 
 
-def replace_chunks(context: dg.AssetExecutionContext, table: Table, rows: Any) -> dg.MaterializeResult[None]:
+def replace_chunks(context: dg.AssetExecutionContext, table: "Table", rows: Any) -> dg.MaterializeResult[None]:
     """Replace exactly the time chunks of the run by rows, in one commit, and describe it to Dagster.
 
     ``rows`` is anything that `Table.replace` takes; a row outside the run's chunks fails the run and nothing is
@@ -64,7 +62,7 @@ def replace_chunks(context: dg.AssetExecutionContext, table: Table, rows: Any) -
 
 
 def replace_together(
-    context: dg.AssetExecutionContext, lake: Lake, rows: Mapping[str, Any], interval: Any
+    context: dg.AssetExecutionContext, lake: "Lake", rows: Mapping[str, Any], interval: Any
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Replace an interval of several tables in one commit: readers see all of it or none.
 

@@ -1,7 +1,5 @@
 """What a materialization tells of the commit behind it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def commit_metadata(
-    table: Table, commit: Commit, interval: Interval | None = None, *, duration_seconds: float | None = None
+    table: "Table", commit: Commit, interval: Interval | None = None, *, duration_seconds: float | None = None
 ) -> Mapping[str, Any]:
     """Version, and the rows, segments, bytes and tombstones of one table in an interval as of that version.
 
@@ -39,7 +37,7 @@ def commit_metadata(
     return metadata
 
 
-def add_partition_rows(context: dg.AssetExecutionContext, table: Table, commit: Commit) -> None:
+def add_partition_rows(context: dg.AssetExecutionContext, table: "Table", commit: Commit) -> None:
     """Tell Dagster the rows of each partition of the run, one by one (``dagster/partition_row_count``).
 
     Metadata of a result is copied to every partition of a range, so a count there would be the range's.
