@@ -97,7 +97,7 @@ class ChunkDiff:
         return bool(self.added_segments or self.dropped_segments or self.added_tombstones or self.dropped_tombstones)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diff:
     """The ADD and DROP that lead from version ``a`` to version ``b`` of a table, by chunk in order of time.
 
@@ -121,6 +121,10 @@ class Diff:
         return _distinct(
             entry for change in self.chunks.values() for entry in (*change.dropped_segments, *change.dropped_tombstones)
         )
+
+    def __repr__(self) -> str:
+        added, dropped = len(self.added), len(self.dropped)
+        return f"<diff from {self.a} to {self.b}: {added} added, {dropped} dropped in {len(self.chunks)} chunks>"
 
     def to_arrow(self) -> pa.Table:
         """A row for every ADD and DROP in every chunk."""

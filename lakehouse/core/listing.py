@@ -19,7 +19,7 @@ class Listing(list[T]):
     """A list of one kind of value, with an Arrow form: a row a value, a column a field.
 
     Intervals become two columns, ``start`` and ``end`` (prefixed by the field's name unless it is ``interval`` or
-    ``chunk``); maps become JSON text.
+    ``chunk``); maps, and lists of mixed types, become JSON text.
 
     >>> from lakehouse.core.segment import Segment
     >>> Listing([Segment(id=1, start="2013-01-05", end="2013-01-06", ordinal=3)]).to_arrow().column_names[:4]
@@ -55,6 +55,7 @@ def _cell(value: Any) -> Any:
         case Mapping():
             return json.dumps({str(name): held for name, held in value.items()}, default=str, sort_keys=True)
         case Sequence() | set() | frozenset():
-            return [_cell(getattr(item, "id", item)) for item in value]
+            cells = [_cell(getattr(item, "id", item)) for item in value]
+            return cells if len({type(cell) for cell in cells}) <= 1 else json.dumps(cells, default=str)
         case _:
             return str(value)
