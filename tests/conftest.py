@@ -78,12 +78,12 @@ def warehouse(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def connect(catalog_url: str, warehouse: Path) -> Iterator[Callable[[], Any]]:
+def connect(catalog_url: str, warehouse: Path) -> Iterator[Callable[..., Any]]:
     """Open one more handle on the test's lake, as another process would; all are closed at the end."""
     opened: list[Any] = []
 
-    def one_more() -> Any:
-        opened.append(lakehouse.connect(catalog_url, str(warehouse)))
+    def one_more(**options: Any) -> Any:
+        opened.append(lakehouse.connect(catalog_url, str(warehouse), **options))
         return opened[-1]
 
     yield one_more
@@ -92,7 +92,7 @@ def connect(catalog_url: str, warehouse: Path) -> Iterator[Callable[[], Any]]:
 
 
 @pytest.fixture
-def lake(connect: Callable[[], Any]) -> Any:
+def lake(connect: Callable[..., Any]) -> Any:
     """A new, empty lake on each catalog in turn."""
     return connect()
 

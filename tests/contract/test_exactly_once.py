@@ -87,9 +87,7 @@ def test_two_tables_keep_their_pairs_apart(lake, table):
     assert (values(table), values(other)) == ([1], [1])
 
 
-@pytest.mark.parametrize(
-    "txn", [("feed",), ("feed", "x"), ("", 1), (1, 1), "feed", ("feed", -1), ("feed", 2**63), ("feed", True)]
-)
+@pytest.mark.parametrize("txn", [("feed",), ("feed", "x"), ("", 1), (1, 1), "feed", ("feed", 2**63), ("feed", True)])
 def test_a_bad_pair_is_refused(lake, table, txn):
     head = lake.head
     with pytest.raises(InvalidInput):

@@ -34,7 +34,7 @@ def test_rows_have_the_types_of_the_table(days):
     assert [str(found.field(name).type) for name in SCHEMA.names] == [str(field.type) for field in SCHEMA]
 
 
-@pytest.mark.parametrize("columns", [["nowhere"], ["value", "nowhere"], ["_row_id"], "value", [1], []])
+@pytest.mark.parametrize("columns", [["nowhere"], ["value", "nowhere"], ["_row_id"], "nowhere", [1], []])
 def test_columns_that_are_not_there_are_refused(days, columns):
     with pytest.raises(InvalidInput):
         days.scan(columns=columns).to_arrow()
@@ -60,11 +60,10 @@ def test_an_interval_limits_rows_not_chunks(days):
         ("NOT (value > 1)", [0, 1]),
         ("value % 100 = 7 AND client LIKE 'b%'", [7, 107, 207]),
         ("value = 5 OR value = 1000", [5, 1000]),
-        ("upper(client) = 'C'", [1000]),
         ("abs(value - 5) <= 1", [4, 5, 6]),
         ("coalesce(client, 'x') = 'c'", [1000]),
         ("value + 1 = 4", [3]),
-        ("client = 'it''s; DROP TABLE flights'", []),
+        ("client = 'it\\'s; DROP TABLE flights'", []),
         ("CASE WHEN value > 500 THEN true ELSE false END", [1000]),
         ("1 = 0", []),
     ],
@@ -157,7 +156,7 @@ def test_every_form_of_a_result_holds_the_same_rows(days):
 def test_a_duckdb_relation_may_live_on_a_connection_of_the_callers(days):
     with duckdb.connect() as connection:
         relation = days.scan(columns=["client", "value"]).to_duckdb(connection)
-        assert relation.aggregate("count(*) AS n").fetchone() == (days.scan().count(),)
+        assert relation.aggregate("count(*) AS n").fetchall() == [(days.scan().count(),)]
 
 
 @pytest.mark.parametrize("form", ["arrow", "batches", "pandas", "polars", "stream"])
@@ -195,7 +194,7 @@ def test_an_operation_may_write_any_number_of_times(table):
         for value in range(5):
             operation.write(arrow([("2013-01-05", "a", value)]))
     assert values(table) == [0, 1, 2, 3, 4]
-    assert len(table.log()) == 2
+    assert len(table.log()) == 1
 
 
 def test_a_chunk_split_keeps_rows_and_bounds_in_their_chunks(table):

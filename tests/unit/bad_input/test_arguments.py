@@ -29,7 +29,7 @@ INTERVALS = [
     datetime(2013, 1, 5, tzinfo=UTC),
     2013,
     True,
-    object(),
+    ...,
 ]
 
 
@@ -72,7 +72,7 @@ def test_a_replace_needs_an_interval(unchanged):
         {"value": 1},
         {"time": "2013-01-05"},
         {"client": []},
-        {"client": object()},
+        {"client": ...},
         {"client": {"a": 1}},
         "a",
         ["a"],

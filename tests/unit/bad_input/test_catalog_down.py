@@ -6,6 +6,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -115,25 +117,42 @@ def test_a_database_of_another_program_is_left_alone(tmp_path):
     other.close()
 
 
-def test_a_catalog_in_a_folder_without_permission_is_unavailable(tmp_path):
-    """Root may write anywhere, so another user's process is asked."""
-    folder = tmp_path / "closed"
-    folder.mkdir()
-    code = (
-        "import lakehouse\n"
-        f"try: lakehouse.connect('sqlite:///{folder}/catalog.db', '/dev/null/warehouse')\n"
-        "except lakehouse.CatalogUnavailable as error: print('unavailable', error)\n"
-    )
-    if os.getuid() == 0:
-        folder.chmod(0o000)
-        command = [sys.executable, "-c", "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n" + code]
-    else:
-        folder.chmod(0o500)
-        command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    folder.chmod(0o700)
-    assert done.stdout.startswith("unavailable"), done.stderr
-    assert str(folder) in done.stdout
+DROP_RIGHTS = "os.setgroups([]); os.setgid(65534); os.setuid(65534)" if os.getuid() == 0 else ""
+
+
+@pytest.fixture
+def shared_folder():
+    """A folder that every user may enter, with one inside that only its owner may."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "closed").mkdir(mode=0o500)
+        yield folder
+
+
+@pytest.mark.parametrize(
+    ("catalog", "warehouse"),
+    [("closed/catalog.db", "warehouse"), ("open.db", "closed/warehouse")],
+    ids=["catalog", "warehouse"],
+)
+def test_a_folder_without_permission_is_named(shared_folder, catalog, warehouse):
+    """Root may write anywhere, so a process without its rights is asked; what it imports it has imported before."""
+    code = f"""if True:
+        import os, lakehouse
+        from lakehouse.testing.rows import SCHEMA, arrow
+        with lakehouse.connect("sqlite:///{shared_folder}/first.db", "{shared_folder}/first") as lake:
+            lake.create_table("t", SCHEMA, time="time").append(arrow([("2013-01-05", "a", 1)]))
+        os.chmod("{shared_folder}", 0o777)
+        {DROP_RIGHTS}
+        try:
+            with lakehouse.connect("sqlite:///{shared_folder}/{catalog}", "{shared_folder}/{warehouse}") as lake:
+                lake.create_table("t", SCHEMA, time="time").append(arrow([("2013-01-05", "a", 1)]))
+        except lakehouse.LakehouseError as error:
+            print(type(error).__name__, error)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("CatalogUnavailable" if "closed" in catalog else ""), done.stderr
+    assert f"{shared_folder}/closed" in done.stdout, done.stderr
 
 
 def test_a_catalog_written_by_a_newer_release_is_refused_unchanged(tmp_path, sqlite_url, warehouse):

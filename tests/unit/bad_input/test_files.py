@@ -119,7 +119,6 @@ def test_every_missing_file_is_said(table, warehouse):
     with pytest.warns(PartialRead):
         assert scan.to_arrow().num_rows == 0
     assert len(scan.missing) == 3
-    assert scan.to_arrow is not None
 
 
 def test_pages_of_garbage_fail_the_read_or_its_process_never(table, victim):
@@ -184,7 +183,7 @@ def attempt_append(url, place):
         try:
             table.append(arrow([("2013-01-05", "a", 1)]))
         finally:
-            assert len(table.log()) == 1
+            assert table.log() == []
             assert table.locks() == []
 
 

@@ -1,0 +1,87 @@
+"""A process killed at any point leaves the lake as it was before its commit or after it, and in nobody's way."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakehouse.testing.rows import SCHEMA, arrow, values
+
+AFTER_COMMIT = {"commit.after"}
+BEFORE = [0, 1, 2, 3]
+OUTCOME = {"append": [0, 1, 2, 3, 9], "replace": [9], "compact": BEFORE, "transaction": [0, 1, 2, 3, 9]}
+POINTS = {
+    "append": (
+        "begin.registered", "write.before", "write.after", "commit.before", "commit.head", "commit.recorded",
+        "commit.after",
+    ),
+    "replace": ("begin.registered", "write.after", "commit.head", "commit.recorded", "commit.after"),
+    "compact": ("begin.registered", "write.after", "commit.head", "commit.recorded", "commit.after"),
+}  # fmt: skip
+CASES = [(kind, point) for kind, points in POINTS.items() for point in points]
+
+
+@pytest.fixture
+def filled(table):
+    for value in BEFORE:
+        table.append(arrow([("2013-01-05", "a", value)]))
+    return table
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize(("kind", "point"), CASES, ids=[f"{kind} at {point}" for kind, point in CASES])
+def test_a_kill_leaves_all_of_an_operation_or_nothing(filled, start, connect, kind, point):
+    head = filled.version
+    child = start("crash", table="flights", kind=kind, point=point, time="2013-01-05", value=9, lease_seconds=0.5)
+    assert child.hear() == {}
+    assert child.end() == -9
+    table = connect().table("flights")
+    committed = point in AFTER_COMMIT
+    assert values(table) == (OUTCOME[kind] if committed else BEFORE)
+    assert (table.version > head) is committed
+    assert values(table, as_of=head) == BEFORE
+    if kind == "append":
+        table.append(arrow([("2013-01-05", "a", 9)]), txn=("feed", 9))
+        assert values(table) == OUTCOME[kind]
+    table.replace(arrow([("2013-01-05", "a", 50)]), "2013-01-05", wait_seconds=20)
+    assert values(table) == [50]
+    assert values(table, as_of=head) == BEFORE
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("point", ["commit.table", "begin.registered", "write.after"])
+def test_a_kill_between_the_tables_of_a_transaction_leaves_none_of_them(lake, filled, start, connect, count, point):
+    names = ["flights", "b", "c"]
+    for name in names[1:]:
+        lake.create_table(name, SCHEMA, time="time")
+    head = lake.head
+    child = start(
+        "crash", table="flights", tables=names, kind="transaction", point=point, count=count, time="2013-01-05", value=9
+    )
+    assert child.hear() == {}
+    assert child.end() == -9
+    again = connect()
+    assert again.head == head
+    assert [values(again.table(name)) for name in names] == [BEFORE, [], []]
+
+
+@pytest.mark.timeout(90)
+def test_a_kill_while_key_frames_are_written_loses_no_version(lake, table, start, connect):
+    seen = {}
+    killed = 0
+    for turn in range(12):
+        child = start("crash", table="flights", kind="append", point="commit.frames", time="2013-01-05", value=turn)
+        killed += child.hear() == {}
+        child.end()
+        seen[table.version] = values(table)
+        for value in range(4):
+            table.append(arrow([("2013-01-05", "a", 100 * turn + value)]))
+            seen[table.version] = values(table)
+        if killed:
+            break
+    assert killed, "no key frame was ever due"
+    there = connect().table("flights")
+    assert {version: values(there, as_of=version) for version in seen} == seen
+    for value in range(40):
+        there.append(arrow([("2013-01-05", "a", value)]))
+    assert {version: values(there, as_of=version) for version in seen} == seen
