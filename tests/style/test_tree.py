@@ -86,6 +86,28 @@ def _is_passed_on(handler: ast.ExceptHandler) -> bool:
     )
 
 
+def test_the_console_asks_the_library_and_knows_no_orchestrator() -> None:
+    imported = {
+        name.split(".")[0]
+        for path in tracked_files(".py")
+        if path.relative_to(ROOT).parts[0] == "console"
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in _imported(node)
+    }
+    assert "lakehouse" in imported
+    assert imported.isdisjoint({"dagster", "assets", "resources", "sqlalchemy", "sqlmodel", "pyspark"})
+
+
+def _imported(node: ast.AST) -> list[str]:
+    match node:
+        case ast.Import():
+            return [alias.name for alias in node.names]
+        case ast.ImportFrom():
+            return [node.module or ""]
+        case _:
+            return []
+
+
 def test_ci_runs_the_test_command_and_nothing_else() -> None:
     script = (ROOT / ".ci/run").read_text().splitlines()
     commands = [line for line in script if line and not line.startswith("#")]
