@@ -1,60 +1,52 @@
-"""Another process on a lake: reads a JSON line of arguments, prints one at each stage, and awaits one between.
+"""Another process on a lake: says what it did at each stage through a pipe, and goes on when it is told to.
 
-Run as a program by the tests of this folder, never imported by them.
+Run by the fixture `start`, in a process of its own.
 """
 
 from __future__ import annotations
 
-import json
-import sys
+from multiprocessing.connection import Connection
+from typing import Any
 
 import lakehouse
 from lakehouse.errors import LakehouseError
 from lakehouse.testing import faults
 from lakehouse.testing.rows import arrow
 
-
-def say(**facts) -> None:
-    print(json.dumps(facts), flush=True)
+Task = dict[str, Any]
 
 
-def listen() -> dict:
-    return json.loads(sys.stdin.readline() or "{}")
-
-
-def append(lake, task) -> None:
+def append(lake: Any, task: Task, pipe: Connection) -> None:
     """Append ``count`` rows, a commit each, valued from ``value``."""
     table = lake.table(task["table"])
-    say(ready=True)
-    listen()
-    versions = [
-        table.append(arrow([(task["time"], "a", task["value"] + turn)])).version for turn in range(task["count"])
-    ]
-    say(versions=versions)
+    pipe.send({"ready": True})
+    pipe.recv()
+    rows = [arrow([(task["time"], "a", task["value"] + turn)]) for turn in range(task["count"])]
+    pipe.send({"versions": [table.append(one).version for one in rows]})
 
 
-def operate(lake, task) -> None:
-    """Begin, write and commit, awaiting a line before each of the last two."""
+def operate(lake: Any, task: Task, pipe: Connection) -> None:
+    """Begin, write and commit, waiting to be told before each of the last two."""
     table = lake.table(task["table"])
     match task["kind"]:
         case "append":
             operation = table.begin_append()
         case "replace":
-            operation = table.begin_replace(task["time"], wait_seconds=task.get("wait_seconds", 0))
+            operation = table.begin_replace(task["time"], wait_seconds=0)
         case "compact":
             operation = table.begin_compaction()
-    say(id=operation.id)
-    listen()
+    pipe.send({"id": operation.id})
+    pipe.recv()
     if task["kind"] == "compact":
         operation.run()
     else:
         operation.write(arrow([(task["time"], "a", task["value"])]))
-    say(written=True)
-    listen()
-    say(version=operation.commit().version)
+    pipe.send({"written": True})
+    pipe.recv()
+    pipe.send({"version": operation.commit().version})
 
 
-def crash(lake, task) -> None:
+def crash(lake: Any, task: Task, pipe: Connection) -> None:
     """Do one thing in one call, dying at the fault point ``point`` the ``count``-th time that it is reached."""
     table = lake.table(task["table"])
     rows = arrow([(task["time"], "a", task["value"])])
@@ -70,18 +62,15 @@ def crash(lake, task) -> None:
                 with lake.transaction() as tx:
                     for name in task["tables"]:
                         tx.table(name).append(rows)
-    say(survived=True)
+    pipe.send({"survived": True})
 
 
-def main() -> None:
-    task = listen()
+def main(task: Task, pipe: Connection) -> None:
+    """Do a task; a `LakehouseError` is an answer too."""
+    work = {"append": append, "operate": operate, "crash": crash}[task["do"]]
     options = {"lease_seconds": task["lease_seconds"]} if "lease_seconds" in task else {}
     with lakehouse.connect(task["catalog"], task["warehouse"], **options) as lake:
         try:
-            {"append": append, "operate": operate, "crash": crash}[task["do"]](lake, task)
+            work(lake, task, pipe)
         except LakehouseError as error:
-            say(error=type(error).__name__, message=str(error))
-
-
-if __name__ == "__main__":
-    main()
+            pipe.send({"error": type(error).__name__, "message": str(error)})

@@ -2,61 +2,67 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import multiprocessing
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-CHILD = Path(__file__).with_name("child.py")
+from tests.concurrency import child
+
+PROCESSES = multiprocessing.get_context("forkserver")
+"""New processes are forked from one that has imported the library and done nothing with it."""
 
 
 class Child:
-    """A process that runs `child.py`."""
+    """A process that runs `child.main`."""
 
-    def __init__(self, task: dict) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, str(CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.tell(**task)
+    def __init__(self, task: child.Task) -> None:
+        self._pipe, theirs = PROCESSES.Pipe()
+        self.process = PROCESSES.Process(target=child.main, args=(task, theirs))
+        self.process.start()
+        theirs.close()
 
-    def tell(self, **facts) -> None:
+    def tell(self) -> None:
         """Let it go on."""
-        self.process.stdin.write(json.dumps(facts) + "\n")
-        self.process.stdin.flush()
+        self._pipe.send(None)
 
-    def hear(self) -> dict:
+    def hear(self) -> dict[str, Any]:
         """What it says next; nothing if it died first."""
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else {}
+        try:
+            heard: dict[str, Any] = self._pipe.recv()
+        except EOFError:
+            return {}
+        return heard
 
-    def ask(self, **facts) -> dict:
+    def ask(self) -> dict[str, Any]:
         """Let it go on, and hear what it says next."""
-        self.tell(**facts)
+        self.tell()
         return self.hear()
 
-    def end(self) -> int:
-        """Wait until it is gone; its exit status."""
-        self.process.stdin.close()
-        status = self.process.wait(60)
-        self.process.stdout.close()
-        return status
+    def end(self) -> int | None:
+        """Wait until it is gone; its exit status, negative for a signal."""
+        self.process.join(60)
+        return self.process.exitcode
+
+    def kill(self) -> None:
+        """End it at once, if it still runs."""
+        self.process.kill()
+        self.process.join()
+        self._pipe.close()
 
 
 @pytest.fixture
 def start(catalog_url: str, warehouse: Path) -> Iterator[Callable[..., Child]]:
     """Start a process on the test's lake; those that still run at the end are killed."""
+    PROCESSES.set_forkserver_preload(["lakehouse.lake", "lakehouse.testing.rows", "tests.concurrency.child"])
     children: list[Child] = []
 
-    def one_more(do: str, **task) -> Child:
+    def one_more(do: str, **task: Any) -> Child:
         children.append(Child({"do": do, "catalog": catalog_url, "warehouse": str(warehouse), **task}))
         return children[-1]
 
     yield one_more
-    for child in children:
-        child.process.kill()
-        child.process.wait()
-        child.process.stdin.close()
-        child.process.stdout.close()
+    for one in children:
+        one.kill()

@@ -65,7 +65,7 @@ def test_one_lease_expires_and_the_others_live(table, start, connect):
     alive = start("operate", table="flights", kind="replace", time="2013-01-06", value=2, lease_seconds=SHORT)
     other = alive.hear()["id"]
     mine = connect(lease_seconds=SHORT).table("flights").begin_replace("2013-01-07")
-    killed.process.kill()
+    killed.kill()
     table.replace(arrow([("2013-01-05", "a", 9)]), "2013-01-05", wait_seconds=30)
     threading.Event().wait(2 * SHORT)  # two leases long, the heartbeats of the living keep theirs
     assert {lock.operation for lock in table.locks()} == {other, mine.id} != {dead}
@@ -176,8 +176,7 @@ def test_an_operation_whose_process_died_never_becomes_visible(table, start):
     child = start("operate", table="flights", kind="append", time="2013-01-05", value=1)
     child.hear()
     assert child.ask() == {"written": True}
-    child.process.kill()
-    child.process.wait()
+    child.kill()
     table.append(arrow([("2013-01-05", "a", 2)]))
     assert values(table) == [2]
 
