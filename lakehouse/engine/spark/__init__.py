@@ -1,6 +1,15 @@
 """Spark as an engine, through its DataFrame API only: a classic session and Spark Connect both do."""
 
-from lakehouse.engine.spark.engine import SparkEngine, open_engine
-from lakehouse.engine.spark.types import to_spark_type
+from lakehouse.errors import EngineUnavailable
+
+try:
+    from lakehouse.engine.spark.engine import SparkEngine, open_engine
+    from lakehouse.engine.spark.types import to_spark_type
+except ModuleNotFoundError as error:
+    if (error.name or "").startswith("lakehouse"):
+        raise
+    raise EngineUnavailable(
+        "Spark is missing; install it: pip install 'pyspark[connect]'", module=error.name
+    ) from error
 
 __all__ = ["SparkEngine", "open_engine", "to_spark_type"]

@@ -64,13 +64,24 @@ def _column(field: pa.Field, spark_kind: Any) -> Column:
     if pa.types.is_nested(field.type):
         raise cannot_store(field, found)
     cast = column.try_cast(target)
-    if pa.types.is_floating(found) and pa.types.is_floating(field.type):
-        infinity = F.lit(float("inf"))
-        held = (F.abs(cast) != infinity) | (F.abs(column) == infinity) | F.isnan(column)
-    else:
-        held = cast.try_cast(_sql_name(spark_kind)) == column
     message = F.lit(f"{REFUSED}: column={field.name} type={field.type};")
-    return F.when(column.isNull() | F.coalesce(held, F.lit(False)), cast).otherwise(F.raise_error(message))
+    held = F.coalesce(_holds(column, cast, found, field.type, str(spark_kind)), F.lit(False))
+    return F.when(column.isNull() | held, cast).otherwise(F.raise_error(message))
+
+
+def _holds(column: Column, cast: Column, found: pa.DataType, kind: pa.DataType, spark_kind: str) -> Column:
+    """Whether a number was cast without loss; floats may lose digits, but not become infinite."""
+    back = cast.try_cast(_sql_name(spark_kind))
+    if pa.types.is_floating(kind):
+        if pa.types.is_floating(found):
+            infinity = F.lit(float("inf"))
+            return (F.abs(cast) != infinity) | (F.abs(column) == infinity) | F.isnan(column)
+        exact = 1 << (24 if pa.types.is_float32(kind) else 53)
+        return column.between(-exact, exact)
+    if pa.types.is_floating(found):
+        # Spark gives the greatest integer for the float that is one more than it.
+        return (back == column) & (column < float(1 << (kind.bit_width - 1)))
+    return back == column
 
 
 def _sql_name(spark_kind: Any) -> str:

@@ -1,0 +1,118 @@
+"""How Spark reads: a plan like that of plain Parquet, no job to look at files, and no file missed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakehouse.core.plan import ReadGroup
+from lakehouse.engine.duckdb import DuckDBEngine
+from lakehouse.engine.spark import SparkEngine, to_spark_type
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.predicate import parse
+from tests.unit.engine.harness import Store, spec_of
+from tests.unit.engine.test_duckdb import MASKS, SCHEMA, events
+
+Framed = Callable[[pa.Table], Any]
+
+
+def plan_of(frame: Any) -> str:
+    """A frame's physical plan without the numbers that differ between two of one form."""
+    frame.sparkSession.conf.set("spark.sql.maxMetadataStringLength", "10000")
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    frame.sparkSession.conf.unset("spark.sql.maxMetadataStringLength")
+    return re.sub(r"plan_id=\d+|#\d+L?|\(\d+\)", "", plan)
+
+
+def test_unmasked_files_are_one_scan_like_plain_parquet(
+    spark: Any, store: Store, engine: SparkEngine, duck: DuckDBEngine, frame: Framed
+) -> None:
+    spec = spec_of(SCHEMA)
+    segments = store.write(duck, events(500), spec) + store.write(engine, frame(events(500)), spec)
+    groups = [ReadGroup(tuple(segments[:3])), ReadGroup(tuple(segments[3:]))]
+    ours = engine.read(store.query(spec, [], groups=groups))
+    paths = [re.sub(r"([{}\[\]*?\\])", r"\\\1", str(store.warehouse / segment.path)) for segment in segments]
+    plain = spark.read.schema(to_spark_type(spec.schema)).parquet(*paths)
+    assert plan_of(ours) == plan_of(plain)
+    assert plan_of(ours.groupBy("client").sum("value")) == plan_of(plain.groupBy("client").sum("value"))
+
+
+def test_a_filter_is_pushed_into_the_scan(store: Store, engine: SparkEngine, duck: DuckDBEngine) -> None:
+    spec = spec_of(SCHEMA)
+    segments = store.write(duck, events(500), spec)
+    where = parse("client = 3 AND ts >= '1970-01-02' AND value < 1.5", spec.schema).spark
+    plan = plan_of(engine.read(store.query(spec, segments, where=where)))
+    pushed = re.search(r"PushedFilters: \[(.*?)\], ReadSchema", plan)
+    assert pushed is not None
+    for part in ("EqualTo(client,3)", "GreaterThanOrEqual(ts,1970-01-02", "LessThan(value,1.5)"):
+        assert part in pushed[1]
+
+
+def test_columns_that_are_not_asked_for_are_not_read(store: Store, engine: SparkEngine, duck: DuckDBEngine) -> None:
+    spec = spec_of(SCHEMA)
+    segments = store.write(duck, events(500), spec)
+    masked = engine.read(store.query(spec, segments, MASKS[1:2], columns=("value",)))
+    assert masked.columns == ["value"]
+    assert "ReadSchema: struct<client:bigint,value:double>" in plan_of(masked)
+
+
+def test_many_files_are_looked_at_without_a_job(
+    spark: Any, store: Store, engine: SparkEngine, duck: DuckDBEngine
+) -> None:
+    spec = spec_of(SCHEMA, grain="hour")
+    segments = store.write(duck, events(2000), spec)
+    assert len(segments) > 100
+    jobs = len(spark.sparkContext.statusTracker().getJobIdsForGroup(None))
+    rows = engine.read(store.query(spec, segments))
+    assert len(spark.sparkContext.statusTracker().getJobIdsForGroup(None)) == jobs
+    assert spark.conf.get("lakehouse.settings.held", None) is None
+    assert rows.count() == 2000
+
+
+def test_the_scan_takes_its_schema_from_the_table(store: Store, engine: SparkEngine, duck: DuckDBEngine) -> None:
+    spec = spec_of(SCHEMA)
+    frame = engine.read(store.query(spec, store.write(duck, events(10), spec)))
+    assert [(one.name, one.dataType) for one in frame.schema] == [
+        (one.name, one.dataType) for one in to_spark_type(spec.schema)
+    ]
+
+
+@pytest.mark.parametrize("damage", ["gone", "short"])
+def test_a_missing_or_short_file_is_named_before_any_job(
+    store: Store, engine: SparkEngine, duck: DuckDBEngine, damage: str
+) -> None:
+    spec = spec_of(SCHEMA)
+    segments = store.write(duck, events(100), spec)
+    victim = store.warehouse / segments[2].path
+    data = victim.read_bytes()
+    victim.unlink()
+    if damage == "short":
+        victim.write_bytes(data[:-3])
+    with pytest.raises(SegmentUnreadable) as caught:
+        engine.read(store.query(spec, segments))
+    assert caught.value.path == str(victim)
+
+
+@pytest.mark.parametrize("ignore", ["spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles"])
+@pytest.mark.parametrize("damage", ["gone", "pages"])
+def test_a_file_that_breaks_later_fails_the_job_whatever_the_session_says(
+    spark: Any, store: Store, engine: SparkEngine, duck: DuckDBEngine, ignore: str, damage: str
+) -> None:
+    spec = spec_of(SCHEMA)
+    segments = store.write(duck, events(100), spec)
+    spark.conf.set(ignore, "true")
+    try:
+        rows = engine.read(store.query(spec, segments))
+        victim = store.warehouse / segments[2].path
+        data = victim.read_bytes()
+        victim.unlink()
+        if damage == "pages":
+            victim.write_bytes(data[:4] + b"\xff" * 400 + data[404:])
+        with pytest.raises(Exception, match=re.escape(victim.name)):
+            rows.collect()
+    finally:
+        spark.conf.unset(ignore)
