@@ -1,0 +1,95 @@
+"""Small writes: a 1,000-row append on each catalog, many appends at once, and how long ``import lakehouse`` takes.
+
+``python benchmarks/append.py`` prints a table of medians and 95th percentiles. SQLite syncs every commit
+(``synchronous=FULL``) and PostgreSQL too (``fsync=on``), on the disk of the temporary folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+import lakehouse
+from lakehouse.testing.postgres import PostgresServer
+from lakehouse.testing.rows import SCHEMA, many
+
+ROWS = 1000
+THREADS, TURNS = 8, 25
+
+
+def timed_ms(work: Callable[[int], object], rounds: int) -> list[float]:
+    """Milliseconds of each of many rounds, after three to warm up."""
+    for turn in range(3):
+        work(-1 - turn)
+    times = []
+    for turn in range(rounds):
+        started = time.perf_counter()
+        work(turn)
+        times.append(1000 * (time.perf_counter() - started))
+    return times
+
+
+def spread(times_ms: list[float]) -> tuple[str, str]:
+    """Median and 95th percentile as text."""
+    return f"{statistics.median(times_ms):.1f}", f"{statistics.quantiles(times_ms, n=20)[-1]:.1f}"
+
+
+def import_ms(rounds: int) -> list[float]:
+    """Milliseconds that ``import lakehouse`` takes in fresh processes, the first of which is not counted."""
+    code = "import time; s = time.perf_counter(); import lakehouse; print(1000 * (time.perf_counter() - s))"
+    found = []
+    for _ in range(rounds + 1):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        found.append(float(done.stdout))
+    return found[1:]
+
+
+def measure(result: Table, name: str, url: str, folder: Path, rounds: int) -> None:
+    """Appends to one catalog: alone, and from many threads."""
+    data = many(ROWS, step_us=1000)
+    with lakehouse.connect(url, folder / f"{name}-warehouse") as lake:
+        table = lake.create_table("alone", SCHEMA, time="time")
+        result.add_row(f"{ROWS}-row append, {name}", *spread(timed_ms(lambda _: table.append(data), rounds)), "ms")
+        shared = lake.create_table("shared", SCHEMA, time="time")
+        first = shared.version
+        started = time.perf_counter()
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(lambda _: [shared.append(data) for _ in range(TURNS)], range(THREADS)))
+        seconds = time.perf_counter() - started
+        made = shared.version - first
+        result.add_row(f"{THREADS} x {TURNS} appends, {name}", f"{made / seconds:.0f}", "", "commits/s")
+        result.add_row(f"of {THREADS * TURNS} appends visible, {name}", str(made), "", "versions")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--sqlite-only", action="store_true")
+    chosen = parser.parse_args()
+    result = Table("work", "median", "p95", "unit")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data = many(ROWS, step_us=1000)
+        plain = timed_ms(lambda turn: pq.write_table(data, folder / f"plain{turn}.parquet"), chosen.rounds)
+        result.add_row(f"{ROWS} rows as plain Parquet, no sync", *spread(plain), "ms")
+        measure(result, "SQLite", f"sqlite:///{folder}/catalog.db", folder, chosen.rounds)
+        if not chosen.sqlite_only:
+            with PostgresServer(fsync=True) as server:
+                measure(result, "PostgreSQL", server.url(server.create_database()), folder, chosen.rounds)
+    result.add_row("import lakehouse", *spread(import_ms(10)), "ms")
+    Console().print(result)
+
+
+if __name__ == "__main__":
+    main()
