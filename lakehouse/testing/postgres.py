@@ -54,6 +54,12 @@ def free_port() -> int:
         return port
 
 
+def _dies_with_parent() -> list[str]:
+    """What to put before a command so that it ends with this thread's process, even one that was killed."""
+    program = shutil.which("setpriv")  # part of util-linux
+    return [] if program is None else [program, "--pdeathsig", "INT", "--"]
+
+
 class PostgresServer:
     """A server on a loopback port that ends with the ``with`` block; ``fsync`` off suits all but power-loss tests.
 
@@ -111,7 +117,7 @@ class PostgresServer:
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (self.home / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [str(self.programs / "postgres"), "-D", str(self.data), *options],
+                [*_dies_with_parent(), str(self.programs / "postgres"), "-D", str(self.data), *options],
                 stdout=log,
                 stderr=log,
                 cwd=self.home,

@@ -27,7 +27,7 @@ def filled(table):
     return table
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("kind", "point"), CASES, ids=[f"{kind} at {point}" for kind, point in CASES])
 def test_a_kill_leaves_all_of_an_operation_or_nothing(filled, start, connect, kind, point):
     head = filled.version
@@ -47,7 +47,7 @@ def test_a_kill_leaves_all_of_an_operation_or_nothing(filled, start, connect, ki
     assert values(table, as_of=head) == BEFORE
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("point", ["commit.table", "begin.registered", "write.after"])
 def test_a_kill_between_the_tables_of_a_transaction_leaves_none_of_them(lake, filled, start, connect, count, point):
@@ -65,7 +65,7 @@ def test_a_kill_between_the_tables_of_a_transaction_leaves_none_of_them(lake, fi
     assert [values(again.table(name)) for name in names] == [BEFORE, [], []]
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_a_kill_while_key_frames_are_written_loses_no_version(lake, table, start, connect):
     seen = {}
     killed = 0

@@ -64,7 +64,7 @@ AFTER = {
 }
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("answers", [1, 2, 3])
 def test_a_lost_answer_is_not_seen_by_the_caller_and_leaves_one_version(
@@ -83,7 +83,7 @@ def test_a_lost_answer_is_not_seen_by_the_caller_and_leaves_one_version(
     assert direct.table("flights").locks() == []
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("write", WRITES)
 def test_a_connection_lost_while_reading_is_made_again(direct, remote, proxy, write):
     proxy.lose(1, reads=True)
@@ -92,7 +92,7 @@ def test_a_connection_lost_while_reading_is_made_again(direct, remote, proxy, wr
     assert values(direct.table("flights")) == AFTER.get(write, [0])
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("lost", [1, 2, 3, 4])
 def test_the_answer_to_each_commit_of_an_operation_may_be_lost(direct, remote, proxy, lost):
     """The operation's own catalog transactions are begin and commit; each in turn loses its answer."""
@@ -109,7 +109,7 @@ def test_the_answer_to_each_commit_of_an_operation_may_be_lost(direct, remote, p
     assert direct.table("flights").locks() == []
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_a_commit_that_cannot_be_asked_about_is_unknown_and_resolved_later(direct, remote, proxy, warehouse):
     table = remote.table("flights")
     operation = table.begin_append()
@@ -126,7 +126,7 @@ def test_a_commit_that_cannot_be_asked_about_is_unknown_and_resolved_later(direc
     assert values(direct.table("flights")) == [0, 1, 2]
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_an_abort_after_an_unknown_commit_deletes_no_file_of_it(direct, remote, proxy, warehouse):
     table = remote.table("flights")
     operation = table.begin_append()
@@ -142,7 +142,7 @@ def test_an_abort_after_an_unknown_commit_deletes_no_file_of_it(direct, remote, 
         assert all((warehouse / segment.path).is_file() for segment in direct.table("flights").segments())
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_a_block_that_ends_in_an_unknown_commit_keeps_its_rows_readable(direct, remote, proxy, warehouse):
     table = remote.table("flights")
     proxy.lose(0)

@@ -22,7 +22,7 @@ def watch(read, done: threading.Event) -> list:
     return seen
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("interval", "keys"),
     [("2013-01-05", None), (("2013-01-05T06:00", "2013-01-05T18:00"), None), ("2013-01-05", {"client": "a"})],
@@ -52,7 +52,7 @@ def test_a_reader_sees_before_or_after_a_replace_never_between(table, connect, i
             assert turns == sorted(turns)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 def test_a_reader_sees_a_compaction_never(table, connect):
     done = threading.Event()
     there = connect().table("flights")
@@ -77,7 +77,7 @@ def test_a_reader_sees_a_compaction_never(table, connect):
         assert set(reader.result(30)) <= {6, 7}
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 def test_a_reader_of_two_tables_at_one_version_sees_both_or_none(lake, table, connect):
     lake.create_table("lookup", SCHEMA, time="time")
     other = connect()

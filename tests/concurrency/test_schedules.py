@@ -9,7 +9,7 @@ from lakehouse.testing import schedules
 from lakehouse.testing.schedules import drive, explore, new_model, sample, serial_outcomes
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("operations", "limit"), [(2, 400), (3, 200)])
 def test_every_schedule_ends_as_some_serial_order_does(sqlite_url, warehouse, operations, limit):
     with lakehouse.connect(sqlite_url, str(warehouse)) as lake:
@@ -18,7 +18,7 @@ def test_every_schedule_ends_as_some_serial_order_does(sqlite_url, warehouse, op
     assert ran == limit
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_schedules_end_as_a_serial_order_does_on_postgresql(postgres_url, warehouse):
     with lakehouse.connect(postgres_url, str(warehouse)) as lake:
         ran, wrong = explore(lake, [*sample(2, 40, seed=9), *sample(3, 20, seed=9)])

@@ -83,7 +83,7 @@ class Beside:
         assert visible(by_spark, **options) == wanted
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("seed", "grain", "ragged"), [(1, "day", "false"), (2, "day", "true")])
 def test_the_same_random_history_reads_the_same_through_both_engines(lake, spark, seed, grain, ragged):
     chosen = random.Random(seed)
@@ -93,7 +93,7 @@ def test_the_same_random_history_reads_the_same_through_both_engines(lake, spark
         beside.check(chosen)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_rows_written_by_one_engine_are_replaced_and_compacted_by_the_other(lake, spark):
     table = lake.create_table("t", SCHEMA, time="time", cluster_by=("client",))
     first = [(START + timedelta(hours=hour), "ab"[hour % 2], hour) for hour in range(48)]
@@ -108,7 +108,7 @@ def test_rows_written_by_one_engine_are_replaced_and_compacted_by_the_other(lake
     assert sum(segment.rows for segment in table.segments()) == len(expected)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_spark_refuses_what_the_other_engine_refuses(lake, spark):
     table = lake.create_table("t", SCHEMA, time="time", cluster_by=("client",))
     table.append(arrow([(START, "a", 1)]))
@@ -135,7 +135,7 @@ def test_spark_refuses_what_the_other_engine_refuses(lake, spark):
     assert visible(table) == [(START, "a", 1)]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_missing_file_fails_a_spark_read_and_is_named(lake, spark, warehouse):
     table = lake.create_table("t", SCHEMA, time="time")
     table.append(arrow([(START, "a", 1), (START + timedelta(days=1), "a", 2)]))

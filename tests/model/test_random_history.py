@@ -338,14 +338,14 @@ class History(RuleBasedStateMachine):
 CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(300)
 def test_a_random_history_is_the_models_on_sqlite():
     run_state_machine_as_test(
         History, settings=settings(max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=CHECKS)
     )
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(300)
 def test_a_random_history_is_the_models_on_postgresql(postgres_url):
     class OnPostgres(History):
         catalog = postgres_url

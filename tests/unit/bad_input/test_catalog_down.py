@@ -24,7 +24,7 @@ def server():
         yield own
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_a_server_that_stopped_is_unavailable_and_works_again_when_it_is_back(server, warehouse):
     with lakehouse.connect(server.url(server.create_database()), str(warehouse)) as lake:
         table = lake.create_table("flights", SCHEMA, time="time")
@@ -46,7 +46,7 @@ def test_a_server_that_stopped_is_unavailable_and_works_again_when_it_is_back(se
         assert lake.tables() == ["flights"]
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_a_restart_between_two_operations_is_not_noticed(server, warehouse):
     with lakehouse.connect(server.url(server.create_database()), str(warehouse)) as lake:
         table = lake.create_table("flights", SCHEMA, time="time")
