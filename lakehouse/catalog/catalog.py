@@ -25,7 +25,7 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import diff
-from lakehouse.errors import InternalError, LockTimeout, VersionNotFound
+from lakehouse.errors import LockTimeout, VersionNotFound
 from lakehouse.faults import reach
 
 T = TypeVar("T")
@@ -57,8 +57,7 @@ class Catalog:
         self._database.close()
 
     def _read(self, question: Callable[[Connection], T]) -> T:
-        with self._database.snapshot() as connection:
-            return question(connection)
+        return self._database.read(question)
 
     # Tables
 
@@ -306,36 +305,31 @@ class Catalog:
 
         def settled(connection: Connection) -> commit.Recorded | None:
             versions = [commit.committed_version(connection, one) for one in contributions]
-            return None if None in versions else commit.Recorded(max(filter(None, versions)), {}, [])
+            if None in versions:
+                return None
+            return commit.Recorded(commit.told(connection, max(filter(None, versions)), contributions))
 
         def attempt() -> commit.Recorded:
             return database.run(work, settled=settled)
 
         try:
             recorded = self._waiting(attempt, contributions[0].begun.table, wait_seconds)
-            reach("commit.after")
         except commit.AlreadyCommitted as already:
-            recorded = commit.Recorded(already.version, {}, [])
+            return self._repeated(already.version, contributions)
+        reach("commit.after")
         self._states.remember(recorded.added)
         self._notify()
-        self._end_duplicates(contributions)
         for table, starts in recorded.due.items():
-            self._frames.write_due(table, starts, recorded.version)
-        return self._commit(recorded.version, contributions)
+            self._frames.write_due(table, starts, recorded.commit.version)
+        return recorded.commit
 
-    def _commit(self, version: int, contributions: Sequence[Contribution]) -> Commit:
-        scopes = {one.begun.table.id for one in contributions}
-        table = scopes.pop() if len(scopes) == 1 else None
-        found = self._read(lambda connection: log.read_commits(connection, table=table, version=version))
-        if not found:
-            raise InternalError("a version that was committed is not in the log", version=version)
-        return found[0]
-
-    def _end_duplicates(self, contributions: Sequence[Contribution]) -> None:
-        """End operations that a commit left out because their ``txn`` was committed before."""
-        marked = [one.begun for one in contributions if one.txn is not None]
-        if marked:
-            self._database.run(lambda connection: [operations.abort(connection, begun) for begun in marked])
+    def _repeated(self, version: int, contributions: Sequence[Contribution]) -> Commit:
+        """The commit that was there before; the operations that would have repeated it end."""
+        first = self._read(lambda connection: commit.told(connection, version, contributions))
+        begun = [one.begun for one in contributions]
+        self._database.run(lambda connection: [operations.abort(connection, one) for one in begun])
+        self._notify()
+        return first
 
     def committed(self, table: TableId, mark: tuple[str, int]) -> bool:
         """Whether a ``txn`` was committed on a table."""

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from lakehouse.catalog import locks
+from lakehouse.catalog import locks, operations
 from lakehouse.catalog.database import Database
 from lakehouse.catalog.encoding import encode_map
+from lakehouse.catalog.log import read_commits
 from lakehouse.catalog.models import (
     chunk,
     commit_log,
@@ -32,12 +33,13 @@ from lakehouse.catalog.models import (
 from lakehouse.catalog.planning import planned
 from lakehouse.catalog.rows import Entry, segment_values, tombstone_values
 from lakehouse.catalog.state import StateReader
+from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Contribution, Kind
 from lakehouse.core.replace import MOST_CHUNKS
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.version import ADD, DROP, frame_due
-from lakehouse.errors import InvalidInput, LockLost, TableNotFound
+from lakehouse.errors import InternalError, InvalidInput, LockLost, TableNotFound
 from lakehouse.faults import reach
 
 
@@ -61,11 +63,11 @@ class TableDelta:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A commit that is about to stand: its version, and the chunks whose key frame is due."""
+    """A commit that is about to stand, the chunks whose key frame is due, and the entries that it added."""
 
-    version: int
-    due: dict[TableId, list[int]]
-    added: list[Entry]
+    commit: Commit
+    due: dict[TableId, list[int]] = field(default_factory=dict)
+    added: list[Entry] = field(default_factory=list)
 
 
 class AlreadyCommitted(Exception):
@@ -93,6 +95,9 @@ def record(
     reach("commit.head")
     now_us = database.now_us(connection)
     fresh = _not_committed(connection, contributions)
+    for repeated in contributions:
+        if repeated not in fresh:
+            operations.abort(connection, repeated.begun)
     record_version(connection, version, _kind(fresh), now_us, message=message, properties=properties)
     deltas: dict[TableId, TableDelta] = {}
     for contribution in fresh:
@@ -112,7 +117,17 @@ def record(
         due[table] = _record_table(connection, database, change, version)
         reach("commit.table")
     reach("commit.recorded")
-    return Recorded(version, due, [entry for change in deltas.values() for entry, _ in change.added])
+    added = [entry for change in deltas.values() for entry, _ in change.added]
+    return Recorded(told(connection, version, contributions), due, added)
+
+
+def told(connection: Connection, version: int, contributions: Sequence[Contribution]) -> Commit:
+    """A version as its caller sees it: of the one table that was written, or of all."""
+    tables = {one.begun.table.id for one in contributions}
+    found = read_commits(connection, table=tables.pop() if len(tables) == 1 else None, version=version)
+    if not found:
+        raise InternalError("a version that was committed is not in the log", version=version)
+    return found[0]
 
 
 def next_version(connection: Connection) -> int:

@@ -10,8 +10,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any, TypeVar
@@ -126,16 +125,20 @@ class Database:
                 transaction.commit()
                 return result
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Connection]:
-        """A read-only transaction that sees one state of the catalog."""
-        try:
-            with self.engine.connect() as opened:
-                connection = opened if self.is_sqlite else opened.execution_options(**_SNAPSHOT)
-                with connection.begin():
-                    yield connection
-        except DBAPIError as error:
-            raise _translated(error, self.url) from error
+    def read(self, question: Callable[[Connection], T]) -> T:
+        """Ask one state of the catalog, in a read-only transaction; again on a new connection if one was lost."""
+        for pause_seconds in _RECONNECT_SECONDS:
+            time.sleep(pause_seconds)  # there is no event for a server that comes back
+            try:
+                with self.engine.connect() as opened:
+                    connection = opened if self.is_sqlite else opened.execution_options(**_SNAPSHOT)
+                    with connection.begin():
+                        return question(connection)
+            except DBAPIError as error:
+                if _reaction(error) is _Reaction.RAISE:
+                    raise _translated(error, self.url) from error
+                last = error
+        raise _translated(last, self.url) from last
 
     def now_us(self, connection: Connection) -> int:
         """The database's clock in microseconds; on SQLite the host's, never behind the newest time stored."""

@@ -48,14 +48,19 @@ class FrameWriter:
 
     def write(self, table: TableId, chunks: Sequence[int], version: int) -> None:
         """Write a frame of each chunk at ``version``."""
-        pages: dict[int, tuple[int, bytes]] = {}
-        with self._database.snapshot() as connection:
-            for batch in batches(chunks):
-                for state in self._states.read(connection, table, version, chunk.c.start_us.in_(batch)).values():
-                    entries = [state.entries[entry] for entry in sorted(state.entries)]
-                    pages[state.start_us] = (len(entries), encode_page(entries))
+        pages = self._database.read(lambda connection: self._pages(connection, table, chunks, version))
         reach("commit.frames")
         self._database.run(lambda connection: self._record(connection, table, version, pages))
+
+    def _pages(
+        self, connection: Connection, table: TableId, chunks: Sequence[int], version: int
+    ) -> dict[int, tuple[int, bytes]]:
+        pages: dict[int, tuple[int, bytes]] = {}
+        for batch in batches(chunks):
+            for state in self._states.read(connection, table, version, chunk.c.start_us.in_(batch)).values():
+                entries = [state.entries[entry] for entry in sorted(state.entries)]
+                pages[state.start_us] = (len(entries), encode_page(entries))
+        return pages
 
     def _record(
         self, connection: Connection, table: TableId, version: int, pages: dict[int, tuple[int, bytes]]

@@ -19,8 +19,7 @@ _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(7150623954837463021)")
 
 def current_revision(database: Database) -> str | None:
     """The revision that a catalog is at; None for an empty database."""
-    with database.snapshot() as connection:
-        return _revision(connection)
+    return database.read(_revision)
 
 
 def ensure_migrated(database: Database) -> None:
