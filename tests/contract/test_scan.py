@@ -167,7 +167,7 @@ def test_data_of_every_form_is_written(table, form):
         "batches": lambda: pa.RecordBatchReader.from_batches(data.schema, data.to_batches()),
         "pandas": data.to_pandas,
         "polars": lambda: pl.from_arrow(data),
-        "stream": lambda: duckdb.sql("SELECT * FROM data"),
+        "stream": lambda: duckdb.from_arrow(data),
     }
     table.append(forms[form]())
     assert visible(table) == plain(data)
