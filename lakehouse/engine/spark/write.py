@@ -25,6 +25,17 @@ _SETTINGS = {
 }
 _WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 _OPEN_COLUMNS = 1600
+_OPTIONS = {
+    "compression": "zstd",
+    # A dictionary pays off for few distinct values. Kept small it is given up early in other columns: the many files
+    # of a split by chunk would spend most of their time on dictionaries that they throw away.
+    "parquet.dictionary.page.size": str(32 << 10),
+    # Without a checksum file beside each file, which is not durable with it; Parquet's pages have their own checksums.
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+    # The second version of the committer shows a task's files before the job is done.
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
+}
 _REFUSED = re.compile(re.escape(REFUSED) + r": column=(.*?) type=(.*?);")
 
 
@@ -48,9 +59,7 @@ def write_frame(frame: DataFrame, target: WriteTarget) -> list[str]:
     with held(frame.sparkSession, writer_settings):
         if not spec.ragged:
             rows = rows.withColumn(CHUNK, chunk_start(spec.time, spec.grain))
-        writer = rows.write.option("compression", "zstd").option("maxRecordsPerFile", spec.target_rows)
-        # The second version of the committer publishes a task's files before the job is done.
-        writer = writer.option("mapreduce.fileoutputcommitter.algorithm.version", "1")
+        writer = rows.write.options(**_OPTIONS).option("maxRecordsPerFile", spec.target_rows)
         if not spec.ragged:
             writer = writer.partitionBy(CHUNK)
         try:
