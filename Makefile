@@ -18,12 +18,13 @@ test:   ## the whole test suite, as CI runs it
 	@$(PYTHON) tools/bootstrap --tests
 	@$(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
 
-check:  ## lint, format, types and layering, in seconds
+check:  ## lint, format, types and layering, in seconds; the TLA+ model of the rules, in a minute when it changed
 	@$(PYTHON) tools/bootstrap --tests
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@$(PYTHON) tools/model || [ $$? -eq 69 ]  # 69: there is no Java or no checker to be had, and a line said so
 
 bench:  ## the measurements, each against its plain counterpart in the same run
 	@$(PYTHON) tools/bootstrap --tests
