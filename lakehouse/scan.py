@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.plan import ReadGroup, ReadPlan, plan_read
-from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
@@ -31,24 +31,24 @@ class Plan:
     """What a scan will open. ``bytes`` are those of whole files; ``rows_estimate`` includes masked rows."""
 
     version: int
-    segments: Listing[Segment]
+    segments: Segments
     tombstones: Listing[Tombstone]
     groups: tuple[ReadGroup, ...] = field(repr=False)
 
     @property
     def files(self) -> list[str]:
         """Paths of the files, relative to the warehouse."""
-        return [segment.path for segment in self.segments]
+        return self.segments.paths
 
     @property
     def bytes(self) -> int:
         """Bytes of the files."""
-        return sum(segment.bytes for segment in self.segments)
+        return self.segments.bytes
 
     @property
     def rows_estimate(self) -> int:
         """Rows of the files."""
-        return sum(segment.rows for segment in self.segments)
+        return self.segments.rows
 
     def to_arrow(self) -> pa.Table:
         """A row for every segment to be opened."""
@@ -116,7 +116,7 @@ class Scan:
         tombstones = {one.id: one for group in planned.groups for one in group.tombstones}
         return Plan(
             planned.version,
-            Listing(planned.segments),
+            planned.segments,
             Listing(tombstones[one] for one in sorted(tombstones)),
             planned.groups,
         )

@@ -14,6 +14,7 @@ from lakehouse.core.listing import Listing
 from lakehouse.core.operation import Kind, Priority
 from lakehouse.core.replace import check_replaceable
 from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
@@ -318,15 +319,12 @@ class Table:
         """The table's newest version at or before what ``as_of`` means."""
         return self._lake.catalog.table_version(self._spec, self._created_version, as_of)
 
-    def _live(self, as_of: Any, interval: Any) -> tuple[list[Segment], list[Tombstone]]:
+    def _live(self, as_of: Any, interval: Any) -> tuple[Segments, list[Tombstone]]:
         within = None if interval is None else Interval.of(interval)
         segments, tombstones = self._lake.catalog.live(self._spec, self._at(as_of), within)
         if within is None:
             return segments, tombstones
-        return (
-            [one for one in segments if within.overlaps(one.interval)],
-            [one for one in tombstones if within.overlaps(one.interval)],
-        )
+        return segments.within(within), [one for one in tombstones if within.overlaps(one.interval)]
 
     def _wait(self, wait_seconds: float | None) -> float:
         return self._lake.wait_seconds if wait_seconds is None else read_wait(wait_seconds)

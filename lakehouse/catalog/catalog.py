@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
-from uuid import uuid4
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from lakehouse.catalog import commit, frames, locks, log, operations, tables
 from lakehouse.catalog.database import Database, take_head
+from lakehouse.catalog.listing import list_changes, list_chunks
 from lakehouse.catalog.migration import ensure_migrated
-from lakehouse.catalog.models import chunk
-from lakehouse.catalog.state import ChunkState, StateReader, distinct_entries, within
-from lakehouse.core.chunk import chunk_from_us
-from lakehouse.core.commit import Chunk, ChunkDiff, ChunkLock, Commit, Diff, KeyFrame
-from lakehouse.core.interval import Interval, from_us
+from lakehouse.catalog.models import bin  # noqa: A004 - the word of the scheme
+from lakehouse.catalog.operations import new_id
+from lakehouse.catalog.planning import changes_between
+from lakehouse.catalog.rows import Entry
+from lakehouse.catalog.state import BinState, StateReader, live_in, within
+from lakehouse.catalog.waiting import Waiting
+from lakehouse.core.bins import bin_interval
+from lakehouse.core.commit import Chunk, ChunkLock, Commit, Diff, KeyFrame
+from lakehouse.core.conflict import Cell
+from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.listing import Listing
 from lakehouse.core.operation import Begun, Contribution, Kind, Priority
-from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.core.version import diff
-from lakehouse.errors import LockTimeout, VersionNotFound
+from lakehouse.errors import VersionNotFound
 from lakehouse.faults import reach
 
 T = TypeVar("T")
-_LONGEST_WAIT_SECONDS = 0.1
 
 
 class Catalog:
@@ -45,7 +47,7 @@ class Catalog:
         ensure_migrated(self._database)
         self._states = StateReader()
         self._frames = frames.FrameWriter(self._database, self._states)
-        self._released = threading.Condition()
+        self._waiting = Waiting(self._database)
 
     @property
     def url(self) -> str:
@@ -71,22 +73,19 @@ class Catalog:
 
     def create_table(self, spec: TableSpec) -> tuple[TableSpec, int]:
         """Create a table and return its definition with its id. Raises `AlreadyExists`."""
-        database = self._database
-        return database.run(lambda connection: tables.create_table(connection, database, spec, spec.folder))
+        return self._database.run(lambda connection: tables.create_table(connection, spec))
 
     def rename_table(self, old: str, new: str) -> None:
         """Rename a table."""
-        database = self._database
-        database.run(
-            lambda connection: tables.rename_table(connection, database, old, new),
+        self._database.run(
+            lambda connection: tables.rename_table(connection, old, new),
             settled=lambda connection: True if tables.find_table(connection, new) else None,
         )
 
     def drop_table(self, name: str) -> None:
         """Drop a table."""
-        database = self._database
-        database.run(
-            lambda connection: tables.drop_table(connection, database, name),
+        self._database.run(
+            lambda connection: tables.drop_table(connection, name),
             settled=lambda connection: None if tables.find_table(connection, name) else True,
         )
 
@@ -136,80 +135,57 @@ class Catalog:
 
     # State
 
-    def states(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, ChunkState]:
-        """What is live at a version, by chunk start, in the chunks that an interval touches (None: all)."""
-        where = None if interval is None else within(spec.grain, interval)
-        return self._read(lambda connection: self._states.read(connection, spec.id, version, where))
+    def states(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
+        """What is live at a version, by bin, in the bins that may hold what touches an interval (None: all)."""
+        where = None if interval is None else within(spec, interval)
+        return self._read(lambda connection: self._states.read(connection, spec, version, where))
 
-    def live(
-        self, spec: TableSpec, version: int, interval: Interval | None = None
-    ) -> tuple[list[Segment], list[Tombstone]]:
-        """Live segments and tombstones, each once, by id, in the chunks that an interval touches."""
-        entries = distinct_entries(self.states(spec, version, interval).values())
-        held = [entries[entry] for entry in sorted(entries)]
-        return (
-            [entry for entry in held if isinstance(entry, Segment)],
-            [entry for entry in held if isinstance(entry, Tombstone)],
-        )
+    def live(self, spec: TableSpec, version: int, interval: Interval | None = None) -> tuple[Segments, list[Tombstone]]:
+        """Live segments and tombstones, each once, by id, that touch the chunks that an interval touches.
+
+        Cost: the bins that hold those chunks and, of each, what changed since this process last saw it.
+        """
+        segments, held = live_in(self.states(spec, version, interval).values())
+        tombstones = [held[entry] for entry in sorted(held)]
+        if interval is None:
+            return segments, tombstones
+        aligned = spec.grain.align(interval)
+        return segments.within(aligned), [one for one in tombstones if aligned.overlaps(one.interval)]
 
     def chunks(self, spec: TableSpec, version: int) -> Listing[Chunk]:
-        """Every chunk with something live, by time."""
-        found = Listing[Chunk]()
-        for start_us, state in self.states(spec, version).items():
-            one = chunk_from_us(spec.grain, start_us)
-            segments = state.segments
-            if state.entries:
-                found.append(
-                    Chunk(
-                        start=one.start,
-                        end=one.end,
-                        version=state.version,
-                        segments=len(segments),
-                        rows=sum(segment.rows for segment in segments),
-                        bytes=sum(segment.bytes for segment in segments),
-                        tombstones=len(state.entries) - len(segments),
-                    )
-                )
-        return found
+        """Every chunk with something live, by time. The version is that of its bins, the larger ones included."""
+        return list_chunks(spec.grain, self.states(spec, version).values())
 
     def extent(self, spec: TableSpec) -> Interval | None:
-        """From the first to the last chunk that ever held something; None for a table that never did."""
-        query = select(func.min(chunk.c.start_us), func.max(chunk.c.start_us)).where(chunk.c.table_id == spec.id)
-        first, last = self._read(lambda connection: connection.execute(query).one())
-        if first is None:
+        """From the first to the last chunk that ever held something, or further; None if none ever did."""
+        bins = self._read(
+            lambda connection: connection.execute(select(bin.c.bin).where(bin.c.table_id == spec.id)).scalars().all()
+        )
+        if not bins:
             return None
-        return Interval(chunk_from_us(spec.grain, first).start, chunk_from_us(spec.grain, last).end)
+        spans = [bin_interval(spec.grain, one) for one in bins]
+        return Interval(min(one.start for one in spans), max(one.end for one in spans))
 
     def key_frames(self, spec: TableSpec) -> Listing[KeyFrame]:
         """Every key frame of a table."""
         return self._read(lambda connection: frames.read_key_frames(connection, spec))
 
     def diff(self, spec: TableSpec, a: int, b: int) -> Diff:
-        """ADD and DROP by chunk between two versions, in either order. Cost: the chunks changed since the older."""
+        """ADD and DROP by chunk between two versions, in either order. Cost: the bins changed since the older."""
 
-        def question(connection: Connection) -> tuple[dict[int, ChunkState], dict[int, ChunkState]]:
-            changed = chunk.c.version > min(a, b)
+        def question(connection: Connection) -> tuple[dict[int, BinState], dict[int, BinState]]:
+            changed = bin.c.version > min(a, b)
             return (
-                self._states.read(connection, spec.id, a, changed),
-                self._states.read(connection, spec.id, b, changed),
+                self._states.read(connection, spec, a, changed),
+                self._states.read(connection, spec, b, changed),
             )
 
         before, after = self._read(question)
-        chunks: dict[Interval, ChunkDiff] = {}
-        for start_us in sorted(before.keys() | after.keys()):
-            then = before[start_us].entries if start_us in before else {}
-            now = after[start_us].entries if start_us in after else {}
-            change = diff(list(then), list(now))
-            added = [now[entry] for entry in change.added.tolist()]
-            dropped = [then[entry] for entry in change.dropped.tolist()]
-            if added or dropped:
-                chunks[chunk_from_us(spec.grain, start_us)] = ChunkDiff(
-                    added_segments=tuple(one for one in added if isinstance(one, Segment)),
-                    dropped_segments=tuple(one for one in dropped if isinstance(one, Segment)),
-                    added_tombstones=tuple(one for one in added if isinstance(one, Tombstone)),
-                    dropped_tombstones=tuple(one for one in dropped if isinstance(one, Tombstone)),
-                )
-        return Diff(a, b, chunks)
+        changes: dict[int, tuple[int, Entry]] = {}
+        for number in before.keys() | after.keys():
+            for action, entry in changes_between(before.get(number), after.get(number)):
+                changes[entry.id] = (action, entry)
+        return Diff(a, b, list_changes(spec.grain, [changes[entry] for entry in sorted(changes)]))
 
     # Operations
 
@@ -229,26 +205,33 @@ class Catalog:
         wait_seconds: float = 0.0,
     ) -> Begun:
         """Register an operation; with an interval, wait for its chunks' locks. Raises `LockTimeout`."""
-        operation_id = uuid4().hex
+        operation_id = new_id()
         lease_us = int(self.lease_seconds * 1_000_000)
+        wanted = None if interval is None else locks.Wanted(spec, Cell.around(interval, spec.grain, keys), priority)
 
-        def work(connection: Connection) -> Begun:
-            if interval is not None:
+        def attempt(place: int | None) -> Begun:
+            def work(connection: Connection) -> Begun:
+                if wanted is None and not draws:
+                    return operations.register(connection, spec, kind, operation_id=operation_id, lease_us=lease_us)
                 take_head(connection)
-            return operations.begin(
-                connection,
-                spec,
-                kind,
-                operation_id=operation_id,
-                now_us=self._database.now_us(connection),
-                lease_us=lease_us,
-                draws=draws,
-                interval=interval,
-                keys=keys,
-                priority=priority,
-            )
+                return operations.begin(
+                    connection,
+                    spec,
+                    kind,
+                    operation_id=operation_id,
+                    now_us=self._database.now_us(connection),
+                    lease_us=lease_us,
+                    draws=draws,
+                    interval=interval,
+                    wanted=None if wanted is None else replace(wanted, place=place),
+                )
 
-        begun = self._waiting(lambda: self._begin(work), spec, wait_seconds)
+            return self._begin(work)
+
+        if wanted is None:
+            begun = attempt(None)
+        else:
+            begun = self._waiting.in_turn(attempt, wanted, operation_id, kind, wait_seconds)
         reach("begin.registered")
         return begun
 
@@ -263,7 +246,7 @@ class Catalog:
             found = operations.is_registered(connection, begun[0].id) if begun else False
             return begun[0] if found else None
 
-        return self._database.run(attempt, settled=settled)
+        return self._database.run(attempt, settled=settled, durable=False)
 
     def renew(self, begun: Iterable[Begun]) -> None:
         """Push the leases of running operations out by ``lease_seconds``."""
@@ -273,13 +256,13 @@ class Catalog:
         def work(connection: Connection) -> None:
             operations.renew(connection, numbers, self._database.now_us(connection) + lease_us)
 
-        self._database.run(work)
+        self._database.run(work, durable=False)
 
     def abort(self, begun: Begun) -> bool:
         """End an operation without a commit; False if it had ended already."""
         reach("abort.before")
-        ended = self._database.run(lambda connection: operations.abort(connection, begun))
-        self._notify()
+        ended = self._database.run(lambda connection: operations.abort(connection, begun), durable=False)
+        self._waiting.notify()
         return ended
 
     def commit(
@@ -301,7 +284,7 @@ class Catalog:
         given = dict(properties) if properties else None
 
         def work(connection: Connection) -> commit.Recorded:
-            return commit.record(connection, database, self._states, contributions, message=message, properties=given)
+            return commit.record(connection, self._states, contributions, message=message, properties=given)
 
         def settled(connection: Connection) -> commit.Recorded | None:
             versions = [commit.committed_version(connection, one) for one in contributions]
@@ -313,14 +296,13 @@ class Catalog:
             return database.run(work, settled=settled)
 
         try:
-            recorded = self._waiting(attempt, contributions[0].begun.table, wait_seconds)
+            recorded = self._waiting.until_free(attempt, contributions[0].begun.table, wait_seconds)
         except commit.AlreadyCommitted as already:
             return self._repeated(already.version, contributions)
         reach("commit.after")
-        self._states.remember(recorded.added)
-        self._notify()
-        for table, starts in recorded.due.items():
-            self._frames.write_due(table, starts, recorded.commit.version)
+        self._waiting.notify()
+        for spec, bins in recorded.due.values():
+            self._frames.write_due(spec, bins, recorded.commit.version)
         return recorded.commit
 
     def _repeated(self, version: int, contributions: Sequence[Contribution]) -> Commit:
@@ -328,41 +310,9 @@ class Catalog:
         first = self._read(lambda connection: commit.told(connection, version, contributions))
         begun = [one.begun for one in contributions]
         self._database.run(lambda connection: [operations.abort(connection, one) for one in begun])
-        self._notify()
+        self._waiting.notify()
         return first
 
     def committed(self, table: TableId, mark: tuple[str, int]) -> bool:
         """Whether a ``txn`` was committed on a table."""
         return self._read(lambda connection: commit.marked_version(connection, table, mark) is not None)
-
-    def _waiting(self, attempt: Callable[[], T], spec: TableSpec, wait_seconds: float) -> T:
-        """Try until no lock is in the way: a release here wakes the wait, one elsewhere is seen by asking again."""
-        deadline = time.monotonic() + wait_seconds
-        pause_seconds = 0.005
-        while True:
-            try:
-                return attempt()
-            except locks.ChunkHeld as held:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise _timeout(spec, held.holder, wait_seconds) from held
-            with self._released:
-                self._released.wait(min(pause_seconds, left))
-            pause_seconds = min(pause_seconds * 2, _LONGEST_WAIT_SECONDS)
-
-    def _notify(self) -> None:
-        with self._released:
-            self._released.notify_all()
-
-
-def _timeout(spec: TableSpec, holder: locks.Holder, wait_seconds: float) -> LockTimeout:
-    return LockTimeout(
-        f"{holder.kind} {holder.operation} holds the chunks; wait longer (wait_seconds) or try later",
-        table=spec.name,
-        operation=holder.operation,
-        kind_held=holder.kind,
-        interval=holder.interval,
-        keys=holder.keys,
-        expires_at=from_us(holder.expires_us).isoformat(),
-        waited_seconds=wait_seconds,
-    )

@@ -8,32 +8,23 @@ the size of the table or its history.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from sqlalchemy import Connection, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, select
 
-from lakehouse.catalog import locks, operations
-from lakehouse.catalog.database import Database
+from lakehouse.catalog import locks, operations, statements
+from lakehouse.catalog.database import host_us
 from lakehouse.catalog.encoding import encode_map
 from lakehouse.catalog.log import read_commits
-from lakehouse.catalog.models import (
-    chunk,
-    commit_log,
-    commit_table,
-    delta,
-    lake,
-    lake_table,
-    operation,
-    segment,
-    tombstone,
-    txn,
-)
+from lakehouse.catalog.models import operation, txn
 from lakehouse.catalog.planning import planned
+from lakehouse.catalog.prepared import pipelined
 from lakehouse.catalog.rows import Entry, segment_values, tombstone_values
 from lakehouse.catalog.state import StateReader
 from lakehouse.core.commit import Commit
+from lakehouse.core.interval import from_us
 from lakehouse.core.operation import Contribution, Kind
 from lakehouse.core.replace import MOST_CHUNKS
 from lakehouse.core.segment import Segment
@@ -45,29 +36,41 @@ from lakehouse.faults import reach
 
 @dataclass(slots=True)
 class TableDelta:
-    """What one commit changes in one table, by chunk start."""
+    """What one commit changes in one table, by bin."""
 
     spec: TableSpec
     operation: str
     added: list[tuple[Entry, int]] = field(default_factory=list)
     """New entries with the number of the operation that made them."""
     changes: dict[tuple[int, int], tuple[int, Entry]] = field(default_factory=dict)
-    """By chunk start and entry id: 1 or -1, and the entry."""
+    """By bin and entry id: 1 or -1, and the entry."""
     counts_rows: bool = True
 
-    def count(self, action: int, of: type) -> list[Entry]:
-        """The distinct entries of a kind that were added (1) or dropped (-1)."""
-        held = {entry.id: entry for act, entry in self.changes.values() if act == action and isinstance(entry, of)}
-        return list(held.values())
+    def counts(self) -> dict[str, int]:
+        """The columns of `models.commit_table` that count."""
+        distinct = {entry.id: (action, entry) for action, entry in self.changes.values()}
+        found: defaultdict[tuple[int, bool], int] = defaultdict(int)
+        rows: defaultdict[int, int] = defaultdict(int)
+        for action, entry in distinct.values():
+            is_segment = isinstance(entry, Segment)
+            found[action, is_segment] += 1
+            rows[action] += entry.rows if is_segment and self.counts_rows else 0
+        return {
+            "segments_added": found[ADD, True],
+            "segments_dropped": found[DROP, True],
+            "tombstones_added": found[ADD, False],
+            "tombstones_dropped": found[DROP, False],
+            "rows_added": rows[ADD],
+            "rows_deleted": rows[DROP],
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A commit that is about to stand, the chunks whose key frame is due, and the entries that it added."""
+    """A commit that is about to stand, and the bins whose key frame is due."""
 
     commit: Commit
-    due: dict[TableId, list[int]] = field(default_factory=dict)
-    added: list[Entry] = field(default_factory=list)
+    due: dict[TableId, tuple[TableSpec, list[int]]] = field(default_factory=dict)
 
 
 class AlreadyCommitted(Exception):
@@ -80,7 +83,6 @@ class AlreadyCommitted(Exception):
 
 def record(
     connection: Connection,
-    database: Database,
     states: StateReader,
     contributions: Sequence[Contribution],
     *,
@@ -91,34 +93,74 @@ def record(
 
     Raises `AlreadyCommitted`, `LockLost`, `TableNotFound` or `locks.ChunkHeld`; the transaction then rolls back.
     """
-    version = next_version(connection)
+    with pipelined(connection):
+        head = statements.TAKE_VERSION.run(connection, {"host_us": host_us()})
+        asked = [_ask(connection, one) for one in contributions]
+        version, committed_us = head.fetchone()
+        answers = [[one.fetchone() for one in cursors] for cursors in asked]
     reach("commit.head")
-    now_us = database.now_us(connection)
-    fresh = _not_committed(connection, contributions)
-    for repeated in contributions:
-        if repeated not in fresh:
-            operations.abort(connection, repeated.begun)
-    record_version(connection, version, _kind(fresh), now_us, message=message, properties=properties)
+    fresh = _not_committed(connection, contributions, answers)
     deltas: dict[TableId, TableDelta] = {}
+    reserved: defaultdict[TableId, int] = defaultdict(int)
+    next_row_ids = {one.begun.table.id: row[2] for one, row in zip(contributions, answers, strict=True)}
     for contribution in fresh:
-        _check_running(connection, contribution)
-        spec = contribution.begun.table
-        first_row_id = _reserve_row_ids(connection, contribution)
-        change = deltas.setdefault(spec.id, TableDelta(spec, contribution.begun.kind.value))
-        if change.operation != contribution.begun.kind.value:
+        begun = contribution.begun
+        spec = begun.table
+        if begun.locks and locks.count_held(connection, begun.number) != begun.locks:
+            raise _lost(contribution)
+        change = deltas.setdefault(spec.id, TableDelta(spec, begun.kind.value))
+        if change.operation != begun.kind.value:
             change.operation = Kind.TRANSACTION.value
-        change.counts_rows = contribution.begun.kind is not Kind.COMPACTION
-        plan = planned(connection, states, contribution, version=version, first_row_id=first_row_id, now_us=now_us)
-        change.added.extend((entry, contribution.begun.number) for entry in plan.new)
+        change.counts_rows = begun.kind is not Kind.COMPACTION
+        first_row_id = next_row_ids[spec.id][0] + reserved[spec.id]
+        reserved[spec.id] += sum(one.rows for one in contribution.segments if not one.has_row_ids)
+        plan = planned(
+            connection, states, contribution, version=version, first_row_id=first_row_id, now_us=committed_us
+        )
+        change.added.extend((entry, begun.number) for entry in plan.new)
         change.changes.update(plan.changes)
-        _end(connection, contribution, version)
+    kind = _kind(fresh)
     due = {}
-    for table, change in deltas.items():
-        due[table] = _record_table(connection, database, change, version)
-        reach("commit.table")
+    with pipelined(connection):
+        record_version(connection, version, kind, committed_us, message=message, properties=properties)
+        for contribution in fresh:
+            _end(connection, contribution, version)
+        for table, change in deltas.items():
+            statements.RESERVE.run(connection, {"table": table, "rows": reserved[table]})
+            due[table] = change.spec, _record_table(connection, change, version)
+            reach("commit.table")
     reach("commit.recorded")
-    added = [entry for change in deltas.values() for entry, _ in change.added]
-    return Recorded(told(connection, version, contributions), due, added)
+    commit = _as_told(contributions, deltas, version, kind, committed_us, message, properties)
+    return Recorded(commit, {table: bins for table, bins in due.items() if bins[1]})
+
+
+def _as_told(
+    contributions: Sequence[Contribution],
+    deltas: Mapping[TableId, TableDelta],
+    version: int,
+    kind: Kind,
+    committed_us: int,
+    message: str | None,
+    properties: dict[str, str] | None,
+) -> Commit:
+    """The commit as the log will tell it."""
+    counted = [change.counts() for change in deltas.values()]
+    total = {name: sum(counts[name] for counts in counted) for name in counted[0]}
+    return Commit(
+        version=version,
+        operation=kind.value,
+        committed_at=from_us(committed_us),
+        tables=tuple(sorted(change.spec.name for change in deltas.values())),
+        added=total["segments_added"],
+        dropped=total["segments_dropped"],
+        rows_added=total["rows_added"],
+        rows_deleted=total["rows_deleted"],
+        tombstones_added=total["tombstones_added"],
+        tombstones_dropped=total["tombstones_dropped"],
+        message=message,
+        properties=dict(properties or {}),
+        txn=next((one.txn for one in contributions if one.txn is not None), None),
+    )
 
 
 def told(connection: Connection, version: int, contributions: Sequence[Contribution]) -> Commit:
@@ -130,38 +172,32 @@ def told(connection: Connection, version: int, contributions: Sequence[Contribut
     return found[0]
 
 
-def next_version(connection: Connection) -> int:
-    """Take the head and the next number as its version."""
-    following = lake.c.counter + 1
-    return int(
-        connection.execute(
-            update(lake).values(counter=following, head=following).returning(lake.c.counter)
-        ).scalar_one()
-    )
+def next_version(connection: Connection) -> tuple[int, int]:
+    """Take the head and the next number as its version; return it and its time, later than every version's before."""
+    version, committed_us = statements.TAKE_VERSION.run(connection, {"host_us": host_us()}).fetchone()
+    return version, committed_us
 
 
 def record_version(
     connection: Connection,
     version: int,
     kind: Kind,
-    now_us: int,
+    committed_us: int,
     *,
     message: str | None = None,
     properties: dict[str, str] | None = None,
 ) -> None:
-    """Record a version, stamped later than every version before it."""
-    previous_us: int = connection.execute(select(lake.c.clock_us)).scalar_one()
-    committed_us = max(now_us, previous_us + 1)
-    connection.execute(
-        commit_log.insert().values(
-            version=version,
-            operation=kind.value,
-            committed_us=committed_us,
-            message=message,
-            properties=encode_map(properties),
-        )
+    """Record a version in the log."""
+    statements.INSERT_VERSION.run(
+        connection,
+        {
+            "version": version,
+            "operation": kind.value,
+            "committed_us": committed_us,
+            "message": message,
+            "properties": encode_map(properties),
+        },
     )
-    connection.execute(update(lake).values(clock_us=committed_us))
 
 
 def _kind(contributions: Sequence[Contribution]) -> Kind:
@@ -170,12 +206,45 @@ def _kind(contributions: Sequence[Contribution]) -> Kind:
     return kinds.pop() if len(kinds) == len(tables) == 1 else Kind.TRANSACTION
 
 
-def _not_committed(connection: Connection, contributions: Sequence[Contribution]) -> list[Contribution]:
-    """Leave out what its ``txn`` or operation id shows as committed; raise `AlreadyCommitted` if that is everything."""
-    versions = {one.begun.number: committed_version(connection, one) for one in contributions}
-    fresh = [one for one in contributions if versions[one.begun.number] is None]
+def _ask(connection: Connection, contribution: Contribution) -> list[Any]:
+    """Cursors over what the commit depends on: the operation's state, its mark, its table."""
+    begun = contribution.begun
+    app, sequence = contribution.txn or (None, None)
+    return [
+        statements.STATE.run(connection, {"number": begun.number}),
+        statements.MARK.run(connection, {"table": begun.table.id, "app": app, "sequence": sequence}),
+        statements.NEXT_ROW_ID.run(connection, {"table": begun.table.id}),
+    ]
+
+
+def _not_committed(
+    connection: Connection, contributions: Sequence[Contribution], answers: Sequence[Sequence[Any]]
+) -> list[Contribution]:
+    """Leave out, and end, what its ``txn`` or id shows as committed; refuse what cannot be committed.
+
+    Raises `AlreadyCommitted` if nothing is left.
+    """
+    fresh, done = [], []
+    for one, (state, mark, table) in zip(contributions, answers, strict=True):
+        committed = state[1] if state is not None and state[1] is not None else mark[0] if mark is not None else None
+        if committed is not None:
+            done.append((one, committed))
+            continue
+        if state is None or state[0] != "running":
+            raise LockLost(
+                "the operation was ended before its commit; begin it again",
+                operation=one.begun.id,
+                state=state and state[0],
+            )
+        if table is None:
+            raise TableNotFound(
+                "the table was dropped while the operation ran; nothing was committed", table=one.begun.table.name
+            )
+        fresh.append(one)
     if not fresh:
-        raise AlreadyCommitted(max(version for version in versions.values() if version is not None))
+        raise AlreadyCommitted(max(version for _, version in done))
+    for repeated, _ in done:
+        operations.abort(connection, repeated.begun)
     return fresh
 
 
@@ -198,40 +267,19 @@ def marked_version(connection: Connection, table: TableId, mark: tuple[str, int]
     return found
 
 
-def _check_running(connection: Connection, contribution: Contribution) -> None:
+def _lost(contribution: Contribution) -> LockLost:
     begun = contribution.begun
-    state = connection.execute(select(operation.c.state).where(operation.c.number == begun.number)).scalar()
-    if state != "running":
-        raise LockLost("the operation was ended before its commit; begin it again", operation=begun.id, state=state)
-    if begun.locks and locks.count_held(connection, begun.number) != begun.locks:
-        raise LockLost(
-            "the operation's chunks were taken by another one; nothing was committed, begin it again",
-            operation=begun.id,
-            kind=begun.kind.value,
-            interval=begun.interval,
-        )
-
-
-def _reserve_row_ids(connection: Connection, contribution: Contribution) -> int:
-    """The first row id of an operation's new rows; also the proof that its table still exists."""
-    rows = sum(one.rows for one in contribution.segments if not one.has_row_ids)
-    spec = contribution.begun.table
-    after = connection.execute(
-        update(lake_table)
-        .where(lake_table.c.id == spec.id, lake_table.c.dropped_version.is_(None))
-        .values(next_row_id=lake_table.c.next_row_id + rows)
-        .returning(lake_table.c.next_row_id)
-    ).scalar()
-    if after is None:
-        raise TableNotFound("the table was dropped while the operation ran; nothing was committed", table=spec.name)
-    return int(after) - rows
+    return LockLost(
+        "the operation's chunks were taken by another one; nothing was committed, begin it again",
+        operation=begun.id,
+        kind=begun.kind.value,
+        interval=begun.interval,
+    )
 
 
 def _end(connection: Connection, contribution: Contribution, version: int) -> None:
     begun = contribution.begun
-    connection.execute(
-        update(operation).where(operation.c.number == begun.number).values(state="committed", version=version)
-    )
+    statements.END.run(connection, {"ended": begun.number, "committed": version})
     if begun.locks:
         locks.release(connection, begun.number)
     if contribution.txn is not None:
@@ -239,74 +287,60 @@ def _end(connection: Connection, contribution: Contribution, version: int) -> No
         connection.execute(txn.insert().values(table_id=begun.table.id, app=app, sequence=sequence, version=version))
 
 
-def _record_table(connection: Connection, database: Database, change: TableDelta, version: int) -> list[int]:
+def _record_table(connection: Connection, change: TableDelta, version: int) -> list[int]:
+    """Store a table's new entries and its delta; return the bins whose key frame is due."""
     table = change.spec.id
-    segments = [segment_values(entry, table, number) for entry, number in change.added if isinstance(entry, Segment)]
-    tombstones = [
-        tombstone_values(entry, table, number) for entry, number in change.added if not isinstance(entry, Segment)
-    ]
-    if segments:
-        connection.execute(segment.insert(), segments)
-    if tombstones:
-        connection.execute(tombstone.insert(), tombstones)
-    if change.changes:
-        connection.execute(
-            delta.insert(),
-            [
-                {
-                    "table_id": table,
-                    "chunk_us": start,
-                    "version": version,
-                    "entry": entry,
-                    "action": action,
-                    "is_tombstone": not isinstance(held, Segment),
-                }
-                for (start, entry), (action, held) in change.changes.items()
-            ],
-        )
-    _record_counts(connection, change, version)
-    return _touch_chunks(connection, database, table, {start for start, _ in change.changes}, version)
-
-
-def _record_counts(connection: Connection, change: TableDelta, version: int) -> None:
-    added, dropped = change.count(ADD, Segment), change.count(DROP, Segment)
-    everything: defaultdict[int, set[int]] = defaultdict(set)
-    for (_, entry), (action, _) in change.changes.items():
-        everything[action].add(entry)
-    connection.execute(
-        commit_table.insert().values(
-            version=version,
-            table_id=change.spec.id,
-            operation=change.operation,
-            segments_added=len(added),
-            segments_dropped=len(dropped),
-            tombstones_added=len(everything[ADD]) - len(added),
-            tombstones_dropped=len(everything[DROP]) - len(dropped),
-            rows_added=sum(one.rows for one in added) if change.counts_rows else 0,
-            rows_deleted=sum(one.rows for one in dropped) if change.counts_rows else 0,
-        )
+    new = {entry.id for entry, _ in change.added}
+    statements.INSERT_SEGMENT.run_many(
+        connection,
+        [segment_values(entry, table, number, version) for entry, number in change.added if isinstance(entry, Segment)],
     )
+    statements.INSERT_TOMBSTONE.run_many(
+        connection,
+        [
+            tombstone_values(entry, table, number, version)
+            for entry, number in change.added
+            if not isinstance(entry, Segment)
+        ],
+    )
+    old: dict[int, dict[str, Any]] = {}
+    rows = []
+    for (number, entry), (action, held) in change.changes.items():
+        is_tombstone = not isinstance(held, Segment)
+        rows.append(
+            {
+                "table_id": table,
+                "bin": number,
+                "version": version,
+                "entry": entry,
+                "action": action,
+                "is_tombstone": is_tombstone,
+            }
+        )
+        if entry not in new:
+            old[entry] = {"changed": entry, "at": version if action == DROP else None, "is_tombstone": is_tombstone}
+    statements.INSERT_DELTA.run_many(connection, rows)
+    statements.DROP_SEGMENT.run_many(connection, [row for row in old.values() if not row["is_tombstone"]])
+    statements.DROP_TOMBSTONE.run_many(connection, [row for row in old.values() if row["is_tombstone"]])
+    statements.INSERT_COUNTS.run(
+        connection, {"version": version, "table_id": table, "operation": change.operation, **change.counts()}
+    )
+    return _touch_bins(connection, table, sorted({number for number, _ in change.changes}), version)
 
 
-def _touch_chunks(
-    connection: Connection, database: Database, table: TableId, starts: Iterable[int], version: int
-) -> list[int]:
-    """Record a new version of chunks; return those whose key frame is due."""
-    rows = [
-        {"table_id": table, "start_us": start, "version": version, "frame_entries": None, "chain": 1}
-        for start in sorted(starts)
-    ]
-    if not rows:
-        return []
-    if len(rows) > MOST_CHUNKS:
+def _touch_bins(connection: Connection, table: TableId, bins: Sequence[int], version: int) -> list[int]:
+    """Record a new version of bins; return those whose key frame is due."""
+    if len(bins) > MOST_CHUNKS:
         raise InvalidInput(
             "one commit touches too many time chunks; use a coarser grain or smaller intervals",
-            chunks=len(rows),
+            chunks=len(bins),
             most=MOST_CHUNKS,
         )
-    upsert = sqlite.insert(chunk) if database.is_sqlite else postgresql.insert(chunk)
-    upsert = upsert.on_conflict_do_update(
-        index_elements=[chunk.c.table_id, chunk.c.start_us], set_={"version": version, "chain": chunk.c.chain + 1}
-    )
-    found = connection.execute(upsert.returning(chunk.c.start_us, chunk.c.chain, chunk.c.frame_entries), rows)
-    return [row.start_us for row in found if frame_due(row.chain, row.frame_entries)]
+    cursors = [
+        statements.TOUCH.run(
+            connection, {"table_id": table, "bin": one, "version": version, "frame_entries": 0, "chain": 1}
+        )
+        for one in bins
+    ]
+    found = [cursor.fetchone() for cursor in cursors]
+    return [number for number, chain, entries, framed in found if frame_due(chain, None if framed is None else entries)]

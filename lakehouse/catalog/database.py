@@ -1,24 +1,39 @@
 """Connections and transactions on the catalog's database: SQLite or PostgreSQL, one behaviour.
 
 Rules, each measured (ADR 0002): SQLite runs WAL with ``synchronous=FULL`` and ``BEGIN IMMEDIATE``; PostgreSQL runs READ
-COMMITTED under the head row. Errors are classified by code, never by their text.
+COMMITTED under the head row. Errors are classified by code, never by their text. Those who write to one SQLite file
+stand in one queue, across threads and processes: SQLite's own waiting polls, and is unfair.
 """
 
 from __future__ import annotations
 
 import os
-import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Engine,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    literal_column,
+    make_url,
+    text,
+)
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
 
 from lakehouse.catalog import models
+from lakehouse.catalog.queue import writer_queue
 from lakehouse.errors import CatalogUnavailable, CommitUnknown, InternalError, InvalidInput
 
 try:
@@ -33,8 +48,6 @@ _BUSY_TIMEOUT_MS = 30_000
 _RECONNECT_SECONDS = (0.0, 0.1, 0.4, 1.0, 2.0)
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
 
-_writers: dict[str, threading.Lock] = {}
-_writers_guard = threading.Lock()
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
 
@@ -55,11 +68,12 @@ class Database:
         self.url = _read_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = self._sqlite_engine() if self.is_sqlite else self._server_engine()
-        self._writer = _writer_lock(str(self.url.database)) if self.is_sqlite else None
+        self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        self._queue = writer_queue(str(self.url.database)) if self.is_sqlite else _NoQueue()
         _databases.add(self)
 
     def _server_engine(self) -> Engine:
-        return create_engine(self.url, pool_size=16, max_overflow=64, pool_pre_ping=True)
+        return create_engine(self.url, pool_size=16, max_overflow=64)
 
     def _sqlite_engine(self) -> Engine:
         path = Path(str(self.url.database)).absolute()
@@ -83,19 +97,27 @@ class Database:
         """Close every pooled connection."""
         self.engine.dispose()
 
-    def run(self, work: Callable[[Connection], T], *, settled: Callable[[Connection], T | None] | None = None) -> T:
+    def run(
+        self,
+        work: Callable[[Connection], T],
+        *,
+        settled: Callable[[Connection], T | None] | None = None,
+        durable: bool = True,
+    ) -> T:
         """Run ``work`` in one writing transaction, again after a serialisation failure or a lost connection.
 
         ``settled`` looks up what an earlier try may have committed: it is asked, under the head, after a connection
-        was lost. Raises `CommitUnknown` if a commit's answer was lost and the catalog cannot be asked, else
-        `CatalogUnavailable`.
+        was lost. What is not ``durable`` may be undone by a crash of the machine (not of a process), together with all
+        that came after it and is not durable either. Raises `CommitUnknown` if a commit's answer was lost and the
+        catalog cannot be asked, else `CatalogUnavailable`.
         """
         was_committing = False
         for pause_seconds in _RECONNECT_SECONDS:
-            time.sleep(pause_seconds)  # there is no event for a server that comes back
+            if pause_seconds:
+                time.sleep(pause_seconds)  # there is no event for a server that comes back
             stage = _Stage()
             try:
-                return self._once(stage, work, settled if was_committing else None)
+                return self._once(stage, work, settled if was_committing else None, durable)
             except DBAPIError as error:
                 reaction = _reaction(error)
                 if reaction is _Reaction.RAISE:
@@ -110,29 +132,56 @@ class Database:
         raise _translated(last, self.url) from last
 
     def _once(
-        self, stage: _Stage, work: Callable[[Connection], T], settled: Callable[[Connection], T | None] | None
+        self,
+        stage: _Stage,
+        work: Callable[[Connection], T],
+        settled: Callable[[Connection], T | None] | None,
+        durable: bool,
     ) -> T:
-        with self._writer or _no_lock, self.engine.connect() as opened:
-            connection = opened.execution_options(lakehouse_begin="BEGIN IMMEDIATE") if self.is_sqlite else opened
-            with connection.begin() as transaction:
+        with self._queue, self._translating(), self.engine.connect() as opened:
+            connection = opened.execution_options(lakehouse_begin=_BEGIN[durable]) if self.is_sqlite else opened
+            with self._giving_up_broken(connection), connection.begin() as transaction:
                 if settled is not None:
                     take_head(connection)
                     found = settled(connection)
                     if found is not None:
                         return found
+                if not durable and not self.is_sqlite:
+                    connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
                 result = work(connection)
                 stage.committing = True
                 transaction.commit()
                 return result
 
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        """Raise an error of the driver, from a prepared statement, as SQLAlchemy raises those of its own."""
+        try:
+            yield
+        except self._driver_error as error:
+            dialect = self.engine.dialect
+            raise DBAPIError.instance(None, None, error, self._driver_error, dialect=dialect) from error
+
+    @contextmanager
+    def _giving_up_broken(self, connection: Connection) -> Iterator[None]:
+        """Take a connection that a prepared statement found broken out of the pool."""
+        try:
+            yield
+        except self._driver_error as error:
+            driver = connection.connection.driver_connection if not connection.invalidated else None
+            if driver is not None and getattr(driver, "closed", False):
+                connection.invalidate(error)
+            raise
+
     def read(self, question: Callable[[Connection], T]) -> T:
         """Ask one state of the catalog, in a read-only transaction; again on a new connection if one was lost."""
         for pause_seconds in _RECONNECT_SECONDS:
-            time.sleep(pause_seconds)  # there is no event for a server that comes back
+            if pause_seconds:
+                time.sleep(pause_seconds)  # there is no event for a server that comes back
             try:
-                with self.engine.connect() as opened:
+                with self._translating(), self.engine.connect() as opened:
                     connection = opened if self.is_sqlite else opened.execution_options(**_SNAPSHOT)
-                    with connection.begin():
+                    with self._giving_up_broken(connection), connection.begin():
                         return question(connection)
             except DBAPIError as error:
                 if _reaction(error) is _Reaction.RAISE:
@@ -155,17 +204,31 @@ class _Stage:
         self.committing = False
 
 
-class _NoLock:
+class _NoQueue:
     def __enter__(self) -> None: ...
 
     def __exit__(self, *_: object) -> None: ...
 
 
-_no_lock = _NoLock()
 _SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _CLOCK = text("SELECT clock_us FROM lake")
 _SERVER_CLOCK = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
 _TAKE_HEAD = models.lake.update().values(id=1)
+
+
+def now_us(dialect: str) -> ColumnElement[int]:
+    """The catalog's clock as an expression over `models.lake`, with the host's as the parameter ``host_us``.
+
+    It is the database's own; SQLite has none, so there it is the host's, never behind the newest time stored.
+    """
+    if dialect == "sqlite":
+        return func.max(models.lake.c.clock_us, bindparam("host_us", type_=BigInteger))
+    return literal_column("CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)", BigInteger)
+
+
+def host_us() -> int:
+    """The host's clock in microseconds."""
+    return time.time_ns() // 1000
 
 
 def take_head(connection: Connection) -> None:
@@ -192,12 +255,6 @@ def _read_url(url: str) -> URL:
     return parsed
 
 
-def _writer_lock(path: str) -> threading.Lock:
-    """One queue per file for this process's writers: SQLite's own waiting polls, and is unfair."""
-    with _writers_guard:
-        return _writers.setdefault(os.path.realpath(path), threading.Lock())
-
-
 def _configure_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None
     journal = "WAL" if sqlite.sqlite_version_info >= WAL_IS_SAFE_FROM else "DELETE"
@@ -211,7 +268,14 @@ def _configure_sqlite(connection: Any, _record: object) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get("lakehouse_begin", "BEGIN"))
+    for statement in connection.get_execution_options().get("lakehouse_begin", ("BEGIN",)):
+        connection.exec_driver_sql(statement)
+
+
+_BEGIN: dict[bool, tuple[str, ...]] = {
+    True: ("PRAGMA synchronous=FULL", "BEGIN IMMEDIATE"),
+    False: ("PRAGMA synchronous=NORMAL", "BEGIN IMMEDIATE"),
+}
 
 
 def _reaction(error: DBAPIError) -> _Reaction:
@@ -244,11 +308,8 @@ def _translated(error: DBAPIError, url: URL) -> Exception:
 
 def _forget_connections() -> None:
     """No connection crosses a fork: the child opens its own."""
-    _writers.clear()
     for database in list(_databases):
         database.engine.dispose(close=False)
-        if database.is_sqlite:
-            database._writer = _writer_lock(str(database.url.database))
 
 
 os.register_at_fork(after_in_child=_forget_connections)

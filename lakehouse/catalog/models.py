@@ -1,6 +1,7 @@
 """The catalog's tables. Their constraints are invariants of the model; rows never leave `lakehouse.catalog`.
 
-Times are BIGINT microseconds since 1970 (``_us``). A chunk is named by its start.
+Times are BIGINT microseconds since 1970 (``_us``). A ``bin`` is one of `lakehouse.core.bins`. What grows with history
+is in an order in which new rows come last, so that writing costs the same however much is there.
 """
 
 from sqlalchemy import (
@@ -30,16 +31,26 @@ def _reference(target: str, **options: object) -> Column:  # type: ignore[type-a
     return Column(BigInteger(), ForeignKey(target), **{"nullable": False, **options})  # type: ignore[arg-type]
 
 
+def _dropped(table: str) -> Index:
+    """What clean-up looks for: entries that are not live, by the version that dropped them."""
+    where = text("dropped_version IS NOT NULL")
+    return Index(f"{table}_dropped", "dropped_version", sqlite_where=where, postgresql_where=where)
+
+
 class LakeRow(SQLModel, table=True):
-    """One row: the number sequence and its newest version. Whoever updates it holds the head."""
+    """One row: the number sequence and its newest version. Whoever updates it holds the head.
+
+    Versions below ``horizon`` are forgotten, but for those that a tag names and each table's newest one.
+    """
 
     __tablename__ = "lake"
-    __table_args__ = (CheckConstraint("id = 1"), CheckConstraint("head <= counter"))
+    __table_args__ = (CheckConstraint("id = 1"), CheckConstraint("horizon <= head"), CheckConstraint("head <= counter"))
     id: int = Field(primary_key=True)
     head: int = Field(sa_column=_big())
     counter: int = Field(sa_column=_big())
     next_token: int = Field(sa_column=_big())
     clock_us: int = Field(sa_column=_big())
+    horizon: int = Field(sa_column=_big())
 
 
 class TableRow(SQLModel, table=True):
@@ -65,13 +76,21 @@ class TableRow(SQLModel, table=True):
 
 
 class OperationRow(SQLModel, table=True):
-    """An operation from begin to its end; its folder is registered here before its first byte is written."""
+    """An operation from begin to its end; its folder is registered here before its first byte is written.
+
+    ``collected``: it was aborted and its folder has been deleted.
+    """
 
     __tablename__ = "operation"
     __table_args__ = (
-        CheckConstraint("state IN ('running', 'committed', 'aborted')"),
+        CheckConstraint("state IN ('running', 'committed', 'aborted', 'collected')"),
         CheckConstraint("(state = 'committed') = (version IS NOT NULL)"),
-        Index("operation_running", "table_id", "state"),
+        Index(
+            "operation_open",
+            "lease_until_us",
+            sqlite_where=text("state IN ('running', 'aborted')"),
+            postgresql_where=text("state IN ('running', 'aborted')"),
+        ),
         {"sqlite_autoincrement": True},
     )
     number: int | None = Field(default=None, sa_column=Column(_NUMBER, primary_key=True, autoincrement=True))
@@ -98,6 +117,42 @@ class LockRow(SQLModel, table=True):
     end_us: int = Field(sa_column=_big())
     keys: str | None = Field(default=None, sa_column=Column(Text()))
     priority: int = Field(sa_column=Column(SmallInteger(), nullable=False))
+
+
+class LockWaitRow(SQLModel, table=True):
+    """A place in the queue for a lock: nobody who came later, and is of no higher priority, gets it first."""
+
+    __tablename__ = "lock_wait"
+    __table_args__ = (CheckConstraint("start_us < end_us"), Index("lock_wait_queue", "table_id", "token"))
+    token: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    table_id: int = Field(sa_column=_reference("lake_table.id"))
+    operation: str = Field(sa_column=Column(Text(), nullable=False))
+    kind: str = Field(sa_column=Column(Text(), nullable=False))
+    start_us: int = Field(sa_column=_big())
+    end_us: int = Field(sa_column=_big())
+    keys: str | None = Field(default=None, sa_column=Column(Text()))
+    priority: int = Field(sa_column=Column(SmallInteger(), nullable=False))
+    lease_until_us: int = Field(sa_column=_big())
+
+
+class PinRow(SQLModel, table=True):
+    """A process that reads: no version from this one on is forgotten while its lease lasts."""
+
+    __tablename__ = "pin"
+    id: str = Field(sa_column=Column(Text(), primary_key=True))
+    version: int = Field(sa_column=_big())
+    lease_until_us: int = Field(sa_column=_big())
+
+
+class GarbageRow(SQLModel, table=True):
+    """A data file that no version can reach any more, since when, to be deleted after a grace."""
+
+    __tablename__ = "garbage"
+    __table_args__ = ({"sqlite_autoincrement": True},)
+    id: int | None = Field(default=None, sa_column=Column(_NUMBER, primary_key=True, autoincrement=True))
+    table_id: int = Field(sa_column=_reference("lake_table.id"))
+    path: str = Field(sa_column=Column(Text(), nullable=False))
+    marked_us: int = Field(sa_column=_big(index=True))
 
 
 class CommitRow(SQLModel, table=True):
@@ -134,7 +189,7 @@ class TxnRow(SQLModel, table=True):
     table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
     app: str = Field(sa_column=Column(Text(), primary_key=True))
     sequence: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
-    version: int = Field(sa_column=_reference("commit_log.version", index=True))
+    version: int = Field(sa_column=_big(index=True))
 
 
 class TagRow(SQLModel, table=True):
@@ -147,13 +202,17 @@ class TagRow(SQLModel, table=True):
 
 
 class SegmentRow(SQLModel, table=True):
-    """An immutable file of rows. ``statistics`` holds min, max and null counts by column as JSON."""
+    """An immutable file of rows. ``statistics`` holds min, max and null counts by column as JSON.
+
+    A segment's or tombstone's ``dropped_version`` is that of the version that dropped it; null while it is live.
+    """
 
     __tablename__ = "segment"
     __table_args__ = (
-        UniqueConstraint("path"),
+        UniqueConstraint("operation", "path"),
         CheckConstraint("start_us < end_us"),
         CheckConstraint("rows > 0"),
+        _dropped("segment"),
     )
     id: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
     table_id: int = Field(sa_column=_reference("lake_table.id"))
@@ -167,13 +226,19 @@ class SegmentRow(SQLModel, table=True):
     first_row_id: int = Field(sa_column=_big())
     has_row_ids: bool
     statistics: str = Field(sa_column=Column(Text(), nullable=False))
+    added_version: int = Field(sa_column=_big())
+    dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
 
 
 class TombstoneRow(SQLModel, table=True):
     """What hides rows of segments with a lesser ordinal."""
 
     __tablename__ = "tombstone"
-    __table_args__ = (CheckConstraint("kind IN ('interval', 'key', 'row')"), CheckConstraint("start_us < end_us"))
+    __table_args__ = (
+        CheckConstraint("kind IN ('interval', 'key', 'row')"),
+        CheckConstraint("start_us < end_us"),
+        _dropped("tombstone"),
+    )
     id: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
     table_id: int = Field(sa_column=_reference("lake_table.id"))
     operation: int = Field(sa_column=_reference("operation.number"))
@@ -183,21 +248,25 @@ class TombstoneRow(SQLModel, table=True):
     ordinal: int = Field(sa_column=_big())
     keys: str | None = Field(default=None, sa_column=Column(Text()))
     rows: int = Field(sa_column=_big())
+    added_version: int = Field(sa_column=_big())
+    dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
 
 
-class ChunkRow(SQLModel, table=True):
-    """The newest version of a chunk and how many versions lie behind its newest key frame."""
+class BinRow(SQLModel, table=True):
+    """The newest version of a bin, its newest key frame, and how many versions lie behind that."""
 
-    __tablename__ = "chunk"
+    __tablename__ = "bin"
+    __table_args__ = ({"sqlite_with_rowid": False},)
     table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
-    start_us: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    bin: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
     version: int = Field(sa_column=_big())
-    frame_entries: int | None = Field(default=None, sa_column=_big(nullable=True))
+    frame_version: int | None = Field(default=None, sa_column=_big(nullable=True))
+    frame_entries: int = Field(sa_column=_big())
     chain: int = Field(sa_column=_big())
 
 
 class DeltaRow(SQLModel, table=True):
-    """One ADD (1) or DROP (-1) of a segment or tombstone in one chunk at one version."""
+    """One ADD (1) or DROP (-1) of a segment or tombstone in one bin at one version."""
 
     __tablename__ = "delta"
     __table_args__ = (
@@ -205,19 +274,19 @@ class DeltaRow(SQLModel, table=True):
         {"sqlite_with_rowid": False},
     )
     table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
-    chunk_us: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
-    version: int = Field(sa_column=_reference("commit_log.version", primary_key=True, autoincrement=False))
+    bin: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    version: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
     entry: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
     action: int = Field(sa_column=Column(SmallInteger(), nullable=False))
     is_tombstone: bool
 
 
 class KeyFrameRow(SQLModel, table=True):
-    """One chunk's state at one version: an Arrow page of its live segments and tombstones. Derived."""
+    """One bin's state at one version: an Arrow page of its live segments and tombstones. Derived."""
 
     __tablename__ = "key_frame"
     table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
-    chunk_us: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    bin: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
     version: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
     entries: int = Field(sa_column=_big())
     page: bytes = Field(sa_column=Column(LargeBinary(), nullable=False))
@@ -227,13 +296,16 @@ lake = LakeRow.__table__  # type: ignore[attr-defined]
 lake_table = TableRow.__table__  # type: ignore[attr-defined]
 operation = OperationRow.__table__  # type: ignore[attr-defined]
 chunk_lock = LockRow.__table__  # type: ignore[attr-defined]
+lock_wait = LockWaitRow.__table__  # type: ignore[attr-defined]
+pin = PinRow.__table__  # type: ignore[attr-defined]
+garbage = GarbageRow.__table__  # type: ignore[attr-defined]
 commit_log = CommitRow.__table__  # type: ignore[attr-defined]
 commit_table = CommitTableRow.__table__  # type: ignore[attr-defined]
 txn = TxnRow.__table__  # type: ignore[attr-defined]
 tag = TagRow.__table__  # type: ignore[attr-defined]
 segment = SegmentRow.__table__  # type: ignore[attr-defined]
 tombstone = TombstoneRow.__table__  # type: ignore[attr-defined]
-chunk = ChunkRow.__table__  # type: ignore[attr-defined]
+bin = BinRow.__table__  # type: ignore[attr-defined]  # noqa: A001 - the word of the scheme
 delta = DeltaRow.__table__  # type: ignore[attr-defined]
 key_frame = KeyFrameRow.__table__  # type: ignore[attr-defined]
 metadata = SQLModel.metadata

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import Iterable
 
 from sqlalchemy import Connection, select, update
 
-from lakehouse.catalog.locks import release, take
+from lakehouse.catalog import statements
+from lakehouse.catalog.database import host_us
+from lakehouse.catalog.locks import Wanted, release, take
 from lakehouse.catalog.models import lake, operation
 from lakehouse.core.interval import Interval
-from lakehouse.core.keys import KeyScope
-from lakehouse.core.operation import Begun, Kind, Priority
+from lakehouse.core.operation import Begun, Kind
 from lakehouse.core.spec import TableSpec
+
+
+def new_id() -> str:
+    """A new operation's id: 32 hexadecimal digits, the first 12 its millisecond, so that new ones sort last."""
+    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
 
 
 def draw(connection: Connection) -> int:
@@ -31,10 +39,9 @@ def begin(
     lease_us: int,
     draws: bool = False,
     interval: Interval | None = None,
-    keys: KeyScope | None = None,
-    priority: Priority = Priority.USER,
+    wanted: Wanted | None = None,
 ) -> Begun:
-    """Register an operation; with an interval, lock every chunk that it touches.
+    """Register an operation under the head, and lock what is wanted.
 
     ``draws``: its ordinal is a number drawn now. Raises `locks.ChunkHeld` if a lock is in the way.
     """
@@ -54,9 +61,8 @@ def begin(
         )
         .returning(operation.c.number)
     ).scalar_one()
-    if interval is not None:
-        span = spec.grain.align(interval)
-        take(connection, spec, span, keys, priority=priority, number=number, now_us=now_us)
+    if wanted is not None:
+        take(connection, wanted, number=number, now_us=now_us)
     return Begun(
         id=operation_id,
         number=number,
@@ -65,9 +71,16 @@ def begin(
         base_version=base_version,
         ordinal=ordinal,
         interval=interval,
-        keys=keys,
-        locks=int(interval is not None),
+        keys=None if wanted is None else wanted.cell.keys,
+        locks=int(wanted is not None),
     )
+
+
+def register(connection: Connection, spec: TableSpec, kind: Kind, *, operation_id: str, lease_us: int) -> Begun:
+    """Register an operation that neither draws a number nor locks, which nobody has to wait for."""
+    values = {"id": operation_id, "table_id": spec.id, "kind": kind.value, "state": "running", "lease_us": lease_us}
+    number, base_version = statements.BEGIN.run(connection, {**values, "host_us": host_us()}).fetchone()
+    return Begun(id=operation_id, number=number, kind=kind, table=spec, base_version=base_version)
 
 
 def abort(connection: Connection, begun: Begun) -> bool:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 
+import numpy as np
 from sqlalchemy import Connection
 
 from lakehouse.catalog import locks
-from lakehouse.catalog.models import chunk
+from lakehouse.catalog.models import bin  # noqa: A004 - the word of the scheme
 from lakehouse.catalog.rows import Entry
-from lakehouse.catalog.state import ChunkState, StateReader, distinct_entries, within
-from lakehouse.core.chunk import chunk_from_us
+from lakehouse.catalog.state import BinState, StateReader, live_in, within
+from lakehouse.core.bins import bins_of
 from lakehouse.core.clean import overshadows
-from lakehouse.core.interval import Interval, to_us
+from lakehouse.core.conflict import Cell
+from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Contribution, Kind, Priority
-from lakehouse.core.replace import MOST_CHUNKS, plan_replace
+from lakehouse.core.replace import plan_replace
 from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD, DROP, diff
@@ -29,31 +31,16 @@ _ENTRIES_BITS = 20
 
 @dataclass(slots=True)
 class Planned:
-    """``new`` entries to store, and ``changes`` by chunk start and entry: 1 for ADD, -1 for DROP."""
+    """``new`` entries to store, and ``changes`` by bin and entry: 1 for ADD, -1 for DROP."""
 
     new: list[Entry] = field(default_factory=list)
     changes: dict[tuple[int, int], tuple[int, Entry]] = field(default_factory=dict)
 
     def change(self, spec: TableSpec, action: int, entries: Iterable[Entry]) -> None:
-        """Add or drop entries in every chunk that they touch."""
+        """Add or drop entries in every bin that they are kept in."""
         for entry in entries:
-            for start_us in chunk_starts(spec, entry.interval):
-                self.changes[start_us, entry.id] = (action, entry)
-
-
-def chunk_starts(spec: TableSpec, interval: Interval) -> list[int]:
-    """Starts of the chunks that an interval touches, in microseconds."""
-    first = spec.grain.chunk(interval.start)
-    if interval.end <= first.end:
-        return [to_us(first.start)]
-    starts = [to_us(one.start) for one in islice(spec.grain.chunks(interval), MOST_CHUNKS + 1)]
-    if len(starts) > MOST_CHUNKS:
-        raise InvalidInput(
-            "the rows of one segment touch too many time chunks; use a coarser grain, or the property ragged=false",
-            interval=interval,
-            most=MOST_CHUNKS,
-        )
-    return starts
+            for one in bins_of(spec.grain, entry.interval):
+                self.changes[one, entry.id] = (action, entry)
 
 
 def planned(
@@ -82,8 +69,15 @@ def planned(
             pass
         case Kind.REPLACE:
             assert begun.interval is not None
-            live = _live(states.read(connection, spec.id, version, within(spec.grain, begun.interval)))
-            replaced = plan_replace(*live, interval=begun.interval, keys=begun.keys, ordinal=ordinal, grain=spec.grain)
+            segments_now, tombstones_now = _live(connection, states, spec, version, begun.interval)
+            replaced = plan_replace(
+                segments_now,
+                tombstones_now,
+                interval=begun.interval,
+                keys=begun.keys,
+                ordinal=ordinal,
+                grain=spec.grain,
+            )
             plan.change(spec, DROP, replaced.drop_segments)
             plan.change(spec, DROP, replaced.drop_tombstones if spec.write_order == "commit" else ())
             parts = replaced.tombstones
@@ -141,12 +135,11 @@ def _segments(contribution: Contribution, ordinal: int, first_row_id: int) -> li
     return made
 
 
-def _live(states: Mapping[int, ChunkState]) -> tuple[list[Segment], list[Tombstone]]:
-    entries = distinct_entries(states.values()).values()
-    return (
-        [entry for entry in entries if isinstance(entry, Segment)],
-        [entry for entry in entries if isinstance(entry, Tombstone)],
-    )
+def _live(
+    connection: Connection, states: StateReader, spec: TableSpec, version: int, interval: Interval
+) -> tuple[Segments, list[Tombstone]]:
+    segments, tombstones = live_in(states.read(connection, spec, version, within(spec, interval)).values())
+    return segments, list(tombstones.values())
 
 
 def _plan_compaction(
@@ -163,8 +156,9 @@ def _plan_compaction(
     spec = begun.table
     assert begun.interval is not None
     locked = spec.grain.align(begun.interval)
-    segments, tombstones = _live(states.read(connection, spec.id, version, within(spec.grain, locked)))
-    inputs = [one for one in segments if one.id in contribution.inputs]
+    segments, tombstones = _live(connection, states, spec, version, locked)
+    is_input = np.isin(segments.ids, list(contribution.inputs))
+    inputs = segments.where(is_input)
     if len(inputs) != len(contribution.inputs):
         raise LockLost(
             "a segment that the compaction read is live no more; nothing was committed, run it again",
@@ -172,10 +166,10 @@ def _plan_compaction(
         )
     plan.change(spec, DROP, inputs)
     if spec.write_order == "commit":
-        kept = [one for one in segments if one.id not in contribution.inputs]
         inside = [one for one in tombstones if one.kind == "interval" and locked.contains(one.interval)]
-        needed = overshadows(inside, [*kept, *outputs])
-        plan.change(spec, DROP, [one for one, is_needed in zip(inside, needed, strict=True) if not is_needed])
+        if inside:
+            needed = overshadows(inside, [*segments.where(~is_input), *outputs])
+            plan.change(spec, DROP, [one for one, is_needed in zip(inside, needed, strict=True) if not is_needed])
 
 
 def _plan_restore(
@@ -190,25 +184,34 @@ def _plan_restore(
     """DROP what is live and was not at the target version, ADD what was and is not, in chunks changed since."""
     spec = contribution.begun.table
     assert contribution.target is not None
-    changed = chunk.c.version > contribution.target
-    now = states.read(connection, spec.id, version, changed)
-    then = states.read(connection, spec.id, contribution.target, changed)
-    for start_us, state in now.items():
-        before = then[start_us].entries if start_us in then else {}
-        change = diff(list(before), list(state.entries))
-        plan.changes.update({(start_us, entry): (DROP, state.entries[entry]) for entry in change.added.tolist()})
-        plan.changes.update({(start_us, entry): (ADD, before[entry]) for entry in change.dropped.tolist()})
-    for run in _runs(spec, {start_us for start_us, _ in plan.changes}):
-        locks.make_way(connection, spec, run, None, priority=Priority.USER, now_us=now_us)
+    changed = bin.c.version > contribution.target
+    now = states.read(connection, spec, version, changed)
+    then = states.read(connection, spec, contribution.target, changed)
+    touched: list[Interval] = []
+    for number in sorted(now.keys() | then.keys()):
+        for action, entry in changes_between(now.get(number), then.get(number)):
+            plan.changes[number, entry.id] = (action, entry)
+            touched.append(spec.grain.align(entry.interval))
+    for run in _runs(touched):
+        locks.make_way(connection, locks.Wanted(spec, Cell(run), Priority.USER), now_us)
 
 
-def _runs(spec: TableSpec, starts: set[int]) -> list[Interval]:
-    """The fewest intervals that cover just these chunks."""
+def changes_between(before: BinState | None, after: BinState | None) -> Iterator[tuple[int, Entry]]:
+    """What leads from one state of a bin to another: ADD or DROP and the entry, by id."""
+    nothing = np.empty(0, dtype=np.int64)
+    change = diff(nothing if before is None else before.ids, nothing if after is None else after.ids)
+    for action, ids, state in ((ADD, change.added, after), (DROP, change.dropped, before)):
+        if state is not None and len(ids):
+            yield from ((action, segment) for segment in state.segments.where(np.isin(state.segments.ids, ids)))
+            yield from ((action, state.tombstones[one]) for one in ids.tolist() if one in state.tombstones)
+
+
+def _runs(intervals: Iterable[Interval]) -> list[Interval]:
+    """The fewest intervals that cover the same."""
     runs: list[Interval] = []
-    for start_us in sorted(starts):
-        one = chunk_from_us(spec.grain, start_us)
-        if runs and runs[-1].end == one.start:
-            runs[-1] = Interval(runs[-1].start, one.end)
+    for one in sorted(intervals, key=lambda interval: interval.start):
+        if runs and one.start <= runs[-1].end:
+            runs[-1] = Interval(runs[-1].start, max(runs[-1].end, one.end))
         else:
             runs.append(one)
     return runs

@@ -3,92 +3,42 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.catalog.encoding import (
-    decode_keys,
-    decode_statistics,
-    encode_keys,
-    encode_statistics,
-)
+from lakehouse.catalog.encoding import decode_keys, decode_statistics, encode_keys, encode_statistics
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import from_us
 from lakehouse.core.segment import Segment
+from lakehouse.core.segments import FIELDS, HIGH, LOW, NULLS, Segments
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.schema import schema_from_json, schema_to_json
 
 Entry = Segment | Tombstone
+Values = Mapping[str, Any]
+"""A row by column."""
 
-_PAGE = pa.schema(
+_TOMBSTONE = pa.schema(
     [
-        ("kind", pa.string()),
         ("id", pa.int64()),
-        ("path", pa.string()),
+        ("kind", pa.string()),
         ("start_us", pa.int64()),
         ("end_us", pa.int64()),
         ("ordinal", pa.int64()),
+        ("keys", pa.string()),
         ("rows", pa.int64()),
-        ("bytes", pa.int64()),
-        ("first_row_id", pa.int64()),
-        ("has_row_ids", pa.bool_()),
-        ("text", pa.string()),
     ]
 )
 _PLAIN = pa.ipc.IpcWriteOptions()
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _WORTH_COMPRESSING = 32
-"""Entries from which compression saves more than it costs."""
+"""Segments from which compression saves more than it costs."""
 
 
-def segment_from_row(row: Any) -> Segment:
-    """A segment from a row with the columns of `models.segment`."""
-    return _segment(
-        row.id,
-        row.path,
-        row.start_us,
-        row.end_us,
-        row.ordinal,
-        row.rows,
-        row.bytes,
-        row.first_row_id,
-        row.has_row_ids,
-        row.statistics,
-    )
-
-
-def _segment(
-    entry: int,
-    path: str,
-    start_us: int,
-    end_us: int,
-    ordinal: int,
-    rows: int,
-    size: int,
-    first: int,
-    stored: bool,
-    text: str,
-) -> Segment:
-    low, high, nulls = decode_statistics(text)
-    return Segment(
-        id=entry,
-        start=from_us(start_us),
-        end=from_us(end_us),
-        ordinal=ordinal,
-        rows=rows,
-        bytes=size,
-        path=path,
-        first_row_id=first,
-        has_row_ids=bool(stored),
-        min=low,
-        max=high,
-        nulls=nulls,
-    )
-
-
-def segment_values(segment: Segment, table: TableId, operation: int) -> dict[str, Any]:
+def segment_values(segment: Segment, table: TableId, operation: int, version: int) -> dict[str, Any]:
     """The columns of `models.segment`."""
     return {
         "id": segment.id,
@@ -103,28 +53,38 @@ def segment_values(segment: Segment, table: TableId, operation: int) -> dict[str
         "first_row_id": segment.first_row_id,
         "has_row_ids": segment.has_row_ids,
         "statistics": encode_statistics(segment.min, segment.max, segment.nulls),
+        "added_version": version,
+        "dropped_version": None,
     }
 
 
-def tombstone_from_row(row: Any) -> Tombstone:
+def tombstone_from_row(row: Values) -> Tombstone:
     """A tombstone from a row with the columns of `models.tombstone`."""
     return Tombstone(
-        id=row.id,
-        kind=row.kind,
-        start=from_us(row.start_us),
-        end=from_us(row.end_us),
-        ordinal=row.ordinal,
-        keys=decode_keys(row.keys),
-        rows=row.rows,
+        id=row["id"],
+        kind=row["kind"],
+        start=from_us(row["start_us"]),
+        end=from_us(row["end_us"]),
+        ordinal=row["ordinal"],
+        keys=decode_keys(row["keys"]),
+        rows=row["rows"],
     )
 
 
-def tombstone_values(tombstone: Tombstone, table: TableId, operation: int) -> dict[str, Any]:
+def tombstone_values(tombstone: Tombstone, table: TableId, operation: int, version: int) -> dict[str, Any]:
     """The columns of `models.tombstone`."""
     return {
-        "id": tombstone.id,
+        **_tombstone_page_values(tombstone),
         "table_id": table,
         "operation": operation,
+        "added_version": version,
+        "dropped_version": None,
+    }
+
+
+def _tombstone_page_values(tombstone: Tombstone) -> dict[str, Any]:
+    return {
+        "id": tombstone.id,
         "kind": tombstone.kind,
         "start_us": tombstone.interval.start_us,
         "end_us": tombstone.interval.end_us,
@@ -134,73 +94,62 @@ def tombstone_values(tombstone: Tombstone, table: TableId, operation: int) -> di
     }
 
 
-def encode_page(entries: list[Entry]) -> bytes:
-    """A key frame's page: its entries as one Arrow table, compressed where that pays."""
-    columns: list[list[Any]] = [[] for _ in _PAGE]
-    for entry in entries:
-        span = entry.interval
-        if isinstance(entry, Segment):
-            text: str | None = encode_statistics(entry.min, entry.max, entry.nulls)
-            values: tuple[Any, ...] = (
-                "segment",
-                entry.id,
-                entry.path,
-                span.start_us,
-                span.end_us,
-                entry.ordinal,
-                entry.rows,
-                entry.bytes,
-                entry.first_row_id,
-                entry.has_row_ids,
-                text,
-            )
-        else:
-            text = encode_keys(entry.keys)
-            values = (
-                entry.kind,
-                entry.id,
-                None,
-                span.start_us,
-                span.end_us,
-                entry.ordinal,
-                entry.rows,
-                None,
-                None,
-                None,
-                text,
-            )
-        for column, value in zip(columns, values, strict=True):
-            column.append(value)
+def segments_schema(spec: TableSpec) -> pa.Schema:
+    """The columns of a table's segments in memory and in key frames: see `lakehouse.core.segments.Segments`."""
+    fields = list(FIELDS)
+    for field in spec.schema:
+        if not pa.types.is_nested(field.type):
+            fields += [(LOW + field.name, field.type), (HIGH + field.name, field.type)]
+            fields.append((NULLS + field.name, pa.int64()))
+    return pa.schema(fields)
+
+
+def segments_from_rows(schema: pa.Schema, rows: Sequence[Values]) -> pa.Table:
+    """Segments as columns, from rows of `models.segment`."""
+    columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in FIELDS.names}
+    columns["has_row_ids"] = [bool(value) for value in columns["has_row_ids"]]
+    for place, row in enumerate(rows):
+        for prefix, held in zip((LOW, HIGH, NULLS), decode_statistics(row["statistics"]), strict=True):
+            for name, value in held.items():
+                columns.setdefault(prefix + name, [None] * len(rows))[place] = value
+    arrays = [
+        pa.array(columns[field.name], field.type) if field.name in columns else pa.nulls(len(rows), field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def encode_page(segments: Segments, tombstones: Sequence[Tombstone]) -> bytes:
+    """A key frame's page: segments, then tombstones if there are any, as Arrow streams; compressed where that pays.
+
+    Columns of nothing but nulls are left out.
+    """
+    body = segments.body
+    assert body is not None, "a key frame is made of what was read"
+    body = body.take(pa.array(segments.places))
+    body = body.select([name for name in body.column_names if body.column(name).null_count < max(1, len(body))])
     sink = pa.BufferOutputStream()
-    options = _COMPRESSED if len(entries) >= _WORTH_COMPRESSING else _PLAIN
-    with pa.ipc.new_stream(sink, _PAGE, options=options) as writer:
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, _PAGE, strict=True)]
-        writer.write_batch(pa.record_batch(arrays, schema=_PAGE))
+    with pa.ipc.new_stream(sink, body.schema, options=_COMPRESSED if len(body) >= _WORTH_COMPRESSING else _PLAIN) as to:
+        to.write_table(body.combine_chunks())
+    if tombstones:
+        held = pa.Table.from_pylist([_tombstone_page_values(one) for one in tombstones], schema=_TOMBSTONE)
+        with pa.ipc.new_stream(sink, _TOMBSTONE) as to:
+            to.write_table(held)
     return bytes(sink.getvalue())
 
 
-def decode_page(page: bytes) -> list[Entry]:
-    """The inverse of `encode_page`."""
-    table = pa.ipc.open_stream(page).read_all()
-    entries: list[Entry] = []
-    for kind, entry, path, start, end, ordinal, rows, size, first, stored, text in zip(
-        *(column.to_pylist() for column in table.columns), strict=True
-    ):
-        if kind == "segment":
-            entries.append(_segment(entry, path, start, end, ordinal, rows, size, first, stored, text))
-        else:
-            entries.append(
-                Tombstone(
-                    id=entry,
-                    kind=kind,
-                    start=from_us(start),
-                    end=from_us(end),
-                    ordinal=ordinal,
-                    keys=decode_keys(text),
-                    rows=rows,
-                )
-            )
-    return entries
+def decode_page(schema: pa.Schema, page: bytes) -> tuple[pa.Table, list[Tombstone]]:
+    """The inverse of `encode_page`: segments in the columns of `segments_schema`, and tombstones."""
+    source = pa.BufferReader(page)
+    held = pa.ipc.open_stream(source).read_all()
+    columns = dict(zip(held.column_names, held.columns, strict=True))
+    body = pa.Table.from_arrays(
+        [columns[field.name] if field.name in columns else pa.nulls(len(held), field.type) for field in schema],
+        schema=schema,
+    )
+    if source.tell() == len(page):
+        return body, []
+    return body, [tombstone_from_row(row) for row in pa.ipc.open_stream(source).read_all().to_pylist()]
 
 
 def spec_from_row(row: Any) -> TableSpec:

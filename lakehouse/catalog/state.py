@@ -1,150 +1,205 @@
-"""What is live in a table's chunks at a version: the nearest key frame at or before it and the deltas after."""
+"""What is live in a table's bins at a version: the nearest key frame at or before it and the deltas after.
+
+What was read is remembered, for it never changes: a process that holds a bin at one version comes to the next by
+reading one delta.
+"""
 
 from __future__ import annotations
 
+import json
 import threading
-from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby, islice
-from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, and_, bindparam, func, select, tuple_
-from sqlalchemy.sql import ColumnElement
+import numpy as np
+import pyarrow as pa
+from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, case, func, or_, select, text
 
-from lakehouse.catalog.models import chunk, delta, key_frame, segment, tombstone
-from lakehouse.catalog.rows import Entry, decode_page, segment_from_row, tombstone_from_row
-from lakehouse.core.chunk import Grain
+from lakehouse.catalog.models import bin, delta, key_frame  # noqa: A004 - the word of the scheme
+from lakehouse.catalog.rows import decode_page, segments_from_rows, segments_schema, tombstone_from_row
+from lakehouse.core.bins import bin_ranges
 from lakehouse.core.interval import Interval
-from lakehouse.core.segment import Segment
-from lakehouse.core.spec import TableId
+from lakehouse.core.segments import Segments
+from lakehouse.core.skyline import IntArray
+from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.core.version import ADD, replay
+from lakehouse.core.version import ADD
+from lakehouse.errors import InternalError
 
 V = TypeVar("V")
 BATCH = 400
 """Values bound in one statement; databases limit them."""
+_REMEMBERED = 4_000_000
+"""Segments and tombstones that a process remembers, give or take a bin."""
 
 
-@dataclass(slots=True)
-class ChunkState:
-    """One chunk at one version: ``version`` is the newest that changed it; entries are by id."""
+@dataclass(frozen=True, slots=True)
+class BinState:
+    """One bin at one version: ``version`` is the newest that changed it."""
 
-    start_us: int
+    bin: int
     version: int
-    entries: dict[int, Entry] = field(default_factory=dict)
+    segments: Segments
+    tombstones: Mapping[int, Tombstone]
 
     @property
-    def segments(self) -> list[Segment]:
-        """Live segments."""
-        return [entry for entry in self.entries.values() if isinstance(entry, Segment)]
-
-    @property
-    def tombstones(self) -> list[Tombstone]:
-        """Live tombstones."""
-        return [entry for entry in self.entries.values() if isinstance(entry, Tombstone)]
+    def ids(self) -> IntArray:
+        """Ids of everything live."""
+        return np.concatenate([self.segments.ids, np.fromiter(self.tombstones, dtype=np.int64)])
 
 
-class Cache(Generic[V]):
-    """A bounded map that forgets what was not used longest; for values that never change."""
+class _Memory:
+    """States by table and bin, a few versions of each; forgets the bins that were not used longest."""
+
+    _VERSIONS = 3
 
     def __init__(self, size: int) -> None:
-        self._size = size
-        self._values: OrderedDict[Hashable, V] = OrderedDict()
+        self._left = size
+        self._bins: OrderedDict[tuple[int, int], list[BinState]] = OrderedDict()
         self._guard = threading.Lock()
 
-    def get(self, key: Hashable) -> V | None:
-        """The value, or None."""
+    def best(self, table: int, bin: int, version: int) -> BinState | None:
+        """The newest state that is remembered of versions up to ``version``."""
         with self._guard:
-            value = self._values.get(key)
-            if value is not None:
-                self._values.move_to_end(key)
-            return value
+            held = self._bins.get((table, bin))
+            if held is None:
+                return None
+            self._bins.move_to_end((table, bin))
+            return max((one for one in held if one.version <= version), key=lambda one: one.version, default=None)
 
-    def put(self, key: Hashable, value: V) -> None:
-        """Remember a value."""
+    def put(self, table: int, state: BinState) -> None:
+        """Remember a state."""
         with self._guard:
-            self._values[key] = value
-            while len(self._values) > self._size:
-                self._values.popitem(last=False)
+            held = self._bins.setdefault((table, state.bin), [])
+            held.append(state)
+            self._left -= _cost(state)
+            if len(held) > self._VERSIONS:
+                self._left += _cost(held.pop(0))
+            while self._left < 0 and len(self._bins) > 1:
+                _, forgotten = self._bins.popitem(last=False)
+                self._left += sum(map(_cost, forgotten))
+
+
+def _cost(state: BinState) -> int:
+    return 16 + len(state.segments) + 4 * len(state.tombstones)
 
 
 class StateReader:
-    """Reads chunk states; remembers pages and entries, which are immutable, between reads."""
+    """Reads bin states, and remembers them."""
 
-    def __init__(self, pages: int = 16_384, entries: int = 200_000) -> None:
-        self._pages: Cache[tuple[Entry, ...]] = Cache(pages)
-        self._entries: Cache[Entry] = Cache(entries)
-
-    def remember(self, entries: Iterable[Entry]) -> None:
-        """Keep entries that were just committed."""
-        for entry in entries:
-            self._entries.put(entry.id, entry)
+    def __init__(self, size: int = _REMEMBERED) -> None:
+        self._memory = _Memory(size)
+        self._schemas: dict[TableId, tuple[TableSpec, pa.Schema]] = {}
 
     def read(
-        self, connection: Connection, table: TableId, version: int, where: ColumnElement[bool] | None = None
-    ) -> dict[int, ChunkState]:
-        """States by chunk start of the chunks that ``where`` selects (a condition on `models.chunk`; None: all).
+        self, connection: Connection, spec: TableSpec, version: int, where: ColumnElement[bool] | None = None
+    ) -> dict[int, BinState]:
+        """States, by bin, of the bins that ``where`` selects (a condition on `models.bin`; None: all).
 
-        Cost: one seek for each selected chunk, its page unless remembered, and the deltas behind the page.
+        Bins without anything at that version are left out. Cost: one seek for each selected bin; the page of each that
+        is not remembered, and the deltas behind it.
         """
-        scope = and_(chunk.c.table_id == table, where) if where is not None else chunk.c.table_id == table
-        states = {
-            row.start_us: ChunkState(row.start_us, row.framed)
-            for row in connection.execute(_FRAMES.where(scope), {"as_of": version})
-            if row.framed is not None
-        }
-        self._fill_from_pages(connection, table, states)
-        changes = connection.execute(_DELTAS.where(scope), {"as_of": version}).all()
-        found = self._find(connection, ((row.entry, row.is_tombstone) for row in changes if row.action == ADD))
-        for start_us, group in groupby(changes, key=attrgetter("chunk_us")):
-            chain = list(group)
-            state = states.setdefault(start_us, ChunkState(start_us, chain[-1].version))
-            live = replay(
-                list(state.entries),
-                [row.version for row in chain],
-                [row.action for row in chain],
-                [row.entry for row in chain],
-            )
-            held = {**found, **state.entries}
-            state.version = chain[-1].version
-            state.entries = {entry: held[entry] for entry in live.tolist()}
+        scope = bin.c.table_id == spec.id if where is None else and_(bin.c.table_id == spec.id, where)
+        schema = self._schema(spec)
+        states: dict[int, BinState] = {}
+        changed: dict[int, int] = {}
+        frames: list[tuple[int, int]] = []
+        empty = Segments(schema.empty_table())
+        for row in connection.execute(_BINS.where(scope), {"as_of": version}):
+            if row.changed is None:
+                continue
+            held = self._memory.best(spec.id, row.bin, row.changed)
+            if held is not None and held.version == row.changed:
+                states[row.bin] = held
+                continue
+            changed[row.bin] = row.changed
+            if held is not None and held.version >= (row.framed or 0):
+                states[row.bin] = held
+                continue
+            states[row.bin] = BinState(row.bin, -1, empty, {})
+            if row.framed is not None:
+                frames.append((row.bin, row.framed))
+        for number, framed, page in _rows_of(connection, _FRAMES, frames, {"table": spec.id}):
+            body, tombstones = decode_page(schema, page)
+            states[number] = BinState(number, framed, Segments(body), {one.id: one for one in tombstones})
+        self._follow(connection, spec, states, changed, version)
         return dict(sorted(states.items()))
 
-    def _fill_from_pages(self, connection: Connection, table: TableId, states: dict[int, ChunkState]) -> None:
-        missing: list[tuple[int, int]] = []
-        for state in states.values():
-            page = self._pages.get((table, state.start_us, state.version))
-            if page is None:
-                missing.append((state.start_us, state.version))
-            else:
-                state.entries = {entry.id: entry for entry in page}
-        for batch in batches(missing):
-            query = select(key_frame.c.chunk_us, key_frame.c.version, key_frame.c.page).where(
-                key_frame.c.table_id == table, tuple_(key_frame.c.chunk_us, key_frame.c.version).in_(batch)
-            )
-            for row in connection.execute(query):
-                page = tuple(decode_page(row.page))
-                self._pages.put((table, row.chunk_us, row.version), page)
-                states[row.chunk_us].entries = {entry.id: entry for entry in page}
+    def _schema(self, spec: TableSpec) -> pa.Schema:
+        known = self._schemas.get(spec.id)
+        if known is None or known[0] != spec:
+            known = self._schemas[spec.id] = spec, segments_schema(spec)
+        return known[1]
 
-    def _find(self, connection: Connection, wanted: Iterable[tuple[int, bool]]) -> dict[int, Entry]:
-        found: dict[int, Entry] = {}
-        missing: tuple[list[int], list[int]] = ([], [])
-        for entry, is_tombstone in dict(wanted).items():
-            held = self._entries.get(entry)
-            if held is None:
-                missing[bool(is_tombstone)].append(entry)
-            else:
-                found[entry] = held
-        readers: Sequence[tuple[Any, Any]] = ((segment, segment_from_row), (tombstone, tombstone_from_row))
-        for (source, from_row), ids in zip(readers, missing, strict=True):
-            for batch in batches(ids):
-                for row in connection.execute(select(source).where(source.c.id.in_(batch))):
-                    found[row.id] = from_row(row)
-        self.remember(found[entry] for ids in missing for entry in ids)
-        return found
+    def _follow(
+        self,
+        connection: Connection,
+        spec: TableSpec,
+        states: dict[int, BinState],
+        changed: Mapping[int, int],
+        version: int,
+    ) -> None:
+        """Bring states forward by their deltas, and remember them."""
+        after = [(one, states[one].version) for one in changed if states[one].version < changed[one]]
+        newest: defaultdict[int, dict[int, tuple[int, bool]]] = defaultdict(dict)
+        for number, entry, action, is_tombstone in _rows_of(
+            connection, _DELTAS, after, {"table": spec.id, "as_of": version}
+        ):
+            newest[number][entry] = (action, bool(is_tombstone))
+        wanted: tuple[set[int], set[int]] = (set(), set())
+        for number, actions in newest.items():
+            held = set(states[number].ids.tolist())
+            for entry, (action, is_tombstone) in actions.items():
+                if action == ADD and entry not in held:
+                    wanted[is_tombstone].add(entry)
+        rows = list(_by_id(connection, "segment", wanted[False]))
+        body = segments_from_rows(self._schema(spec), rows)
+        places = {row["id"]: place for place, row in enumerate(rows)}
+        tombstones = {row["id"]: tombstone_from_row(row) for row in _by_id(connection, "tombstone", wanted[True])}
+        if len(places) < len(wanted[False]) or len(tombstones) < len(wanted[True]):
+            raise InternalError("the catalog's deltas name entries that it does not hold", table=spec.name)
+        for number, actions in newest.items():
+            states[number] = _brought_forward(states[number], changed[number], actions, body, places, tombstones)
+        for number in changed:
+            self._memory.put(spec.id, states[number])
+
+
+def _brought_forward(
+    state: BinState,
+    version: int,
+    actions: Mapping[int, tuple[int, bool]],
+    body: pa.Table,
+    places: Mapping[int, int],
+    tombstones: Mapping[int, Tombstone],
+) -> BinState:
+    """A state after changes; ``actions`` says of each entry what was done to it last."""
+    held = state.segments.body
+    assert held is not None
+    ids = state.segments.ids
+    dropped = [entry for entry, (action, _) in actions.items() if action != ADD]
+    parts = [held]
+    if dropped:
+        kept = ~np.isin(ids, dropped)
+        if not kept.all():
+            parts = [held.filter(pa.array(kept))]
+            ids = ids[kept]
+    alive = {entry for entry, (action, is_tombstone) in actions.items() if action == ADD and not is_tombstone}
+    added = sorted(places[entry] for entry in alive.difference(ids.tolist()))
+    if added:
+        parts.append(body.take(pa.array(added)))
+    joined = pa.concat_tables(parts) if len(parts) > 1 else parts[0]
+    if joined.num_columns and joined.column(0).num_chunks > 8:
+        joined = joined.combine_chunks()
+    living = dict(state.tombstones)
+    for entry, (action, is_tombstone) in actions.items():
+        if is_tombstone and action != ADD:
+            living.pop(entry, None)
+        elif is_tombstone and entry not in living:
+            living[entry] = tombstones[entry]
+    return BinState(state.bin, version, Segments(joined), living)
 
 
 def batches(values: Iterable[V]) -> Iterator[list[V]]:
@@ -154,31 +209,92 @@ def batches(values: Iterable[V]) -> Iterator[list[V]]:
         yield batch
 
 
-def within(grain: Grain, interval: Interval) -> ColumnElement[bool]:
-    """Condition on `models.chunk`: the chunk touches an interval."""
-    aligned = grain.align(interval)
-    return and_(chunk.c.start_us >= aligned.start_us, chunk.c.start_us < aligned.end_us)
+def within(spec: TableSpec, interval: Interval) -> ColumnElement[bool]:
+    """Condition on `models.bin`: it holds something that may touch the chunks of an interval."""
+    ranges = bin_ranges(spec.grain, spec.grain.align(interval))
+    return or_(*(bin.c.bin.between(first, last) for first, last in ranges))
 
 
-def distinct_entries(states: Iterable[ChunkState]) -> dict[int, Entry]:
-    """Every live entry once, whatever the number of chunks it touches."""
-    return {entry: held for state in states for entry, held in state.entries.items()}
+def live_in(states: Iterable[BinState]) -> tuple[Segments, dict[int, Tombstone]]:
+    """Everything live in some bins, once each however many of them it is in; segments by id."""
+    parts = list(states)
+    tombstones = {entry: held for state in parts for entry, held in state.tombstones.items()}
+    bodies = [state.segments.body for state in parts if len(state.segments)]
+    if not bodies:
+        return Segments.of([]), tombstones
+    joined = Segments(pa.concat_tables(bodies) if len(bodies) > 1 else bodies[0])
+    order = np.argsort(joined.ids, kind="stable")
+    if len(bodies) > 1:
+        ordered = joined.ids[order]
+        order = order[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+    return joined.take(order), tombstones
 
 
-_framed = (
-    select(func.max(key_frame.c.version))
-    .where(
-        key_frame.c.table_id == chunk.c.table_id,
-        key_frame.c.chunk_us == chunk.c.start_us,
-        key_frame.c.version <= bindparam("as_of"),
+def _rows_of(
+    connection: Connection, statement: Mapping[str, Any], pairs: Sequence[tuple[int, int]], values: dict[str, Any]
+) -> Iterator[Any]:
+    """Rows of a statement that takes pairs of numbers as one parameter of its database's own kind."""
+    if not pairs:
+        return
+    bound: dict[str, Any]
+    if connection.dialect.name == "sqlite":
+        bound = {"pairs": json.dumps(pairs)}
+    else:
+        bound = {"first": [first for first, _ in pairs], "second": [second for _, second in pairs]}
+    yield from connection.execute(statement[connection.dialect.name], {**values, **bound})
+
+
+def _by_id(connection: Connection, table: str, ids: Iterable[int]) -> Iterator[Any]:
+    wanted = sorted(ids)
+    if wanted:
+        dialect = connection.dialect.name
+        bound: Any = json.dumps(wanted) if dialect == "sqlite" else wanted
+        for row in connection.execute(_BY_ID[table, dialect], {"ids": bound}):
+            yield row._mapping
+
+
+_PAIRS = {
+    "sqlite": "(SELECT value ->> 0 AS first, value ->> 1 AS second FROM json_each(:pairs)) AS pair CROSS JOIN",
+    "postgresql": "unnest(CAST(:first AS bigint[]), CAST(:second AS bigint[])) AS pair (first, second) CROSS JOIN",
+}
+_FRAMES = {
+    dialect: text(
+        f"SELECT key_frame.bin, key_frame.version, key_frame.page FROM {pairs} key_frame"  # noqa: S608 - constants
+        " WHERE key_frame.table_id = :table AND key_frame.bin = pair.first AND key_frame.version = pair.second"
     )
-    .correlate(chunk)
-    .scalar_subquery()
-)
-_FRAMES = select(chunk.c.start_us, _framed.label("framed"))
-_DELTAS = (
-    select(delta.c.chunk_us, delta.c.version, delta.c.entry, delta.c.action, delta.c.is_tombstone)
-    .join_from(chunk, delta, and_(delta.c.table_id == chunk.c.table_id, delta.c.chunk_us == chunk.c.start_us))
-    .where(delta.c.version > func.coalesce(_framed, -1), delta.c.version <= bindparam("as_of"))
-    .order_by(delta.c.chunk_us, delta.c.version)
+    for dialect, pairs in _PAIRS.items()
+}
+_DELTAS = {
+    dialect: text(
+        f"SELECT delta.bin, delta.entry, delta.action, delta.is_tombstone FROM {pairs} delta"  # noqa: S608 - constants
+        " WHERE delta.table_id = :table AND delta.bin = pair.first AND delta.version > pair.second"
+        " AND delta.version <= :as_of ORDER BY delta.bin, delta.version"
+    )
+    for dialect, pairs in _PAIRS.items()
+}
+_BY_ID = {
+    (table, dialect): text(f"SELECT {table}.* FROM {source} CROSS JOIN {table} WHERE {table}.id = wanted.value")  # noqa: S608
+    for table in ("segment", "tombstone")
+    for dialect, source in {
+        "sqlite": "json_each(:ids) AS wanted",
+        "postgresql": "unnest(CAST(:ids AS bigint[])) AS wanted (value)",
+    }.items()
+}
+_as_of: BindParameter[int] = bindparam("as_of")
+
+
+def _newest(of: Any) -> Any:
+    """The newest version, not after the one asked for, that a bin has of something."""
+    return (
+        select(func.max(of.c.version))
+        .where(of.c.table_id == bin.c.table_id, of.c.bin == bin.c.bin, of.c.version <= _as_of)
+        .correlate(bin)
+        .scalar_subquery()
+    )
+
+
+_BINS = select(
+    bin.c.bin,
+    case((bin.c.version <= _as_of, bin.c.version), else_=_newest(delta)).label("changed"),
+    case((bin.c.frame_version <= _as_of, bin.c.frame_version), else_=_newest(key_frame)).label("framed"),
 )

@@ -7,7 +7,6 @@ from dataclasses import replace
 from sqlalchemy import Connection, select, update
 
 from lakehouse.catalog.commit import next_version, record_version
-from lakehouse.catalog.database import Database
 from lakehouse.catalog.models import commit_table, lake_table
 from lakehouse.catalog.rows import spec_definition, spec_from_row
 from lakehouse.core.operation import Kind
@@ -28,11 +27,9 @@ def table_names(connection: Connection) -> list[str]:
     return sorted(connection.execute(select(lake_table.c.name).where(_live)).scalars())
 
 
-def create_table(
-    connection: Connection, database: Database, spec: TableSpec, operation_id: str
-) -> tuple[TableSpec, int]:
-    """Create a table. Raises `AlreadyExists`; where ``operation_id`` made it, that was this call."""
-    version = next_version(connection)
+def create_table(connection: Connection, spec: TableSpec) -> tuple[TableSpec, int]:
+    """Create a table. Raises `AlreadyExists`; where the one that exists has its folder, this call made it."""
+    version, now_us = next_version(connection)
     held = find_table(connection, spec.name)
     if held is not None:
         if held[0].folder == spec.folder:
@@ -49,30 +46,30 @@ def create_table(
         )
         .returning(lake_table.c.id)
     ).scalar_one()
-    _record(connection, database, version, Kind.CREATE, table, f"create table {spec.name}")
+    _record(connection, version, now_us, Kind.CREATE, table, f"create table {spec.name}")
     return replace(spec, id=TableId(table)), version
 
 
-def rename_table(connection: Connection, database: Database, old: str, new: str) -> None:
+def rename_table(connection: Connection, old: str, new: str) -> None:
     """Rename a table; its files and history stay where they are."""
-    version = next_version(connection)
+    version, now_us = next_version(connection)
     held = find_table(connection, old)
     if held is None:
         raise _missing(connection, old)
     if find_table(connection, new) is not None:
         raise AlreadyExists("a table of that name exists; choose another", table=new)
     connection.execute(update(lake_table).where(lake_table.c.id == held[0].id).values(name=new))
-    _record(connection, database, version, Kind.RENAME, held[0].id, f"rename table {old} to {new}")
+    _record(connection, version, now_us, Kind.RENAME, held[0].id, f"rename table {old} to {new}")
 
 
-def drop_table(connection: Connection, database: Database, name: str) -> None:
+def drop_table(connection: Connection, name: str) -> None:
     """Take a table out of the lake; its rows stay in storage until they are collected."""
-    version = next_version(connection)
+    version, now_us = next_version(connection)
     held = find_table(connection, name)
     if held is None:
         raise _missing(connection, name)
     connection.execute(update(lake_table).where(lake_table.c.id == held[0].id).values(dropped_version=version))
-    _record(connection, database, version, Kind.DROP_TABLE, held[0].id, f"drop table {name}")
+    _record(connection, version, now_us, Kind.DROP_TABLE, held[0].id, f"drop table {name}")
 
 
 def get_table(connection: Connection, name: str) -> tuple[TableSpec, int]:
@@ -88,8 +85,8 @@ def _missing(connection: Connection, name: str) -> TableNotFound:
     return TableNotFound("no such table; create it or check its name", table=name, known=known)
 
 
-def _record(connection: Connection, database: Database, version: int, kind: Kind, table: int, message: str) -> None:
-    record_version(connection, version, kind, database.now_us(connection), message=message)
+def _record(connection: Connection, version: int, now_us: int, kind: Kind, table: int, message: str) -> None:
+    record_version(connection, version, kind, now_us, message=message)
     nothing = dict.fromkeys(
         ("segments_added", "segments_dropped", "tombstones_added", "tombstones_dropped", "rows_added", "rows_deleted"),
         0,

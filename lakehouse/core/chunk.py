@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from lakehouse.core.interval import MAX_TIME, Interval, from_us
+from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval, from_us
 from lakehouse.errors import InvalidInput
 
 _HOUR_US = 3_600_000_000
@@ -17,6 +17,7 @@ _DAY_US = 24 * _HOUR_US
 _WEEK_US = 7 * _DAY_US
 _MONDAY_US = 4 * _DAY_US
 """1970-01-05, the first Monday of the epoch."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Grain(StrEnum):
@@ -126,6 +127,46 @@ class Grain(StrEnum):
                     .astype("datetime64[us]")
                     .astype(np.int64)
                 )
+
+    def number_of(self, time_us: int) -> int:
+        """The number of the chunk that holds a time, counted from the one that holds 1970-01-01.
+
+        >>> Grain.WEEK.number_of(0), Grain.MONTH.number_of(34_214_400_000_000)
+        (0, 13)
+        """
+        match self:
+            case Grain.HOUR:
+                return time_us // _HOUR_US
+            case Grain.DAY:
+                return time_us // _DAY_US
+            case Grain.WEEK:
+                return (time_us - _MONDAY_US) // _WEEK_US + 1
+            case Grain.MONTH:
+                instant = from_us(time_us)
+                return (instant.year - 1970) * 12 + instant.month - 1
+            case Grain.YEAR:
+                return from_us(time_us).year - 1970
+
+    def start_of(self, number: int) -> datetime:
+        """Where a chunk starts, by its number; the first or last time that there is for one beyond.
+
+        >>> [Grain.WEEK.start_of(number).isoformat()[:10] for number in (0, 1)], Grain.YEAR.start_of(99_999) == MAX_TIME
+        (['1969-12-29', '1970-01-05'], True)
+        """
+        try:
+            match self:
+                case Grain.HOUR:
+                    return _EPOCH + timedelta(hours=number)
+                case Grain.DAY:
+                    return _EPOCH + timedelta(days=number)
+                case Grain.WEEK:
+                    return _EPOCH + timedelta(days=number * 7 - 3)
+                case Grain.MONTH:
+                    return _EPOCH.replace(year=1970 + number // 12, month=number % 12 + 1)
+                case Grain.YEAR:
+                    return _EPOCH.replace(year=1970 + number)
+        except (OverflowError, ValueError):
+            return MIN_TIME if number < 0 else MAX_TIME
 
     def label(self, start: datetime) -> str:
         """The period text of the chunk that starts there, as `Interval.of` reads it.

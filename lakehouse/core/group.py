@@ -9,7 +9,8 @@ import numpy as np
 
 from lakehouse.core.predicate import may_hold
 from lakehouse.core.segment import Segment
-from lakehouse.core.skyline import IntArray, bounds
+from lakehouse.core.segments import Segments
+from lakehouse.core.skyline import IntArray, bounds, distinct
 from lakehouse.core.stab import Bounds, masking_pairs
 from lakehouse.core.tombstone import Tombstone
 
@@ -21,7 +22,7 @@ MAX_GROUPS = 24
 class ReadGroup:
     """Segments that the same tombstones mask. Engines read a group as one scan with one mask."""
 
-    segments: tuple[Segment, ...]
+    segments: Sequence[Segment]
     tombstones: tuple[Tombstone, ...] = ()
 
     def masks(self) -> list[Tombstone]:
@@ -53,7 +54,7 @@ class _Group:
 
     rank: int
     masks: set[int]
-    segments: list[int] = field(default_factory=list)
+    segments: IntArray
     spared: set[int] = field(default_factory=set)
     """Tombstones that match rows of a segment here and are too old to hide them."""
 
@@ -64,7 +65,7 @@ class _Group:
     def take(self, other: _Group) -> None:
         self.masks |= other.masks
         self.spared |= other.spared
-        self.segments += other.segments
+        self.segments = np.concatenate([self.segments, other.segments])
 
 
 def group_by_mask(
@@ -77,6 +78,7 @@ def group_by_mask(
     """
     if not segments:
         return ()
+    segments = Segments.of(segments)
     first, last = int(span[0].min()), int(span[1].max())
     starts, ends, ordinals = bounds(tombstones)
     everywhere = (starts <= first) & (ends >= last)
@@ -85,13 +87,13 @@ def group_by_mask(
     narrow = [tombstones[place] for place in np.flatnonzero(~is_wide).tolist()]
     ranks = np.searchsorted(ordinals[is_wide], span[2], side="right")
     over: Bounds = (starts[~is_wide], ends[~is_wide], ordinals[~is_wide])
-    groups = _distinct(segments, ranks.tolist(), masking_pairs(span, over), narrow)
+    groups = _distinct(segments, ranks, masking_pairs(span, over), narrow)
     if len(groups) > max_groups:
         groups = _joined(groups, segments, span, narrow, over, max_groups)
-    groups.sort(key=lambda one: (bool(one.masks) or one.rank < len(wide), one.segments[0]))
+    groups.sort(key=lambda one: (bool(one.masks) or one.rank < len(wide), int(one.segments[0])))
     return tuple(
         ReadGroup(
-            tuple(segments[place] for place in sorted(group.segments)),
+            segments if len(group.segments) == len(segments) else segments.take(np.sort(group.segments)),
             _in_order([narrow[place] for place in group.masks] + wide[group.rank :]),
         )
         for group in groups
@@ -99,27 +101,27 @@ def group_by_mask(
 
 
 def _distinct(
-    segments: Sequence[Segment],
-    ranks: Sequence[int],
-    pairs: Iterable[tuple[IntArray, IntArray]],
-    tombstones: Sequence[Tombstone],
+    segments: Segments, ranks: IntArray, pairs: Iterable[tuple[IntArray, IntArray]], tombstones: Sequence[Tombstone]
 ) -> list[_Group]:
-    """One group for each set of tombstones."""
+    """One group for each set of tombstones. Segments that none masks cost no step each."""
     masks: dict[int, list[int]] = {}
     for segment, mask in _matching(segments, pairs, tombstones):
         masks.setdefault(segment, []).append(mask)
-    groups: dict[tuple[int, tuple[int, ...]], _Group] = {}
-    for place, rank in enumerate(ranks):
-        key = rank, tuple(masks.get(place, ()))
-        if key not in groups:
-            groups[key] = _Group(rank, set(key[1]))
-        groups[key].segments.append(place)
-    return list(groups.values())
+    masked: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for segment, over in masks.items():
+        masked.setdefault((int(ranks[segment]), tuple(over)), []).append(segment)
+    bare = np.ones(len(segments), dtype=np.bool_)
+    bare[list(masks)] = False
+    groups = [_Group(rank, set(), np.flatnonzero(bare & (ranks == rank))) for rank in distinct(ranks[bare]).tolist()]
+    groups += [
+        _Group(rank, set(over), np.array(sorted(found), dtype=np.int64)) for (rank, over), found in masked.items()
+    ]
+    return groups
 
 
 def _joined(
     groups: list[_Group],
-    segments: Sequence[Segment],
+    segments: Segments,
     span: Bounds,
     tombstones: Sequence[Tombstone],
     over: Bounds,
@@ -138,13 +140,10 @@ def _joined(
     for segment, mask in _matching(segments, pairs, [tombstones[place] for place in used]):
         spared.setdefault(segment, set()).add(used[mask])
     for group in groups:
-        group.spared = set().union(*(spared.get(place, ()) for place in group.segments))
+        group.spared = set().union(*(spared.get(place, ()) for place in group.segments.tolist()))
     share = -(-sum(len(group.masks) for group in groups) // max_groups)
-    starts = span[0].tolist()
     joined: list[_Group] = []
-    for group in sorted(
-        groups, key=lambda one: (bool(one.masks), one.rank, min(starts[place] for place in one.segments))
-    ):
+    for group in sorted(groups, key=lambda one: (bool(one.masks), one.rank, int(span[0][one.segments].min()))):
         last = joined[-1] if joined and joined[-1].masks else None
         if last is not None and len(last.masks) + len(group.masks) <= share and last.takes(group):
             last.take(group)
@@ -158,7 +157,7 @@ def _joined(
 
 
 def _matching(
-    segments: Sequence[Segment], pairs: Iterable[tuple[IntArray, IntArray]], tombstones: Sequence[Tombstone]
+    segments: Segments, pairs: Iterable[tuple[IntArray, IntArray]], tombstones: Sequence[Tombstone]
 ) -> Iterator[tuple[int, int]]:
     """The pairs of which the segment may hold the tombstone's keys."""
     for block in pairs:

@@ -9,8 +9,10 @@ import numpy as np
 
 from lakehouse.core.group import MAX_GROUPS, ReadGroup, group_by_mask
 from lakehouse.core.interval import Interval
-from lakehouse.core.predicate import Predicate, may_match
+from lakehouse.core.predicate import Predicate
+from lakehouse.core.prune import matching
 from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import Skyline, bounds
 from lakehouse.core.tombstone import Tombstone
 
@@ -26,9 +28,9 @@ class ReadPlan:
     groups: tuple[ReadGroup, ...]
 
     @property
-    def segments(self) -> tuple[Segment, ...]:
+    def segments(self) -> Segments:
         """Every segment to open."""
-        return tuple(segment for group in self.groups for segment in group.segments)
+        return Segments.joined([Segments.of(group.segments) for group in self.groups])
 
 
 def plan_read(
@@ -55,21 +57,21 @@ def plan_read(
     >>> [([one.id for one in group.segments], [one.id for one in group.tombstones]) for group in plan.groups]
     [([1], []), ([2], [3])]
     """
-    listed = [
-        one
-        for one in segments
-        if (interval is None or (one.start < interval.end and interval.start < one.end))
-        and (predicate is None or may_match(predicate, one))
-    ]
+    listed = Segments.of(segments)
+    if interval is not None:
+        listed = listed.within(interval)
+    if predicate is not None:
+        listed = listed.where(matching(predicate, listed))
     masks = sorted(
         (one for one in tombstones if interval is None or (one.start < interval.end and interval.start < one.end)),
         key=lambda one: (one.ordinal, one.id),
     )
-    starts, ends, ordinals = bounds(listed)
+    starts, ends, ordinals = listed.bounds
     if interval is not None:
         starts, ends = np.maximum(starts, interval.start_us), np.minimum(ends, interval.end_us)
-    sky = Skyline.of(*bounds([one for one in masks if one.hides_interval]))
-    seen = np.flatnonzero(sky.least(starts, ends) <= ordinals)
-    listed = [listed[place] for place in seen.tolist()]
-    groups = group_by_mask(listed, (starts[seen], ends[seen], ordinals[seen]), masks, max_groups)
+    covers = [one for one in masks if one.hides_interval]
+    if covers:
+        seen = Skyline.of(*bounds(covers)).least(starts, ends) <= ordinals
+        listed, starts, ends, ordinals = listed.where(seen), starts[seen], ends[seen], ordinals[seen]
+    groups = group_by_mask(listed, (starts, ends, ordinals), masks, max_groups)
     return ReadPlan(version, interval, groups)

@@ -120,18 +120,19 @@ def _may_compare(segment: Segment, column: str, operator: Operator, value: Any) 
     if _only_nulls(segment, column):
         return False
     low, high = segment.min.get(column), segment.max.get(column)
-    kinds = {_kind(one) for one in (value, low, high) if one is not None}
-    if kinds <= _NUMBERS and (len(kinds) > 1 or kinds == {"float"}):
+    kinds = {kind_of(one) for one in (value, low, high) if one is not None}
+    if kinds <= NUMBERS and (len(kinds) > 1 or kinds == {"float"}):
         return _may_compare_rounded(operator, value, low, high, kinds)
     if len(kinds) > 1 or None in kinds:
         return True
     return _may_lie_between(operator, value, low, high)
 
 
-_NUMBERS = {"int", "float", "decimal"}
+NUMBERS = {"int", "float", "decimal"}
+"""Kinds that compare with each other."""
 
 
-def _kind(value: Any) -> str | None:
+def kind_of(value: Any) -> str | None:
     """What a value compares with; None for what has no order that both engines share."""
     match value:
         case bool():
@@ -187,16 +188,17 @@ def _may_compare_rounded(operator: Operator, value: Any, low: Any, high: Any, ki
     if math.isnan(value) or operator == "<>" or (may_hold_nan and operator in (">", ">=")):
         return True
     if len(kinds) > 1:
-        operator = _INCLUDING.get(operator, operator)
+        operator = INCLUDING.get(operator, operator)
     values = [value]
-    if all(one is None or one == _single(one) for one in (low, high)):
-        values.append(_single(value))
+    if all(one is None or one == single(one) for one in (low, high)):
+        values.append(single(value))
     return any(_may_lie_between(operator, one, low, high) for one in values)
 
 
-_INCLUDING: dict[Operator, Operator] = {"<": "<=", ">": ">="}
+INCLUDING: dict[Operator, Operator] = {"<": "<=", ">": ">="}
 
 
-def _single(value: float) -> float:
+def single(value: float) -> float:
+    """The value in single precision."""
     with np.errstate(over="ignore"):
         return float(np.float32(value))

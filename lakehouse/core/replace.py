@@ -11,6 +11,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.predicate import may_hold
 from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import InvalidInput
 
@@ -51,7 +52,8 @@ def plan_replace(
     >>> plan_replace([segment], [], interval=Interval.of("2013-01"), ordinal=4, grain=Grain.DAY).tombstones
     ()
     """
-    older = [one for one in segments if one.ordinal < ordinal and one.start < interval.end and interval.start < one.end]
+    touching = Segments.of(segments).within(interval)
+    older = touching.where(touching.ordinals < ordinal)
     if keys is not None:
         holding = [one for one in older if may_hold(keys, one)]
         return ReplacePlan(tombstones=tuple((part, keys) for part in _parts(holding, interval, grain)))

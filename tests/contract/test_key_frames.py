@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakehouse.catalog.models import chunk, key_frame
+from lakehouse.catalog.models import bin, key_frame  # noqa: A004
 from lakehouse.core.interval import to_utc
 from lakehouse.core.version import MAX_CHAIN
 from lakehouse.testing.rows import arrow
@@ -21,7 +21,7 @@ def forget_key_frames(lake: Any) -> None:
 
     def work(connection: Any) -> None:
         connection.execute(key_frame.delete())
-        connection.execute(chunk.update().values(frame_entries=None))
+        connection.execute(bin.update().values(frame_version=None, frame_entries=0))
 
     lake.catalog._database.run(work)
     lake.catalog._states.__init__()

@@ -1,0 +1,66 @@
+"""Statements compiled once and run on the driver itself: the few that every operation runs.
+
+SQLAlchemy takes several times as long to run a small statement as SQLite does, and all writers wait for the one that
+holds the head. The statements are still its expressions; only their way to the driver is short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import ClauseElement, Connection
+
+
+class Prepared:
+    """A statement with named parameters. ``build`` makes it for a dialect, by name: ``sqlite`` or ``postgresql``."""
+
+    def __init__(self, build: Callable[[str], ClauseElement]) -> None:
+        self._build = build
+        self._compiled: dict[str, tuple[str, tuple[str, ...] | None, dict[str, Any]]] = {}
+
+    def run(self, connection: Connection, values: Mapping[str, Any]) -> Any:
+        """Run it; the driver's cursor holds its rows."""
+        text, names, constants = self._text(connection)
+        cursor = _driver(connection).cursor()
+        if names is None:
+            return cursor.execute(text, {**constants, **values})
+        return cursor.execute(text, [values[name] if name in values else constants[name] for name in names])
+
+    def run_many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Run it for every row. Nothing is returned."""
+        if not rows:
+            return
+        text, names, constants = self._text(connection)
+        cursor = _driver(connection).cursor()
+        if names is None:
+            cursor.executemany(text, [{**constants, **row} for row in rows])
+        else:
+            cursor.executemany(
+                text, [[row[name] if name in row else constants[name] for name in names] for row in rows]
+            )
+
+    def _text(self, connection: Connection) -> tuple[str, tuple[str, ...] | None, dict[str, Any]]:
+        dialect = connection.dialect
+        found = self._compiled.get(dialect.name)
+        if found is None:
+            compiled: Any = self._build(dialect.name).compile(dialect=dialect)
+            names = tuple(compiled.positiontup) if compiled.positional else None
+            constants = {name: value for name, value in compiled.params.items() if value is not None}
+            found = self._compiled[dialect.name] = (str(compiled), names, constants)
+        return found
+
+
+def _driver(connection: Connection) -> Any:
+    return connection.connection.dbapi_connection
+
+
+@contextmanager
+def pipelined(connection: Connection) -> Iterator[None]:
+    """Send the block's statements without waiting for each answer, where the database is elsewhere."""
+    if connection.dialect.name == "sqlite":
+        yield
+        return
+    with _driver(connection).pipeline():
+        yield

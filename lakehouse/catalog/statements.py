@@ -1,0 +1,99 @@
+"""The statements that every operation runs, prepared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import BigInteger, bindparam, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from lakehouse.catalog.database import now_us
+from lakehouse.catalog.models import (
+    bin,  # noqa: A004 - the word of the scheme
+    commit_log,
+    commit_table,
+    delta,
+    lake,
+    lake_table,
+    operation,
+    segment,
+    tombstone,
+    txn,
+)
+from lakehouse.catalog.prepared import Prepared
+
+
+def _upsert(dialect: str) -> Any:
+    insert = (sqlite if dialect == "sqlite" else postgresql).insert(bin)
+    columns = ("table_id", "bin", "version", "frame_entries", "chain")
+    upsert = insert.values({name: bindparam(name) for name in columns}).on_conflict_do_update(
+        index_elements=[bin.c.table_id, bin.c.bin],
+        set_={"version": insert.excluded.version, "chain": bin.c.chain + 1},
+    )
+    return upsert.returning(bin.c.bin, bin.c.chain, bin.c.frame_entries, bin.c.frame_version)
+
+
+def _take_version(dialect: str) -> Any:
+    following = lake.c.counter + 1
+    greatest = func.max if dialect == "sqlite" else func.greatest
+    return (
+        update(lake)
+        .values(counter=following, head=following, clock_us=greatest(lake.c.clock_us + 1, now_us(dialect)))
+        .returning(lake.c.counter, lake.c.clock_us)
+    )
+
+
+def _dropped(of: Any) -> Prepared:
+    return Prepared(lambda _: update(of).where(of.c.id == bindparam("changed")).values(dropped_version=bindparam("at")))
+
+
+def _insert(into: Any) -> Prepared:
+    return Prepared(lambda _: into.insert())
+
+
+TAKE_VERSION = Prepared(_take_version)
+STATE = Prepared(
+    lambda _: select(operation.c.state, operation.c.version).where(operation.c.number == bindparam("number"))
+)
+MARK = Prepared(
+    lambda _: select(txn.c.version).where(
+        txn.c.table_id == bindparam("table"),
+        txn.c.app == bindparam("app"),
+        txn.c.sequence == bindparam("sequence"),
+    )
+)
+NEXT_ROW_ID = Prepared(
+    lambda _: select(lake_table.c.next_row_id).where(
+        lake_table.c.id == bindparam("table"), lake_table.c.dropped_version.is_(None)
+    )
+)
+RESERVE = Prepared(
+    lambda _: (
+        update(lake_table)
+        .where(lake_table.c.id == bindparam("table"))
+        .values(next_row_id=lake_table.c.next_row_id + bindparam("rows"))
+    )
+)
+END = Prepared(
+    lambda _: (
+        update(operation)
+        .where(operation.c.number == bindparam("ended"))
+        .values(state="committed", version=bindparam("committed"))
+    )
+)
+TOUCH = Prepared(_upsert)
+DROP_SEGMENT, DROP_TOMBSTONE = _dropped(segment), _dropped(tombstone)
+INSERT_SEGMENT, INSERT_TOMBSTONE, INSERT_DELTA = _insert(segment), _insert(tombstone), _insert(delta)
+INSERT_VERSION, INSERT_COUNTS = _insert(commit_log), _insert(commit_table)
+
+
+def _begin(dialect: str) -> Any:
+    """Registers an operation that takes no number and no lock, at the head."""
+    values = {name: bindparam(name, type_=operation.c[name].type) for name in ("id", "table_id", "kind", "state")}
+    now = now_us(dialect)
+    row = select(*values.values(), lake.c.head, now, now + bindparam("lease_us", type_=BigInteger))
+    columns = [*values, "base_version", "begun_us", "lease_until_us"]
+    return operation.insert().from_select(columns, row).returning(operation.c.number, operation.c.base_version)
+
+
+BEGIN = Prepared(_begin)

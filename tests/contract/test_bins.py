@@ -1,0 +1,86 @@
+"""What spans many chunks costs a few bins, and a planner that holds a version reads only what came after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import event, func, select
+
+from lakehouse.catalog.models import delta
+from lakehouse.core.bins import MOST_BINS
+from lakehouse.core.interval import Interval, to_utc
+from lakehouse.testing.rows import SCHEMA, arrow
+
+FIRST = to_utc("2013-01-05")
+
+
+@contextmanager
+def statements(lake: Any) -> Iterator[list[str]]:
+    """The statements that the catalog's database is sent through SQLAlchemy."""
+    seen: list[str] = []
+    engine = lake.catalog._database.engine
+
+    def note(_connection: Any, _cursor: Any, text: str, *_: Any) -> None:
+        seen.append(text)
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def deltas(lake: Any) -> int:
+    return int(lake.catalog._read(lambda connection: connection.execute(select(func.count(delta.c.entry))).scalar()))
+
+
+def test_a_segment_over_300_days_is_kept_a_few_times_and_found_from_every_day(lake: Any) -> None:
+    table = lake.create_table("flights", SCHEMA, time="time", properties={"ragged": "true"})
+    days = [FIRST + timedelta(days=day) for day in range(300)]
+    table.append(arrow([(day, "a", number) for number, day in enumerate(days)]))
+    assert len(table.segments()) == 1
+    assert deltas(lake) <= MOST_BINS
+    for day in (days[0], days[150], days[299]):
+        assert table.scan(interval=(day, day + timedelta(days=1))).count() == 1
+    assert len(table.chunks()) == 300
+    assert table.scan(interval=(days[0] - timedelta(days=9), days[0])).plan().segments == []
+    table.replace(arrow([(days[150], "b", -1)]), (days[150], days[150] + timedelta(days=1)))
+    assert table.scan().count() == 300
+    assert table.scan(interval=(days[150], days[151])).to_arrow()["value"].to_pylist() == [-1]
+    before = deltas(lake)
+    table.compact()
+    assert table.scan().count() == 300
+    assert deltas(lake) - before <= 2 * MOST_BINS + 301
+    table.restore(table.log()[-1].version)
+    assert table.scan().count() == 300
+    assert table.scan(interval=(days[150], days[151])).to_arrow()["value"].to_pylist() == [150]
+
+
+def test_a_planner_that_holds_a_version_reads_one_delta_to_reach_the_next(table: Any, lake: Any) -> None:
+    for value in range(20):
+        table.append(arrow([(FIRST, "a", value)]))
+    assert len(table.scan().plan().segments) == 20
+    with statements(lake) as seen:
+        assert len(table.scan().plan().segments) == 20
+    assert not [text for text in seen if "key_frame.page" in text or "FROM segment" in text or "delta.entry" in text]
+    table.append(arrow([(FIRST, "a", 20)]))
+    with statements(lake) as seen:
+        assert len(table.scan().plan().segments) == 21
+    assert not [text for text in seen if "key_frame.page" in text]
+    assert len([text for text in seen if "delta.entry" in text]) == 1
+
+
+def test_chunks_and_differences_tell_of_every_chunk_that_something_spans(lake: Any) -> None:
+    table = lake.create_table("flights", SCHEMA, time="time", properties={"ragged": "true"})
+    before = table.version
+    table.append(arrow([(FIRST, "a", 1), (FIRST + timedelta(days=9), "a", 2)]))
+    whole = Interval(FIRST, FIRST + timedelta(days=10))
+    assert [one.start for one in table.chunks()] == [FIRST + timedelta(days=day) for day in range(10)]
+    assert {one.segments for one in table.chunks()} == {1}
+    found = table.diff(before, table.version)
+    assert len(found.chunks) == 10
+    assert len(found.added) == 1
+    assert all(whole.contains(chunk) for chunk in found.chunks)

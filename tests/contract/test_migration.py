@@ -1,0 +1,96 @@
+"""A catalog of an older form is brought to this one with all that it knew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+
+import lakehouse
+from lakehouse.catalog import migration
+from lakehouse.catalog.database import Database
+from lakehouse.catalog.encoding import encode_statistics
+from lakehouse.catalog.rows import spec_definition
+from lakehouse.core.interval import Interval, to_utc
+from lakehouse.schema import define_table
+from lakehouse.testing.rows import SCHEMA, arrow
+
+DAY_US = 86_400_000_000
+FIRST = to_utc("2013-01-05")
+FIRST_US = Interval.of("2013-01-05").start_us
+
+
+def make_first_form(database: Database) -> None:
+    """A catalog at the first revision: a table, two appends (one over ten days), and a drop of the short one."""
+
+    def upgrade(connection: sa.Connection) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(migration._MIGRATIONS))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        tables = sa.MetaData()
+        tables.reflect(connection)
+        spec = define_table(
+            "flights", SCHEMA, time="time", grain="day", primary_key=(), cluster_by=(), write_order="commit",
+            properties={"ragged": "true"}, folder="f" * 32,
+        )  # fmt: skip
+
+        def put(table: str, **values: Any) -> None:
+            connection.execute(tables.tables[table].insert().values(**values))
+
+        put("lake_table", id=1, name="flights", folder=spec.folder, definition=spec_definition(spec), created_version=1,
+            next_row_id=30)  # fmt: skip
+        counts = {"segments_added": 1, "segments_dropped": 0, "tombstones_added": 0, "tombstones_dropped": 0}
+        for version, kind in enumerate(("create", "append", "append", "replace"), 1):
+            put("commit_log", version=version, operation=kind, committed_us=version)
+            put("commit_table", version=version, table_id=1, operation=kind, rows_added=10, rows_deleted=0, **counts)
+        for number, (version, days) in enumerate(((2, 1), (3, 10)), 1):
+            put("operation", number=number, id=f"{number:032x}", table_id=1, kind="append", state="committed",
+                base_version=1, begun_us=1, lease_until_us=1, version=version)  # fmt: skip
+            put("segment", id=number << 20, table_id=1, operation=number, path=f"{spec.folder}/{number:032x}/0.parquet",
+                start_us=FIRST_US, end_us=FIRST_US + days * DAY_US, ordinal=version, rows=10, bytes=1, first_row_id=0,
+                has_row_ids=False, statistics=encode_statistics({"value": 1}, {"value": 9}, {"value": 0}))  # fmt: skip
+            for day in range(days):
+                start_us = FIRST_US + day * DAY_US
+                put("delta", table_id=1, chunk_us=start_us, version=version, entry=number << 20, action=1,
+                    is_tombstone=False)  # fmt: skip
+        put("delta", table_id=1, chunk_us=FIRST_US, version=4, entry=1 << 20, action=-1, is_tombstone=False)
+        for day in range(10):
+            put("chunk", table_id=1, start_us=FIRST_US + day * DAY_US, version=4 if day == 0 else 3, chain=1)
+        connection.execute(tables.tables["lake"].update().values(head=4, counter=4))
+
+    database.run(upgrade)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def bare_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database without a table, on each kind in turn."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/bare.db"
+        return
+    server = request.getfixturevalue("postgres")
+    name = server.create_database()
+    yield server.url(name)
+    server.drop_database(name)
+
+
+def test_every_version_of_the_first_form_reads_the_same(bare_url: str, tmp_path: Path) -> None:
+    database = Database(bare_url)
+    make_first_form(database)
+    assert migration.current_revision(database) == "0001"
+    database.close()
+    with lakehouse.connect(bare_url, tmp_path / "warehouse") as lake:
+        table = lake.table("flights")
+        held = {version: [one.id >> 20 for one in table.segments(as_of=version)] for version in (1, 2, 3, 4)}
+        assert held == {1: [], 2: [1], 3: [1, 2], 4: [2]}
+        (ragged,) = table.segments(interval="2013-01-14")
+        assert (dict(ragged.min), dict(ragged.max), ragged.rows) == ({"value": 1}, {"value": 9}, 10)
+        assert [commit.version for commit in lake.log()] == [4, 3, 2, 1]
+        commit = table.append(arrow([(FIRST, "a", 7)]))
+        assert commit.version == 5
+        assert len(table.segments()) == 2

@@ -1,0 +1,121 @@
+"""Pruning many segments in columns says of each what pruning one says."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakehouse.catalog.encoding import encode_statistics
+from lakehouse.catalog.rows import decode_page, encode_page, segments_from_rows, segments_schema
+from lakehouse.core.chunk import Grain
+from lakehouse.core.predicate import And, Compare, In, IsNull, Operator, Or, Predicate, Unknown, may_match
+from lakehouse.core.prune import matching
+from lakehouse.core.segments import Segments
+from lakehouse.core.spec import TableId, TableSpec
+from lakehouse.core.tombstone import Tombstone
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+    "boolean": (pa.bool_(), st.booleans()),
+    "small": (pa.int8(), st.integers(-5, 5)),
+    "whole": (pa.int64(), st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1)),
+    "single": (pa.float32(), st.floats(width=32, allow_nan=False)),
+    "double": (pa.float64(), st.floats(allow_nan=False) | st.sampled_from([0.1, 0.5, -0.0, 3.0])),
+    "decimal": (pa.decimal128(20, 2), st.decimals(-9, 9, places=2)),
+    "text": (pa.string(), st.text(max_size=2) | st.sampled_from(["a", "é", "\U0001f600", "\uffff"])),
+    "bytes": (pa.binary(), st.binary(max_size=2)),
+    "date": (pa.date32(), st.dates(date(1969, 12, 1), date(1970, 2, 1))),
+    "instant": (pa.timestamp("us", tz="UTC"), st.integers(-9, 9).map(lambda hours: EPOCH + timedelta(hours=hours))),
+    "local": (
+        pa.timestamp("us"),
+        st.integers(-9, 9).map(lambda n: EPOCH.replace(tzinfo=None) + timedelta(n)),
+    ),
+}
+VALUES = st.one_of(*(values for _, values in KINDS.values())) | st.sampled_from(
+    [float("nan"), float("inf"), 2**70, Decimal("1e30"), 0.1]
+)
+SPEC = TableSpec(
+    id=TableId(1),
+    name="t",
+    folder="f",
+    schema=pa.schema([(name, kind) for name, (kind, _) in KINDS.items()]),
+    time="instant",
+    grain=Grain.DAY,
+)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> dict[str, Any]:
+    """A row of the catalog's segments: bounds in order, or missing, and null counts that may be anything."""
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for name in draw(st.sets(st.sampled_from(sorted(KINDS)))):
+        bounds = sorted([draw(KINDS[name][1]), draw(KINDS[name][1])])
+        if draw(st.integers(0, 9)):
+            low[name] = bounds[0]
+        if draw(st.integers(0, 9)):
+            high[name] = bounds[1]
+        if draw(st.integers(0, 3)):
+            nulls[name] = draw(st.integers(0, 3))
+    return {
+        "id": draw(st.integers(0, 99)), "start_us": 0, "end_us": 1, "ordinal": 1, "rows": draw(st.integers(1, 3)),
+        "bytes": 1, "first_row_id": 0, "has_row_ids": 0, "path": "p", "statistics": encode_statistics(low, high, nulls),
+    }  # fmt: skip
+
+
+OPERATORS: st.SearchStrategy[Operator] = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
+NAMES = st.sampled_from([*sorted(KINDS), "unknown"])
+SAME_KIND = st.sampled_from(sorted(KINDS)).flatmap(
+    lambda name: st.builds(Compare, st.just(name), OPERATORS, KINDS[name][1])
+)
+LEAVES: st.SearchStrategy[Predicate] = st.one_of(
+    SAME_KIND,
+    st.builds(Compare, NAMES, OPERATORS, VALUES),
+    st.builds(In, NAMES, st.lists(VALUES | st.none(), max_size=3).map(tuple)),
+    st.builds(IsNull, NAMES, st.booleans()),
+    st.just(Unknown()),
+)
+PREDICATES = st.recursive(
+    LEAVES,
+    lambda parts: (
+        st.builds(And, st.lists(parts, max_size=3).map(tuple)) | st.builds(Or, st.lists(parts, max_size=3).map(tuple))
+    ),
+    max_leaves=4,
+)
+
+
+@given(st.lists(rows(), max_size=5), PREDICATES, st.booleans())
+def test_many_segments_are_pruned_as_each_alone(held: list[dict[str, Any]], predicate: Predicate, stored: bool) -> None:
+    schema = segments_schema(SPEC)
+    body = segments_from_rows(schema, held)
+    if stored:
+        body, _ = decode_page(schema, encode_page(Segments(body), []))
+    segments = Segments(body)
+    alone = [may_match(predicate, one) for one in segments]
+    together = matching(predicate, segments).tolist()
+    assert together == alone
+    reverse = segments.take(np.arange(len(held))[::-1].copy())
+    assert matching(predicate, reverse).tolist() == alone[::-1]
+
+
+@given(st.lists(rows(), min_size=1, max_size=40))
+def test_a_page_gives_back_what_was_put_in(held: list[dict[str, Any]]) -> None:
+    schema = segments_schema(SPEC)
+    segments = Segments(segments_from_rows(schema, held))
+    covers = [
+        Tombstone(id=1, start="2013-01-05", end="2013-01-06", ordinal=3, keys={"text": ["a", None]}),  # type: ignore[arg-type]
+        Tombstone(id=2, start="2013-01-07", end="2013-01-08", ordinal=4),  # type: ignore[arg-type]
+    ]
+    body, tombstones = decode_page(schema, encode_page(segments, covers))
+    assert tombstones == covers
+    assert decode_page(schema, encode_page(segments, []))[1] == []
+    for one, two in zip(segments, Segments(body), strict=True):
+        assert (one, one.rows, one.bytes, one.path) == (two, two.rows, two.bytes, two.path)
+        assert (dict(one.min), dict(one.max), dict(one.nulls)) == (dict(two.min), dict(two.max), dict(two.nulls))
