@@ -82,11 +82,6 @@ class Operation:
         """The caller's mark, which commits once."""
         return self._txn
 
-    @property
-    def rows_written(self) -> int:
-        """Rows that will be added by the commit."""
-        return sum(one.rows for one in self._segments)
-
     def commit(self) -> Commit:
         """Make everything visible as one version. A second call returns the same commit.
 

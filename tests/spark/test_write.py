@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import errno
 import os
+import pickle
 import threading
 from collections.abc import Callable
 from decimal import Decimal
@@ -14,12 +15,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark import TaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
+from lakehouse.engine import WriteTarget
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.spark import SparkEngine
 from lakehouse.engine.spark.settings import held
+from lakehouse.engine.spark.write import _explained
+from lakehouse.engine.task import TaskWriter
 from lakehouse.errors import InternalError, InvalidInput
+from lakehouse.storage.files import make_folder
 from tests.unit.engine.harness import Store, comparable, spec_of
 from tests.unit.engine.test_duckdb import SCHEMA, UTC, events
 
@@ -43,7 +50,7 @@ def test_ingest_is_one_pass_without_shuffle_and_sort(
     for spec in (spec_of(SCHEMA), spec_of(SCHEMA, properties={"ragged": True}), spec_of(SCHEMA, grain="month")):
         assert sum(segment.rows for segment in store.write(engine, rows, spec)) == 5000
         plan = last_plan(spark)
-        assert "InsertIntoHadoopFsRelationCommand" in plan
+        assert "MapInArrow" in plan
         assert "Exchange" not in plan
         assert "Sort" not in plan
 
@@ -70,19 +77,40 @@ def test_only_data_files_stay_and_their_footers_say_what_they_are(
     on_disk = {str(path.relative_to(store.warehouse)) for path in store.warehouse.rglob("*") if path.is_file()}
     assert on_disk == {segment.path for segment in segments}
     for segment in segments:
-        _, operation, batch, chunk, _ = segment.path.split("/")
-        assert (batch, chunk.partition("=")[0]) == ("00003", "_chunk")
-        schema = pq.read_schema(store.warehouse / segment.path)
+        _, operation, batch, _ = segment.path.split("/")
+        assert batch == "00003"
+        footer = pq.read_metadata(store.warehouse / segment.path)
+        schema = footer.schema.to_arrow_schema()
         assert [field.metadata[b"PARQUET:field_id"] for field in schema] == [b"1", b"2", b"3", b"4"]
-        note = schema.metadata[b"org.apache.spark.sql.parquet.row.metadata"].decode()
-        assert f'"lakehouse.table":"{spec.folder}"' in note
-        assert f'"lakehouse.operation":"{operation}"' in note
-        times = pq.read_metadata(store.warehouse / segment.path).schema.column(0)
-        assert times.physical_type == "INT64"
+        assert footer.metadata[b"lakehouse.table"].decode() == spec.folder
+        assert footer.metadata[b"lakehouse.operation"].decode() == operation
+        inside = segment.interval
+        assert footer.metadata[b"lakehouse.interval_us"].decode() == f"{inside.start_us},{inside.end_us}"
+        assert footer.schema.column(0).physical_type == "INT64"
+
+
+class _Attempt:
+    """A task attempt, as its worker sees it."""
+
+    def taskAttemptId(self) -> int:  # noqa: N802
+        return 7
+
+
+@pytest.fixture
+def in_task(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[[pa.Table], dict[str, Any]]:
+    """Store rows as a task does, in this process; return its report."""
+    monkeypatch.setattr(TaskContext, "get", _Attempt)
+
+    def run(rows: pa.Table) -> dict[str, Any]:
+        (report,) = TaskWriter(WriteTarget(spec_of(SCHEMA), store.warehouse / "op" / "00000", "op"))(rows.to_batches())
+        (row,) = report.to_pylist()
+        return row
+
+    return run
 
 
 def test_every_file_and_folder_is_flushed(
-    store: Store, engine: SparkEngine, frame: Framed, monkeypatch: pytest.MonkeyPatch
+    store: Store, engine: SparkEngine, frame: Framed, in_task: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: set[str] = set()
     genuine = os.fsync
@@ -92,17 +120,18 @@ def test_every_file_and_folder_is_flushed(
         genuine(handle)
 
     monkeypatch.setattr(os, "fsync", watched)
-    segments = store.write(engine, frame(events(100)), spec_of(SCHEMA))
-    for segment in segments:
-        path = store.warehouse / segment.path
+    report = in_task(events(100))
+    folder = store.warehouse / "op" / "00000"
+    assert {str(folder / name) for name in report["names"]} | {str(folder), str(store.warehouse)} <= synced
+    assert (len(report["names"]), report["error"]) == (5, None)
+    for segment in store.write(engine, frame(events(100)), spec_of(SCHEMA)):
+        path = (store.warehouse / segment.path).parent.parent
         while path != store.warehouse.parent:
             assert str(path) in synced, path
             path = path.parent
 
 
-def test_a_failed_fsync_fails_the_write(
-    store: Store, engine: SparkEngine, frame: Framed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_fsync_is_an_error_of_the_task(in_task: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     genuine = os.fsync
 
     def refuse(handle: int) -> None:
@@ -111,17 +140,54 @@ def test_a_failed_fsync_fails_the_write(
         genuine(handle)
 
     monkeypatch.setattr(os, "fsync", refuse)
-    with pytest.raises(OSError, match="Input/output error"):
-        store.write(engine, frame(events(100)), spec_of(SCHEMA))
+    report = in_task(events(100))
+    assert report["names"] == []
+    assert pickle.loads(report["error"]).errno == errno.EIO
 
 
-def test_rows_that_are_missing_after_the_job_fail_the_write(
+def test_an_error_of_the_disk_in_a_task_fails_the_write_as_itself(
     store: Store, engine: SparkEngine, frame: Framed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    genuine = Path.rglob
-    monkeypatch.setattr(Path, "rglob", lambda self, pattern: list(genuine(self, pattern))[:-2])
-    with pytest.raises(InternalError, match=r"expected=100 found="):
+    genuine = make_folder
+
+    def blocked(folder: Path) -> None:
+        genuine(folder.parent)
+        folder.write_bytes(b"no folder")
+
+    monkeypatch.setattr("lakehouse.engine.spark.write.make_folder", blocked)
+    with pytest.raises(OSError, match="00000"):
         store.write(engine, frame(events(100)), spec_of(SCHEMA))
+
+
+def test_a_file_with_fewer_rows_than_were_given_is_an_error_of_the_task(
+    in_task: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    genuine = pq.ParquetWriter.write_table
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", lambda self, rows, **rest: genuine(self, rows[1:], **rest))
+    error = pickle.loads(in_task(events(100))["error"])
+    assert isinstance(error, InternalError)
+    assert (error.expected, error.found) == (100, 95)
+
+
+def test_files_of_attempts_that_lost_are_deleted(
+    store: Store, engine: SparkEngine, frame: Framed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    genuine = make_folder
+
+    def left_behind(folder: Path) -> None:
+        genuine(folder)
+        (folder / "99999-00000.parquet").write_bytes(b"PAR1")
+
+    monkeypatch.setattr("lakehouse.engine.spark.write.make_folder", left_behind)
+    segments = store.write(engine, frame(events(100)), spec_of(SCHEMA))
+    on_disk = {str(path.relative_to(store.warehouse)) for path in store.warehouse.rglob("*") if path.is_file()}
+    assert on_disk == {segment.path for segment in segments}
+
+
+def test_workers_without_the_package_are_named_with_the_remedy() -> None:
+    lacking = PySparkException("Traceback: ModuleNotFoundError: No module named 'lakehouse'")
+    assert "install lakehouse" in str(_explained(lacking))
+    assert _explained(PySparkException("ModuleNotFoundError: No module named 'theirs'")) is None
 
 
 @pytest.mark.parametrize(
@@ -227,7 +293,7 @@ def test_values_that_a_column_cannot_hold_fail_the_write_by_name(
 
 def test_null_times_and_null_keys_are_counted(store: Store, engine: SparkEngine, frame: Framed) -> None:
     rows = frame(events(10))
-    with pytest.raises(InvalidInput, match=r"time column.*column=ts count=3"):
+    with pytest.raises(InvalidInput, match=r"null in a column.*column=ts count=3"):
         store.write(engine, rows.withColumn("ts", F.when(F.col("id") < 7, F.col("ts"))), spec_of(SCHEMA))
     spec = spec_of(SCHEMA, primary_key="client")
     with pytest.raises(InvalidInput, match="column=client count="):

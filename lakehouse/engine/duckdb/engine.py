@@ -10,7 +10,8 @@ import duckdb
 
 from lakehouse.engine import Query, WriteTarget
 from lakehouse.engine.duckdb.result import DuckDBRows
-from lakehouse.engine.duckdb.write import write_rows
+from lakehouse.engine.duckdb.source import tables
+from lakehouse.engine.write import stored_schema, write_tables
 
 
 class DuckDBEngine:
@@ -28,7 +29,7 @@ class DuckDBEngine:
         Memory is bounded whatever the source's size. Raises `InvalidInput` for rows that the table cannot hold and
         `OSError` where the disk fails.
         """
-        return write_rows(rows, target)
+        return write_tables(tables(rows, stored_schema(target).names), target)
 
     def read(self, query: Query) -> DuckDBRows:
         """The rows of the plan that pass; nothing is opened yet."""

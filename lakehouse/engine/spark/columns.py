@@ -12,19 +12,14 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
-from lakehouse.core.chunk import Grain
-from lakehouse.core.spec import FIELD_ID
 from lakehouse.engine.conform import cannot_store, check_names, stores
 from lakehouse.engine.spark.types import column_type
 from lakehouse.schema import from_spark_type
 
-CHUNK = "_chunk"
-"""The column by whose value files are split; it is in their folder's name, not in them."""
 REFUSED = "lakehouse refuses a value"
 """Begins the message of an error that a row raises inside Spark."""
 _EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
-_HOUR_US = 3_600_000_000
-_DAY_US = 24 * _HOUR_US
+_DAY_US = 86_400_000_000
 
 
 def quoted(name: str) -> str:
@@ -32,20 +27,15 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def conformed(frame: DataFrame, schema: pa.Schema, note: dict[str, str]) -> DataFrame:
+def conformed(frame: DataFrame, schema: pa.Schema) -> DataFrame:
     """The frame with exactly the schema's columns. Types are checked now, values by the job that writes them.
 
-    Each column carries its Parquet field id, and the first one ``note``: Spark stores both in every file's footer.
+    They are named ``c0``, ``c1`` and so on: a classic frame's `mapInArrow` stumbles over a dot in a name.
     Raises `InvalidInput` as `conform` does.
     """
     check_names(frame.columns, schema.names)
     kinds = {field["name"]: field["type"] for field in json.loads(frame.schema.json())["fields"]}
-    columns = []
-    for number, field in enumerate(schema):
-        metadata: dict[str, Any] = {"parquet.field.id": int(field.metadata[FIELD_ID])}
-        if number == 0:
-            metadata |= note
-        columns.append(_column(field, kinds[field.name]).alias(field.name, metadata=metadata))
+    columns = [_column(field, kinds[field.name]).alias(f"c{number}") for number, field in enumerate(schema)]
     return frame.select(*columns)
 
 
@@ -132,18 +122,3 @@ def _digits(kind: pa.DataType) -> tuple[int, int] | None:
         pa.float32(): (7, 0),
         pa.float64(): (15, 0),
     }.get(kind)
-
-
-def chunk_start(time: str, grain: Grain) -> Column:
-    """The start of a row's time chunk in microseconds, as `Grain.floor_us` has it."""
-    us = f"unix_micros({quoted(time)})"
-    match grain:
-        case Grain.HOUR:
-            return F.expr(f"{us} - pmod({us}, {_HOUR_US}L)")
-        case Grain.DAY:
-            return F.expr(f"{us} - pmod({us}, {_DAY_US}L)")
-        case Grain.WEEK:
-            return F.expr(f"{us} - pmod({us} - {4 * _DAY_US}L, {7 * _DAY_US}L)")
-        case Grain.MONTH | Grain.YEAR:
-            day = f"date_from_unix_date(CAST(({us} - pmod({us}, {_DAY_US}L)) DIV {_DAY_US}L AS INT))"
-            return F.expr(f"unix_date(trunc({day}, '{grain.value}')) * {_DAY_US}L")

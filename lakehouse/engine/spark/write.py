@@ -1,100 +1,70 @@
-"""A Spark frame into durable Parquet files: one pass, no shuffle, no sort."""
+"""A Spark frame into durable Parquet files: one pass, no shuffle, no sort. Each task stores its rows in its worker."""
 
 from __future__ import annotations
 
+import pickle
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
+from pyspark.sql import DataFrame
 
-from lakehouse.engine import ROW_ID_FIELD, WriteTarget
-from lakehouse.engine.spark.columns import CHUNK, REFUSED, chunk_start, conformed
+from lakehouse.engine import WriteTarget
+from lakehouse.engine.spark.columns import REFUSED, conformed
 from lakehouse.engine.spark.settings import held
-from lakehouse.errors import InternalError, InvalidInput
-from lakehouse.storage.files import make_folder, sync, sync_files
+from lakehouse.engine.task import REPORT, TaskWriter
+from lakehouse.engine.write import stored_schema
+from lakehouse.errors import EngineUnavailable, InvalidInput
+from lakehouse.storage.files import make_folder
 
 _SETTINGS = {
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.fieldId.write.enabled": "true",
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.writeLegacyFormat": "false",
-}
-_WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
-_OPEN_COLUMNS = 1600
-_OPTIONS = {
-    "compression": "zstd",
-    # A dictionary pays off for few distinct values. Kept small it is given up early in other columns: the many files
-    # of a split by chunk would spend most of their time on dictionaries that they throw away.
-    "parquet.dictionary.page.size": str(32 << 10),
-    # Without a checksum file beside each file, which is not durable with it; Parquet's pages have their own checksums.
-    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "fs.file.impl.disable.cache": "true",
-    # The second version of the committer shows a task's files before the job is done.
-    "mapreduce.fileoutputcommitter.algorithm.version": "1",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
 }
 _REFUSED = re.compile(re.escape(REFUSED) + r": column=(.*?) type=(.*?);")
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakehouse[\w.]*|pyarrow|numpy)'")
 
 
 def write_frame(frame: DataFrame, target: WriteTarget) -> list[str]:
     """Run the frame's job, writing below the target's folder; return the files of its winning task attempts.
 
-    They are listed from a folder that only this job wrote to, after Spark has committed it: attempts that failed or
-    lost leave nothing there. The rows in them are counted against the rows that went in.
+    They are those that the job's result names, which holds one report of each task. What else lies in the job's own
+    folder is of attempts that failed or lost, and is deleted. Each task counts its rows against its files' footers.
     """
     if frame.isStreaming:
         raise InvalidInput("a streaming frame cannot be written at once; use writeStream")
-    spec = target.spec
-    schema = spec.schema.append(ROW_ID_FIELD) if target.row_ids else spec.schema
-    note = {"lakehouse.table": spec.folder, "lakehouse.operation": target.operation_id}
-    rows = conformed(frame, schema, note)
-    counted = Observation()
-    rows = rows.observe(counted, F.count(F.lit(1)).alias("rows"))
-    make_folder(target.folder)
+    rows = conformed(frame, stored_schema(target))
     folder = target.folder / f"{target.batch:05d}"
-    writer_settings = {**_SETTINGS, _WRITERS: str(max(8, min(64, _OPEN_COLUMNS // len(schema))))}
-    with held(frame.sparkSession, writer_settings):
-        if not spec.ragged:
-            rows = rows.withColumn(CHUNK, chunk_start(spec.time, spec.grain))
-        writer = rows.write.options(**_OPTIONS).option("maxRecordsPerFile", spec.target_rows)
-        if not spec.ragged:
-            writer = writer.partitionBy(CHUNK)
+    make_folder(folder)
+    write_part = TaskWriter(WriteTarget(target.spec, folder, target.operation_id, row_ids=target.row_ids))
+    with held(frame.sparkSession, _SETTINGS):
         try:
-            writer.parquet(str(folder))
+            reports = rows.mapInArrow(write_part, REPORT).collect()
         except PySparkException as error:
-            raise _refused(error) or error from error
-    return _listed(target, folder, int(counted.get["rows"]))
+            raise _explained(error) or error from error
+    for report in reports:
+        if report.error is not None:
+            raise pickle.loads(report.error)  # noqa: S301 - made by our own code in the session's own workers
+    return _kept(folder, {name for report in reports for name in report.names})
 
 
-def _refused(error: PySparkException) -> InvalidInput | None:
-    """The error of a value that a column cannot hold, out of the job's error."""
-    found = _REFUSED.search(str(error))
-    if not found:
-        return None
-    return InvalidInput(
-        "the column cannot hold a value; correct it or cast the column first", column=found[1], type=found[2]
-    )
-
-
-def _listed(target: WriteTarget, folder: Path, expected_rows: int) -> list[str]:
-    files = []
-    for path in sorted(folder.rglob("*")):
-        if path.suffix == ".parquet" and not path.name.startswith((".", "_")):
-            files.append(path)
-        elif path.suffix == ".crc" or path.name == "_SUCCESS":
-            path.unlink()  # a checksum that is not as durable as its file would make it unreadable after a power loss
-    with ThreadPoolExecutor(8, "lakehouse-count") as pool:
-        found_rows = sum(pool.map(lambda path: int(pq.read_metadata(path).num_rows), files))
-    if found_rows != expected_rows:
-        raise InternalError(
-            "Spark stored another number of rows than went in; run the operation again",
-            expected=expected_rows,
-            found=found_rows,
+def _explained(error: PySparkException) -> InvalidInput | EngineUnavailable | None:
+    """Our own error, out of what the job's error says."""
+    if found := _REFUSED.search(str(error)):
+        return InvalidInput(
+            "the column cannot hold a value; correct it or cast the column first", column=found[1], type=found[2]
         )
-    sync_files(files)
-    for one in (folder, target.folder):
-        sync(one)
-    return [path.relative_to(target.folder).as_posix() for path in files]
+    if found := _MISSING.search(str(error)):
+        return EngineUnavailable(
+            "Spark's Python workers lack a package; install lakehouse, in the same version, wherever they run",
+            module=found[1],
+        )
+    return None
+
+
+def _kept(folder: Path, names: set[str]) -> list[str]:
+    """The reported files, after deletion of all others."""
+    for path in folder.iterdir():
+        if path.name not in names:
+            path.unlink()
+    return [f"{folder.name}/{name}" for name in sorted(names)]

@@ -25,8 +25,8 @@ from lakehouse.core.plan import ReadGroup
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
+from lakehouse.engine import write as writing
 from lakehouse.engine.duckdb import DuckDBEngine, DuckDBRows
-from lakehouse.engine.duckdb import write as writing
 from lakehouse.errors import InternalError, InvalidInput, SegmentUnreadable
 from lakehouse.predicate import parse
 from tests.unit.engine.harness import HOSTILE, Store, comparable, hostile_rows, spec_of
@@ -97,7 +97,7 @@ def test_a_ragged_table_fills_files_across_chunks(store: Store, engine: DuckDBEn
 def test_a_long_stream_takes_little_memory_and_few_open_files(
     store: Store, engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_BUFFER_BYTES", 20_000)
+    monkeypatch.setattr(writing, "BUFFER_BYTES", 20_000)
     monkeypatch.setattr(writing, "_OPEN_FILES", 3)
     monkeypatch.setattr("lakehouse.engine.duckdb.source.SLICE_ROWS", 500)
     rows = events(20_000, days=12)
@@ -215,7 +215,7 @@ def test_a_nan_leaves_its_column_without_statistics_and_a_read_finds_it(store: S
 def test_a_nan_that_comes_late_in_a_stream_begins_another_file(
     store: Store, engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_BUFFER_BYTES", 1)
+    monkeypatch.setattr(writing, "BUFFER_BYTES", 1)
     monkeypatch.setattr("lakehouse.engine.duckdb.source.SLICE_ROWS", 10)
     rows = events(30, days=1)
     values = rows["value"].to_numpy().copy()
@@ -346,7 +346,7 @@ def test_a_damaged_file_fails_the_read_and_is_named(
 
 def test_a_file_that_vanishes_during_a_read_is_named(store: Store, engine: DuckDBEngine) -> None:
     spec = spec_of(SCHEMA, grain="hour")
-    segments = store.write(engine, events(300_000), spec)
+    segments = store.write(engine, events(600_000, days=15), spec)
     reader = engine.read(store.query(spec, segments)).reader(batch_rows=10)
     reader.read_next_batch()
     victim = store.warehouse / segments[-1].path

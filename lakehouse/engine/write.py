@@ -1,10 +1,9 @@
-"""Rows into durable Parquet files, split by time chunk, with bounded memory."""
+"""Rows into durable Parquet files, split by time chunk, with bounded memory. Both engines write so."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -15,26 +14,40 @@ from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, to_us
 from lakehouse.engine import ROW_ID_FIELD, WriteTarget
 from lakehouse.engine.conform import conform
-from lakehouse.engine.duckdb.source import tables
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InternalError, InvalidInput
 from lakehouse.schema import schema_to_json
 from lakehouse.storage.files import make_folder, sync_files
 
 _ROW_GROUP_ROWS = 1 << 17
-_BUFFER_BYTES = 256 << 20
+_DICTIONARY_BYTES = 128 << 10
+"""A dictionary pays off for few distinct values; kept small it is given up early in columns that have many."""
+BUFFER_BYTES = 256 << 20
+"""Rows held back, so that a chunk's row groups are large although its rows come among others."""
 _OPEN_FILES = 64
 _WHOLE = 0
 _MIN_US, _END_US = to_us(MIN_TIME), to_us(MAX_TIME)
 
 
-def write_rows(rows: Any, target: WriteTarget) -> list[str]:
-    """Write rows below the target's folder and make them durable; return the files' names."""
+def stored_schema(target: WriteTarget) -> pa.Schema:
+    """The columns that the target's files have."""
+    schema = target.spec.schema
+    return schema.append(ROW_ID_FIELD) if target.row_ids else schema
+
+
+def write_tables(tables: Iterable[pa.Table], target: WriteTarget, *, buffer_bytes: int | None = None) -> list[str]:
+    """Write rows below the target's folder and make them durable; return the files' names.
+
+    Holds back ``buffer_bytes`` (`BUFFER_BYTES`) of rows, and at worst as much again twice: parts of one table share
+    its memory until all of them are written.
+    """
     spec = target.spec
-    schema = spec.schema.append(ROW_ID_FIELD) if target.row_ids else spec.schema
-    files = _Files(target, schema)
+    schema = stored_schema(target)
+    files = _Files(target, schema, BUFFER_BYTES if buffer_bytes is None else buffer_bytes)
+    expected_rows = 0
     try:
-        for table in tables(rows, schema.names):
+        for table in tables:
             conformed = conform(table, schema)
+            expected_rows += conformed.num_rows
             if not conformed.num_rows:
                 continue
             grain = None if spec.ragged else spec.grain
@@ -43,6 +56,12 @@ def write_rows(rows: Any, target: WriteTarget) -> list[str]:
         files.close()
     finally:
         files.abandon()
+    if files.rows != expected_rows:
+        raise InternalError(
+            "files hold another number of rows than was given; run the operation again",
+            expected=expected_rows,
+            found=files.rows,
+        )
     sync_files(target.folder / name for name in files.names)
     return files.names
 
@@ -86,8 +105,11 @@ def _check_years(least: int, greatest: int, column: str) -> None:
 class _Files:
     """The files of one write: rows wait by chunk until enough are there, or too many over all chunks."""
 
-    def __init__(self, target: WriteTarget, schema: pa.Schema) -> None:
+    def __init__(self, target: WriteTarget, schema: pa.Schema, buffer_bytes: int) -> None:
         self.names: list[str] = []
+        self.rows = 0
+        """Rows of closed files, as their footers say."""
+        self._buffer_bytes = buffer_bytes
         self._target = target
         self._schema = schema
         self._waiting: dict[int, list[pa.Table]] = {}
@@ -97,7 +119,7 @@ class _Files:
     def add(self, chunk_us: int, rows: pa.Table) -> None:
         self._waiting.setdefault(chunk_us, []).append(rows)
         self._waiting_bytes += rows.nbytes
-        while self._waiting_bytes > _BUFFER_BYTES:
+        while self._waiting_bytes > self._buffer_bytes:
             self._flush(max(self._waiting, key=lambda chunk: sum(one.nbytes for one in self._waiting[chunk])))
 
     def close(self) -> None:
@@ -131,7 +153,7 @@ class _Files:
         """The chunk's open file, or a new one where it keeps statistics of a column that now holds a NaN."""
         file = self._open.pop(chunk_us, None)
         if file is not None and not not_numbers <= file.not_numbers:
-            file.close()
+            self.rows += file.close()
             file = None
         if file is None:
             if len(self._open) >= _OPEN_FILES:
@@ -150,7 +172,7 @@ class _Files:
     def _close(self, chunk_us: int) -> None:
         file = self._open.pop(chunk_us, None)
         if file is not None:
-            file.close()
+            self.rows += file.close()
 
 
 class _File:
@@ -165,13 +187,16 @@ class _File:
         statistics = [
             field.name for field in schema if field.name not in not_numbers and not pa.types.is_nested(field.type)
         ]
+        self._footers: list[pq.FileMetaData] = []
         self._writer = pq.ParquetWriter(
             target.folder / name,
             schema,
             compression="zstd",
+            dictionary_pagesize_limit=_DICTIONARY_BYTES,
             write_statistics=statistics,
             store_schema=False,
             write_page_checksum=True,
+            metadata_collector=self._footers,
         )
         self._writer.add_key_value_metadata(
             {
@@ -189,9 +214,11 @@ class _File:
         self._writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
         self.rows += rows.num_rows
 
-    def close(self) -> None:
+    def close(self) -> int:
+        """Write the footer; return how many rows it says that the file has."""
         self._writer.add_key_value_metadata({"lakehouse.interval_us": f"{self._least},{self._greatest + 1}"})
         self._writer.close()
+        return int(self._footers[0].num_rows)
 
     def abandon(self) -> None:
         self._writer.close()

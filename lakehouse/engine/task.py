@@ -1,0 +1,63 @@
+"""What a task of Spark's runs in its Python worker: it stores the task's rows with the in-process writer.
+
+Workers import this module by name. It stands outside the Spark engine so that they need not load the rest of it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from lakehouse.engine import WriteTarget
+from lakehouse.engine.write import stored_schema, write_tables
+from lakehouse.errors import InternalError, LakehouseError
+
+REPORT = "names ARRAY<STRING>, error BINARY"
+"""A task's only row: its files, or a pickled error."""
+_REPORT = pa.schema([("names", pa.list_(pa.string())), ("error", pa.binary())])
+_TABLE_BYTES = 32 << 20
+_BUFFER_BYTES = 128 << 20
+"""Less than the writer's own: a machine runs as many tasks as it has cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWriter:
+    """Stores each task's rows below ``target.folder``, in files named after the attempt.
+
+    An attempt that fails or loses thus never touches a file of the one that wins. Errors that a repetition cannot mend
+    are reported as values: Spark would try again, and hand on no more than their text.
+    """
+
+    target: WriteTarget
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Store all batches; yield the report."""
+        context = TaskContext.get()
+        if context is None:
+            raise InternalError("rows of a task are stored outside of any task")
+        names: list[str] = []
+        error: bytes | None = None
+        try:
+            target = replace(self.target, batch=context.taskAttemptId())
+            names = write_tables(_tables(batches, stored_schema(target).names), target, buffer_bytes=_BUFFER_BYTES)
+        except (LakehouseError, OSError) as failure:
+            error = pickle.dumps(failure)
+        yield pa.RecordBatch.from_pylist([{"names": names, "error": error}], _REPORT)
+
+
+def _tables(batches: Iterable[pa.RecordBatch], names: list[str]) -> Iterator[pa.Table]:
+    """Batches put together to tables of some size, their columns named anew."""
+    waiting: list[pa.RecordBatch] = []
+    waiting_bytes = 0
+    for batch in batches:
+        waiting.append(batch)
+        waiting_bytes += batch.nbytes
+        if waiting_bytes >= _TABLE_BYTES:
+            yield pa.Table.from_batches(waiting).rename_columns(names)
+            waiting, waiting_bytes = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting).rename_columns(names)
