@@ -174,6 +174,14 @@ class Lake:
         """Collect operations on several tables and commit them as one version, all or none."""
         return Transaction(self, message=read_message(message), properties=read_properties(properties))
 
+    def release(self, operation_id: str) -> None:
+        """End a running operation, whoever's it is, and give back its locks: its commit then fails with `LockLost`.
+
+        For an administrator; a process that died needs no such help, its lease ends by itself. Raises `InvalidInput`
+        if no such operation runs.
+        """
+        self.catalog.release(operation_id)
+
     # Engines
 
     def engine_for(self, rows: Any) -> Engine:

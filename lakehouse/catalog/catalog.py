@@ -16,7 +16,7 @@ from lakehouse.catalog.models import bin  # noqa: A004 - the word of the scheme
 from lakehouse.catalog.operations import new_id
 from lakehouse.catalog.planning import changes_between
 from lakehouse.catalog.rows import Entry
-from lakehouse.catalog.state import BinState, StateReader, live_in, within
+from lakehouse.catalog.state import BinState, StateReader, live_in, touching
 from lakehouse.catalog.waiting import Waiting
 from lakehouse.core.bins import bin_interval
 from lakehouse.core.commit import Chunk, ChunkLock, Commit, Diff, KeyFrame
@@ -28,7 +28,7 @@ from lakehouse.core.operation import Begun, Contribution, Kind, Priority
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.errors import VersionNotFound
+from lakehouse.errors import InvalidInput, VersionNotFound
 from lakehouse.faults import reach
 
 T = TypeVar("T")
@@ -137,8 +137,8 @@ class Catalog:
 
     def states(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
         """What is live at a version, by bin, in the bins that may hold what touches an interval (None: all)."""
-        where = None if interval is None else within(spec, interval)
-        return self._read(lambda connection: self._states.read(connection, spec, version, where))
+        ranges = touching(spec, interval)
+        return self._read(lambda connection: self._states.read(connection, spec, version, ranges))
 
     def live(self, spec: TableSpec, version: int, interval: Interval | None = None) -> tuple[Segments, list[Tombstone]]:
         """Live segments and tombstones, each once, by id, that touch the chunks that an interval touches.
@@ -174,10 +174,10 @@ class Catalog:
         """ADD and DROP by chunk between two versions, in either order. Cost: the bins changed since the older."""
 
         def question(connection: Connection) -> tuple[dict[int, BinState], dict[int, BinState]]:
-            changed = bin.c.version > min(a, b)
+            older = min(a, b)
             return (
-                self._states.read(connection, spec, a, changed),
-                self._states.read(connection, spec, b, changed),
+                self._states.read(connection, spec, a, since=older),
+                self._states.read(connection, spec, b, since=older),
             )
 
         before, after = self._read(question)
@@ -264,6 +264,12 @@ class Catalog:
         ended = self._database.run(lambda connection: operations.abort(connection, begun), durable=False)
         self._waiting.notify()
         return ended
+
+    def release(self, operation_id: str) -> None:
+        """End a running operation, whoever's it is. Raises `InvalidInput` if no such one runs."""
+        if not self._database.run(lambda connection: operations.release_by_id(connection, operation_id)):
+            raise InvalidInput("no such operation runs; see the locks for those that do", operation=operation_id)
+        self._waiting.notify()
 
     def commit(
         self,

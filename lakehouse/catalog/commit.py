@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from lakehouse.catalog import locks, operations, statements
+from lakehouse.catalog import locks, statements
 from lakehouse.catalog.database import host_us
 from lakehouse.catalog.encoding import encode_map
 from lakehouse.catalog.log import read_commits
 from lakehouse.catalog.models import operation, txn
 from lakehouse.catalog.planning import planned
 from lakehouse.catalog.prepared import pipelined
-from lakehouse.catalog.rows import Entry, segment_values, tombstone_values
+from lakehouse.catalog.rows import Entry, page_of, segment_values, tombstone_values
 from lakehouse.catalog.state import StateReader
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import from_us
@@ -32,6 +32,9 @@ from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.version import ADD, DROP, frame_due
 from lakehouse.errors import InternalError, InvalidInput, LockLost, TableNotFound
 from lakehouse.faults import reach
+
+_MOST_FRAMES_NOW = 16
+"""Up to so many bins get their first key frame by the commit itself; those of a commit that touches more, after it."""
 
 
 @dataclass(slots=True)
@@ -95,15 +98,13 @@ def record(
     """
     with pipelined(connection):
         head = statements.TAKE_VERSION.run(connection, {"host_us": host_us()})
-        asked = [_ask(connection, one) for one in contributions]
+        asked = [_end(connection, one) for one in contributions]
         version, committed_us = head.fetchone()
-        answers = [[one.fetchone() for one in cursors] for cursors in asked]
+        answers = [_Answer(*(None if one is None else one.fetchone() for one in cursors)) for cursors in asked]
     reach("commit.head")
-    fresh = _not_committed(connection, contributions, answers)
     deltas: dict[TableId, TableDelta] = {}
-    reserved: defaultdict[TableId, int] = defaultdict(int)
-    next_row_ids = {one.begun.table.id: row[2] for one, row in zip(contributions, answers, strict=True)}
-    for contribution in fresh:
+    fresh = _not_committed(connection, contributions, answers)
+    for contribution, next_row_id in fresh:
         begun = contribution.begun
         spec = begun.table
         if begun.locks and locks.count_held(connection, begun.number) != begun.locks:
@@ -112,21 +113,19 @@ def record(
         if change.operation != begun.kind.value:
             change.operation = Kind.TRANSACTION.value
         change.counts_rows = begun.kind is not Kind.COMPACTION
-        first_row_id = next_row_ids[spec.id][0] + reserved[spec.id]
-        reserved[spec.id] += sum(one.rows for one in contribution.segments if not one.has_row_ids)
+        first_row_id = next_row_id - _new_rows(contribution)
         plan = planned(
             connection, states, contribution, version=version, first_row_id=first_row_id, now_us=committed_us
         )
         change.added.extend((entry, begun.number) for entry in plan.new)
         change.changes.update(plan.changes)
-    kind = _kind(fresh)
+    kind = _kind([contribution for contribution, _ in fresh])
     due = {}
     with pipelined(connection):
         record_version(connection, version, kind, committed_us, message=message, properties=properties)
-        for contribution in fresh:
-            _end(connection, contribution, version)
+        for contribution, _ in fresh:
+            _release(connection, contribution, version)
         for table, change in deltas.items():
-            statements.RESERVE.run(connection, {"table": table, "rows": reserved[table]})
             due[table] = change.spec, _record_table(connection, change, version)
             reach("commit.table")
     reach("commit.recorded")
@@ -206,45 +205,57 @@ def _kind(contributions: Sequence[Contribution]) -> Kind:
     return kinds.pop() if len(kinds) == len(tables) == 1 else Kind.TRANSACTION
 
 
-def _ask(connection: Connection, contribution: Contribution) -> list[Any]:
-    """Cursors over what the commit depends on: the operation's state, its mark, its table."""
+class _Answer(NamedTuple):
+    """Rows that tell whether a contribution may be committed; None where there is none."""
+
+    ended: tuple[int] | None
+    """Its operation was running, and is committed now."""
+    next_row_id: tuple[int] | None
+    """Its table exists; row ids up to here are its."""
+    marked: tuple[int] | None
+    """Its ``txn`` was committed in this version."""
+
+
+def _end(connection: Connection, contribution: Contribution) -> list[Any]:
+    """End its operation and reserve its row ids; cursors over an `_Answer`."""
     begun = contribution.begun
-    app, sequence = contribution.txn or (None, None)
+    mark = contribution.txn and dict(zip(("app", "sequence"), contribution.txn, strict=True))
     return [
-        statements.STATE.run(connection, {"number": begun.number}),
-        statements.MARK.run(connection, {"table": begun.table.id, "app": app, "sequence": sequence}),
-        statements.NEXT_ROW_ID.run(connection, {"table": begun.table.id}),
+        statements.END.run(connection, {"ended": begun.number}),
+        statements.RESERVE.run(connection, {"table": begun.table.id, "rows": _new_rows(contribution)}),
+        statements.MARK.run(connection, {"table": begun.table.id, **mark}) if mark else None,
     ]
 
 
-def _not_committed(
-    connection: Connection, contributions: Sequence[Contribution], answers: Sequence[Sequence[Any]]
-) -> list[Contribution]:
-    """Leave out, and end, what its ``txn`` or id shows as committed; refuse what cannot be committed.
+def _new_rows(contribution: Contribution) -> int:
+    return sum(one.rows for one in contribution.segments if not one.has_row_ids)
 
-    Raises `AlreadyCommitted` if nothing is left.
+
+def _not_committed(
+    connection: Connection, contributions: Sequence[Contribution], answers: Sequence[_Answer]
+) -> list[tuple[Contribution, int]]:
+    """What is to be committed, with its table's next row id; refuse what cannot be.
+
+    What its ``txn`` or id shows as committed is left out, and ended; raises `AlreadyCommitted` if nothing is left.
     """
     fresh, done = [], []
-    for one, (state, mark, table) in zip(contributions, answers, strict=True):
-        committed = state[1] if state is not None and state[1] is not None else mark[0] if mark is not None else None
-        if committed is not None:
-            done.append((one, committed))
-            continue
-        if state is None or state[0] != "running":
-            raise LockLost(
-                "the operation was ended before its commit; begin it again",
-                operation=one.begun.id,
-                state=state and state[0],
-            )
-        if table is None:
+    for one, answer in zip(contributions, answers, strict=True):
+        if answer.ended is None:
+            version = committed_version(connection, one)
+            if version is None:
+                raise LockLost("the operation was ended before its commit; begin it again", operation=one.begun.id)
+            done.append(version)
+        elif answer.marked is not None:
+            statements.TAKE_BACK.run(connection, {"repeated": one.begun.number})
+            done.append(answer.marked[0])
+        elif answer.next_row_id is None:
             raise TableNotFound(
                 "the table was dropped while the operation ran; nothing was committed", table=one.begun.table.name
             )
-        fresh.append(one)
+        else:
+            fresh.append((one, answer.next_row_id[0]))
     if not fresh:
-        raise AlreadyCommitted(max(version for _, version in done))
-    for repeated, _ in done:
-        operations.abort(connection, repeated.begun)
+        raise AlreadyCommitted(max(done))
     return fresh
 
 
@@ -277,9 +288,9 @@ def _lost(contribution: Contribution) -> LockLost:
     )
 
 
-def _end(connection: Connection, contribution: Contribution, version: int) -> None:
+def _release(connection: Connection, contribution: Contribution, version: int) -> None:
+    """Give back its locks and note its ``txn``."""
     begun = contribution.begun
-    statements.END.run(connection, {"ended": begun.number, "committed": version})
     if begun.locks:
         locks.release(connection, begun.number)
     if contribution.txn is not None:
@@ -325,22 +336,38 @@ def _record_table(connection: Connection, change: TableDelta, version: int) -> l
     statements.INSERT_COUNTS.run(
         connection, {"version": version, "table_id": table, "operation": change.operation, **change.counts()}
     )
-    return _touch_bins(connection, table, sorted({number for number, _ in change.changes}), version)
+    return _touch_bins(connection, change, version)
 
 
-def _touch_bins(connection: Connection, table: TableId, bins: Sequence[int], version: int) -> list[int]:
-    """Record a new version of bins; return those whose key frame is due."""
-    if len(bins) > MOST_CHUNKS:
+def _touch_bins(connection: Connection, change: TableDelta, version: int) -> list[int]:
+    """Record a new version of bins, with a first key frame of those that are new; return those that are due another."""
+    entries: defaultdict[int, list[Entry]] = defaultdict(list)
+    for (number, _), (_, entry) in change.changes.items():
+        entries[number].append(entry)
+    if len(entries) > MOST_CHUNKS:
         raise InvalidInput(
             "one commit touches too many time chunks; use a coarser grain or smaller intervals",
-            chunks=len(bins),
+            chunks=len(entries),
             most=MOST_CHUNKS,
         )
+    frames_now = len(entries) <= _MOST_FRAMES_NOW
+    row = {"table_id": change.spec.id, "version": version, "frame_version": version if frames_now else None}
     cursors = [
         statements.TOUCH.run(
-            connection, {"table_id": table, "bin": one, "version": version, "frame_entries": 0, "chain": 1}
+            connection, {**row, "bin": one, "frame_entries": len(entries[one]), "chain": 0 if frames_now else 1}
         )
-        for one in bins
+        for one in sorted(entries)
     ]
     found = [cursor.fetchone() for cursor in cursors]
-    return [number for number, chain, entries, framed in found if frame_due(chain, None if framed is None else entries)]
+    new = [number for number, chain, _, _ in found if chain == 0]
+    if new:
+        statements.INSERT_FRAME.run_many(
+            connection,
+            [
+                {**row, "bin": one, "entries": len(entries[one]), "page": page_of(change.spec, entries[one])}
+                for one in new
+            ],
+        )
+    return [
+        number for number, chain, held, framed in found if chain and frame_due(chain, None if framed is None else held)
+    ]

@@ -107,9 +107,9 @@ class Database:
         """Run ``work`` in one writing transaction, again after a serialisation failure or a lost connection.
 
         ``settled`` looks up what an earlier try may have committed: it is asked, under the head, after a connection
-        was lost. What is not ``durable`` may be undone by a crash of the machine (not of a process), together with all
-        that came after it and is not durable either. Raises `CommitUnknown` if a commit's answer was lost and the
-        catalog cannot be asked, else `CatalogUnavailable`.
+        was lost. What is not ``durable`` may be undone by a crash of SQLite's machine, which ends this process too,
+        together with all that came after it and is not durable either. Raises `CommitUnknown` if a commit's answer was
+        lost and the catalog cannot be asked, else `CatalogUnavailable`.
         """
         was_committing = False
         for pause_seconds in _RECONNECT_SECONDS:
@@ -138,16 +138,18 @@ class Database:
         settled: Callable[[Connection], T | None] | None,
         durable: bool,
     ) -> T:
-        with self._queue, self._translating(), self.engine.connect() as opened:
-            connection = opened.execution_options(lakehouse_begin=_BEGIN[durable]) if self.is_sqlite else opened
-            with self._giving_up_broken(connection), connection.begin() as transaction:
+        with self._translating(), self.engine.connect() as opened:
+            if self.is_sqlite:
+                connection = opened.execution_options(lakehouse_begin="BEGIN IMMEDIATE")
+                _sync_commits(connection, durable)
+            else:
+                connection = opened
+            with self._queue, self._giving_up_broken(connection), connection.begin() as transaction:
                 if settled is not None:
                     take_head(connection)
                     found = settled(connection)
                     if found is not None:
                         return found
-                if not durable and not self.is_sqlite:
-                    connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
                 result = work(connection)
                 stage.committing = True
                 transaction.commit()
@@ -268,14 +270,16 @@ def _configure_sqlite(connection: Any, _record: object) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    for statement in connection.get_execution_options().get("lakehouse_begin", ("BEGIN",)):
-        connection.exec_driver_sql(statement)
+    connection.exec_driver_sql(connection.get_execution_options().get("lakehouse_begin", "BEGIN"))
 
 
-_BEGIN: dict[bool, tuple[str, ...]] = {
-    True: ("PRAGMA synchronous=FULL", "BEGIN IMMEDIATE"),
-    False: ("PRAGMA synchronous=NORMAL", "BEGIN IMMEDIATE"),
-}
+def _sync_commits(connection: Connection, durable: bool) -> None:
+    """Let SQLite sync the log at every commit, or not; a new connection does."""
+    if connection.info.get("lakehouse_durable", True) != durable:
+        connection.connection.dbapi_connection.execute(  # type: ignore[union-attr]
+            "PRAGMA synchronous=FULL" if durable else "PRAGMA synchronous=NORMAL"
+        )
+        connection.info["lakehouse_durable"] = durable
 
 
 def _reaction(error: DBAPIError) -> _Reaction:

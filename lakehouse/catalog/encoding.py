@@ -79,21 +79,6 @@ def encode_statistics(low: Mapping[str, Any], high: Mapping[str, Any], nulls: Ma
     )
 
 
-def decode_statistics(text: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, int]]:
-    """The inverse of `encode_statistics`."""
-    low: dict[str, Any] = {}
-    high: dict[str, Any] = {}
-    nulls: dict[str, int] = {}
-    for name, (least, greatest, count) in json.loads(text).items():
-        if least is not None:
-            low[name] = decode_value(least)
-        if greatest is not None:
-            high[name] = decode_value(greatest)
-        if count is not None:
-            nulls[name] = count
-    return low, high, nulls
-
-
 def encode_map(values: Mapping[str, str] | None) -> str | None:
     """A small map of strings as JSON text; none for an empty one."""
     if not values:

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, func, select
 
+from lakehouse.catalog import statements
 from lakehouse.catalog.database import Database
-from lakehouse.catalog.models import bin, delta, key_frame  # noqa: A004 - the word of the scheme
+from lakehouse.catalog.models import key_frame
+from lakehouse.catalog.prepared import pipelined
 from lakehouse.catalog.rows import encode_page
-from lakehouse.catalog.state import StateReader, batches
+from lakehouse.catalog.state import StateReader
 from lakehouse.core.bins import bin_interval
 from lakehouse.core.commit import KeyFrame
 from lakehouse.core.listing import Listing
@@ -58,41 +60,23 @@ class FrameWriter:
     ) -> dict[int, tuple[int, bytes]]:
         """By bin the number of its live entries and its page."""
         pages: dict[int, tuple[int, bytes]] = {}
-        for batch in batches(bins):
-            for state in self._states.read(connection, spec, version, bin.c.bin.in_(batch)).values():
-                order = np.argsort(state.segments.ids)
-                tombstones = [state.tombstones[one] for one in sorted(state.tombstones)]
-                page = encode_page(state.segments.take(order), tombstones)
-                pages[state.bin] = (len(order) + len(tombstones), page)
+        for state in self._states.read(connection, spec, version, [(one, one) for one in bins]).values():
+            order = np.argsort(state.segments.ids)
+            tombstones = [state.tombstones[one] for one in sorted(state.tombstones)]
+            page = encode_page(state.segments.take(order), tombstones)
+            pages[state.bin] = (len(order) + len(tombstones), page)
         return pages
 
     def _record(
         self, connection: Connection, table: TableId, version: int, pages: dict[int, tuple[int, bytes]]
     ) -> None:
-        newest: dict[int, int | None] = {}
-        for batch in batches(pages):
-            framed = select(bin.c.bin, bin.c.frame_version).where(bin.c.table_id == table, bin.c.bin.in_(batch))
-            newest.update((one, version_held) for one, version_held in connection.execute(framed))
-        due = {one: page for one, page in pages.items() if (newest.get(one) or -1) < version}
-        if not due:
-            return
         rows: list[dict[str, Any]] = [
             {"table_id": table, "bin": one, "version": version, "entries": entries, "page": page}
-            for one, (entries, page) in due.items()
+            for one, (entries, page) in pages.items()
         ]
-        connection.execute(key_frame.insert(), rows)
-        behind = (
-            select(func.count(delta.c.version.distinct()))
-            .where(delta.c.table_id == table, delta.c.bin == bin.c.bin, delta.c.version > version)
-            .correlate(bin)
-            .scalar_subquery()
-        )
-        framed_now = (
-            update(bin)
-            .where(bin.c.table_id == table, bin.c.bin == bindparam("framed"))
-            .values(frame_version=version, frame_entries=bindparam("entries"), chain=behind)
-        )
-        connection.execute(framed_now, [{"framed": one, "entries": entries} for one, (entries, _) in due.items()])
+        with pipelined(connection):
+            statements.FRAME_BIN.run_many(connection, rows)
+            statements.INSERT_FRAME.run_many(connection, rows)
 
 
 def read_key_frames(connection: Connection, spec: TableSpec) -> Listing[KeyFrame]:

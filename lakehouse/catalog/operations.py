@@ -94,6 +94,20 @@ def abort(connection: Connection, begun: Begun) -> bool:
     return ended.rowcount == 1
 
 
+def release_by_id(connection: Connection, operation_id: str) -> bool:
+    """End another's operation and give back its locks; False if no such one runs."""
+    number: int | None = connection.execute(
+        update(operation)
+        .where(operation.c.id == operation_id, operation.c.state == "running")
+        .values(state="aborted")
+        .returning(operation.c.number)
+    ).scalar()
+    if number is None:
+        return False
+    release(connection, number)
+    return True
+
+
 def renew(connection: Connection, numbers: Iterable[int], until_us: int) -> None:
     """Push the leases of running operations out."""
     connection.execute(

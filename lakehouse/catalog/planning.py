@@ -9,9 +9,8 @@ import numpy as np
 from sqlalchemy import Connection
 
 from lakehouse.catalog import locks
-from lakehouse.catalog.models import bin  # noqa: A004 - the word of the scheme
 from lakehouse.catalog.rows import Entry
-from lakehouse.catalog.state import BinState, StateReader, live_in, within
+from lakehouse.catalog.state import BinState, StateReader, live_in, touching
 from lakehouse.core.bins import bins_of
 from lakehouse.core.clean import overshadows
 from lakehouse.core.conflict import Cell
@@ -138,7 +137,7 @@ def _segments(contribution: Contribution, ordinal: int, first_row_id: int) -> li
 def _live(
     connection: Connection, states: StateReader, spec: TableSpec, version: int, interval: Interval
 ) -> tuple[Segments, list[Tombstone]]:
-    segments, tombstones = live_in(states.read(connection, spec, version, within(spec, interval)).values())
+    segments, tombstones = live_in(states.read(connection, spec, version, touching(spec, interval)).values())
     return segments, list(tombstones.values())
 
 
@@ -184,9 +183,8 @@ def _plan_restore(
     """DROP what is live and was not at the target version, ADD what was and is not, in chunks changed since."""
     spec = contribution.begun.table
     assert contribution.target is not None
-    changed = bin.c.version > contribution.target
-    now = states.read(connection, spec, version, changed)
-    then = states.read(connection, spec, contribution.target, changed)
+    now = states.read(connection, spec, version, since=contribution.target)
+    then = states.read(connection, spec, contribution.target, since=contribution.target)
     touched: list[Interval] = []
     for number in sorted(now.keys() | then.keys()):
         for action, entry in changes_between(now.get(number), then.get(number)):

@@ -47,7 +47,7 @@ class Prepared:
         if found is None:
             compiled: Any = self._build(dialect.name).compile(dialect=dialect)
             names = tuple(compiled.positiontup) if compiled.positional else None
-            constants = {name: value for name, value in compiled.params.items() if value is not None}
+            constants = {name: bound.value for name, bound in compiled.binds.items() if not bound.required}
             found = self._compiled[dialect.name] = (str(compiled), names, constants)
         return found
 

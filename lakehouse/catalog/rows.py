@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.catalog.encoding import decode_keys, decode_statistics, encode_keys, encode_statistics
+from lakehouse.catalog.encoding import decode_keys, decode_value, encode_keys, encode_statistics
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import from_us
 from lakehouse.core.segment import Segment
@@ -106,17 +106,36 @@ def segments_schema(spec: TableSpec) -> pa.Schema:
 
 def segments_from_rows(schema: pa.Schema, rows: Sequence[Values]) -> pa.Table:
     """Segments as columns, from rows of `models.segment`."""
-    columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in FIELDS.names}
-    columns["has_row_ids"] = [bool(value) for value in columns["has_row_ids"]]
-    for place, row in enumerate(rows):
-        for prefix, held in zip((LOW, HIGH, NULLS), decode_statistics(row["statistics"]), strict=True):
-            for name, value in held.items():
-                columns.setdefault(prefix + name, [None] * len(rows))[place] = value
-    arrays = [
-        pa.array(columns[field.name], field.type) if field.name in columns else pa.nulls(len(rows), field.type)
-        for field in schema
-    ]
+    if not rows:  # not `Schema.empty_table`, which imports pandas
+        return pa.Table.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+    held = json.loads(f"[{','.join(row['statistics'] for row in rows)}]")
+    arrays = []
+    for field in schema:
+        prefix, _, name = field.name.partition(":")
+        if not name:
+            values = [row[field.name] for row in rows]
+            arrays.append(
+                pa.array([bool(one) for one in values] if field.name == "has_row_ids" else values, field.type)
+            )
+            continue
+        place = _PLACES[prefix]
+        stored = [one[name][place] if name in one else None for one in held]
+        arrays.append(_typed(stored, field.type))
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+_PLACES = {LOW[:-1]: 0, HIGH[:-1]: 1, NULLS[:-1]: 2}
+"""Where each statistic is in the JSON of `lakehouse.catalog.encoding.encode_statistics`."""
+
+
+def _typed(stored: list[Any], kind: pa.DataType) -> pa.Array:
+    """Stored values of one column as its type; those of times never become Python's."""
+    if pa.types.is_timestamp(kind):
+        instants = pa.timestamp("us", kind.tz)
+        return pa.array([None if one is None else one[1] for one in stored], instants).cast(kind)
+    if any(isinstance(one, list) for one in stored):
+        stored = [decode_value(one) for one in stored]
+    return pa.array(stored, kind)
 
 
 def encode_page(segments: Segments, tombstones: Sequence[Tombstone]) -> bytes:
@@ -136,6 +155,13 @@ def encode_page(segments: Segments, tombstones: Sequence[Tombstone]) -> bytes:
         with pa.ipc.new_stream(sink, _TOMBSTONE) as to:
             to.write_table(held)
     return bytes(sink.getvalue())
+
+
+def page_of(spec: TableSpec, entries: Sequence[Entry]) -> bytes:
+    """The page of new entries."""
+    rows = [segment_values(one, spec.id, 0, 0) for one in entries if isinstance(one, Segment)]
+    body = segments_from_rows(segments_schema(spec), rows)
+    return encode_page(Segments(body), [one for one in entries if not isinstance(one, Segment)])
 
 
 def decode_page(schema: pa.Schema, page: bytes) -> tuple[pa.Table, list[Tombstone]]:

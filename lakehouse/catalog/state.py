@@ -10,15 +10,17 @@ import json
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, case, func, or_, select, text
+from sqlalchemy import Connection, Table, text
 
-from lakehouse.catalog.models import bin, delta, key_frame  # noqa: A004 - the word of the scheme
+from lakehouse.catalog.models import segment, tombstone
+from lakehouse.catalog.prepared import Prepared
 from lakehouse.catalog.rows import decode_page, segments_from_rows, segments_schema, tombstone_from_row
 from lakehouse.core.bins import bin_ranges
 from lakehouse.core.interval import Interval
@@ -32,6 +34,10 @@ from lakehouse.errors import InternalError
 V = TypeVar("V")
 BATCH = 400
 """Values bound in one statement; databases limit them."""
+Ranges = Sequence[tuple[int, int]]
+"""Closed ranges of bins."""
+_WORTH_THREADS = 64
+"""Pages from which decoding them in threads pays."""
 _REMEMBERED = 4_000_000
 """Segments and tombstones that a process remembers, give or take a bin."""
 
@@ -87,44 +93,51 @@ def _cost(state: BinState) -> int:
     return 16 + len(state.segments) + 4 * len(state.tombstones)
 
 
+def _from_page(schema: pa.Schema, bin: int, version: int, page: bytes) -> BinState:
+    body, tombstones = decode_page(schema, page)
+    return BinState(bin, version, Segments(body), {one.id: one for one in tombstones})
+
+
 class StateReader:
     """Reads bin states, and remembers them."""
 
     def __init__(self, size: int = _REMEMBERED) -> None:
         self._memory = _Memory(size)
+        self._threads = ThreadPoolExecutor(4, "lakehouse-pages")
         self._schemas: dict[TableId, tuple[TableSpec, pa.Schema]] = {}
 
     def read(
-        self, connection: Connection, spec: TableSpec, version: int, where: ColumnElement[bool] | None = None
+        self, connection: Connection, spec: TableSpec, version: int, ranges: Ranges | None = None, *, since: int = -1
     ) -> dict[int, BinState]:
-        """States, by bin, of the bins that ``where`` selects (a condition on `models.bin`; None: all).
+        """States, by bin, of the bins in closed ranges of them (None: all) that changed after version ``since``.
 
         Bins without anything at that version are left out. Cost: one seek for each selected bin; the page of each that
         is not remembered, and the deltas behind it.
         """
-        scope = bin.c.table_id == spec.id if where is None else and_(bin.c.table_id == spec.id, where)
         schema = self._schema(spec)
         states: dict[int, BinState] = {}
         changed: dict[int, int] = {}
         frames: list[tuple[int, int]] = []
-        empty = Segments(schema.empty_table())
-        for row in connection.execute(_BINS.where(scope), {"as_of": version}):
-            if row.changed is None:
+        empty = Segments(segments_from_rows(schema, []))
+        asked = {"table": spec.id, "as_of": version, "since": since}
+        for number, newest, framed in _rows_of(connection, _BINS, ranges or bin_ranges(spec.grain, None), asked):
+            if newest is None:
                 continue
-            held = self._memory.best(spec.id, row.bin, row.changed)
-            if held is not None and held.version == row.changed:
-                states[row.bin] = held
+            held = self._memory.best(spec.id, number, newest)
+            if held is not None and held.version == newest:
+                states[number] = held
                 continue
-            changed[row.bin] = row.changed
-            if held is not None and held.version >= (row.framed or 0):
-                states[row.bin] = held
+            changed[number] = newest
+            if held is not None and held.version >= (framed or 0):
+                states[number] = held
                 continue
-            states[row.bin] = BinState(row.bin, -1, empty, {})
-            if row.framed is not None:
-                frames.append((row.bin, row.framed))
-        for number, framed, page in _rows_of(connection, _FRAMES, frames, {"table": spec.id}):
-            body, tombstones = decode_page(schema, page)
-            states[number] = BinState(number, framed, Segments(body), {one.id: one for one in tombstones})
+            states[number] = BinState(number, -1, empty, {})
+            if framed is not None:
+                frames.append((number, framed))
+        pages = _rows_of(connection, _FRAMES, frames, {"table": spec.id})
+        decoded = self._threads.map if len(frames) >= _WORTH_THREADS else map
+        for state in decoded(lambda row: _from_page(schema, *row), pages):
+            states[state.bin] = state
         self._follow(connection, spec, states, changed, version)
         return dict(sorted(states.items()))
 
@@ -155,10 +168,10 @@ class StateReader:
             for entry, (action, is_tombstone) in actions.items():
                 if action == ADD and entry not in held:
                     wanted[is_tombstone].add(entry)
-        rows = list(_by_id(connection, "segment", wanted[False]))
+        rows = rows_by_id(connection, "segment", wanted[False])
         body = segments_from_rows(self._schema(spec), rows)
         places = {row["id"]: place for place, row in enumerate(rows)}
-        tombstones = {row["id"]: tombstone_from_row(row) for row in _by_id(connection, "tombstone", wanted[True])}
+        tombstones = {row["id"]: tombstone_from_row(row) for row in rows_by_id(connection, "tombstone", wanted[True])}
         if len(places) < len(wanted[False]) or len(tombstones) < len(wanted[True]):
             raise InternalError("the catalog's deltas name entries that it does not hold", table=spec.name)
         for number, actions in newest.items():
@@ -209,10 +222,9 @@ def batches(values: Iterable[V]) -> Iterator[list[V]]:
         yield batch
 
 
-def within(spec: TableSpec, interval: Interval) -> ColumnElement[bool]:
-    """Condition on `models.bin`: it holds something that may touch the chunks of an interval."""
-    ranges = bin_ranges(spec.grain, spec.grain.align(interval))
-    return or_(*(bin.c.bin.between(first, last) for first, last in ranges))
+def touching(spec: TableSpec, interval: Interval | None) -> Ranges:
+    """The bins that hold what may touch the chunks of an interval (None: all)."""
+    return bin_ranges(spec.grain, None if interval is None else spec.grain.align(interval))
 
 
 def live_in(states: Iterable[BinState]) -> tuple[Segments, dict[int, Tombstone]]:
@@ -231,7 +243,7 @@ def live_in(states: Iterable[BinState]) -> tuple[Segments, dict[int, Tombstone]]
 
 
 def _rows_of(
-    connection: Connection, statement: Mapping[str, Any], pairs: Sequence[tuple[int, int]], values: dict[str, Any]
+    connection: Connection, statement: Prepared, pairs: Sequence[tuple[int, int]], values: dict[str, Any]
 ) -> Iterator[Any]:
     """Rows of a statement that takes pairs of numbers as one parameter of its database's own kind."""
     if not pairs:
@@ -241,60 +253,69 @@ def _rows_of(
         bound = {"pairs": json.dumps(pairs)}
     else:
         bound = {"first": [first for first, _ in pairs], "second": [second for _, second in pairs]}
-    yield from connection.execute(statement[connection.dialect.name], {**values, **bound})
+    yield from statement.run(connection, {**values, **bound})
 
 
-def _by_id(connection: Connection, table: str, ids: Iterable[int]) -> Iterator[Any]:
+def rows_by_id(connection: Connection, table: str, ids: Iterable[int]) -> list[dict[str, Any]]:
+    """Rows of ``segment`` or ``tombstone``, by column. Cost: a seek each."""
     wanted = sorted(ids)
-    if wanted:
-        dialect = connection.dialect.name
-        bound: Any = json.dumps(wanted) if dialect == "sqlite" else wanted
-        for row in connection.execute(_BY_ID[table, dialect], {"ids": bound}):
-            yield row._mapping
+    if not wanted:
+        return []
+    bound = json.dumps(wanted) if connection.dialect.name == "sqlite" else wanted
+    names, statement = _ENTRIES[table]
+    return [dict(zip(names, row, strict=True)) for row in statement.run(connection, {"ids": bound})]
 
 
 _PAIRS = {
     "sqlite": "(SELECT value ->> 0 AS first, value ->> 1 AS second FROM json_each(:pairs)) AS pair CROSS JOIN",
     "postgresql": "unnest(CAST(:first AS bigint[]), CAST(:second AS bigint[])) AS pair (first, second) CROSS JOIN",
 }
-_FRAMES = {
-    dialect: text(
-        f"SELECT key_frame.bin, key_frame.version, key_frame.page FROM {pairs} key_frame"  # noqa: S608 - constants
-        " WHERE key_frame.table_id = :table AND key_frame.bin = pair.first AND key_frame.version = pair.second"
-    )
-    for dialect, pairs in _PAIRS.items()
+_IDS = {
+    "sqlite": "json_each(:ids) AS wanted CROSS JOIN",
+    "postgresql": "unnest(CAST(:ids AS bigint[])) AS wanted (value) CROSS JOIN",
 }
-_DELTAS = {
-    dialect: text(
-        f"SELECT delta.bin, delta.entry, delta.action, delta.is_tombstone FROM {pairs} delta"  # noqa: S608 - constants
-        " WHERE delta.table_id = :table AND delta.bin = pair.first AND delta.version > pair.second"
-        " AND delta.version <= :as_of ORDER BY delta.bin, delta.version"
-    )
-    for dialect, pairs in _PAIRS.items()
-}
-_BY_ID = {
-    (table, dialect): text(f"SELECT {table}.* FROM {source} CROSS JOIN {table} WHERE {table}.id = wanted.value")  # noqa: S608
-    for table in ("segment", "tombstone")
-    for dialect, source in {
-        "sqlite": "json_each(:ids) AS wanted",
-        "postgresql": "unnest(CAST(:ids AS bigint[])) AS wanted (value)",
-    }.items()
-}
-_as_of: BindParameter[int] = bindparam("as_of")
 
 
-def _newest(of: Any) -> Any:
-    """The newest version, not after the one asked for, that a bin has of something."""
-    return (
-        select(func.max(of.c.version))
-        .where(of.c.table_id == bin.c.table_id, of.c.bin == bin.c.bin, of.c.version <= _as_of)
-        .correlate(bin)
-        .scalar_subquery()
-    )
+def _prepared(source: Mapping[str, str], statement: str) -> Prepared:
+    """A statement over a list that is one parameter; it is read first, and each of its values sought in a table."""
+    return Prepared(lambda dialect: text(statement.replace("{wanted}", source[dialect])))
 
 
-_BINS = select(
-    bin.c.bin,
-    case((bin.c.version <= _as_of, bin.c.version), else_=_newest(delta)).label("changed"),
-    case((bin.c.frame_version <= _as_of, bin.c.frame_version), else_=_newest(key_frame)).label("framed"),
+def _entries(table: Table) -> tuple[list[str], Prepared]:
+    names = table.columns.keys()
+    columns = ", ".join(f"{table.name}.{name}" for name in names)
+    statement = f"SELECT {columns} FROM {{wanted}} {table.name} WHERE {table.name}.id = wanted.value"  # noqa: S608
+    return names, _prepared(_IDS, statement)
+
+
+_BINS = _prepared(
+    _PAIRS,
+    """
+    SELECT bin.bin,
+      CASE WHEN bin.version <= :as_of THEN bin.version ELSE (
+        SELECT max(delta.version) FROM delta
+        WHERE delta.table_id = bin.table_id AND delta.bin = bin.bin AND delta.version <= :as_of) END,
+      CASE WHEN bin.frame_version <= :as_of THEN bin.frame_version ELSE (
+        SELECT max(key_frame.version) FROM key_frame
+        WHERE key_frame.table_id = bin.table_id AND key_frame.bin = bin.bin AND key_frame.version <= :as_of) END
+    FROM {wanted} bin
+    WHERE bin.table_id = :table AND bin.bin BETWEEN pair.first AND pair.second AND bin.version > :since
+    """,
 )
+_FRAMES = _prepared(
+    _PAIRS,
+    """
+    SELECT key_frame.bin, key_frame.version, key_frame.page FROM {wanted} key_frame
+    WHERE key_frame.table_id = :table AND key_frame.bin = pair.first AND key_frame.version = pair.second
+    """,
+)
+_DELTAS = _prepared(
+    _PAIRS,
+    """
+    SELECT delta.bin, delta.entry, delta.action, delta.is_tombstone FROM {wanted} delta
+    WHERE delta.table_id = :table AND delta.bin = pair.first
+      AND delta.version > pair.second AND delta.version <= :as_of
+    ORDER BY delta.bin, delta.version
+    """,
+)
+_ENTRIES = {table.name: _entries(table) for table in (segment, tombstone)}

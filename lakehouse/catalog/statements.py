@@ -13,6 +13,7 @@ from lakehouse.catalog.models import (
     commit_log,
     commit_table,
     delta,
+    key_frame,
     lake,
     lake_table,
     operation,
@@ -25,7 +26,7 @@ from lakehouse.catalog.prepared import Prepared
 
 def _upsert(dialect: str) -> Any:
     insert = (sqlite if dialect == "sqlite" else postgresql).insert(bin)
-    columns = ("table_id", "bin", "version", "frame_entries", "chain")
+    columns = ("table_id", "bin", "version", "frame_version", "frame_entries", "chain")
     upsert = insert.values({name: bindparam(name) for name in columns}).on_conflict_do_update(
         index_elements=[bin.c.table_id, bin.c.bin],
         set_={"version": insert.excluded.version, "chain": bin.c.chain + 1},
@@ -52,9 +53,6 @@ def _insert(into: Any) -> Prepared:
 
 
 TAKE_VERSION = Prepared(_take_version)
-STATE = Prepared(
-    lambda _: select(operation.c.state, operation.c.version).where(operation.c.number == bindparam("number"))
-)
 MARK = Prepared(
     lambda _: select(txn.c.version).where(
         txn.c.table_id == bindparam("table"),
@@ -62,24 +60,24 @@ MARK = Prepared(
         txn.c.sequence == bindparam("sequence"),
     )
 )
-NEXT_ROW_ID = Prepared(
-    lambda _: select(lake_table.c.next_row_id).where(
-        lake_table.c.id == bindparam("table"), lake_table.c.dropped_version.is_(None)
-    )
-)
 RESERVE = Prepared(
     lambda _: (
         update(lake_table)
-        .where(lake_table.c.id == bindparam("table"))
+        .where(lake_table.c.id == bindparam("table"), lake_table.c.dropped_version.is_(None))
         .values(next_row_id=lake_table.c.next_row_id + bindparam("rows"))
+        .returning(lake_table.c.next_row_id)
     )
 )
 END = Prepared(
     lambda _: (
         update(operation)
-        .where(operation.c.number == bindparam("ended"))
-        .values(state="committed", version=bindparam("committed"))
+        .where(operation.c.number == bindparam("ended"), operation.c.state == "running")
+        .values(state="committed", version=select(lake.c.counter).scalar_subquery())
+        .returning(operation.c.version)
     )
+)
+TAKE_BACK = Prepared(
+    lambda _: update(operation).where(operation.c.number == bindparam("repeated")).values(state="aborted", version=None)
 )
 TOUCH = Prepared(_upsert)
 DROP_SEGMENT, DROP_TOMBSTONE = _dropped(segment), _dropped(tombstone)
@@ -97,3 +95,32 @@ def _begin(dialect: str) -> Any:
 
 
 BEGIN = Prepared(_begin)
+
+
+def _insert_frame(dialect: str) -> Any:
+    """Keeps the frame that another writer was faster with: both hold the same."""
+    insert = (sqlite if dialect == "sqlite" else postgresql).insert(key_frame)
+    return insert.values({name: bindparam(name) for name in key_frame.c.keys()}).on_conflict_do_nothing()  # noqa: SIM118
+
+
+def _frame_bin(_: str) -> Any:
+    """Notes a bin's newest frame, and how many versions lie behind it."""
+    version = bindparam("version", type_=BigInteger)
+    behind = (
+        select(func.count(delta.c.version.distinct()))
+        .where(delta.c.table_id == bin.c.table_id, delta.c.bin == bin.c.bin, delta.c.version > version)
+        .correlate(bin)
+        .scalar_subquery()
+    )
+    return (
+        update(bin)
+        .where(
+            bin.c.table_id == bindparam("table_id"),
+            bin.c.bin == bindparam("bin"),
+            func.coalesce(bin.c.frame_version, -1) < version,
+        )
+        .values(frame_version=version, frame_entries=bindparam("entries"), chain=behind)
+    )
+
+
+INSERT_FRAME, FRAME_BIN = Prepared(_insert_frame), Prepared(_frame_bin)

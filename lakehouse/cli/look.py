@@ -279,12 +279,17 @@ def plain_slice(one: Any) -> dict[str, Any]:
 
 def locks(
     table: Annotated[str | None, typer.Argument(help="only this table's", show_default=False)] = None,
+    release: Annotated[
+        str | None, typer.Option(help="end this operation first; its commit then fails", show_default=False)
+    ] = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List who holds which chunks, and until when."""
     with open_lake(catalog, warehouse) as lake:
+        if release is not None:
+            lake.release(release)
         names = lake.tables() if table is None else [table]
         found = [(name, lock) for name in names for lock in lake.table(name).locks()]
     if as_json:

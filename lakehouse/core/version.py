@@ -11,8 +11,8 @@ from lakehouse.core.skyline import distinct
 
 ADD = 1
 DROP = -1
-MAX_CHAIN = 64
-"""Deltas after which a chunk gets a new key frame at the latest: a read replays fewer than this many versions."""
+MIN_CHAIN, MAX_CHAIN = 16, 64
+"""Versions after which a bin gets a new key frame at the earliest and at the latest."""
 
 Ids = npt.NDArray[np.int64]
 
@@ -71,16 +71,17 @@ def _without(ids: Ids, others: Ids) -> Ids:
 
 
 def frame_due(chain_length: int, frame_entries: int | None) -> bool:
-    """Whether a chunk should get a new key frame.
+    """Whether a bin should get a new key frame.
 
     ``chain_length`` versions lie behind its newest frame, which holds ``frame_entries`` (None: there is none yet).
-    One is due when that many versions as the frame has entries lie behind it, so that a small chunk's frames cost no
-    more than its deltas, and at the latest after `MAX_CHAIN` versions, so that a read's cost is bounded.
+    One is due when that many versions as the frame has entries lie behind it, so that frames cost no more than deltas,
+    but not before `MIN_CHAIN` versions, which a read replays as fast as it reads a frame, and at the latest after
+    `MAX_CHAIN`, so that a read's cost is bounded.
 
-    >>> frame_due(1, None), frame_due(2, 3), frame_due(3, 3), frame_due(64, 100_000)
+    >>> frame_due(1, None), frame_due(2, 3), frame_due(16, 3), frame_due(64, 100_000)
     (True, False, True, True)
     """
-    return frame_entries is None or chain_length >= min(MAX_CHAIN, max(1, frame_entries))
+    return frame_entries is None or chain_length >= min(MAX_CHAIN, max(MIN_CHAIN, frame_entries))
 
 
 def _int64(values: npt.ArrayLike) -> Ids:

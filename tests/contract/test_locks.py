@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lakehouse.errors import LockLost, LockTimeout
+from lakehouse.errors import InvalidInput, LockLost, LockTimeout
 from lakehouse.testing.rows import SCHEMA, arrow, many, row, values, visible
 
 
@@ -248,3 +248,17 @@ def test_all_of_time_is_replaced_at_once(lake):
     assert values(table) == [3]
     table.replace(None, (None, None))
     assert visible(table) == []
+
+
+def test_an_administrator_ends_an_operation_and_its_commit_fails_cleanly(lake, table, connect):
+    holder = table.begin_replace("2013-01-05")
+    holder.write(arrow([("2013-01-05", "a", 1)]))
+    connect().release(holder.id)
+    assert table.locks() == []
+    table.begin_replace("2013-01-05", wait_seconds=0).commit()
+    head = lake.head
+    with pytest.raises(LockLost):
+        holder.commit()
+    assert (lake.head, visible(table)) == (head, [])
+    with pytest.raises(InvalidInput, match="no such operation"):
+        lake.release(holder.id)

@@ -194,9 +194,13 @@ def test_locks_name_their_holder(run: Run, trips: Path) -> None:
         operation = lake.table("trips").begin_replace("2013-01-05", keys={"client": 77})
         (lock,) = json.loads(run("locks", "trips", "--json").out)
         printed = run("locks").out
+        released = run("locks", "--release", operation.id)
+        again = run("locks", "--release", operation.id)
         operation.abort()
     assert (lock["operation"], lock["keys"]) == (operation.id, {"client": [77]})
     assert operation.id in printed
+    assert (released.code, released.out) == (0, "no locks are held\n")
+    assert (again.code, "no such operation" in again.err) == (1, True)
 
 
 def test_migrate_names_the_revision(run: Run, trips: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lakehouse.core.version import ADD, DROP, MAX_CHAIN, diff, frame_due, replay
+from lakehouse.core.version import ADD, DROP, MAX_CHAIN, MIN_CHAIN, diff, frame_due, replay
 
 
 def test_an_empty_history_is_an_empty_state() -> None:
@@ -44,6 +44,6 @@ def test_a_diff_of_equal_states_is_empty() -> None:
 
 def test_a_frame_is_due_after_as_many_versions_as_it_has_entries_and_never_later_than_the_longest_chain() -> None:
     assert frame_due(0, None)
-    assert [frame_due(chain, 0) for chain in (0, 1)] == [False, True]
-    assert [frame_due(chain, 10) for chain in (9, 10)] == [False, True]
+    assert [frame_due(chain, 0) for chain in (0, MIN_CHAIN - 1, MIN_CHAIN)] == [False, False, True]
+    assert [frame_due(chain, 30) for chain in (29, 30)] == [False, True]
     assert [frame_due(chain, 10**9) for chain in (MAX_CHAIN - 1, MAX_CHAIN)] == [False, True]
