@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from lakehouse.errors import InvalidInput
 
 Txn = tuple[str, int]
 _MOST_TEXT = 1_000_000
+_MOST_SECONDS = 1e11
 
 
 def read_txn(txn: Any) -> Txn | None:
@@ -59,6 +61,15 @@ def read_wait(wait_seconds: Any) -> float:
     if math.isnan(wait_seconds) or wait_seconds < 0:
         raise InvalidInput("wait_seconds is at least 0", wait_seconds=wait_seconds)
     return float(wait_seconds)
+
+
+def read_seconds(seconds: Any, what: str) -> float:
+    """A length of time in seconds, at least 0."""
+    if isinstance(seconds, timedelta):
+        seconds = seconds.total_seconds()
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < _MOST_SECONDS:
+        raise InvalidInput(f"{what} is a number of seconds, at least 0", found=repr(seconds))
+    return float(seconds)
 
 
 def read_limit(limit: Any) -> int | None:

@@ -20,6 +20,11 @@ POINTS: Final[Mapping[str, str]] = {
     "commit.recorded": "everything is recorded, COMMIT is about to be sent",
     "commit.after": "COMMIT was answered, the caller has not been told",
     "abort.before": "an operation is about to be marked as aborted",
+    "expire.recorded": "the horizon is where it will be, what that leaves unreachable is still there",
+    "expire.forgotten": "one batch of what cannot be reached is out of the catalog",
+    "collect.marked": "operations past their lease and the grace are ended, what is due is known, no file is touched",
+    "collect.before_delete": "a batch of files was looked at again and is about to be deleted",
+    "collect.after_delete": "a batch of files is deleted, the catalog still lists them",
     "read.planned": "a read's plan is made, no data file is open",
 }
 """Every point and what is true when it is reached."""

@@ -10,9 +10,13 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
-from lakehouse.arguments import read_limit, read_message, read_properties, read_wait
+from lakehouse.arguments import read_limit, read_message, read_properties, read_seconds, read_wait
 from lakehouse.catalog.catalog import Catalog
+from lakehouse.check import check
+from lakehouse.cleanup import collect
+from lakehouse.core.check import Checked
 from lakehouse.core.commit import Commit
+from lakehouse.core.expire import Collected, Expired, Wish
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import WriteOrder
 from lakehouse.engine import Engine
@@ -20,6 +24,7 @@ from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import AlreadyExists
 from lakehouse.lease import Heartbeat
+from lakehouse.pins import Pins
 from lakehouse.schema import check_table_name, define_table
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.table import Table
@@ -35,6 +40,7 @@ def connect(
     spark: Any = None,
     lease_seconds: float = 60.0,
     wait_seconds: float = 30.0,
+    pin_seconds: float = 3600.0,
 ) -> Lake:
     """Open a lake, and make it where there is none.
 
@@ -51,6 +57,9 @@ def connect(
         How long an operation keeps its locks after its process stopped renewing them.
     wait_seconds
         How long a replace or restore waits for another's locks before it raises `LockTimeout`.
+    pin_seconds
+        How long a lazy result (a Spark frame, a DuckDB relation, a stream) keeps its version from being forgotten,
+        while this process lives. A `Scan` keeps its own for as long as it exists.
 
     Raises
     ------
@@ -69,7 +78,13 @@ def connect(
     """
     url, place = addresses(catalog, warehouse)
     root = warehouse_path(place)
-    return Lake(Catalog(url, lease_seconds=lease_seconds), root, spark=spark, wait_seconds=read_wait(wait_seconds))
+    return Lake(
+        Catalog(url, lease_seconds=lease_seconds),
+        root,
+        spark=spark,
+        wait_seconds=read_wait(wait_seconds),
+        pin_seconds=read_seconds(pin_seconds, "pin_seconds"),
+    )
 
 
 def addresses(
@@ -85,11 +100,21 @@ def addresses(
 class Lake:
     """Tables under one sequence of versions. Thread-safe; a context manager."""
 
-    def __init__(self, catalog: Catalog, warehouse: Path, *, spark: Any = None, wait_seconds: float = 30.0) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        warehouse: Path,
+        *,
+        spark: Any = None,
+        wait_seconds: float = 30.0,
+        pin_seconds: float = 3600.0,
+    ) -> None:
         self.catalog = catalog
         self.warehouse = warehouse
         self.wait_seconds = wait_seconds
         self.heartbeat = Heartbeat(catalog)
+        self.pins = Pins(catalog, pin_seconds, self.heartbeat.start)
+        self.heartbeat.also = self.pins.beat
         self.local_engine = DuckDBEngine()
         self._spark = spark
         self._spark_engine: Engine | None = None
@@ -182,6 +207,64 @@ class Lake:
         """
         self.catalog.release(operation_id)
 
+    # Clean-up
+
+    def expire(self, *, older_than: Any = None, keep_last: int | None = None, dry_run: bool = False) -> Expired:
+        """Forget old versions, and say what that came to; with ``dry_run`` only say it.
+
+        ``older_than``: a time, or an age as a timedelta, seconds or text such as "30d": what was the newest version
+        then, and all that came later, is kept. ``keep_last``: as many versions are kept. With both, what either keeps.
+
+        Kept in any case are the head, tagged versions, of each table the newest version at any of these, what a reader
+        or a running operation holds and what is newer than that. Files go later: see `collect`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> with connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
+        ...     lake.expire(older_than="30d", keep_last=10)
+        Expired(versions=0, segments=0, tombstones=0, bytes=0, horizon=0)
+        """
+        wish = Wish.of(older_than, keep_last)
+        self.pins.beat()  # what this process has read, and reads no more, is not in the way
+        return self.catalog.expire(wish, dry_run=dry_run)
+
+    def collect(self, *, grace_seconds: float = 3600.0, dry_run: bool = False) -> Collected:
+        """Delete files that nothing can reach, and say what that came to; with ``dry_run`` only say it.
+
+        Those are the files of segments that were forgotten, and all that operations wrote that were aborted or whose
+        lease ran out; each longer than ``grace_seconds`` ago. The catalog alone says which: no folder is searched.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> with connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
+        ...     lake.collect()
+        Collected(files=0, bytes=0, operations=0)
+        """
+        grace = read_seconds(grace_seconds, "grace_seconds")
+        return collect(self.catalog.collection(grace), self.warehouse, dry_run=dry_run)
+
+    def check(self, *, rebuild_key_frames: bool = False, delete_unknown: bool = False) -> Checked:
+        """Compare the catalog with itself and with what is stored, and list what is wrong.
+
+        ``rebuild_key_frames`` writes every key frame anew. ``delete_unknown`` deletes files that the catalog does not
+        explain, if they are a day old. Cost: every delta and key frame, and a look at (not into) every file.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> with connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
+        ...     lake.check().is_sound
+        True
+        """
+        return check(
+            self.catalog.checks(), self.warehouse, rebuild_key_frames=rebuild_key_frames, delete_unknown=delete_unknown
+        )
+
     # Engines
 
     def engine_for(self, rows: Any) -> Engine:
@@ -205,6 +288,7 @@ class Lake:
     def close(self) -> None:
         """Close the catalog's connections. A Spark session that was given, or started, goes on."""
         self.heartbeat.close()
+        self.pins.close()
         self.local_engine.close()
         self.catalog.close()
 

@@ -1,9 +1,10 @@
-"""Keeping the leases of running operations alive from a background thread."""
+"""Keeping the leases of running operations, and the pin of this process, alive from a background thread."""
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.operation import Begun
@@ -13,10 +14,11 @@ logger = logging.getLogger(__name__)
 
 
 class Heartbeat:
-    """Renews leases three times as often as they expire, while any operation runs."""
+    """Renews leases three times as often as they expire, while any operation runs; ``also`` is called each time."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, also: Callable[[], None] | None = None) -> None:
         self._catalog = catalog
+        self.also = also
         self._running: dict[int, Begun] = {}
         self._guard = threading.Lock()
         self._stop = threading.Event()
@@ -26,6 +28,11 @@ class Heartbeat:
         """Keep an operation's lease alive from now on."""
         with self._guard:
             self._running[begun.number] = begun
+        self.start()
+
+    def start(self) -> None:
+        """Beat from now on."""
+        with self._guard:
             if self._thread is None or not self._thread.is_alive():
                 self._stop = threading.Event()
                 self._thread = threading.Thread(
@@ -46,10 +53,11 @@ class Heartbeat:
         while not stop.wait(self._catalog.lease_seconds / 3):
             with self._guard:
                 running = list(self._running.values())
-            if not running:
-                continue
             try:
-                self._catalog.renew(running)
+                if running:
+                    self._catalog.renew(running)
             except LakehouseError as error:
                 # The next beat tries again; if none gets through, commit finds out whether the lock was taken.
                 logger.warning("leases were not renewed: %s", error)
+            if self.also is not None:
+                self.also()

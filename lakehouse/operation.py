@@ -198,6 +198,7 @@ class Operation:
                     min=one.min,
                     max=one.max,
                     nulls=one.nulls,
+                    buckets=one.buckets,
                 )
                 for one in files
             )

@@ -80,6 +80,7 @@ class Scan:
         where: str | None,
         interval: Interval | None,
         best_effort: bool,
+        held_version: int,
     ) -> None:
         self._lake = lake
         self._spec = spec
@@ -87,6 +88,7 @@ class Scan:
         self._where: ParsedPredicate | None = None if where is None else parse(where, spec.schema)
         self._interval = interval
         self._best_effort = best_effort
+        self._held_version = held_version
         self.version = version
         self.missing: list[str] = []
         """Paths that a ``best_effort`` read left out, after it was made."""
@@ -155,9 +157,14 @@ class Scan:
         engine = self._lake.local_engine
         return engine.read(self._query(engine.dialect))
 
+    def _linger(self) -> None:
+        """What is about to be made may be read after this scan is gone."""
+        self._lake.pins.linger(self._held_version)
+
     def to_spark(self) -> Any:
         """A lazy Spark DataFrame. Raises `SegmentUnreadable` if a file is missing or short, `EngineUnavailable`."""
         engine = self._lake.spark_engine
+        self._linger()
         return engine.read(self._query(engine.dialect))
 
     def to_arrow(self) -> pa.Table:
@@ -167,6 +174,7 @@ class Scan:
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of Arrow batches, read in process in bounded memory."""
+        self._linger()
         reader: pa.RecordBatchReader = self._local().reader()
         return reader
 
@@ -182,6 +190,7 @@ class Scan:
 
     def to_duckdb(self, connection: Any = None) -> Any:
         """The rows as a lazy DuckDB relation, on ``connection`` or on one of its own."""
+        self._linger()
         return self._local().relation(connection)
 
     def count(self) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from lakehouse.arguments import Txn, read_limit, read_message, read_properties, read_txn, read_wait
-from lakehouse.core.commit import Chunk, ChunkLock, Commit, Diff, KeyFrame
+from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.operation import Kind, Priority
@@ -18,13 +18,16 @@ from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, VersionNotFound
 from lakehouse.operation import Append, Compaction, Replace, Restore, locked_for_compaction
 from lakehouse.scan import Scan
 from lakehouse.schema import typed_scope
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
+
+T = TypeVar("T")
+_ATTEMPTS = 5
 
 
 class Table:
@@ -262,15 +265,24 @@ class Table:
                     unknown=unknown,
                     columns=self._spec.schema.names,
                 )
-        return Scan(
-            self._lake,
-            self._spec,
-            self._at(as_of),
-            columns=columns,
-            where=where,
-            interval=None if interval is None else Interval.of(interval),
-            best_effort=best_effort,
-        )
+        within = None if interval is None else Interval.of(interval)
+
+        def held() -> Scan:
+            version, held_version = self._lake.catalog.point(self._spec, self._created_version, as_of)
+            scan = Scan(
+                self._lake,
+                self._spec,
+                version,
+                columns=columns,
+                where=where,
+                interval=within,
+                best_effort=best_effort,
+                held_version=held_version,
+            )
+            self._lake.pins.hold(scan, self._spec, held_version)
+            return scan
+
+        return _again_if_forgotten(held, as_of)
 
     def read(self, **options: Any) -> Any:
         """``scan(...)`` as a Spark DataFrame."""
@@ -293,16 +305,20 @@ class Table:
     def timeline(self, interval: Any = None, as_of: Any = None) -> Timeline:
         """What a laser sees from left to right: slices of the same visible segments, and what is overshadowed."""
         within = None if interval is None else Interval.of(interval)
-        segments, tombstones = self._lake.catalog.live(self._spec, self._at(as_of), within)
-        return timeline(segments, tombstones, within)
+        return timeline(*self._live_in_chunks(as_of, within), within)
 
     def chunks(self, as_of: Any = None) -> Listing[Chunk]:
         """Time chunks that hold something, by time."""
-        return self._lake.catalog.chunks(self._spec, self._at(as_of))
+        return _again_if_forgotten(lambda: self._lake.catalog.chunks(self._spec, self._at(as_of)), as_of)
 
     def key_frames(self) -> Listing[KeyFrame]:
         """Materialized chunk states, by chunk and version."""
         return self._lake.catalog.key_frames(self._spec)
+
+    def chain(self, interval: Any = None, as_of: Any = None) -> Listing[ChainLink]:
+        """What a version is built of, in the chunks that an interval touches: key frames, and the deltas after them."""
+        within = None if interval is None else Interval.of(interval)
+        return _again_if_forgotten(lambda: self._lake.catalog.chain(self._spec, self._at(as_of), within), as_of)
 
     def diff(self, a: Any, b: Any) -> Diff:
         """Segments and tombstones added and dropped between two versions, by chunk."""
@@ -321,13 +337,26 @@ class Table:
 
     def _live(self, as_of: Any, interval: Any) -> tuple[Segments, list[Tombstone]]:
         within = None if interval is None else Interval.of(interval)
-        segments, tombstones = self._lake.catalog.live(self._spec, self._at(as_of), within)
+        segments, tombstones = self._live_in_chunks(as_of, within)
         if within is None:
             return segments, tombstones
         return segments.within(within), [one for one in tombstones if within.overlaps(one.interval)]
 
+    def _live_in_chunks(self, as_of: Any, within: Interval | None) -> tuple[Segments, list[Tombstone]]:
+        return _again_if_forgotten(lambda: self._lake.catalog.live(self._spec, self._at(as_of), within), as_of)
+
     def _wait(self, wait_seconds: float | None) -> float:
         return self._lake.wait_seconds if wait_seconds is None else read_wait(wait_seconds)
+
+
+def _again_if_forgotten(look: Callable[[], T], as_of: Any) -> T:
+    """Look at the head again where it was passed and forgotten before it could be looked at."""
+    for _ in range(_ATTEMPTS if as_of is None else 0):
+        try:
+            return look()
+        except VersionNotFound:
+            continue
+    return look()
 
 
 def _marks(message: Any, properties: Any, txn: Any = None) -> dict[str, Any]:

@@ -8,8 +8,11 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, select
 
-from lakehouse.catalog import commit, frames, locks, log, operations, tables
+from lakehouse.catalog import commit, expiry, frames, locks, log, operations, pins, tables
+from lakehouse.catalog.checking import Checks
+from lakehouse.catalog.collection import Collection
 from lakehouse.catalog.database import Database, take_head
+from lakehouse.catalog.horizon import check_readable, keep_horizon
 from lakehouse.catalog.listing import list_changes, list_chunks
 from lakehouse.catalog.migration import ensure_migrated
 from lakehouse.catalog.models import bin  # noqa: A004 - the word of the scheme
@@ -19,8 +22,9 @@ from lakehouse.catalog.rows import Entry
 from lakehouse.catalog.state import BinState, StateReader, live_in, touching
 from lakehouse.catalog.waiting import Waiting
 from lakehouse.core.bins import bin_interval
-from lakehouse.core.commit import Chunk, ChunkLock, Commit, Diff, KeyFrame
+from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame
 from lakehouse.core.conflict import Cell
+from lakehouse.core.expire import Expired, Wish
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.listing import Listing
@@ -28,7 +32,7 @@ from lakehouse.core.operation import Begun, Contribution, Kind, Priority
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.errors import InvalidInput, VersionNotFound
+from lakehouse.errors import InvalidInput
 from lakehouse.faults import reach
 
 T = TypeVar("T")
@@ -105,21 +109,20 @@ class Catalog:
 
     def table_version(self, spec: TableSpec, created: int, as_of: Any) -> int:
         """A table's newest version at or before what ``as_of`` means. Raises `VersionNotFound`."""
+        return self.point(spec, created, as_of)[0]
 
-        def question(connection: Connection) -> int:
-            resolved = log.resolve_version(connection, as_of)
-            if resolved < created:
-                raise VersionNotFound(
-                    "the table did not exist at that version", table=spec.name, version=resolved, created=created
-                )
-            return log.newest_version(connection, spec.id, created, resolved)
+    def point(self, spec: TableSpec, created: int, as_of: Any) -> tuple[int, int]:
+        """A table's newest version at or before what ``as_of`` means, and the version that a reader of it has to pin.
 
-        return self._read(question)
+        Raises `VersionNotFound`.
+        """
+        return self._read(lambda connection: log.resolve_on_table(connection, spec, created, as_of))
 
     def tag(self, name: str, as_of: Any) -> None:
         """Name a version."""
 
         def work(connection: Connection) -> None:
+            keep_horizon(connection)
             version = log.resolve_version(connection, as_of)
             log.add_tag(connection, name, version, self._database.now_us(connection))
 
@@ -136,9 +139,17 @@ class Catalog:
     # State
 
     def states(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
-        """What is live at a version, by bin, in the bins that may hold what touches an interval (None: all)."""
+        """What is live at a version, by bin, in the bins that may hold what touches an interval (None: all).
+
+        Raises `VersionNotFound` if the version has been forgotten.
+        """
         ranges = touching(spec, interval)
-        return self._read(lambda connection: self._states.read(connection, spec, version, ranges))
+
+        def question(connection: Connection) -> dict[int, BinState]:
+            check_readable(connection, spec, version)
+            return self._states.read(connection, spec, version, ranges)
+
+        return self._read(question)
 
     def live(self, spec: TableSpec, version: int, interval: Interval | None = None) -> tuple[Segments, list[Tombstone]]:
         """Live segments and tombstones, each once, by id, that touch the chunks that an interval touches.
@@ -170,11 +181,23 @@ class Catalog:
         """Every key frame of a table."""
         return self._read(lambda connection: frames.read_key_frames(connection, spec))
 
+    def chain(self, spec: TableSpec, version: int, interval: Interval | None) -> Listing[ChainLink]:
+        """The key frames and deltas that make a version's state in the chunks of an interval, by bin."""
+        ranges = touching(spec, interval)
+
+        def question(connection: Connection) -> Listing[ChainLink]:
+            check_readable(connection, spec, version)
+            return frames.read_chain(connection, spec, ranges, version)
+
+        return self._read(question)
+
     def diff(self, spec: TableSpec, a: int, b: int) -> Diff:
         """ADD and DROP by chunk between two versions, in either order. Cost: the bins changed since the older."""
 
         def question(connection: Connection) -> tuple[dict[int, BinState], dict[int, BinState]]:
             older = min(a, b)
+            for version in (a, b):
+                check_readable(connection, spec, version)
             return (
                 self._states.read(connection, spec, a, since=older),
                 self._states.read(connection, spec, b, since=older),
@@ -186,6 +209,44 @@ class Catalog:
             for action, entry in changes_between(before.get(number), after.get(number)):
                 changes[entry.id] = (action, entry)
         return Diff(a, b, list_changes(spec.grain, [changes[entry] for entry in sorted(changes)]))
+
+    # Forgetting
+
+    def pin(self, pin_id: str, spec: TableSpec, version: int, least: int) -> None:
+        """Hold versions from ``least`` on for ``lease_seconds``. Raises `VersionNotFound` if ``version`` is gone."""
+
+        def work(connection: Connection) -> None:
+            keep_horizon(connection)
+            now_us, lease_us = self._database.now_us(connection), int(self.lease_seconds * 1_000_000)
+            pins.place(connection, pin_id, spec, version, least=least, now_us=now_us, lease_us=lease_us)
+
+        self._database.run(work, durable=False)
+
+    def renew_pin(self, pin_id: str, least: int) -> bool:
+        """Keep a pin for another ``lease_seconds``, from ``least`` on; False if it ran out."""
+
+        def work(connection: Connection) -> bool:
+            keep_horizon(connection)  # an expiry takes the pin for living or for dead, and so does this
+            now_us, lease_us = self._database.now_us(connection), int(self.lease_seconds * 1_000_000)
+            return pins.renew(connection, pin_id, least, now_us, lease_us)
+
+        return self._database.run(work, durable=False)
+
+    def unpin(self, pin_id: str) -> None:
+        """Let go of what a pin holds."""
+        self._database.run(lambda connection: pins.remove(connection, pin_id), durable=False)
+
+    def expire(self, wish: Wish, *, dry_run: bool = False) -> Expired:
+        """Forget what a wish lets go and nobody holds."""
+        return expiry.expire(self._database, wish, dry_run=dry_run)
+
+    def collection(self, grace_seconds: float) -> Collection:
+        """What may be deleted from storage after a grace."""
+        return Collection(self._database, grace_seconds)
+
+    def checks(self) -> Checks:
+        """Whether the catalog agrees with itself, and what it knows of files."""
+        return Checks(self._database)
 
     # Operations
 
@@ -259,7 +320,7 @@ class Catalog:
         self._database.run(work, durable=False)
 
     def abort(self, begun: Begun) -> bool:
-        """End an operation without a commit; False if it had ended already."""
+        """End an operation without a commit; False if it was committed, else nobody can ever see its files."""
         reach("abort.before")
         ended = self._database.run(lambda connection: operations.abort(connection, begun), durable=False)
         self._waiting.notify()

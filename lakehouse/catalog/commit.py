@@ -16,9 +16,9 @@ from sqlalchemy import Connection, select
 
 from lakehouse.catalog import locks, statements
 from lakehouse.catalog.database import host_us
-from lakehouse.catalog.encoding import encode_map
+from lakehouse.catalog.encoding import decode_map, encode_map
 from lakehouse.catalog.log import read_commits
-from lakehouse.catalog.models import operation, txn
+from lakehouse.catalog.models import commit_log, lake, operation, txn
 from lakehouse.catalog.planning import planned
 from lakehouse.catalog.prepared import pipelined
 from lakehouse.catalog.rows import Entry, page_of, segment_values, tombstone_values
@@ -30,7 +30,7 @@ from lakehouse.core.replace import MOST_CHUNKS
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.version import ADD, DROP, frame_due
-from lakehouse.errors import InternalError, InvalidInput, LockLost, TableNotFound
+from lakehouse.errors import InvalidInput, LockLost, TableNotFound
 from lakehouse.faults import reach
 
 _MOST_FRAMES_NOW = 16
@@ -166,9 +166,22 @@ def told(connection: Connection, version: int, contributions: Sequence[Contribut
     """A version as its caller sees it: of the one table that was written, or of all."""
     tables = {one.begun.table.id for one in contributions}
     found = read_commits(connection, table=tables.pop() if len(tables) == 1 else None, version=version)
-    if not found:
-        raise InternalError("a version that was committed is not in the log", version=version)
-    return found[0]
+    return found[0] if found else _forgotten(connection, version, contributions)
+
+
+def _forgotten(connection: Connection, version: int, contributions: Sequence[Contribution]) -> Commit:
+    """What is still known of a version that was committed and then forgotten: it stands, and is not repeated."""
+    row = connection.execute(select(commit_log).where(commit_log.c.version == version)).first()
+    committed_us = connection.execute(select(lake.c.clock_us)).scalar_one() if row is None else row.committed_us
+    return Commit(
+        version=version,
+        operation=_kind(contributions).value if row is None else row.operation,
+        committed_at=from_us(committed_us),
+        tables=tuple(sorted({one.begun.table.name for one in contributions})),
+        message=None if row is None else row.message,
+        properties={} if row is None else decode_map(row.properties),
+        txn=next((one.txn for one in contributions if one.txn is not None), None),
+    )
 
 
 def next_version(connection: Connection) -> tuple[int, int]:

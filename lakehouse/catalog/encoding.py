@@ -71,11 +71,17 @@ def decode_keys(text: str | None) -> KeyScope | None:
     return key_scope({column: [decode_value(value) for value in values] for column, values in json.loads(text).items()})
 
 
-def encode_statistics(low: Mapping[str, Any], high: Mapping[str, Any], nulls: Mapping[str, int]) -> str:
-    """Min, max and null counts by column as JSON text ``{column: [min, max, nulls]}``."""
-    columns = sorted({*low, *high, *nulls})
+def encode_statistics(
+    low: Mapping[str, Any], high: Mapping[str, Any], nulls: Mapping[str, int], buckets: Mapping[str, bytes]
+) -> str:
+    """Statistics by column as JSON text ``{column: [min, max, nulls]}``, and the hash buckets in hexadecimals."""
+    columns = sorted({*low, *high, *nulls, *buckets})
     return json.dumps(
-        {name: [encode_value(low.get(name)), encode_value(high.get(name)), nulls.get(name)] for name in columns}
+        {
+            name: [encode_value(low.get(name)), encode_value(high.get(name)), nulls.get(name)]
+            + ([buckets[name].hex()] if name in buckets else [])
+            for name in columns
+        }
     )
 
 

@@ -8,16 +8,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, and_, bindparam, case, func, or_, select, update
 
 from lakehouse.catalog import statements
 from lakehouse.catalog.database import Database
-from lakehouse.catalog.models import key_frame
+from lakehouse.catalog.horizon import keep_horizon
+from lakehouse.catalog.models import bin, delta, key_frame  # noqa: A004 - the word of the scheme
 from lakehouse.catalog.prepared import pipelined
 from lakehouse.catalog.rows import encode_page
-from lakehouse.catalog.state import StateReader
+from lakehouse.catalog.state import BinState, StateReader
 from lakehouse.core.bins import bin_interval
-from lakehouse.core.commit import KeyFrame
+from lakehouse.core.commit import ChainLink, KeyFrame
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import LakehouseError
@@ -61,15 +62,14 @@ class FrameWriter:
         """By bin the number of its live entries and its page."""
         pages: dict[int, tuple[int, bytes]] = {}
         for state in self._states.read(connection, spec, version, [(one, one) for one in bins]).values():
-            order = np.argsort(state.segments.ids)
-            tombstones = [state.tombstones[one] for one in sorted(state.tombstones)]
-            page = encode_page(state.segments.take(order), tombstones)
-            pages[state.bin] = (len(order) + len(tombstones), page)
+            pages[state.bin] = frame_of(state)
         return pages
 
     def _record(
         self, connection: Connection, table: TableId, version: int, pages: dict[int, tuple[int, bytes]]
     ) -> None:
+        if version < keep_horizon(connection):
+            return  # an expiry came between: what these pages hold may be forgotten
         rows: list[dict[str, Any]] = [
             {"table_id": table, "bin": one, "version": version, "entries": entries, "page": page}
             for one, (entries, page) in pages.items()
@@ -77,6 +77,57 @@ class FrameWriter:
         with pipelined(connection):
             statements.FRAME_BIN.run_many(connection, rows)
             statements.INSERT_FRAME.run_many(connection, rows)
+
+
+def read_chain(
+    connection: Connection, spec: TableSpec, ranges: Sequence[tuple[int, int]], version: int
+) -> Listing[ChainLink]:
+    """What the states of some bins at a version are built of: of each its key frame and the deltas after it."""
+    wanted = or_(*(bin.c.bin.between(first, last) for first, last in ranges))
+    bins = select(bin.c.bin).where(bin.c.table_id == spec.id, wanted).order_by(bin.c.bin)
+    links: list[ChainLink] = []
+    for one in connection.execute(bins).scalars().all():
+        span = bin_interval(spec.grain, one)
+        of_frame = (key_frame.c.table_id == spec.id, key_frame.c.bin == one, key_frame.c.version <= version)
+        newest = select(key_frame.c.version, key_frame.c.entries).where(*of_frame)
+        frame = connection.execute(newest.order_by(key_frame.c.version.desc()).limit(1)).first()
+        entries = 0 if frame is None else frame.entries
+        if frame is not None:
+            links.append(ChainLink(span, frame.version, True, 0, 0, entries))
+        counted = select(
+            delta.c.version, *(func.sum(case((delta.c.action == action, 1), else_=0)) for action in (1, -1))
+        )
+        after = (delta.c.version > (-1 if frame is None else frame.version), delta.c.version <= version)
+        changes = counted.where(delta.c.table_id == spec.id, delta.c.bin == one, *after)
+        for number, added, dropped in connection.execute(changes.group_by(delta.c.version).order_by(delta.c.version)):
+            entries += int(added) - int(dropped)
+            links.append(ChainLink(span, number, False, int(added), int(dropped), entries))
+    return Listing(links)
+
+
+def frame_of(state: BinState) -> tuple[int, bytes]:
+    """The number of live entries of a state, and the page that holds them."""
+    order = np.argsort(state.segments.ids)
+    tombstones = [state.tombstones[one] for one in sorted(state.tombstones)]
+    return len(order) + len(tombstones), encode_page(state.segments.take(order), tombstones)
+
+
+def note_frames(connection: Connection, table: TableId, bins: Sequence[int]) -> None:
+    """Tell bins, under the head, which key frame is their newest, as `key_frame` has it, and what lies behind it."""
+    of_bin = and_(key_frame.c.table_id == bin.c.table_id, key_frame.c.bin == bin.c.bin)
+    newest = select(func.max(key_frame.c.version)).where(of_bin).correlate(bin).scalar_subquery()
+    entries = select(key_frame.c.entries).where(of_bin).order_by(key_frame.c.version.desc()).limit(1)
+    changes = and_(delta.c.table_id == bin.c.table_id, delta.c.bin == bin.c.bin)
+    behind = select(func.count(delta.c.version.distinct())).where(changes, delta.c.version > func.coalesce(newest, -1))
+    noted = update(bin).where(bin.c.table_id == table, bin.c.bin == bindparam("framed"))
+    connection.execute(
+        noted.values(
+            frame_version=newest,
+            frame_entries=func.coalesce(entries.correlate(bin).scalar_subquery(), 0),
+            chain=behind.correlate(bin).scalar_subquery(),
+        ),
+        [{"framed": one} for one in bins],
+    )
 
 
 def read_key_frames(connection: Connection, spec: TableSpec) -> Listing[KeyFrame]:

@@ -7,19 +7,33 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, select
 
 from lakehouse.catalog.encoding import decode_map
+from lakehouse.catalog.horizon import check_not_dropped, forgotten, is_retained, read_horizon
 from lakehouse.catalog.models import commit_log, commit_table, lake, lake_table, tag, txn
+from lakehouse.catalog.prepared import Prepared
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import from_us, to_us, to_utc
 from lakehouse.core.listing import Listing
 from lakehouse.core.operation import DEFINITIONS
-from lakehouse.core.spec import TableId
+from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import AlreadyExists, InvalidInput, VersionNotFound
 
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,127}")
 _on_rows = commit_table.c.operation.not_in([kind.value for kind in DEFINITIONS])
+
+
+def _table(_: str) -> Any:
+    """The head, the horizon, and of a table by which version it was dropped and its newest one."""
+    dropped = select(lake_table.c.dropped_version).where(lake_table.c.id == bindparam("table"))
+    newest = select(func.max(commit_table.c.version)).where(
+        commit_table.c.table_id == bindparam("table"), *(commit_table.c.operation != kind.value for kind in DEFINITIONS)
+    )
+    return select(lake.c.head, lake.c.horizon, dropped.scalar_subquery(), newest.scalar_subquery())
+
+
+_TABLE = Prepared(_table)
 
 
 def read_head(connection: Connection) -> int:
@@ -30,12 +44,15 @@ def read_head(connection: Connection) -> int:
 def read_commits(
     connection: Connection, *, table: TableId | None = None, limit: int | None = None, version: int | None = None
 ) -> Listing[Commit]:
-    """Commits, newest first: of the lake, or those that changed a table's rows."""
+    """Commits that can be read, newest first: of the lake, or those that changed a table's rows."""
     newest = select(commit_log).order_by(commit_log.c.version.desc()).limit(limit)
     if table is not None:
         newest = newest.join(commit_table, commit_table.c.version == commit_log.c.version).where(
             commit_table.c.table_id == table, _on_rows
         )
+    elif version is None:
+        horizon = select(lake.c.horizon).scalar_subquery()
+        newest = newest.where((commit_log.c.version >= horizon) | commit_log.c.version.in_(select(tag.c.version)))
     if version is not None:
         newest = newest.where(commit_log.c.version == version)
     commits = connection.execute(newest).all()
@@ -84,21 +101,47 @@ def newest_version(connection: Connection, table: TableId, created: int, at_most
     return created if found is None else found
 
 
-def resolve_version(connection: Connection, as_of: Any) -> int:
-    """The number that a version, tag, datetime or ISO text means. Raises `VersionNotFound` or `InvalidInput`."""
+def resolve_on_table(connection: Connection, spec: TableSpec, created: int, as_of: Any) -> tuple[int, int]:
+    """A table's newest version at or before what ``as_of`` means, and the newest at which the table still is the same.
+
+    The second is what a reader has to pin. Raises `VersionNotFound`, `InvalidInput`, or `TableNotFound`.
+    """
+    head, horizon, dropped, newest = _TABLE.run(connection, {"table": spec.id}).fetchone()
+    if as_of is None:
+        check_not_dropped(spec, dropped, head, horizon)
+        return created if newest is None else newest, head
+    resolved = resolve_version(connection, as_of, spec.id)
+    if resolved < created:
+        raise VersionNotFound(
+            "the table did not exist at that version", table=spec.name, version=resolved, created=created
+        )
+    check_not_dropped(spec, dropped, resolved, horizon)
+    version = newest_version(connection, spec.id, created, resolved)
+    scope = and_(commit_table.c.table_id == spec.id, commit_table.c.version > version, _on_rows)
+    following: int | None = connection.execute(select(func.min(commit_table.c.version)).where(scope)).scalar()
+    if following is None:
+        return version, head
+    return version, following - 1 if following > horizon else version
+
+
+def resolve_version(connection: Connection, as_of: Any, table: TableId | None = None) -> int:
+    """The number that a version, tag, datetime or ISO text means, of a table or of the whole lake.
+
+    Raises `VersionNotFound`, also for what was forgotten, or `InvalidInput`.
+    """
     match as_of:
         case None:
             return read_head(connection)
         case bool():
             raise InvalidInput("not a version; pass a number, a tag or a time", as_of=as_of)
         case int():
-            return _numbered(connection, as_of)
+            return _numbered(connection, as_of, table)
         case str():
             tagged: int | None = connection.execute(select(tag.c.version).where(tag.c.name == as_of)).scalar()
             if tagged is not None:
                 return tagged
             if as_of.isdigit():
-                return _numbered(connection, int(as_of))
+                return _numbered(connection, int(as_of), table)
             try:
                 instant = to_utc(as_of)
             except InvalidInput as error:
@@ -110,24 +153,35 @@ def resolve_version(connection: Connection, as_of: Any) -> int:
             return _at(connection, to_utc(as_of))
         case _:
             if hasattr(as_of, "__index__"):
-                return _numbered(connection, int(as_of))
+                return _numbered(connection, int(as_of), table)
             raise InvalidInput("not a version; pass a number, a tag or a time", as_of=repr(as_of))
 
 
-def _numbered(connection: Connection, version: int) -> int:
-    counter: int = connection.execute(select(lake.c.counter)).scalar_one()
-    if not 0 < version <= counter:
-        raise VersionNotFound("no such version; see the log for those that exist", version=version, newest=counter)
+def _numbered(connection: Connection, version: int, table: TableId | None) -> int:
+    row = connection.execute(select(lake.c.counter, lake.c.horizon)).one()
+    if not 0 < version <= row.counter:
+        raise VersionNotFound("no such version; see the log for those that exist", version=version, newest=row.counter)
+    if version < row.horizon and not is_retained(connection, version, table):
+        raise forgotten(version, row.horizon)
     return version
 
 
 def _at(connection: Connection, instant: datetime) -> int:
-    condition: ColumnElement[bool] = commit_log.c.committed_us <= to_us(instant)
+    found = version_at(connection, to_us(instant))
+    horizon = read_horizon(connection)
+    if found is None or found < horizon:
+        if horizon:
+            raise forgotten(instant.isoformat(), horizon)
+        raise VersionNotFound("no version is that old; see the log for the first one", as_of=instant.isoformat())
+    return found
+
+
+def version_at(connection: Connection, instant_us: int) -> int | None:
+    """The newest version at a time, of those in the log."""
+    condition: ColumnElement[bool] = commit_log.c.committed_us <= instant_us
     found: int | None = connection.execute(
         select(commit_log.c.version).where(condition).order_by(commit_log.c.committed_us.desc()).limit(1)
     ).scalar()
-    if found is None:
-        raise VersionNotFound("no version is that old; see the log for the first one", as_of=instant.isoformat())
     return found
 
 

@@ -84,14 +84,20 @@ def register(connection: Connection, spec: TableSpec, kind: Kind, *, operation_i
 
 
 def abort(connection: Connection, begun: Begun) -> bool:
-    """End an operation that did not commit and give back its locks; False if it had ended already."""
+    """End an operation that did not commit and give back its locks.
+
+    True if it can never commit, whoever ended it: nobody can ever see its files. False if it was committed.
+    """
     ended = connection.execute(
         update(operation)
         .where(operation.c.number == begun.number, operation.c.state == "running")
         .values(state="aborted")
     )
     release(connection, begun.number)
-    return ended.rowcount == 1
+    if ended.rowcount == 1:
+        return True
+    state = connection.execute(select(operation.c.state).where(operation.c.number == begun.number)).scalar()
+    return state in ("aborted", "collected")
 
 
 def release_by_id(connection: Connection, operation_id: str) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from lakehouse.catalog import locks
+from lakehouse.catalog.horizon import check_readable
 from lakehouse.catalog.rows import Entry
 from lakehouse.catalog.state import BinState, StateReader, live_in, touching
 from lakehouse.core.bins import bins_of
@@ -128,6 +129,7 @@ def _segments(contribution: Contribution, ordinal: int, first_row_id: int) -> li
                 min=one.min,
                 max=one.max,
                 nulls=one.nulls,
+                buckets=one.buckets,
             )
         )
         first_row_id += 0 if one.has_row_ids else one.rows
@@ -183,6 +185,7 @@ def _plan_restore(
     """DROP what is live and was not at the target version, ADD what was and is not, in chunks changed since."""
     spec = contribution.begun.table
     assert contribution.target is not None
+    check_readable(connection, spec, contribution.target)
     now = states.read(connection, spec, version, since=contribution.target)
     then = states.read(connection, spec, contribution.target, since=contribution.target)
     touched: list[Interval] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from lakehouse.catalog.encoding import decode_keys, decode_value, encode_keys, e
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import from_us
 from lakehouse.core.segment import Segment
-from lakehouse.core.segments import FIELDS, HIGH, LOW, NULLS, Segments
+from lakehouse.core.segments import BUCKETS, FIELDS, HIGH, LOW, NULLS, Segments
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.schema import schema_from_json, schema_to_json
@@ -34,6 +35,7 @@ _TOMBSTONE = pa.schema(
 )
 _PLAIN = pa.ipc.IpcWriteOptions()
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+_CHECKSUM_BYTES = 4
 _WORTH_COMPRESSING = 32
 """Segments from which compression saves more than it costs."""
 
@@ -52,7 +54,7 @@ def segment_values(segment: Segment, table: TableId, operation: int, version: in
         "bytes": segment.bytes,
         "first_row_id": segment.first_row_id,
         "has_row_ids": segment.has_row_ids,
-        "statistics": encode_statistics(segment.min, segment.max, segment.nulls),
+        "statistics": encode_statistics(segment.min, segment.max, segment.nulls, segment.buckets),
         "added_version": version,
         "dropped_version": None,
     }
@@ -101,6 +103,8 @@ def segments_schema(spec: TableSpec) -> pa.Schema:
         if not pa.types.is_nested(field.type):
             fields += [(LOW + field.name, field.type), (HIGH + field.name, field.type)]
             fields.append((NULLS + field.name, pa.int64()))
+        if spec.cluster_by.get(field.name):
+            fields.append((BUCKETS + field.name, pa.binary()))
     return pa.schema(fields)
 
 
@@ -119,12 +123,14 @@ def segments_from_rows(schema: pa.Schema, rows: Sequence[Values]) -> pa.Table:
             )
             continue
         place = _PLACES[prefix]
-        stored = [one[name][place] if name in one else None for one in held]
+        stored = [one[name][place] if name in one and len(one[name]) > place else None for one in held]
+        if place == _PLACES[BUCKETS[:-1]]:
+            stored = [None if one is None else bytes.fromhex(one) for one in stored]
         arrays.append(_typed(stored, field.type))
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-_PLACES = {LOW[:-1]: 0, HIGH[:-1]: 1, NULLS[:-1]: 2}
+_PLACES = {LOW[:-1]: 0, HIGH[:-1]: 1, NULLS[:-1]: 2, BUCKETS[:-1]: 3}
 """Where each statistic is in the JSON of `lakehouse.catalog.encoding.encode_statistics`."""
 
 
@@ -139,9 +145,9 @@ def _typed(stored: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def encode_page(segments: Segments, tombstones: Sequence[Tombstone]) -> bytes:
-    """A key frame's page: segments, then tombstones if there are any, as Arrow streams; compressed where that pays.
+    """A key frame's page: segments, then tombstones if there are any, as Arrow streams, and a checksum.
 
-    Columns of nothing but nulls are left out.
+    Compressed where that pays; columns of nothing but nulls are left out.
     """
     body = segments.body
     assert body is not None, "a key frame is made of what was read"
@@ -154,7 +160,8 @@ def encode_page(segments: Segments, tombstones: Sequence[Tombstone]) -> bytes:
         held = pa.Table.from_pylist([_tombstone_page_values(one) for one in tombstones], schema=_TOMBSTONE)
         with pa.ipc.new_stream(sink, _TOMBSTONE) as to:
             to.write_table(held)
-    return bytes(sink.getvalue())
+    written = bytes(sink.getvalue())
+    return written + zlib.crc32(written).to_bytes(_CHECKSUM_BYTES, "big")
 
 
 def page_of(spec: TableSpec, entries: Sequence[Entry]) -> bytes:
@@ -164,8 +171,25 @@ def page_of(spec: TableSpec, entries: Sequence[Entry]) -> bytes:
     return encode_page(Segments(body), [one for one in entries if not isinstance(one, Segment)])
 
 
+class DamagedPage(Exception):
+    """A key frame's page is not what was written."""
+
+
 def decode_page(schema: pa.Schema, page: bytes) -> tuple[pa.Table, list[Tombstone]]:
-    """The inverse of `encode_page`: segments in the columns of `segments_schema`, and tombstones."""
+    """The inverse of `encode_page`: segments in the columns of `segments_schema`, and tombstones.
+
+    Raises `DamagedPage` for any other bytes.
+    """
+    page, checksum = page[:-_CHECKSUM_BYTES], page[-_CHECKSUM_BYTES:]
+    if zlib.crc32(page).to_bytes(_CHECKSUM_BYTES, "big") != checksum:
+        raise DamagedPage("its checksum is another one")
+    try:
+        return _decode(schema, page)
+    except pa.ArrowException as error:
+        raise DamagedPage(str(error)) from error
+
+
+def _decode(schema: pa.Schema, page: bytes) -> tuple[pa.Table, list[Tombstone]]:
     source = pa.BufferReader(page)
     held = pa.ipc.open_stream(source).read_all()
     columns = dict(zip(held.column_names, held.columns, strict=True))

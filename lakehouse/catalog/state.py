@@ -7,6 +7,7 @@ reading one delta.
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,8 +22,8 @@ from sqlalchemy import Connection, Table, text
 
 from lakehouse.catalog.models import segment, tombstone
 from lakehouse.catalog.prepared import Prepared
-from lakehouse.catalog.rows import decode_page, segments_from_rows, segments_schema, tombstone_from_row
-from lakehouse.core.bins import bin_ranges
+from lakehouse.catalog.rows import DamagedPage, decode_page, segments_from_rows, segments_schema, tombstone_from_row
+from lakehouse.core.bins import bin_interval, bin_ranges
 from lakehouse.core.interval import Interval
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import IntArray
@@ -34,6 +35,8 @@ from lakehouse.errors import InternalError
 V = TypeVar("V")
 BATCH = 400
 """Values bound in one statement; databases limit them."""
+logger = logging.getLogger(__name__)
+
 Ranges = Sequence[tuple[int, int]]
 """Closed ranges of bins."""
 _WORTH_THREADS = 64
@@ -93,8 +96,14 @@ def _cost(state: BinState) -> int:
     return 16 + len(state.segments) + 4 * len(state.tombstones)
 
 
-def _from_page(schema: pa.Schema, bin: int, version: int, page: bytes) -> BinState:
-    body, tombstones = decode_page(schema, page)
+def _from_page(spec: TableSpec, schema: pa.Schema, bin: int, version: int, page: bytes) -> BinState | None:
+    """The state that a key frame holds; None for a damaged one: every delta is there, to be replayed from the first."""
+    try:
+        body, tombstones = decode_page(schema, page)
+    except DamagedPage as error:
+        place = f"table {spec.name}, {bin_interval(spec.grain, bin)}, version {version}"
+        logger.warning("a damaged key frame was not used; run `lakehouse check`: %s: %s", place, error)
+        return None
     return BinState(bin, version, Segments(body), {one.id: one for one in tombstones})
 
 
@@ -120,10 +129,13 @@ class StateReader:
         frames: list[tuple[int, int]] = []
         empty = Segments(segments_from_rows(schema, []))
         asked = {"table": spec.id, "as_of": version, "since": since}
-        for number, newest, framed in _rows_of(connection, _BINS, ranges or bin_ranges(spec.grain, None), asked):
+        rows = _rows_of(connection, _BINS, ranges or bin_ranges(spec.grain, None), asked)
+        for number, newest, framed, head, horizon in rows:
             if newest is None:
                 continue
             held = self._memory.best(spec.id, number, newest)
+            if held is not None and held.version < min(head, horizon):
+                held = None  # some of what it holds may be forgotten, and with it the deltas that drop it
             if held is not None and held.version == newest:
                 states[number] = held
                 continue
@@ -136,8 +148,9 @@ class StateReader:
                 frames.append((number, framed))
         pages = _rows_of(connection, _FRAMES, frames, {"table": spec.id})
         decoded = self._threads.map if len(frames) >= _WORTH_THREADS else map
-        for state in decoded(lambda row: _from_page(schema, *row), pages):
-            states[state.bin] = state
+        for state in decoded(lambda row: _from_page(spec, schema, *row), pages):
+            if state is not None:
+                states[state.bin] = state
         self._follow(connection, spec, states, changed, version)
         return dict(sorted(states.items()))
 
@@ -297,7 +310,9 @@ _BINS = _prepared(
         WHERE delta.table_id = bin.table_id AND delta.bin = bin.bin AND delta.version <= :as_of) END,
       CASE WHEN bin.frame_version <= :as_of THEN bin.frame_version ELSE (
         SELECT max(key_frame.version) FROM key_frame
-        WHERE key_frame.table_id = bin.table_id AND key_frame.bin = bin.bin AND key_frame.version <= :as_of) END
+        WHERE key_frame.table_id = bin.table_id AND key_frame.bin = bin.bin AND key_frame.version <= :as_of) END,
+      bin.version,
+      (SELECT horizon FROM lake)
     FROM {wanted} bin
     WHERE bin.table_id = :table AND bin.bin BETWEEN pair.first AND pair.second AND bin.version > :since
     """,

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from lakehouse.cli import look, run, write
+from lakehouse.cli import clean, look, run, write
 from lakehouse.cli.output import plain, printable
 from lakehouse.errors import LakehouseError
 
@@ -37,6 +37,9 @@ for name, command in (
     ("restore", write.restore),
     ("tag", write.tag),
     ("locks", look.locks),
+    ("expire", clean.expire),
+    ("collect", clean.collect),
+    ("check", clean.check),
     ("migrate", run.migrate),
     ("console", run.console),
 ):

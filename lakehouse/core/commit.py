@@ -72,6 +72,22 @@ class KeyFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class ChainLink:
+    """One step by which a chunk's state is built: its key frame (``is_key_frame``), or the delta of a version after it.
+
+    ``added`` and ``dropped`` count entries; ``entries`` is how many are live after the step. ``chunk`` may be a run of
+    chunks: what spans many of them is kept once for all.
+    """
+
+    chunk: Interval
+    version: int
+    is_key_frame: bool
+    added: int
+    dropped: int
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkLock:
     """A running operation's exclusive hold on a chunk (for ``keys``, or all); it may be taken after ``expires_at``."""
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from lakehouse.core.bucket import Buckets
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.spec import TableSpec
@@ -50,6 +51,7 @@ class NewSegment:
     min: Mapping[str, Any] = field(default_factory=dict)
     max: Mapping[str, Any] = field(default_factory=dict)
     nulls: Mapping[str, int] = field(default_factory=dict)
+    buckets: Buckets = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

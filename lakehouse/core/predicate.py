@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lakehouse.core.bucket import may_contain
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.segment import Segment
 
@@ -125,7 +126,8 @@ def _may_compare(segment: Segment, column: str, operator: Operator, value: Any) 
         return _may_compare_rounded(operator, value, low, high, kinds)
     if len(kinds) > 1 or None in kinds:
         return True
-    return _may_lie_between(operator, value, low, high)
+    buckets = segment.buckets.get(column) if operator == "=" and low is not None else None
+    return _may_lie_between(operator, value, low, high) and (buckets is None or may_contain(buckets, value))
 
 
 NUMBERS = {"int", "float", "decimal"}

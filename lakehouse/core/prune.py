@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.core.bucket import may_contain
 from lakehouse.core.predicate import (
     INCLUDING,
     NUMBERS,
@@ -26,7 +27,7 @@ from lakehouse.core.predicate import (
     may_match,
     single,
 )
-from lakehouse.core.segments import HIGH, LOW, NULLS, Segments
+from lakehouse.core.segments import BUCKETS, HIGH, LOW, NULLS, Segments
 
 Mask = npt.NDArray[np.bool_]
 
@@ -96,9 +97,21 @@ def _compare(segments: Segments, column: str, operator: Operator, value: Any) ->
     try:
         if None in kinds or "decimal" in kinds:
             return _one_by_one(Compare(column, operator, value), segments)
-        return may_have_values & _lies_between(operator, pa.scalar(value, low.type), low, high)
+        found = may_have_values & _lies_between(operator, pa.scalar(value, low.type), low, high)
+        return _without_other_buckets(segments, column, value, low, found) if operator == "=" else found
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):  # a value that the column cannot hold
         return _one_by_one(Compare(column, operator, value), segments)
+
+
+def _without_other_buckets(segments: Segments, column: str, value: Any, low: pa.Array, found: Mask) -> Mask:
+    """What is left when those go whose values are all in other buckets. Cost: a step for each that was left before."""
+    held = segments.statistics(BUCKETS + column)
+    if held is None:
+        return found
+    places = np.flatnonzero(found & ~np.asarray(low.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_))
+    coordinates = held.take(pa.array(places)).to_pylist()
+    found[places] = [buckets is None or may_contain(buckets, value) for buckets in coordinates]
+    return found
 
 
 def _column_kind(kind: pa.DataType) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NewType
 
+from lakehouse.core.bucket import Buckets
 from lakehouse.core.interval import Interval, read_bounds
 from lakehouse.errors import InvalidInput
 
@@ -19,7 +20,8 @@ class Segment:
 
     ``start`` and ``end`` bound the rows' times closed-open, ``ordinal`` is the place in the table's write order,
     ``path`` is relative to the warehouse. ``min``, ``max`` and ``nulls`` hold, by column name, the least and greatest
-    value and the number of nulls, where the file's footer gave them. Row n has the row id ``first_row_id + n`` unless
+    value and the number of nulls, where the file's footer gave them; ``buckets`` the hash buckets of a cluster column's
+    values (`lakehouse.core.bucket`). Row n has the row id ``first_row_id + n`` unless
     the file stores ``_row_id`` (``has_row_ids``).
 
     >>> Segment(id=1, start="2013-01-05", end="2013-01-06", ordinal=3, rows=10).interval
@@ -38,6 +40,7 @@ class Segment:
     min: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     max: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     nulls: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    buckets: Buckets = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         start, end = read_bounds(self.start, self.end)

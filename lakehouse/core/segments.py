@@ -29,7 +29,7 @@ FIELDS = pa.schema(
     ]
 )
 """Columns of `Segments.body` beside those of statistics."""
-LOW, HIGH, NULLS = "min:", "max:", "nulls:"
+LOW, HIGH, NULLS, BUCKETS = "min:", "max:", "nulls:", "buckets:"
 """What the name of a column's statistics begins with."""
 _BLOCK = 4096
 
@@ -38,7 +38,8 @@ class Segments(Sequence[Segment]):
     """Segments as a sequence, kept as columns or as values.
 
     ``body`` has a row for each segment that was ever taken from, with the columns of `FIELDS` and, for a table's
-    column ``c``, ``min:c``, ``max:c`` (in the column's type) and ``nulls:c``; ``places`` says which rows these are.
+    column ``c``, ``min:c``, ``max:c`` (in the column's type), ``nulls:c`` and ``buckets:c``; ``places`` says which rows
+    these are.
     Values are made when they are asked for. Without a body the values themselves are kept.
 
     >>> friday = Segment(id=1, start="2013-01-04", end="2013-01-05", ordinal=1, rows=10)
@@ -271,4 +272,5 @@ def _segment(
     put(made, "min", _Statistics(body, row, LOW))
     put(made, "max", _Statistics(body, row, HIGH))
     put(made, "nulls", _Statistics(body, row, NULLS))
+    put(made, "buckets", _Statistics(body, row, BUCKETS))
     return made

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakehouse.core.bucket import BucketSet
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, to_us
 from lakehouse.engine import ROW_ID_FIELD, WriteTarget
@@ -17,6 +18,7 @@ from lakehouse.engine.conform import conform
 from lakehouse.errors import InternalError, InvalidInput
 from lakehouse.schema import schema_to_json
 from lakehouse.storage.files import make_folder, sync_files
+from lakehouse.storage.footer import write_buckets
 
 _ROW_GROUP_ROWS = 1 << 17
 _DICTIONARY_BYTES = 128 << 10
@@ -187,6 +189,11 @@ class _File:
         statistics = [
             field.name for field in schema if field.name not in not_numbers and not pa.types.is_nested(field.type)
         ]
+        self._buckets = {
+            name: BucketSet(buckets)
+            for name, buckets in target.spec.cluster_by.items()
+            if buckets and _has_buckets(schema.field(name).type)
+        }
         self._footers: list[pq.FileMetaData] = []
         self._writer = pq.ParquetWriter(
             target.folder / name,
@@ -212,16 +219,26 @@ class _File:
         self._least = least if self._least is None else min(self._least, least)
         self._greatest = greatest if self.rows == 0 else max(self._greatest, greatest)
         self._writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
+        for name, seen in self._buckets.items():
+            if not seen.is_full:
+                seen.add(pc.unique(rows.column(name)).to_pylist())
         self.rows += rows.num_rows
 
     def close(self) -> int:
         """Write the footer; return how many rows it says that the file has."""
         self._writer.add_key_value_metadata({"lakehouse.interval_us": f"{self._least},{self._greatest + 1}"})
+        telling = {name: seen.to_bytes() for name, seen in self._buckets.items() if not seen.is_full}
+        self._writer.add_key_value_metadata(write_buckets(telling))
         self._writer.close()
         return int(self._footers[0].num_rows)
 
     def abandon(self) -> None:
         self._writer.close()
+
+
+def _has_buckets(kind: pa.DataType) -> bool:
+    """Whether equal values of a type have one text, so that their bucket is one."""
+    return not (pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_nested(kind))
 
 
 def _has_nan(column: pa.ChunkedArray) -> bool:

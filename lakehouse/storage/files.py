@@ -6,6 +6,7 @@ operation fails, and a new operation writes the rows again under a new name.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ from lakehouse.storage.paths import Locator
 
 _OPERATION = re.compile(r"[^/]+/[0-9a-f]{32}")
 _SYNC_THREADS = 8
+_ATTEMPTS = 5
 
 
 def sync(path: Path) -> None:
@@ -83,8 +85,25 @@ def _remove_empty(folder: Path, warehouse: Path) -> None:
         folder = folder.parent
 
 
+def measure(warehouse: Path, stored: Iterable[str]) -> tuple[int, int]:
+    """How many files, and bytes, there are at stored paths of files, and below those of folders; absent is fine."""
+    locator = Locator(warehouse)
+    files = size = 0
+    for path in map(locator.file, stored):
+        inside = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+        for one in inside if path.is_dir() else (path,):
+            try:
+                size += one.lstat().st_size
+                files += 1
+            except FileNotFoundError:
+                continue
+    return files, size
+
+
 def delete_operation(warehouse: Path, stored: str) -> None:
     """Delete everything below one operation's own folder, ``<table folder>/<operation id>``; absent is fine.
+
+    So is another one that deletes it, or goes on writing to it, at the same time.
 
     Raises `InternalError` for any other path, so that a mistake cannot delete a table.
     """
@@ -93,5 +112,11 @@ def delete_operation(warehouse: Path, stored: str) -> None:
     folder = Locator(warehouse).file(stored)
     if folder.is_symlink():
         raise InternalError("an operation's folder cannot be a link", path=stored)
-    if folder.is_dir():
-        shutil.rmtree(folder)
+    for attempt in range(_ATTEMPTS):
+        if not folder.is_dir():
+            return
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _ATTEMPTS - 1:
+                raise

@@ -6,6 +6,7 @@ Least and greatest are bounds: every value lies between them, and for a long str
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakehouse.core.bucket import Buckets
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval, from_us, to_us
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import InvalidInput, SegmentUnreadable
@@ -24,6 +26,7 @@ from lakehouse.errors import InvalidInput, SegmentUnreadable
 _MIN_US = to_us(MIN_TIME)
 _END_US = to_us(MAX_TIME)
 _THREADS = 8
+_BUCKETS = "lakehouse.buckets"
 _BOUND_LENGTH = 128
 """Longer string and binary bounds are cut (the upper one rounded up), so that a catalog stays small."""
 
@@ -44,6 +47,7 @@ class FileStatistics:
     min: Mapping[str, Any] = field(default_factory=dict)
     max: Mapping[str, Any] = field(default_factory=dict)
     nulls: Mapping[str, int] = field(default_factory=dict)
+    buckets: Buckets = field(default_factory=dict)
     has_row_ids: bool = False
 
     @property
@@ -120,8 +124,20 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
             **{name: upper for name, one in bounds.items() if (upper := _upper(one.greatest)) is not None},
         },
         nulls={spec.time: 0, **{name: one.nulls for name, one in gathered.items() if one.nulls is not None}},
+        buckets=read_buckets(footer.metadata or {}),
         has_row_ids=ROW_ID in columns,
     )
+
+
+def write_buckets(buckets: Mapping[str, bytes]) -> dict[str, str]:
+    """The footer entry that keeps the hash buckets of a file's values, by column; none where there are none."""
+    return {_BUCKETS: json.dumps({name: held.hex() for name, held in buckets.items()})} if buckets else {}
+
+
+def read_buckets(metadata: Mapping[bytes, bytes]) -> dict[str, bytes]:
+    """The inverse of `write_buckets`."""
+    held: dict[str, str] = json.loads(metadata.get(_BUCKETS.encode(), b"{}"))
+    return {name: bytes.fromhex(text) for name, text in held.items()}
 
 
 def _primitive_columns(schema: pa.Schema) -> dict[str, int]:

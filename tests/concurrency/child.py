@@ -58,6 +58,9 @@ def crash(lake: Any, task: Task, pipe: Connection) -> None:
                 table.replace(rows, (task["time"] + "T00:00", task["time"] + "T12:00"))
             case "compact":
                 table.compact()
+            case "clean":
+                lake.expire(keep_last=2)
+                lake.collect(grace_seconds=0)
             case "transaction":
                 with lake.transaction() as tx:
                     for name in task["tables"]:

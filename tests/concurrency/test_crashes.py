@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+
 import pytest
 
 from lakehouse.core.version import MIN_CHAIN
@@ -81,3 +85,48 @@ def test_a_kill_while_key_frames_are_written_loses_no_version(lake, table, start
     for value in range(40):
         there.append(arrow([("2013-01-05", "a", value)]))
     assert {version: values(there, as_of=version) for version in seen} == seen
+
+
+def expired(table):
+    """Clean up all that may be."""
+    table._lake.expire(keep_last=2)
+    table._lake.collect(grace_seconds=0)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "point",
+    ["expire.recorded", "expire.forgotten", "collect.marked", "collect.before_delete", "collect.after_delete"],
+)
+def test_a_kill_during_clean_up_loses_nothing_that_is_retained(filled, start, connect, warehouse, point):
+    for value in range(20, 24):
+        filled.replace(arrow([("2013-01-05", "a", value)]), "2013-01-05")
+    lost = filled.begin_append()
+    lost.write(arrow([("2013-01-05", "a", 99)]))
+    filled._lake.catalog.abort(lost.begun)
+    child = start("crash", table="flights", kind="clean", point=point, time="2013-01-05", value=9)
+    assert child.hear() == {}
+    assert child.end() == -9
+    table = connect().table("flights")
+    last = [commit.version for commit in table.log()[:2]]
+    assert [values(table, as_of=version) for version in last] == [[23], [22]]
+    assert table._lake.check().is_sound
+    expired(table)
+    stored = {path.relative_to(warehouse).as_posix() for path in warehouse.rglob("*") if path.is_file()}
+    assert stored == {segment.path for version in last for segment in table.segments(as_of=version)}
+    assert table._lake.check().is_sound
+
+
+@pytest.mark.timeout(300)
+def test_a_writer_paused_past_its_lease_and_the_grace_is_fenced_and_its_files_go(table, start, warehouse):
+    child = start("operate", table="flights", kind="append", time="2013-01-05", value=1, lease_seconds=0.5)
+    child.hear()
+    assert child.ask() == {"written": True}
+    os.kill(child.process.pid, signal.SIGSTOP)
+    while not table._lake.collect(grace_seconds=0.1).operations:
+        time.sleep(0.05)
+    child.tell()
+    os.kill(child.process.pid, signal.SIGCONT)
+    assert child.hear()["error"] == "LockLost"
+    assert values(table) == []
+    assert not any(path.is_file() for path in warehouse.rglob("*"))

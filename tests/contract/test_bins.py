@@ -10,7 +10,7 @@ from unittest import mock
 
 from sqlalchemy import func, select
 
-from lakehouse.catalog import state
+from lakehouse.catalog import horizon, log, state
 from lakehouse.catalog.models import delta
 from lakehouse.catalog.prepared import Prepared
 from lakehouse.core.bins import MOST_BINS
@@ -18,6 +18,8 @@ from lakehouse.core.interval import Interval, to_utc
 from lakehouse.testing.rows import SCHEMA, arrow
 
 FIRST = to_utc("2013-01-05")
+ASKED = (log._TABLE, horizon._HORIZON)
+"""What a scan asks before it plans: its version, and whether that is still retained."""
 
 
 @contextmanager
@@ -66,11 +68,11 @@ def test_a_planner_that_holds_a_version_reads_one_delta_to_reach_the_next(table:
     assert len(table.scan().plan().segments) == 20
     with statements() as seen:
         assert len(table.scan().plan().segments) == 20
-    assert seen == [state._BINS]
+    assert seen == [*ASKED, state._BINS]
     table.append(arrow([(FIRST, "a", 20)]))
     with statements() as seen:
         assert len(table.scan().plan().segments) == 21
-    assert seen == [state._BINS, state._DELTAS, state._ENTRIES["segment"][1]]
+    assert seen == [*ASKED, state._BINS, state._DELTAS, state._ENTRIES["segment"][1]]
 
 
 def test_chunks_and_differences_tell_of_every_chunk_that_something_spans(lake: Any) -> None:

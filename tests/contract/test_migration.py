@@ -45,6 +45,7 @@ def make_first_form(database: Database) -> None:
 
         put("lake_table", id=1, name="flights", folder=spec.folder, definition=spec_definition(spec), created_version=1,
             next_row_id=30)  # fmt: skip
+        statistics = encode_statistics({"value": 1}, {"value": 9}, {"value": 0}, {})
         counts = {"segments_added": 1, "segments_dropped": 0, "tombstones_added": 0, "tombstones_dropped": 0}
         for version, kind in enumerate(("create", "append", "append", "replace"), 1):
             put("commit_log", version=version, operation=kind, committed_us=version)
@@ -54,7 +55,7 @@ def make_first_form(database: Database) -> None:
                 base_version=1, begun_us=1, lease_until_us=1, version=version)  # fmt: skip
             put("segment", id=number << 20, table_id=1, operation=number, path=f"{spec.folder}/{number:032x}/0.parquet",
                 start_us=FIRST_US, end_us=FIRST_US + days * DAY_US, ordinal=version, rows=10, bytes=1, first_row_id=0,
-                has_row_ids=False, statistics=encode_statistics({"value": 1}, {"value": 9}, {"value": 0}))  # fmt: skip
+                has_row_ids=False, statistics=statistics)  # fmt: skip
             for day in range(days):
                 start_us = FIRST_US + day * DAY_US
                 put("delta", table_id=1, chunk_us=start_us, version=version, entry=number << 20, action=1,

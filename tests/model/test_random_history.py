@@ -26,10 +26,10 @@ from hypothesis.stateful import (
 import lakehouse
 from lakehouse.core import timeline
 from lakehouse.core.interval import Interval
-from lakehouse.errors import LockLost, LockTimeout
+from lakehouse.errors import LockLost, LockTimeout, VersionNotFound
 from lakehouse.testing import strategies
 from lakehouse.testing.model import ModelLake
-from lakehouse.testing.rows import COLUMNS, SCHEMA, arrow, visible
+from lakehouse.testing.rows import COLUMNS, SCHEMA, arrow, plain, visible
 
 TABLES = ("one", "two")
 DAYS = tuple(datetime(2012, month, day, tzinfo=UTC) for month, day in ((2, 28), (2, 29), (3, 1), (12, 31)))
@@ -44,6 +44,7 @@ class History(RuleBasedStateMachine):
 
     catalog: str | None = None
     operations = Bundle("operations")
+    scans = Bundle("scans")
 
     @initialize(
         grain=st.sampled_from(["hour", "day", "week", "month"]),
@@ -54,10 +55,12 @@ class History(RuleBasedStateMachine):
         self.folder = tempfile.mkdtemp(dir=SCRATCH)
         url = self.catalog or f"sqlite:///{self.folder}/catalog.db"
         self.lake = lakehouse.connect(url, f"{self.folder}/warehouse", wait_seconds=0)
+        self.there = lakehouse.connect(url, f"{self.folder}/warehouse")  # as another process sees it
         self.model = ModelLake()
         self.tables, self.names = {}, {}
         self.numbers: dict[str, dict[int, int]] = {}
         self.tags: dict[str, int] = {}
+        self.horizon, self.forgotten = 0, {name: set() for name in TABLES}
         self.made = 0
         for index, name in enumerate(TABLES):
             properties = {"ragged": str(ragged and index == 0).lower(), "target_rows": str(target_rows)}
@@ -72,6 +75,7 @@ class History(RuleBasedStateMachine):
     def teardown(self):
         if hasattr(self, "lake"):
             self.lake.close()
+            self.there.close()
             shutil.rmtree(self.folder)
 
     def note(self, name, version, number):
@@ -254,9 +258,60 @@ class History(RuleBasedStateMachine):
         self.made += 1
         tag = f"{self.names[name]}-tag-{self.made}"
         version = data.draw(st.sampled_from(sorted(self.numbers[name])))
+        if version < self.horizon and version not in self.tags.values():  # of this table alone
+            with pytest.raises(VersionNotFound):
+                self.lake.tag(tag, version)
+            return
         self.lake.tag(tag, version)
         self.tags[tag] = version
         assert visible(self.tables[name], as_of=tag) == self.model.rows(name, self.numbers[name][version])
+
+    @precondition(lambda self: hasattr(self, "lake") and self.tags)
+    @rule(data=st.data())
+    def untag(self, data):
+        tag = data.draw(st.sampled_from(sorted(self.tags)))
+        self.lake.untag(tag)
+        del self.tags[tag]
+
+    # Clean-up
+
+    @rule(keep_last=st.integers(1, 6), collects=st.booleans())
+    def forget(self, keep_last, collects):
+        self.horizon = self.lake.expire(keep_last=keep_last).horizon
+        for name in TABLES:
+            points = [self.horizon, *(version for version in self.tags.values() if version < self.horizon)]
+            known = self.numbers[name]
+            kept = {max((one for one in known if one <= point), default=None) for point in points}
+            self.numbers[name] = {one: known[one] for one in known if one >= self.horizon or one in kept}
+            self.forgotten[name] |= known.keys() - self.numbers[name].keys() - set(self.tags.values())
+            self.forgotten[name] -= set(self.tags.values())
+        if collects:
+            self.lake.collect(grace_seconds=0)
+        assert self.lake.check().findings == []
+
+    @rule(name=st.sampled_from(TABLES), data=st.data())
+    def what_is_forgotten_cannot_be_read(self, name, data):
+        for version in sorted(self.forgotten[name])[-3:]:
+            with pytest.raises(VersionNotFound):
+                self.tables[name].scan(as_of=version)
+
+    @rule(target=scans, name=st.sampled_from(TABLES), data=st.data())
+    def begin_to_read(self, name, data):
+        version = data.draw(st.sampled_from(sorted(self.numbers[name])))
+        rows = self.model.rows(name, self.numbers[name][version])
+        return self.there.table(self.names[name]).scan(as_of=version), rows
+
+    @rule(scan=consumes(scans))
+    def read_to_the_end(self, scan):
+        begun, rows = scan
+        assert plain(begun.to_arrow()) == rows
+
+    @rule(name=st.sampled_from(TABLES), data=st.data())
+    def read_elsewhere(self, name, data):
+        version = data.draw(st.sampled_from(sorted(self.numbers[name])))
+        there = self.there.table(self.names[name])
+        assert visible(there, as_of=version) == self.model.rows(name, self.numbers[name][version])
+        assert visible(there) == self.model.rows(name)
 
     @rule(name=st.sampled_from(TABLES))
     def rename(self, name):
@@ -297,6 +352,13 @@ class History(RuleBasedStateMachine):
             assert visible(self.tables[name], as_of=sampled) == self.model.rows(name, self.numbers[name][sampled])
             assert self.tables[name].version == versions[-1]
             assert self.tables[name].scan().count() == len(self.model.rows(name))
+
+    @invariant()
+    def what_is_retained_is_stored(self):
+        for name in TABLES if hasattr(self, "lake") else ():
+            for version in self.numbers[name]:
+                for segment in self.tables[name].segments(as_of=version):
+                    assert os.path.exists(f"{self.folder}/warehouse/{segment.path}")  # noqa: PTH110
 
     @invariant()
     def the_timeline_shows_where_rows_are_visible(self):

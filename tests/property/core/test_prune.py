@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lakehouse.catalog.encoding import encode_statistics
 from lakehouse.catalog.rows import decode_page, encode_page, segments_from_rows, segments_schema
+from lakehouse.core.bucket import BucketSet
 from lakehouse.core.chunk import Grain
 from lakehouse.core.predicate import And, Compare, In, IsNull, Operator, Or, Predicate, Unknown, may_match
 from lakehouse.core.prune import matching
@@ -47,6 +48,7 @@ SPEC = TableSpec(
     schema=pa.schema([(name, kind) for name, (kind, _) in KINDS.items()]),
     time="instant",
     grain=Grain.DAY,
+    cluster_by={"whole": 16, "text": 16, "instant": 16, "date": 16, "boolean": 16, "bytes": 16, "small": 0},
 )
 
 
@@ -56,6 +58,7 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
     nulls: dict[str, int] = {}
+    buckets: dict[str, bytes] = {}
     for name in draw(st.sets(st.sampled_from(sorted(KINDS)))):
         bounds = sorted([draw(KINDS[name][1]), draw(KINDS[name][1])])
         if draw(st.integers(0, 9)):
@@ -64,9 +67,14 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
             high[name] = bounds[1]
         if draw(st.integers(0, 3)):
             nulls[name] = draw(st.integers(0, 3))
+        if name in SPEC.cluster_by and draw(st.booleans()):
+            seen = BucketSet(16)
+            seen.add(bounds)
+            buckets[name] = seen.to_bytes()
     return {
         "id": draw(st.integers(0, 99)), "start_us": 0, "end_us": 1, "ordinal": 1, "rows": draw(st.integers(1, 3)),
-        "bytes": 1, "first_row_id": 0, "has_row_ids": 0, "path": "p", "statistics": encode_statistics(low, high, nulls),
+        "bytes": 1, "first_row_id": 0, "has_row_ids": 0, "path": "p",
+        "statistics": encode_statistics(low, high, nulls, buckets),
     }  # fmt: skip
 
 
@@ -119,3 +127,4 @@ def test_a_page_gives_back_what_was_put_in(held: list[dict[str, Any]]) -> None:
     for one, two in zip(segments, Segments(body), strict=True):
         assert (one, one.rows, one.bytes, one.path) == (two, two.rows, two.bytes, two.path)
         assert (dict(one.min), dict(one.max), dict(one.nulls)) == (dict(two.min), dict(two.max), dict(two.nulls))
+        assert dict(one.buckets) == dict(two.buckets)

@@ -24,7 +24,7 @@ def rows() -> list[dict[str, Any]]:
 def test_every_command_has_help_and_every_look_and_write_takes_json_and_addresses(run: Run) -> None:
     commands = [command.name for command in app.registered_commands]
     assert {"demo", "doctor", "init", "tables", "log", "show", "diff", "timeline", "append", "replace"} <= set(commands)
-    assert {"compact", "restore", "tag", "locks", "migrate", "console"} <= set(commands)
+    assert {"compact", "restore", "tag", "locks", "expire", "collect", "check", "migrate", "console"} <= set(commands)
     for command in commands:
         ran = run(command, "--help")
         assert ran.code == 0

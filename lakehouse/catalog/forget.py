@@ -1,0 +1,230 @@
+"""Taking dead entries and forgotten commits out of the catalog's tables; to be called under the head."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, func, select
+
+from lakehouse.catalog.frames import frame_of, note_frames
+from lakehouse.catalog.models import (
+    bin,  # noqa: A004 - the word of the scheme
+    chunk_lock,
+    commit_log,
+    commit_table,
+    delta,
+    garbage,
+    key_frame,
+    lake_table,
+    operation,
+    segment,
+    tag,
+    tombstone,
+    txn,
+)
+from lakehouse.catalog.rows import Values, spec_from_row
+from lakehouse.catalog.state import StateReader, batches
+from lakehouse.core.bins import bins_of
+from lakehouse.core.expire import Numbers, newest_at
+from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.operation import DEFINITIONS, Kind
+from lakehouse.core.spec import TableSpec
+from lakehouse.core.version import frame_due, replay
+from lakehouse.errors import InternalError
+
+MOST_COMMITS = 20_000
+"""Rows of the log that one transaction forgets."""
+MOST_OPERATIONS = 10_000
+_WEEK_US = 7 * 24 * 3600 * 1_000_000
+
+
+def forget_entries(
+    connection: Connection,
+    table: int,
+    rows: Sequence[Values],
+    *,
+    is_tombstone: bool,
+    clean: int,
+    points: Numbers,
+    now_us: int,
+) -> None:
+    """Forget entries that no retained version holds: their deltas, the key frames that name them, they themselves.
+
+    ``points`` are the retained versions up to ``clean``, the last of them. Cost: the deltas up to ``clean`` of the bins
+    that held the entries, and a page for each key frame that is written in place of those that go.
+    """
+    spec = spec_from_row(connection.execute(select(lake_table).where(lake_table.c.id == table)).one())
+    ids = np.array([row["id"] for row in rows], dtype=np.int64)
+    touched = {
+        one for row in rows for one in bins_of(spec.grain, Interval(from_us(row["start_us"]), from_us(row["end_us"])))
+    }
+    for batch in batches(sorted(touched)):
+        _forget_in_bins(connection, spec, batch, ids, clean=clean, points=points)
+    of = tombstone if is_tombstone else segment
+    connection.execute(delete(of).where(of.c.id == bindparam("dead")), [{"dead": entry} for entry in ids.tolist()])
+    if not is_tombstone:
+        marks = [{"table_id": table, "path": row["path"], "marked_us": now_us} for row in rows]
+        connection.execute(garbage.insert(), marks)
+
+
+def _forget_in_bins(
+    connection: Connection, spec: TableSpec, bins: Sequence[int], ids: Numbers, *, clean: int, points: Numbers
+) -> None:
+    found = read_deltas(connection, spec, delta.c.bin.in_(bins), delta.c.version <= clean)
+    is_dead = np.isin(found[:, 2], ids)
+    kept = found[~is_dead]
+    due: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    for number, of_bin in by_first(kept).items():
+        for point, live in frames_due(of_bin, points):
+            due[point][number] = live
+    pages = [page for point, lives in due.items() for page in _pages(connection, spec, point, lives)]
+    dead = [
+        {"of_bin": one, "of_version": version, "of_entry": entry} for one, version, entry, *_ in found[is_dead].tolist()
+    ]
+    if dead:
+        connection.execute(
+            delete(delta).where(
+                delta.c.table_id == spec.id,
+                delta.c.bin == bindparam("of_bin"),
+                delta.c.version == bindparam("of_version"),
+                delta.c.entry == bindparam("of_entry"),
+            ),
+            dead,
+        )
+    connection.execute(
+        delete(key_frame).where(
+            key_frame.c.table_id == spec.id, key_frame.c.bin.in_(bins), key_frame.c.version <= clean
+        )
+    )
+    if pages:
+        connection.execute(key_frame.insert(), pages)
+    _tell_bins(connection, spec, bins)
+
+
+def read_deltas(connection: Connection, spec: TableSpec, *where: ColumnElement[bool]) -> Numbers:
+    """A table's deltas by bin and version: bin, version, entry, action, and 1 for those of tombstones."""
+    columns = (delta.c.bin, delta.c.version, delta.c.entry, delta.c.action, delta.c.is_tombstone)
+    query = select(*columns).where(delta.c.table_id == spec.id, *where).order_by(delta.c.bin, delta.c.version)
+    rows = connection.execute(query).all()
+    return np.array(list(map(tuple, rows)), dtype=np.int64).reshape(-1, len(columns))
+
+
+def by_first(rows: Numbers) -> dict[int, Numbers]:
+    """Sorted rows by their first column."""
+    values, starts = np.unique(rows[:, 0], return_index=True)
+    return dict(zip(values.tolist(), np.split(rows, starts[1:]), strict=True)) if len(rows) else {}
+
+
+def frames_due(kept: Numbers, points: Numbers) -> Iterable[tuple[int, int]]:
+    """At which points of one bin's deltas, in order of versions, a key frame is due, and how much it will hold."""
+    chain, start, entries = 0, 0, None
+    for point in points.tolist():
+        end = int(np.searchsorted(kept[:, 1], point, side="right"))
+        chain += len(np.unique(kept[start:end, 1]))
+        start = end
+        if chain and frame_due(chain, entries):
+            entries = len(replay([], kept[:end, 1], kept[:end, 3], kept[:end, 2]))
+            chain = 0
+            yield point, entries
+
+
+def insert_frames(connection: Connection, spec: TableSpec, point: int, lives: dict[int, int]) -> None:
+    """Write key frames of bins at a point, where each is known to hold so many entries."""
+    pages = _pages(connection, spec, point, lives)
+    if pages:
+        connection.execute(key_frame.insert(), pages)
+
+
+def _pages(connection: Connection, spec: TableSpec, point: int, lives: dict[int, int]) -> list[dict[str, Any]]:
+    """Key frames of bins at a point, made before anything is taken out."""
+    states = StateReader(0).read(connection, spec, point, [(one, one) for one in sorted(lives)])
+    for number, live in lives.items():
+        if len(states[number].ids) != live:
+            raise InternalError(
+                "an expiry would have changed a version that is kept; nothing was forgotten",
+                table=spec.name,
+                bin=number,
+                version=point,
+                expected=len(states[number].ids),
+                found=live,
+            )
+    pages = []
+    for state in states.values():
+        entries, page = frame_of(state)
+        pages.append(
+            {"table_id": spec.id, "bin": state.bin, "version": state.version, "entries": entries, "page": page}
+        )
+    return pages
+
+
+def _tell_bins(connection: Connection, spec: TableSpec, bins: Sequence[int]) -> None:
+    """Bring the rows of bins up to date; a bin of which nothing is left goes."""
+    mine = (bin.c.table_id == spec.id, bin.c.bin.in_(bins))
+    remains = exists().where(delta.c.table_id == bin.c.table_id, delta.c.bin == bin.c.bin)
+    gone = list(connection.execute(select(bin.c.bin).where(*mine, ~remains)).scalars())
+    if gone:
+        for of in (key_frame, bin):
+            connection.execute(delete(of).where(of.c.table_id == spec.id, of.c.bin.in_(gone)))
+    note_frames(connection, spec.id, bins)
+
+
+def forget_commits(connection: Connection, clean: int, points: Numbers) -> int:
+    """Forget what the log says of versions below ``clean``, but for those that a reader of a point is given.
+
+    Returns how many rows went, at most `MOST_COMMITS`; 0 when there is nothing left to do.
+    """
+    rows = connection.execute(
+        select(commit_table.c.version, commit_table.c.table_id, commit_table.c.operation)
+        .where(commit_table.c.version <= clean)
+        .order_by(commit_table.c.version)
+    ).all()
+    moves = {Kind.CREATE.value, Kind.DROP_TABLE.value} | (
+        {kind.value for kind in Kind} - {k.value for k in DEFINITIONS}
+    )
+    told = [row for row in rows if row.operation in moves]  # a renamed table's rows are what they were
+    retained = newest_at([row.table_id for row in told], [row.version for row in told], points)
+    kept = {
+        (row.version, row.table_id)
+        for row, stays in zip(told, retained.tolist(), strict=True)
+        if stays and row.operation != Kind.DROP_TABLE.value
+    }
+    tagged = set(connection.execute(select(tag.c.version)).scalars())
+    gone = [
+        {"of_version": row.version, "of_table": row.table_id}
+        for row in rows
+        if row.version < clean and row.version not in tagged and (row.version, row.table_id) not in kept
+    ][:MOST_COMMITS]
+    if gone:
+        connection.execute(
+            delete(commit_table).where(
+                commit_table.c.version == bindparam("of_version"), commit_table.c.table_id == bindparam("of_table")
+            ),
+            gone,
+        )
+    # A txn's version stays known: the same pair again is told when it was committed.
+    bare = (
+        commit_log.c.version < clean,
+        ~exists().where(commit_table.c.version == commit_log.c.version),
+        ~exists().where(tag.c.version == commit_log.c.version),
+        ~exists().where(txn.c.version == commit_log.c.version),
+    )
+    connection.execute(delete(commit_log).where(*bare))
+    return len(gone)
+
+
+def forget_operations(connection: Connection, clean: int, now_us: int) -> None:
+    """Forget operations that ended long ago and that nothing refers to any more."""
+    ended = operation.c.state.in_(("committed", "collected")), operation.c.begun_us < now_us - _WEEK_US
+    used = [exists().where(of.c.operation == operation.c.number) for of in (segment, chunk_lock)]
+    old = (
+        select(operation.c.number)
+        .where(*ended, func.coalesce(operation.c.version, 0) < clean, *(~one for one in used))
+        .where(operation.c.number.not_in(select(tombstone.c.operation)))
+        .limit(MOST_OPERATIONS)
+    )
+    numbers = [{"old": number} for number in connection.execute(old).scalars()]
+    if numbers:
+        connection.execute(delete(operation).where(operation.c.number == bindparam("old")), numbers)

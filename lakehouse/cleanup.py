@@ -1,0 +1,73 @@
+"""Deleting files that nothing can reach: the catalog says which, storage deletes them.
+
+Any error ends a collection: nothing more is deleted, and what was deleted but not struck off is no error for the next
+one. Storage is never listed to find out what is garbage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lakehouse.catalog.collection import Batch, Collection
+from lakehouse.core.expire import Collected
+from lakehouse.errors import StorageUnavailable
+from lakehouse.faults import reach
+from lakehouse.storage.files import delete_files, delete_operation, measure
+
+
+def collect(collection: Collection, warehouse: Path, *, dry_run: bool) -> Collected:
+    """Delete the folders of operations that will never commit, then the files of forgotten segments."""
+    if dry_run:
+        return _foreseen(collection, warehouse)
+    collection.end_late()
+    reach("collect.marked")
+    folders = _deleted(collection.folders, _delete_folders(warehouse), collection.note_collected, warehouse)
+    files = _deleted(
+        collection.files, lambda batch: delete_files(warehouse, batch.paths), collection.note_deleted, warehouse
+    )
+    return Collected(folders.files + files.files, folders.bytes + files.bytes, folders.operations)
+
+
+def _delete_folders(warehouse: Path) -> Callable[[Batch], object]:
+    def delete(batch: Batch) -> None:
+        for path in batch.paths:
+            delete_operation(warehouse, path)
+
+    return delete
+
+
+def _deleted(
+    ask: Callable[[int], Batch], delete: Callable[[Batch], object], note: Callable[[Batch], None], warehouse: Path
+) -> Collected:
+    """Delete batch by batch what the catalog names; ``operations`` counts what was named."""
+    found = Collected(0, 0, 0)
+    for batch in _batches(ask):
+        files, size = measure(warehouse, batch.paths)
+        reach("collect.before_delete")
+        try:
+            delete(batch)
+        except OSError as error:
+            raise StorageUnavailable(
+                "a file cannot be deleted; check the warehouse's disk and permissions, then collect again",
+                path=error.filename,
+                cause=error.strerror,
+            ) from error
+        reach("collect.after_delete")
+        note(batch)
+        found = Collected(found.files + files, found.bytes + size, found.operations + len(batch))
+    return found
+
+
+def _batches(ask: Callable[[int], Batch]) -> Iterator[Batch]:
+    after = 0
+    while batch := ask(after):
+        yield batch
+        after = batch.numbers[-1]
+
+
+def _foreseen(collection: Collection, warehouse: Path) -> Collected:
+    folders = list(_batches(collection.folders_to_come))
+    paths = [path for batch in (*folders, *_batches(collection.files_to_come)) for path in batch.paths]
+    files, size = measure(warehouse, paths)
+    return Collected(files, size, sum(len(batch) for batch in folders))

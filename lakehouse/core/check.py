@@ -1,0 +1,47 @@
+"""What a check of a lake finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from lakehouse.core.listing import Listing
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be.
+
+    ``kind``: *missing*, *short*, *long* or *unreadable* of a segment's file; *unknown* of a file that the catalog does
+    not explain; *shared* of a file that two segments have; *key frame*, *delta*, *bin* or *log* of the catalog.
+    """
+
+    kind: str
+    subject: str
+    problem: str
+    is_repaired: bool = False
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Checked:
+    """How much was looked at, and what was found."""
+
+    segments: int
+    bytes: int
+    deltas: int
+    key_frames: int
+    findings: Listing[Finding] = field(default_factory=Listing)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether everything is as it should be, now that what was asked for is repaired."""
+        return all(one.is_repaired for one in self.findings)
+
+    def to_arrow(self) -> pa.Table:
+        """A row for every finding."""
+        return self.findings.to_arrow()
+
+    def __repr__(self) -> str:
+        looked = f"{self.segments} segments, {self.deltas} deltas and {self.key_frames} key frames"
+        return f"<{looked} checked: {len(self.findings)} findings>"

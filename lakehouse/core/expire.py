@@ -1,0 +1,148 @@
+"""Forgetting versions: what may go once some versions need no longer be readable, and what that came to."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakehouse.core.interval import to_us, to_utc
+from lakehouse.core.listing import Listing
+from lakehouse.errors import InvalidInput
+
+Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+LIVE = np.iinfo(np.int64).max
+"""The version that drops what is live."""
+
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)")
+_MOST_SECONDS = 1e11
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a caller wants kept: versions of this many seconds, or since a time, or this many; or what either keeps."""
+
+    age_seconds: float | None = None
+    before_us: int | None = None
+    keep_last: int | None = None
+
+    @classmethod
+    def of(cls, older_than: Any = None, keep_last: Any = None) -> Wish:
+        """Read what users write. Raises `InvalidInput`.
+
+        >>> Wish.of("30d", 10)
+        Wish(age_seconds=2592000.0, before_us=None, keep_last=10)
+        >>> Wish.of("1970-01-02").before_us
+        86400000000
+        """
+        if keep_last is not None and (isinstance(keep_last, bool) or not isinstance(keep_last, int) or keep_last < 1):
+            raise InvalidInput("keep_last is a number of versions, at least 1", keep_last=repr(keep_last))
+        match older_than:
+            case None if keep_last is None:
+                raise InvalidInput(
+                    'say what to keep: older_than="30d" forgets what is older, keep_last=10 all but ten versions'
+                )
+            case None:
+                return cls(keep_last=keep_last)
+            case str() if (seconds := duration_seconds(older_than)) is not None:
+                return cls(age_seconds=seconds, keep_last=keep_last)
+            case str() | date():
+                return cls(before_us=to_us(to_utc(older_than)), keep_last=keep_last)
+            case timedelta():
+                older_than = older_than.total_seconds()
+        if (
+            isinstance(older_than, bool)
+            or not isinstance(older_than, int | float)
+            or not 0 <= older_than < _MOST_SECONDS
+        ):
+            raise InvalidInput(
+                "older_than is a time, or an age such as 30d, a timedelta or seconds", found=repr(older_than)
+            )
+        return cls(age_seconds=float(older_than), keep_last=keep_last)
+
+
+def duration_seconds(text: str) -> float | None:
+    """Seconds of a text such as "30d"; None for text that is none.
+
+    >>> duration_seconds("30d"), duration_seconds("1.5h"), duration_seconds("2013-01-05")
+    (2592000.0, 5400.0, None)
+    """
+    found = _DURATION.fullmatch(text)
+    return None if found is None else float(found[1]) * _UNITS[found[2] or "s"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """What an expiry forgot: ``versions`` of the lake, and the segments (of ``bytes``) and tombstones of them alone.
+
+    Versions below ``horizon`` can no longer be read, but for tagged ones and each table's newest.
+    """
+
+    versions: int
+    segments: int
+    tombstones: int
+    bytes: int
+    horizon: int
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table of one row."""
+        return Listing([self]).to_arrow()
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a collection deleted: ``files`` of ``bytes``, and the folders of ``operations`` that never committed."""
+
+    files: int
+    bytes: int
+    operations: int
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table of one row."""
+        return Listing([self]).to_arrow()
+
+
+def reached_by_none(added: npt.ArrayLike, dropped: npt.ArrayLike, points: npt.ArrayLike) -> Mask:
+    """Which of some ranges of versions ``[added, dropped)`` hold none of ``points``, the versions that are retained.
+
+    Whatever came and went inside its range (as a restore makes it do) counts as live throughout, so that this never
+    says too much. Takes O((n + m) log m).
+
+    >>> reached_by_none([1, 1, 4], [3, 5, 9], points=[4, 9]).tolist()
+    [True, False, False]
+    """
+    first, end = _int64(added), _int64(dropped)
+    known = np.append(np.sort(_int64(points)), LIVE)
+    following = known[np.searchsorted(known, first, side="left")]
+    dead: Mask = following >= end
+    return dead
+
+
+def newest_at(tables: npt.ArrayLike, versions: npt.ArrayLike, points: npt.ArrayLike) -> Mask:
+    """Which versions are the newest of their table at some point, and so what a reader of that point is given.
+
+    ``tables`` and ``versions`` hold one pair a place, in any order, none twice. Takes O((n + m) log n).
+
+    >>> newest_at([7, 7, 7, 8], [1, 4, 6, 2], points=[5]).tolist()
+    [False, True, False, True]
+    """
+    table, version = _int64(tables), _int64(versions)
+    order = np.lexsort((version, table))
+    following = np.full(len(order), LIVE)
+    same = table[order][1:] == table[order][:-1]
+    following[:-1][same] = version[order][1:][same]
+    retained = np.empty(len(order), dtype=np.bool_)
+    retained[order] = ~reached_by_none(version[order], following, points)
+    return retained
+
+
+def _int64(values: npt.ArrayLike) -> Numbers:
+    return np.asarray(values, dtype=np.int64)

@@ -1,0 +1,46 @@
+"""Looking at what is stored, to report it. Nothing is ever deleted because of a listing alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.paths import Locator
+
+
+def find_faults(warehouse: Path, files: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, str]]:
+    """Of files and their bytes those that are not as they were committed: the path, a kind, and what is wrong.
+
+    Kinds: *missing*, *short*, *long*, *unreadable*. Cost: an ``lstat`` a file.
+    """
+    locator = Locator(warehouse)
+    for stored, size in files:
+        try:
+            path = locator.file(stored)
+            status = os.lstat(path)
+        except FileNotFoundError:
+            yield stored, "missing", "the file is not there; restore it from a copy"
+        except (OSError, SegmentUnreadable) as error:
+            yield stored, "unreadable", f"the file cannot be reached: {error}"
+        else:
+            if status.st_mode & 0o170000 != 0o100000:
+                yield stored, "unreadable", "not a plain file; restore it from a copy"
+            elif status.st_size != size:
+                kind = "short" if status.st_size < size else "long"
+                yield stored, kind, f"the size is another one: expected={size} found={status.st_size}"
+
+
+def list_files(warehouse: Path) -> dict[str, float]:
+    """Every file below a warehouse, as stored paths, and when it was last changed (seconds since 1970)."""
+    root = os.path.realpath(warehouse)
+    found: dict[str, float] = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = Path(folder, name)
+            try:
+                found[path.relative_to(root).as_posix()] = path.lstat().st_mtime
+            except FileNotFoundError:
+                continue
+    return found

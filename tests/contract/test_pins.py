@@ -1,0 +1,177 @@
+"""Pins: what a reader can see is neither forgotten nor deleted under it."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+
+import pytest
+from sqlalchemy import text
+
+from lakehouse.errors import CatalogUnavailable, VersionNotFound
+from lakehouse.testing.rows import SCHEMA, arrow, values
+
+DAY = "2013-01-05"
+
+
+def pinned(lake) -> list[int]:
+    query = text("SELECT version FROM pin ORDER BY version")
+    return lake.catalog._read(lambda connection: list(connection.execute(query).scalars()))
+
+
+def clean_up(lake):
+    expired = lake.expire(keep_last=1)
+    lake.collect(grace_seconds=0)
+    return expired
+
+
+@pytest.fixture
+def reader(connect, table):
+    """The same table through a handle of its own, as in another process."""
+    table.append(arrow([(DAY, "a", 1)]))
+    return connect().table("flights")
+
+
+def test_a_scan_that_was_planned_before_the_clean_up_reads_to_its_end(lake, table, reader):
+    planned, unplanned = reader.scan(), reader.scan()
+    assert len(planned.plan().files) == 1
+    for n in range(3):
+        table.replace(arrow([(DAY, "a", n)]), DAY)
+        clean_up(lake)
+    assert [scan.to_arrow()["value"].to_pylist() for scan in (planned, unplanned)] == [[1], [1]]
+    assert pinned(lake) == [planned.version]
+    del planned, unplanned
+    gc.collect()
+    reader._lake.pins.beat()
+    assert pinned(lake) == []
+    assert clean_up(lake).segments == 3
+    assert values(table) == [2]
+
+
+def test_a_lazy_result_is_held_after_its_scan(lake, table, connect):
+    table.append(arrow([(DAY, "a", 1)]))
+    there = connect(pin_seconds=0.5)
+    relation = there.table("flights").scan().to_duckdb()
+    table.replace(arrow([(DAY, "a", 2)]), DAY)
+    gc.collect()
+    there.pins.beat()
+    clean_up(lake)
+    assert relation.fetchall()[0][2] == 1
+    threading.Event().wait(0.6)
+    there.pins.beat()
+    assert pinned(lake) == []
+
+
+def test_repeated_scans_write_nothing(lake, table, reader, monkeypatch):
+    assert values(reader) == [1]
+    table.append(arrow([(DAY, "a", 2)]))
+    monkeypatch.setattr(reader._lake.catalog._database, "run", None)
+    assert values(reader) == [1, 2]
+    assert values(reader) == [1, 2]
+
+
+def test_a_scan_of_an_older_version_lowers_the_pin_and_a_beat_raises_it(lake, table, reader):
+    old = reader.version
+    table.append(arrow([(DAY, "a", 2)]))
+    head = reader.scan()
+    assert pinned(lake) == [head.version]
+    older = reader.scan(as_of=old)
+    assert pinned(lake) == [old]
+    del older
+    gc.collect()
+    reader._lake.pins.beat()
+    assert pinned(lake) == [head.version]
+
+
+def test_a_table_that_has_not_changed_for_long_does_not_hold_all_history(lake, table, reader):
+    other = lake.create_table("other", SCHEMA, time="time")
+    for n in range(3):
+        other.replace(arrow([(DAY, "a", n)]), DAY)
+    scan = reader.scan(as_of=reader.version)
+    assert pinned(lake) == [lake.head]
+    assert clean_up(lake).segments == 2
+    assert scan.count() == 1
+
+
+def test_a_reader_of_a_tag_may_go_on_when_the_tag_is_gone(lake, table, reader):
+    lake.tag("kept")
+    for n in range(2, 4):
+        table.replace(arrow([(DAY, "a", n)]), DAY)
+    clean_up(lake)
+    scan = reader.scan(as_of="kept")
+    lake.untag("kept")
+    assert clean_up(lake).segments == 0
+    assert scan.to_arrow()["value"].to_pylist() == [1]
+    del scan
+    gc.collect()
+    reader._lake.pins.beat()
+    assert clean_up(lake).segments == 1
+
+
+def test_a_scan_of_what_was_forgotten_between_is_refused_and_one_of_the_head_looks_again(
+    lake, table, reader, monkeypatch
+):
+    catalog = reader._lake.catalog
+    resolve = catalog.point
+    passed: list[int] = []
+
+    def overtaken(*args):
+        point = resolve(*args)
+        if len(passed) < 2:
+            table.replace(arrow([(DAY, "a", 10 + len(passed))]), DAY)
+            passed.append(point[0])
+            clean_up(lake)
+        return point
+
+    monkeypatch.setattr(catalog, "point", overtaken)
+    assert values(reader) == [11]
+    passed.clear()
+    reader._lake.pins.beat()
+    with pytest.raises(VersionNotFound, match="forgotten"):
+        reader.scan(as_of=table.version)
+
+
+def test_a_pin_that_ran_out_is_placed_anew_and_holds_nobody_up(lake, table, connect, caplog):
+    there = connect(lease_seconds=0.2)
+    reader = there.table("flights")
+    table.append(arrow([(DAY, "a", 1)]))
+    scan = reader.scan()
+    there.heartbeat.close()
+    threading.Event().wait(0.4)
+    table.replace(arrow([(DAY, "a", 2)]), DAY)
+    assert clean_up(lake).segments == 1
+    with caplog.at_level(logging.WARNING):
+        there.pins.beat()
+    assert "ran out" in caplog.text
+    with pytest.raises(VersionNotFound, match="forgotten"):
+        scan.to_arrow()
+    assert values(reader) == [2]
+
+
+def test_the_heartbeat_keeps_a_pin_while_its_scan_lives(lake, table, connect):
+    there = connect(lease_seconds=0.3)
+    table.append(arrow([(DAY, "a", 1)]))
+    scan = there.table("flights").scan()
+    threading.Event().wait(1.0)
+    table.replace(arrow([(DAY, "a", 2)]), DAY)
+    assert clean_up(lake).segments == 0
+    assert scan.to_arrow()["value"].to_pylist() == [1]
+
+
+def test_close_lets_go(lake, table, reader):
+    held = reader.scan()
+    assert len(pinned(lake)) == 1
+    reader._lake.close()
+    assert pinned(lake) == []
+    assert held.version
+
+
+def test_a_catalog_that_takes_no_pin_is_read_without_one(lake, table, reader, monkeypatch, caplog):
+    def refuse(*_, **__):
+        raise CatalogUnavailable("attempt to write a readonly database")
+
+    monkeypatch.setattr(reader._lake.catalog, "pin", refuse)
+    with caplog.at_level(logging.WARNING):
+        assert values(reader) == values(reader) == [1]
+    assert caplog.text.count("without a pin") == 1
