@@ -59,6 +59,8 @@ class Pins:
 
     def linger(self, version: int) -> None:
         """Keep a version that is held for ``pin_seconds`` from now on: what was made of it is read later."""
+        if os.getpid() != self._process:
+            self._after_fork()
         with self._guard:
             self._lingering.append((time.monotonic() + self._pin_seconds, version))
 
@@ -111,10 +113,12 @@ class Pins:
 
     def beat(self) -> None:
         """Renew the pin, and let it follow what is in use; where nothing is, remove it."""
+        if os.getpid() != self._process:
+            return
         with self._writing:
             started = time.monotonic()
             with self._guard:
-                if self._pinned is None or os.getpid() != self._process:
+                if self._pinned is None:
                     return
                 used = self._used()
                 # Raised before the catalog is asked: from now on a scan of an older version places the pin anew.
@@ -143,8 +147,10 @@ class Pins:
 
     def close(self) -> None:
         """Remove the pin."""
+        if os.getpid() != self._process:
+            return
         with self._writing:
-            if self._pinned is not None and os.getpid() == self._process:
+            if self._pinned is not None:
                 self._forget_pin()
                 try:
                     self._catalog.unpin(self._id)

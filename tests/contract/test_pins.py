@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import threading
 
 import pytest
@@ -175,3 +176,20 @@ def test_a_catalog_that_takes_no_pin_is_read_without_one(lake, table, reader, mo
     with caplog.at_level(logging.WARNING):
         assert values(reader) == values(reader) == [1]
     assert caplog.text.count("without a pin") == 1
+
+
+def test_a_forked_child_has_a_pin_of_its_own(lake, table, reader):
+    held = reader.scan()
+    before = pinned(lake)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            mine = reader.scan()
+            status = 0 if len(pinned(lake)) == 2 and len(mine.plan().files) == 1 else 2
+            reader._lake.close()
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert pinned(lake) == before
+    assert held.count() == 1
