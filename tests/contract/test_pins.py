@@ -52,14 +52,14 @@ def test_a_scan_that_was_planned_before_the_clean_up_reads_to_its_end(lake, tabl
 
 def test_a_lazy_result_is_held_after_its_scan(lake, table, connect):
     table.append(arrow([(DAY, "a", 1)]))
-    there = connect(pin_seconds=0.5)
+    there = connect()
     relation = there.table("flights").scan().to_duckdb()
     table.replace(arrow([(DAY, "a", 2)]), DAY)
     gc.collect()
     there.pins.beat()
     clean_up(lake)
     assert relation.fetchall()[0][2] == 1
-    threading.Event().wait(0.6)
+    there.pins._lingering = [(0.0, version) for _, version in there.pins._lingering]  # an hour later
     there.pins.beat()
     assert pinned(lake) == []
 
@@ -151,10 +151,10 @@ def test_a_pin_that_ran_out_is_placed_anew_and_holds_nobody_up(lake, table, conn
 
 
 def test_the_heartbeat_keeps_a_pin_while_its_scan_lives(lake, table, connect):
-    there = connect(lease_seconds=0.3)
+    there = connect(lease_seconds=1.5)
     table.append(arrow([(DAY, "a", 1)]))
     scan = there.table("flights").scan()
-    threading.Event().wait(1.0)
+    threading.Event().wait(2.5)
     table.replace(arrow([(DAY, "a", 2)]), DAY)
     assert clean_up(lake).segments == 0
     assert scan.to_arrow()["value"].to_pylist() == [1]
