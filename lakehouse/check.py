@@ -45,7 +45,7 @@ def _file_faults(checks: Checks, warehouse: Path, segments: list[tuple[str, int]
 
 
 def _unknown(checks: Checks, warehouse: Path, stored: dict[str, float], *, delete: bool) -> Iterator[Finding]:
-    """Files that the catalog does not explain; those that are a day old are deleted if that is asked for."""
+    """Files that the catalog does not explain; those of its tables that are a day old are deleted if asked for."""
     files, folders = checks.explained()
     unknown = [path for path in sorted(stored) if path not in files and "/".join(path.split("/")[:2]) not in folders]
     old = [path for path in unknown if stored[path] < time.time() - _DAY_SECONDS]

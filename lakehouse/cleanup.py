@@ -20,6 +20,10 @@ def collect(collection: Collection, warehouse: Path, *, dry_run: bool) -> Collec
     """Delete the folders of operations that will never commit, then the files of forgotten segments."""
     if dry_run:
         return _foreseen(collection, warehouse)
+    if not warehouse.is_dir():
+        if collection.files_to_come(0):
+            raise StorageUnavailable("the warehouse is not there; mount it, then collect again", path=warehouse)
+        return Collected(0, 0, 0)  # nothing was ever written
     collection.end_late()
     reach("collect.marked")
     folders = _deleted(collection.folders, _delete_folders(warehouse), collection.note_collected, warehouse)
@@ -43,9 +47,9 @@ def _deleted(
     """Delete batch by batch what the catalog names; ``operations`` counts what was named."""
     found = Collected(0, 0, 0)
     for batch in _batches(ask):
-        files, size = measure(warehouse, batch.paths)
-        reach("collect.before_delete")
         try:
+            files, size = measure(warehouse, batch.paths)
+            reach("collect.before_delete")
             delete(batch)
         except OSError as error:
             raise StorageUnavailable(

@@ -250,8 +250,9 @@ class Lake:
     def check(self, *, rebuild_key_frames: bool = False, delete_unknown: bool = False) -> Checked:
         """Compare the catalog with itself and with what is stored, and list what is wrong.
 
-        ``rebuild_key_frames`` writes every key frame anew. ``delete_unknown`` deletes files that the catalog does not
-        explain, if they are a day old. Cost: every delta and key frame, and a look at (not into) every file.
+        ``rebuild_key_frames`` writes every key frame anew. ``delete_unknown`` deletes files in tables' folders that
+        the catalog does not explain, if they are a day old. Cost: every delta and key frame, and a look at (not into)
+        every file.
 
         Examples
         --------

@@ -72,12 +72,20 @@ class Checks:
         return self._database.read(_explained)
 
     def unexplained(self, paths: Iterable[str]) -> list[str]:
-        """Those of some files that the catalog does not explain, asked under the head."""
+        """Those of some files in its tables' folders that the catalog does not explain, asked under the head.
+
+        What lies elsewhere may be another catalog's.
+        """
 
         def work(connection: Connection) -> list[str]:
             hold_history(connection)
             files, folders = _explained(connection)
-            return [path for path in paths if path not in files and "/".join(path.split("/")[:2]) not in folders]
+            mine = set(connection.execute(select(lake_table.c.folder)).scalars())
+            return [
+                path
+                for path in paths
+                if path.split("/")[0] in mine and path not in files and "/".join(path.split("/")[:2]) not in folders
+            ]
 
         return self._database.run(work)
 

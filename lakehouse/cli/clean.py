@@ -60,7 +60,7 @@ def check(
         bool, typer.Option("--rebuild-key-frames", help="write every key frame anew")
     ] = False,
     delete_unknown: Annotated[
-        bool, typer.Option("--delete-unknown", help="delete unknown files that are a day old")
+        bool, typer.Option("--delete-unknown", help="delete unknown files of tables, a day old")
     ] = False,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,

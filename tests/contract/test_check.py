@@ -71,7 +71,8 @@ def test_unknown_files_are_found_and_deleted_only_if_asked_for_and_a_day_old(lak
     for path in (old, new, far):
         path.write_text("not known")
     yesterday = time.time() - 25 * 3600
-    os.utime(old, (yesterday, yesterday))
+    for path in (old, far):
+        os.utime(path, (yesterday, yesterday))
     for segment_ in filled.segments():
         os.utime(warehouse / segment_.path, (yesterday, yesterday))
     names = sorted(path.relative_to(warehouse).as_posix() for path in (old, new, far))

@@ -214,6 +214,18 @@ def test_a_file_that_cannot_be_deleted_is_not_struck_off(lake, table, warehouse,
     assert lake.collect(grace_seconds=0).files == 3
 
 
+def test_a_warehouse_that_is_not_there_strikes_nothing_off(lake, table, warehouse):
+    table.begin_append().abort()
+    assert lake.collect(grace_seconds=0).operations == 0
+    replaced(table)
+    lake.expire(keep_last=1)
+    warehouse.rename(warehouse.parent / "unmounted")
+    with pytest.raises(StorageUnavailable, match="mount"):
+        lake.collect(grace_seconds=0)
+    (warehouse.parent / "unmounted").rename(warehouse)
+    assert lake.collect(grace_seconds=0).files == 3
+
+
 def test_a_listed_file_that_a_segment_needs_is_never_deleted(lake, table, warehouse):
     table.append(arrow([(DAY, "a", 1)]))
     (path,) = [segment.path for segment in table.segments()]
