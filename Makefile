@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # One process of each kind per core: the Spark session lives in one of them, the rest of the suite runs beside it.
 JOBS ?= 2
+# A run whose worker was killed would wait for ever.
+LIMIT ?= 60m
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench up format clean
@@ -16,7 +18,7 @@ demo:   ## load real flights through Dagster and Spark, change them every way, c
 
 test:   ## the whole test suite, as CI runs it
 	@$(PYTHON) tools/bootstrap --tests
-	@$(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
+	@timeout --foreground --kill-after=30 $(LIMIT) $(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
 
 check:  ## lint, format, types and layering, in seconds; the TLA+ model of the rules, in a minute when it changed
 	@$(PYTHON) tools/bootstrap --tests

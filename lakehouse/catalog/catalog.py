@@ -360,7 +360,7 @@ class Catalog:
             return commit.Recorded(commit.told(connection, max(filter(None, versions)), contributions))
 
         def attempt() -> commit.Recorded:
-            return database.run(work, settled=settled)
+            return database.run(work, last=lambda connection, recorded: recorded.write(connection), settled=settled)
 
         try:
             recorded = self._waiting.until_free(attempt, contributions[0].begun.table, wait_seconds)
@@ -368,7 +368,7 @@ class Catalog:
             return self._repeated(already.version, contributions)
         reach("commit.after")
         self._waiting.notify()
-        for spec, bins in recorded.due.values():
+        for spec, bins in recorded.due():
             self._frames.write_due(spec, bins, recorded.commit.version)
         return recorded.commit
 

@@ -8,7 +8,7 @@ the size of the table or its history.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -21,10 +21,10 @@ from lakehouse.catalog.log import read_commits
 from lakehouse.catalog.models import commit_log, lake, operation, txn
 from lakehouse.catalog.planning import planned
 from lakehouse.catalog.prepared import pipelined
-from lakehouse.catalog.rows import Entry, page_of, segment_values, tombstone_values
+from lakehouse.catalog.rows import Entry, segment_values, tombstone_values
 from lakehouse.catalog.state import StateReader
 from lakehouse.core.commit import Commit
-from lakehouse.core.interval import from_us
+from lakehouse.core.interval import from_us, to_us
 from lakehouse.core.operation import Contribution, Kind
 from lakehouse.core.replace import MOST_CHUNKS
 from lakehouse.core.segment import Segment
@@ -32,9 +32,6 @@ from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.version import ADD, DROP, frame_due
 from lakehouse.errors import InvalidInput, LockLost, TableNotFound
 from lakehouse.faults import reach
-
-_MOST_FRAMES_NOW = 16
-"""Up to so many bins get their first key frame by the commit itself; those of a commit that touches more, after it."""
 
 
 @dataclass(slots=True)
@@ -68,12 +65,44 @@ class TableDelta:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Recorded:
-    """A commit that is about to stand, and the bins whose key frame is due."""
+    """A commit that was checked: `write` it last, in the same transaction, then ask which key frames it made `due`."""
 
     commit: Commit
-    due: dict[TableId, tuple[TableSpec, list[int]]] = field(default_factory=dict)
+    fresh: Sequence[Contribution] = ()
+    deltas: Mapping[TableId, TableDelta] = field(default_factory=dict)
+    _touched: dict[TableId, list[Any]] = field(default_factory=dict)
+
+    def write(self, connection: Connection) -> None:
+        """Write everything. Nothing is waited for: the answers come with that to COMMIT."""
+        commit = self.commit
+        statements.INSERT_VERSION.run(
+            connection,
+            {
+                "version": commit.version,
+                "operation": commit.operation,
+                "committed_us": to_us(commit.committed_at),
+                "message": commit.message,
+                "properties": encode_map(commit.properties),
+            },
+        )
+        for contribution in self.fresh:
+            _mark(connection, contribution, commit.version)
+        for table, change in self.deltas.items():
+            self._touched[table] = _record_table(connection, change, commit.version)
+            reach("commit.table")
+        reach("commit.recorded")
+
+    def due(self) -> Iterator[tuple[TableSpec, list[int]]]:
+        """Bins whose key frame is due, by table; to be asked after the commit."""
+        for table, cursors in self._touched.items():
+            found = [cursor.fetchone() for cursor in cursors]
+            bins = [
+                number for number, chain, held, framed in found if frame_due(chain, None if framed is None else held)
+            ]
+            if bins:
+                yield self.deltas[table].spec, bins
 
 
 class AlreadyCommitted(Exception):
@@ -92,7 +121,7 @@ def record(
     message: str | None,
     properties: dict[str, str] | None,
 ) -> Recorded:
-    """Check and record a commit of one or more operations inside a transaction.
+    """Take a version for operations, check them and plan what is to be written, inside a transaction.
 
     Raises `AlreadyCommitted`, `LockLost`, `TableNotFound` or `locks.ChunkHeld`; the transaction then rolls back.
     """
@@ -119,18 +148,11 @@ def record(
         )
         change.added.extend((entry, begun.number) for entry in plan.new)
         change.changes.update(plan.changes)
+        if begun.locks:
+            locks.release(connection, begun.number)
     kind = _kind([contribution for contribution, _ in fresh])
-    due = {}
-    with pipelined(connection):
-        record_version(connection, version, kind, committed_us, message=message, properties=properties)
-        for contribution, _ in fresh:
-            _release(connection, contribution, version)
-        for table, change in deltas.items():
-            due[table] = change.spec, _record_table(connection, change, version)
-            reach("commit.table")
-    reach("commit.recorded")
     commit = _as_told(contributions, deltas, version, kind, committed_us, message, properties)
-    return Recorded(commit, {table: bins for table, bins in due.items() if bins[1]})
+    return Recorded(commit, [contribution for contribution, _ in fresh], deltas)
 
 
 def _as_told(
@@ -301,18 +323,16 @@ def _lost(contribution: Contribution) -> LockLost:
     )
 
 
-def _release(connection: Connection, contribution: Contribution, version: int) -> None:
-    """Give back its locks and note its ``txn``."""
-    begun = contribution.begun
-    if begun.locks:
-        locks.release(connection, begun.number)
+def _mark(connection: Connection, contribution: Contribution, version: int) -> None:
+    """Note its ``txn``."""
     if contribution.txn is not None:
         app, sequence = contribution.txn
-        connection.execute(txn.insert().values(table_id=begun.table.id, app=app, sequence=sequence, version=version))
+        row = {"table_id": contribution.begun.table.id, "app": app, "sequence": sequence, "version": version}
+        statements.INSERT_MARK.run(connection, row)
 
 
-def _record_table(connection: Connection, change: TableDelta, version: int) -> list[int]:
-    """Store a table's new entries and its delta; return the bins whose key frame is due."""
+def _record_table(connection: Connection, change: TableDelta, version: int) -> list[Any]:
+    """Store a table's new entries and its delta; return cursors over what is known of the bins now."""
     table = change.spec.id
     new = {entry.id for entry, _ in change.added}
     statements.INSERT_SEGMENT.run_many(
@@ -349,38 +369,16 @@ def _record_table(connection: Connection, change: TableDelta, version: int) -> l
     statements.INSERT_COUNTS.run(
         connection, {"version": version, "table_id": table, "operation": change.operation, **change.counts()}
     )
-    return _touch_bins(connection, change, version)
+    return _touch_bins(connection, table, sorted({number for number, _ in change.changes}), version)
 
 
-def _touch_bins(connection: Connection, change: TableDelta, version: int) -> list[int]:
-    """Record a new version of bins, with a first key frame of those that are new; return those that are due another."""
-    entries: defaultdict[int, list[Entry]] = defaultdict(list)
-    for (number, _), (_, entry) in change.changes.items():
-        entries[number].append(entry)
-    if len(entries) > MOST_CHUNKS:
+def _touch_bins(connection: Connection, table: TableId, bins: Sequence[int], version: int) -> list[Any]:
+    """Record a new version of bins; return a cursor over each."""
+    if len(bins) > MOST_CHUNKS:
         raise InvalidInput(
             "one commit touches too many time chunks; use a coarser grain or smaller intervals",
-            chunks=len(entries),
+            chunks=len(bins),
             most=MOST_CHUNKS,
         )
-    frames_now = len(entries) <= _MOST_FRAMES_NOW
-    row = {"table_id": change.spec.id, "version": version, "frame_version": version if frames_now else None}
-    cursors = [
-        statements.TOUCH.run(
-            connection, {**row, "bin": one, "frame_entries": len(entries[one]), "chain": 0 if frames_now else 1}
-        )
-        for one in sorted(entries)
-    ]
-    found = [cursor.fetchone() for cursor in cursors]
-    new = [number for number, chain, _, _ in found if chain == 0]
-    if new:
-        statements.INSERT_FRAME.run_many(
-            connection,
-            [
-                {**row, "bin": one, "entries": len(entries[one]), "page": page_of(change.spec, entries[one])}
-                for one in new
-            ],
-        )
-    return [
-        number for number, chain, held, framed in found if chain and frame_due(chain, None if framed is None else held)
-    ]
+    row = {"table_id": table, "version": version, "frame_version": None, "frame_entries": 0, "chain": 1}
+    return [statements.TOUCH.run(connection, {**row, "bin": one}) for one in bins]

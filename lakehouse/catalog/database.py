@@ -33,6 +33,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
 
 from lakehouse.catalog import models
+from lakehouse.catalog.prepared import pipelined
 from lakehouse.catalog.queue import writer_queue
 from lakehouse.errors import CatalogUnavailable, CommitUnknown, InternalError, InvalidInput
 
@@ -101,11 +102,13 @@ class Database:
         self,
         work: Callable[[Connection], T],
         *,
+        last: Callable[[Connection, T], None] | None = None,
         settled: Callable[[Connection], T | None] | None = None,
         durable: bool = True,
     ) -> T:
         """Run ``work`` in one writing transaction, again after a serialisation failure or a lost connection.
 
+        ``last`` gets its result and writes more, by prepared statements only, which are sent together with COMMIT.
         ``settled`` looks up what an earlier try may have committed: it is asked, under the head, after a connection
         was lost. What is not ``durable`` may be undone by a crash of SQLite's machine, which ends this process too,
         together with all that came after it and is not durable either. Raises `CommitUnknown` if a commit's answer was
@@ -117,24 +120,25 @@ class Database:
                 time.sleep(pause_seconds)  # there is no event for a server that comes back
             stage = _Stage()
             try:
-                return self._once(stage, work, settled if was_committing else None, durable)
+                return self._once(stage, work, last, settled if was_committing else None, durable)
             except DBAPIError as error:
                 reaction = _reaction(error)
                 if reaction is _Reaction.RAISE:
                     raise _translated(error, self.url) from error
                 was_committing = was_committing or (reaction is _Reaction.RECONNECT and stage.committing)
-                last = error
+                failure = error
         if was_committing:
             raise CommitUnknown(
                 "the answer to a commit was lost and the catalog cannot be asked; read it back when it is up",
-                cause=last.orig,
-            ) from last
-        raise _translated(last, self.url) from last
+                cause=failure.orig,
+            ) from failure
+        raise _translated(failure, self.url) from failure
 
     def _once(
         self,
         stage: _Stage,
         work: Callable[[Connection], T],
+        last: Callable[[Connection, T], None] | None,
         settled: Callable[[Connection], T | None] | None,
         durable: bool,
     ) -> T:
@@ -151,8 +155,14 @@ class Database:
                     if found is not None:
                         return found
                 result = work(connection)
-                stage.committing = True
-                transaction.commit()
+                if last is None:
+                    stage.committing = True
+                    transaction.commit()
+                    return result
+                with pipelined(connection):
+                    last(connection, result)
+                    stage.committing = True
+                    transaction.commit()
                 return result
 
     @contextmanager

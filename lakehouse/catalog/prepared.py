@@ -21,12 +21,16 @@ class Prepared:
         self._compiled: dict[str, tuple[str, tuple[str, ...] | None, dict[str, Any]]] = {}
 
     def run(self, connection: Connection, values: Mapping[str, Any]) -> Any:
-        """Run it; the driver's cursor holds its rows."""
+        """Run it and return a cursor over its rows, which may be read when the transaction has ended.
+
+        SQLite's rows are fetched now: a statement that was not run to its end would keep its transaction open.
+        """
         text, names, constants = self._text(connection)
         cursor = _driver(connection).cursor()
         if names is None:
             return cursor.execute(text, {**constants, **values})
-        return cursor.execute(text, [values[name] if name in values else constants[name] for name in names])
+        cursor.execute(text, [values[name] if name in values else constants[name] for name in names])
+        return _Fetched(cursor.fetchall())
 
     def run_many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Run it for every row. Nothing is returned."""
@@ -50,6 +54,19 @@ class Prepared:
             constants = {name: bound.value for name, bound in compiled.binds.items() if not bound.required}
             found = self._compiled[dialect.name] = (str(compiled), names, constants)
         return found
+
+
+class _Fetched:
+    """Rows as a cursor gives them."""
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self._rows = iter(rows)
+
+    def fetchone(self) -> Any:
+        return next(self._rows, None)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._rows
 
 
 def _driver(connection: Connection) -> Any:

@@ -164,13 +164,6 @@ def encode_page(segments: Segments, tombstones: Sequence[Tombstone]) -> bytes:
     return written + zlib.crc32(written).to_bytes(_CHECKSUM_BYTES, "big")
 
 
-def page_of(spec: TableSpec, entries: Sequence[Entry]) -> bytes:
-    """The page of new entries."""
-    rows = [segment_values(one, spec.id, 0, 0) for one in entries if isinstance(one, Segment)]
-    body = segments_from_rows(segments_schema(spec), rows)
-    return encode_page(Segments(body), [one for one in entries if not isinstance(one, Segment)])
-
-
 class DamagedPage(Exception):
     """A key frame's page is not what was written."""
 

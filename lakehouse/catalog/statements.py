@@ -82,7 +82,7 @@ TAKE_BACK = Prepared(
 TOUCH = Prepared(_upsert)
 DROP_SEGMENT, DROP_TOMBSTONE = _dropped(segment), _dropped(tombstone)
 INSERT_SEGMENT, INSERT_TOMBSTONE, INSERT_DELTA = _insert(segment), _insert(tombstone), _insert(delta)
-INSERT_VERSION, INSERT_COUNTS = _insert(commit_log), _insert(commit_table)
+INSERT_VERSION, INSERT_COUNTS, INSERT_MARK = _insert(commit_log), _insert(commit_table), _insert(txn)
 
 
 def _begin(dialect: str) -> Any:
