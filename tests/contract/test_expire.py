@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lakehouse.catalog.models import operation
 from lakehouse.core.operation import Kind
 from lakehouse.errors import InvalidInput, LockLost, TableNotFound, VersionNotFound
 from lakehouse.operation import Restore
@@ -336,3 +337,12 @@ def test_a_key_frame_that_an_expiry_overtook_is_not_written(lake, table, connect
     assert lake.check().findings == []
     table.append(arrow([("2013-01-05", "a", 100)]))
     assert values(table) == values(there.table("flights")) == [99, 100]
+
+
+def test_operations_that_ended_long_ago_are_forgotten_with_their_versions(lake, table, history):
+    lake.catalog._database.run(lambda connection: connection.execute(operation.update().values(begun_us=1)))
+    lake.expire(keep_last=1)
+    left = lake.catalog._read(lambda connection: connection.execute(operation.select()).all())
+    assert [one.version for one in left] == [table.version]
+    assert values(table) == [4]
+    assert lake.check().is_sound
