@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import subprocess
 import sys
@@ -56,7 +57,7 @@ def import_ms(rounds: int) -> list[float]:
 
 
 def measure(result: Table, name: str, url: str, folder: Path, rounds: int) -> None:
-    """Appends to one catalog: alone, and from many threads."""
+    """Appends to one catalog: alone, from many threads, and from many processes."""
     data = many(ROWS, step_us=1000)
     with lakehouse.connect(url, folder / f"{name}-warehouse") as lake:
         table = lake.create_table("alone", SCHEMA, time="time")
@@ -70,13 +71,52 @@ def measure(result: Table, name: str, url: str, folder: Path, rounds: int) -> No
         made = shared.version - first
         result.add_row(f"{THREADS} x {TURNS} appends, {name}", f"{made / seconds:.0f}", "", "commits/s")
         result.add_row(f"of {THREADS * TURNS} appends visible, {name}", str(made), "", "versions")
+        before = len(shared.log())
+        rate = by_processes(url, folder / f"{name}-warehouse")
+        result.add_row(f"the same by {THREADS} processes, {name}", f"{rate:.0f}", "", "commits/s")
+        result.add_row(f"of {THREADS * TURNS} appends visible, {name}", str(len(shared.log()) - before), "", "versions")
+
+
+def by_processes(url: str, warehouse: Path) -> float:
+    """Whole appends a second by processes that start together, each with its own files."""
+    command = [sys.executable, __file__, "--writer", url, str(warehouse)]
+    writers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(THREADS)
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    spans = [json.loads(writer.communicate()[0]) for writer in writers]
+    return THREADS * TURNS / (max(end for _, end in spans) - min(begin for begin, _ in spans))
+
+
+def write(url: str, warehouse: str) -> None:
+    """One of the processes: appends when told to, and prints when it began and ended."""
+    data = many(ROWS, step_us=1000)
+    with lakehouse.connect(url, warehouse) as lake:
+        table, warm = lake.table("shared"), lake.table("alone")
+        warm.append(data)
+        print("ready", flush=True)
+        sys.stdin.readline()
+        began = time.time()
+        for _ in range(TURNS):
+            table.append(data)
+        print(json.dumps([began, time.time()]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--sqlite-only", action="store_true")
+    parser.add_argument("--writer", nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if chosen.writer:
+        write(*chosen.writer)
+        return
     result = Table("work", "median", "p95", "unit")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
