@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -172,9 +173,9 @@ class _Files:
         return _File(self._target, name, self._schema, not_numbers)
 
     def _close(self, chunk_us: int) -> None:
-        file = self._open.pop(chunk_us, None)
-        if file is not None:
-            self.rows += file.close()
+        if chunk_us in self._open:
+            self.rows += self._open[chunk_us].close()
+            del self._open[chunk_us]
 
 
 class _File:
@@ -233,7 +234,12 @@ class _File:
         return int(self._footers[0].num_rows)
 
     def abandon(self) -> None:
-        self._writer.close()
+        """Let go of a file that nobody will read; a disk that refuses its footer is no news to the caller."""
+        with suppress(OSError, RuntimeError):
+            self._writer.close()
+        self._writer.is_open = False
+        with suppress(OSError):
+            self._writer.close()
 
 
 def _has_buckets(kind: pa.DataType) -> bool:

@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import lakehouse
+from lakehouse.catalog import waiting
 from lakehouse.errors import LakehouseError
 from lakehouse.testing import faults
 from lakehouse.testing.rows import arrow
@@ -68,9 +69,18 @@ def crash(lake: Any, task: Task, pipe: Connection) -> None:
     pipe.send({"survived": True})
 
 
+def wait(lake: Any, task: Task, pipe: Connection) -> None:
+    """Stand in the queue for a day's chunk; a place there is kept for ``place_seconds``."""
+    waiting._PLACE_SECONDS = task["place_seconds"]
+    table = lake.table(task["table"])
+    pipe.send({"ready": True})
+    pipe.recv()
+    table.begin_replace(task["time"], wait_seconds=60)
+
+
 def main(task: Task, pipe: Connection) -> None:
     """Do a task; a `LakehouseError` is an answer too."""
-    work = {"append": append, "operate": operate, "crash": crash}[task["do"]]
+    work = {"append": append, "operate": operate, "crash": crash, "wait": wait}[task["do"]]
     options = {"lease_seconds": task["lease_seconds"]} if "lease_seconds" in task else {}
     with lakehouse.connect(task["catalog"], task["warehouse"], **options) as lake:
         try:
