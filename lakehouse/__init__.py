@@ -59,9 +59,12 @@ if TYPE_CHECKING:
     from lakehouse.errors import (
         WriteConflict as WriteConflict,
     )
+    from lakehouse.export import Exported as Exported
     from lakehouse.lake import Lake as Lake
     from lakehouse.lake import connect as connect
     from lakehouse.operation import Operation as Operation
+    from lakehouse.recovery import Recovered as Recovered
+    from lakehouse.recovery import recover as recover
     from lakehouse.scan import Plan as Plan
     from lakehouse.scan import Scan as Scan
     from lakehouse.source import register as register
@@ -76,6 +79,7 @@ _HOME = {
     "Commit": "core.commit",
     "CommitUnknown": "errors",
     "EngineUnavailable": "errors",
+    "Exported": "export",
     "Grain": "core.chunk",
     "InternalError": "errors",
     "Interval": "core.interval",
@@ -87,6 +91,7 @@ _HOME = {
     "Operation": "operation",
     "PartialRead": "errors",
     "Plan": "scan",
+    "Recovered": "recovery",
     "Scan": "scan",
     "Segment": "core.segment",
     "SegmentUnreadable": "errors",
@@ -97,6 +102,7 @@ _HOME = {
     "VersionNotFound": "errors",
     "WriteConflict": "errors",
     "connect": "lake",
+    "recover": "recovery",
     "register": "source",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605

@@ -25,6 +25,8 @@ POINTS: Final[Mapping[str, str]] = {
     "collect.marked": "operations past their lease and the grace are ended, what is due is known, no file is touched",
     "collect.before_delete": "a batch of files was looked at again and is about to be deleted",
     "collect.after_delete": "a batch of files is deleted, the catalog still lists them",
+    "export.written": "every part of an export is durable, its manifest is not written",
+    "export.before_rename": "an export is complete and durable but for its name",
     "read.planned": "a read's plan is made, no data file is open",
 }
 """Every point and what is true when it is reached."""

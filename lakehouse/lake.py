@@ -23,6 +23,7 @@ from lakehouse.engine import Engine
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import AlreadyExists
+from lakehouse.export import Exported, write_export
 from lakehouse.lease import Heartbeat
 from lakehouse.pins import Pins
 from lakehouse.schema import check_table_name, define_table
@@ -265,6 +266,15 @@ class Lake:
         return check(
             self.catalog.checks(), self.warehouse, rebuild_key_frames=rebuild_key_frames, delete_unknown=delete_unknown
         )
+
+    # Recovery
+
+    def export(self, *, keep: int = 3) -> Exported:
+        """Write all that the catalog knows of the head and the tags into the warehouse, as one consistent state.
+
+        `lakehouse.recover` makes a new catalog of it if this one is lost. The newest ``keep`` exports stay.
+        """
+        return write_export(self.catalog, self.warehouse, keep=keep)
 
     # Engines
 

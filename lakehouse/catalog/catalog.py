@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, select
 
-from lakehouse.catalog import commit, expiry, frames, locks, log, operations, pins, tables
+from lakehouse.catalog import commit, expiry, exporting, frames, locks, log, operations, pins, tables
 from lakehouse.catalog.checking import Checks
 from lakehouse.catalog.collection import Collection
 from lakehouse.catalog.database import Database, take_head
@@ -135,6 +135,10 @@ class Catalog:
     def tags(self) -> dict[str, int]:
         """Versions by tag."""
         return self._read(log.read_tags)
+
+    def export(self, write: exporting.WritePart) -> exporting.Snapshot:
+        """Write every part of an export, all from one state of the catalog; called again from the start if need be."""
+        return self._read(lambda connection: exporting.export(connection, write))
 
     # State
 

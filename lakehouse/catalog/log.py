@@ -16,11 +16,15 @@ from lakehouse.catalog.prepared import Prepared
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import from_us, to_us, to_utc
 from lakehouse.core.listing import Listing
-from lakehouse.core.operation import DEFINITIONS
+from lakehouse.core.operation import DEFINITIONS, Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import AlreadyExists, InvalidInput, VersionNotFound
 
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,127}")
+GAP = 1_000_000_000
+"""Versions after a recovery begin at a multiple of this, and so do numbers of operations and locks."""
+EXPORTED = "exported_version"
+"""Property of a recovery's version: the newest version before it that is known."""
 _on_rows = commit_table.c.operation.not_in([kind.value for kind in DEFINITIONS])
 
 
@@ -161,9 +165,27 @@ def _numbered(connection: Connection, version: int, table: TableId | None) -> in
     row = connection.execute(select(lake.c.counter, lake.c.horizon)).one()
     if not 0 < version <= row.counter:
         raise VersionNotFound("no such version; see the log for those that exist", version=version, newest=row.counter)
+    if row.counter >= GAP:
+        _require_not_lost(connection, version)
     if version < row.horizon and not is_retained(connection, version, table):
         raise forgotten(version, row.horizon)
     return version
+
+
+def _require_not_lost(connection: Connection, version: int) -> None:
+    """Refuse versions that came after an export from which the catalog was recovered: nobody knows what they held."""
+    following = select(commit_log).where(commit_log.c.version >= version).order_by(commit_log.c.version).limit(1)
+    found = connection.execute(following).first()
+    if found is None or found.operation != Kind.RECOVER or found.version == version:
+        return
+    exported = int(decode_map(found.properties)[EXPORTED])
+    if version > exported:
+        raise VersionNotFound(
+            "the version was lost with its catalog; see the log for those that exist",
+            version=version,
+            exported=exported,
+            recovered=found.version,
+        )
 
 
 def _at(connection: Connection, instant: datetime) -> int:

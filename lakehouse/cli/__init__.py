@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from lakehouse.cli import clean, look, run, write
+from lakehouse.cli import clean, look, rescue, run, write
 from lakehouse.cli.output import plain, printable
 from lakehouse.errors import LakehouseError
 
@@ -40,6 +40,8 @@ for name, command in (
     ("expire", clean.expire),
     ("collect", clean.collect),
     ("check", clean.check),
+    ("export", rescue.export),
+    ("recover", rescue.recover),
     ("migrate", run.migrate),
     ("console", run.console),
 ):

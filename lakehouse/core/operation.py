@@ -25,6 +25,7 @@ class Kind(StrEnum):
     RENAME = "rename"
     DROP_TABLE = "drop_table"
     TRANSACTION = "transaction"
+    RECOVER = "recover"
 
 
 DEFINITIONS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE)

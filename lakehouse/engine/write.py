@@ -17,7 +17,7 @@ from lakehouse.core.interval import MAX_TIME, MIN_TIME, to_us
 from lakehouse.engine import ROW_ID_FIELD, WriteTarget
 from lakehouse.engine.conform import conform
 from lakehouse.errors import InternalError, InvalidInput
-from lakehouse.schema import schema_to_json
+from lakehouse.schema import definition_to_json, schema_to_json
 from lakehouse.storage.files import make_folder, sync_files
 from lakehouse.storage.footer import write_buckets
 
@@ -211,6 +211,7 @@ class _File:
                 "lakehouse.table": target.spec.folder,
                 "lakehouse.operation": target.operation_id,
                 "lakehouse.schema": schema_to_json(target.spec.schema),
+                "lakehouse.definition": definition_to_json(target.spec),
             }
         )
 

@@ -1,6 +1,7 @@
 """A table's schema: read from what users pass, brought to one form, checked, and kept as JSON."""
 
 from lakehouse.schema.define import define_table, typed_scope
+from lakehouse.schema.definition import definition_from_json, definition_to_json
 from lakehouse.schema.encoding import schema_from_json, schema_to_json
 from lakehouse.schema.names import check_column_name, check_table_name
 from lakehouse.schema.read import from_spark_type, to_schema
@@ -10,6 +11,8 @@ __all__ = [
     "check_column_name",
     "check_table_name",
     "define_table",
+    "definition_from_json",
+    "definition_to_json",
     "from_spark_type",
     "schema_from_json",
     "schema_to_json",

@@ -1,0 +1,50 @@
+"""Exports: what the catalog knows, put beside the data files, so that a lost catalog can be made again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakehouse.catalog.catalog import Catalog
+from lakehouse.errors import InvalidInput, StorageUnavailable
+from lakehouse.storage.exports import ExportWriter, prune_exports
+
+KEEP = 3
+"""Exports that stay unless a caller wants another number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """An export: the version that it holds, its folder, and how much is in it."""
+
+    version: int
+    path: str
+    bytes: int
+    tables: int
+    segments: int
+
+
+def write_export(catalog: Catalog, warehouse: Path, *, keep: int = KEEP) -> Exported:
+    """Write one state of a catalog below the warehouse, durably; then delete all but the newest ``keep`` exports.
+
+    Raises `StorageUnavailable` if the warehouse cannot be written; nothing is deleted then.
+    """
+    if type(keep) is not int or keep < 1:
+        raise InvalidInput("keep is a number of exports of at least 1", keep=keep)
+    try:
+        writer = ExportWriter(warehouse)
+        try:
+            snapshot = catalog.export(writer.write)
+            path = writer.finish(snapshot.version, snapshot.folders, snapshot.segments)
+        except BaseException:
+            writer.abandon()
+            raise
+        size = sum(one.stat().st_size for one in path.iterdir())
+        prune_exports(warehouse, path, keep)
+    except OSError as error:
+        raise StorageUnavailable(
+            "the warehouse cannot be written; check its disk, path and permissions, then export again",
+            path=error.filename or str(warehouse),
+            cause=error.strerror,
+        ) from error
+    return Exported(snapshot.version, str(path), size, len(snapshot.folders), snapshot.segments)

@@ -1,0 +1,300 @@
+"""A new catalog for a warehouse whose catalog was lost: from the newest sound export, and from footers."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from lakehouse.catalog.contents import Contents
+from lakehouse.catalog.recovering import Rebuilding, address, require_empty
+from lakehouse.core.operation import NewSegment
+from lakehouse.core.segment import Segment
+from lakehouse.core.spec import TableSpec
+from lakehouse.errors import InvalidInput, LakehouseError, SegmentUnreadable
+from lakehouse.lake import addresses
+from lakehouse.schema import definition_from_json
+from lakehouse.storage.exports import find_exports, read_manifest, read_part
+from lakehouse.storage.footer import FileStatistics, read_footers
+from lakehouse.storage.listing import DataFile, Origin, data_files, read_origin
+from lakehouse.storage.paths import check_files, warehouse_path
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Data files of one operation that no export knows: nobody can tell whether it was committed.
+
+    ``start`` and ``end`` bound the rows' times. ``version`` is the one that adopted them, ``problem`` why they cannot
+    be adopted.
+    """
+
+    table: str
+    folder: str
+    operation: str
+    files: int
+    bytes: int
+    rows: int = 0
+    start: datetime | None = None
+    end: datetime | None = None
+    version: int | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What a recovery found, and made unless it was a dry run.
+
+    ``export`` is the folder of the export that was used and ``version`` the version that it holds; ``damaged`` names
+    exports that were passed over, ``missing`` data files that the export names and that are not there as they were
+    committed. ``superseded`` counts files that no version in the export needs, of operations that it knows.
+    """
+
+    catalog: str
+    warehouse: str
+    export: str | None
+    version: int | None
+    head: int | None
+    tables: tuple[str, ...]
+    tags: dict[str, int]
+    segments: int
+    unknown: tuple[Unknown, ...] = ()
+    missing: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+    superseded: int = 0
+    superseded_bytes: int = 0
+    dry_run: bool = False
+
+
+def recover(
+    warehouse: str | os.PathLike[str], catalog: str | None = None, *, adopt: bool = False, dry_run: bool = False
+) -> Recovered:
+    """Make a new catalog for a warehouse; nothing in the warehouse is changed.
+
+    Parameters
+    ----------
+    warehouse
+        The folder of the data files, and of the exports.
+    catalog
+        Where to make the catalog; default ``$LAKEHOUSE_CATALOG``, else SQLite in ``./.lakehouse/``.
+    adopt
+        Append the files that no export knows, each operation's as one commit. This may bring back rows that were
+        replaced, dropped, compacted or never committed after the export.
+    dry_run
+        Only tell what there is.
+
+    Raises
+    ------
+    InvalidInput
+        The catalog is not empty, or the warehouse is not there.
+
+    Examples
+    --------
+    >>> import tempfile, lakehouse
+    >>> folder = tempfile.mkdtemp()
+    >>> with lakehouse.connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
+    ...     _ = lake.create_table("flights", "ts TIMESTAMP", time="ts")
+    ...     _ = lake.export()
+    >>> recover(f"{folder}/warehouse", f"sqlite:///{folder}/new.db").tables
+    ('flights',)
+    """
+    root = warehouse_path(warehouse)
+    if not root.is_dir():
+        raise InvalidInput("there is no such warehouse; name the folder of the data files", warehouse=str(root))
+    url, _ = addresses(catalog)
+    require_empty(url)
+    export, version, damaged = _newest_export(root)
+    contents = Contents(None if export is None else partial(read_part, export))
+    survey = _Survey(root, contents)
+    survey.look()
+    found = Recovered(
+        catalog=address(url),
+        warehouse=str(root),
+        export=None if export is None else str(export),
+        version=version,
+        head=None,
+        tables=tuple(sorted(survey.names.values())),
+        tags=contents.tags,
+        segments=survey.segments,
+        unknown=tuple(left.told for left in survey.left),
+        missing=tuple(survey.missing),
+        damaged=damaged,
+        superseded=survey.superseded,
+        superseded_bytes=survey.superseded_bytes,
+        dry_run=dry_run,
+    )
+    return found if dry_run else _rebuild(found, url, contents, survey, adopt=adopt)
+
+
+def _newest_export(warehouse: Path) -> tuple[Path | None, int | None, tuple[str, ...]]:
+    """The newest export that is sound, its version, and what is wrong with newer ones."""
+    damaged: list[str] = []
+    for export in find_exports(warehouse):
+        try:
+            return export, read_manifest(export).version, tuple(damaged)
+        except SegmentUnreadable as error:
+            logger.warning("%s", error)
+            damaged.append(str(error))
+    return None, None, tuple(damaged)
+
+
+def _rebuild(found: Recovered, url: str, contents: Contents, survey: _Survey, *, adopt: bool) -> Recovered:
+    rebuilding = Rebuilding(url)
+    try:
+        head = rebuilding.fill(contents)
+        specs = dict(survey.known)
+        for folder, spec in survey.new.items():
+            specs[folder] = rebuilding.create(spec)
+        unknown: list[Unknown] = []
+        for left in survey.left:
+            told = left.told
+            if adopt and told.problem is None:
+                message = f"adopted what operation {told.operation} left"
+                head = rebuilding.adopt(specs[told.folder], told.operation, left.segments, message)
+                told = replace(told, version=head)
+            unknown.append(told)
+        return replace(found, catalog=rebuilding.url, head=head, unknown=tuple(unknown))
+    finally:
+        rebuilding.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """An operation that no export knows, and its segments where it can be adopted."""
+
+    told: Unknown
+    segments: Sequence[NewSegment] = ()
+
+
+@dataclass(slots=True)
+class _Survey:
+    """Compares what an export names with what is in the warehouse."""
+
+    warehouse: Path
+    contents: Contents
+    known: dict[str, TableSpec] = field(default_factory=dict)
+    """By folder, tables of the export that are in the lake."""
+    new: dict[str, TableSpec] = field(default_factory=dict)
+    """By folder, tables that only footers tell of."""
+    names: dict[str, str] = field(default_factory=dict)
+    """By folder, names of all of these."""
+    left: list[_Left] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    segments: int = 0
+    superseded: int = 0
+    superseded_bytes: int = 0
+    _dropped: set[str] = field(default_factory=set)
+
+    def look(self) -> None:
+        """Look at everything. Cost: a listing, and the footers of files that no export knows."""
+        for table in self.contents.tables:
+            if table.dropped is None:
+                self.known[table.spec.folder] = table.spec
+                self.names[table.spec.folder] = table.spec.name
+            else:
+                self._dropped.add(table.spec.folder)
+        files = {file.path: file for file in data_files(self.warehouse)}
+        self._take_known(files)
+        left: defaultdict[tuple[str, str], list[DataFile]] = defaultdict(list)
+        for file in files.values():
+            if file.operation in self.contents.operations or file.path in self.contents.garbage:
+                self.superseded += 1
+                self.superseded_bytes += file.bytes
+            else:
+                left[file.operation, file.folder].append(file)
+        origins = {key: self._origins(of) for key, of in sorted(left.items())}
+        for (_, folder), (origin, _) in reversed(origins.items()):
+            if origin is not None and folder not in self.known and folder not in self._dropped:
+                self._define(folder, origin)
+        for key, of in sorted(left.items()):
+            self.left.append(self._examine(key[1], key[0], of, origins[key][1]))
+
+    def _take_known(self, files: dict[str, DataFile]) -> None:
+        """Take the files that the export names out of those that were found; check those that were not found so."""
+        seen: set[str] = set()
+        for _, state, _ in self.contents.pages():
+            doubtful: list[Segment] = []
+            sizes = state.segments.numbers("bytes").tolist()
+            for place, (path, size) in enumerate(zip(state.segments.paths, sizes, strict=True)):
+                if path in seen:
+                    continue
+                seen.add(path)
+                file = files.pop(path, None)
+                if file is None or file.bytes != size:
+                    doubtful.append(state.segments[place])
+            _, errors = check_files(self.warehouse, doubtful)
+            self.missing.extend(str(error) for error in errors)
+        self.segments = len(seen)
+
+    def _origins(self, files: Iterable[DataFile]) -> tuple[Origin | None, str | None]:
+        """Where an operation's files come from, or why one of them cannot be told."""
+        origin: Origin | None = None
+        for file in files:
+            try:
+                origin = read_origin(self.warehouse, file)
+            except SegmentUnreadable as error:
+                return None, str(error)
+        return origin, None
+
+    def _define(self, folder: str, origin: Origin) -> None:
+        """Define a table by its newest footer, under a name that no other table has."""
+        if folder in self.new:
+            return
+        try:
+            spec = definition_from_json(origin.definition, origin.schema, folder=folder)
+        except LakehouseError as error:
+            logger.warning("a table cannot be made again from its footers: %s", error)
+            return
+        if spec.name in self.names.values():
+            spec = replace(spec, name=f"recovered_{folder[:8]}")
+        self.new[folder], self.names[folder] = spec, spec.name
+
+    def _examine(self, folder: str, operation: str, files: Sequence[DataFile], problem: str | None) -> _Left:
+        told = Unknown(
+            table=self.names.get(folder, ""),
+            folder=folder,
+            operation=operation,
+            files=len(files),
+            bytes=sum(file.bytes for file in files),
+            problem=problem,
+        )
+        spec = self.known.get(folder) or self.new.get(folder)
+        if spec is None and problem is None:
+            dropped = folder in self._dropped
+            told = replace(told, problem="its table was dropped" if dropped else "its table cannot be told")
+        if told.problem is not None or spec is None:
+            return _Left(told)
+        try:
+            found = read_footers(self.warehouse / folder / operation, [file.name for file in files], spec)
+        except LakehouseError as error:
+            return _Left(replace(told, problem=str(error)))
+        if not found:
+            return _Left(replace(told, problem="it has no rows"))
+        told = replace(
+            told,
+            rows=sum(one.rows for one in found),
+            start=min(one.start for one in found),
+            end=max(one.end for one in found),
+        )
+        return _Left(told, [_segment(f"{folder}/{operation}", one) for one in found])
+
+
+def _segment(prefix: str, file: FileStatistics) -> NewSegment:
+    return NewSegment(
+        path=f"{prefix}/{file.name}",
+        start=file.start,
+        end=file.end,
+        rows=file.rows,
+        bytes=file.bytes,
+        has_row_ids=file.has_row_ids,
+        min=file.min,
+        max=file.max,
+        nulls=file.nulls,
+        buckets=file.buckets,
+    )

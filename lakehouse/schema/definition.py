@@ -1,0 +1,71 @@
+"""A table's definition as footers carry it, so that a table can be made again from its files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from lakehouse.core.spec import TableSpec
+from lakehouse.errors import InvalidInput
+from lakehouse.schema.define import define_table
+from lakehouse.schema.encoding import schema_from_json
+from lakehouse.schema.types import TIME
+
+
+def definition_to_json(spec: TableSpec) -> str:
+    """All of a table's definition but its schema, as JSON text: its name is the one that it has now.
+
+    >>> spec = define_table("flights", "ts TIMESTAMP, client BIGINT", time="ts", cluster_by=["client"])
+    >>> definition_to_json(spec)[:58]
+    '{"name": "flights", "time": "ts", "grain": "day", "primary'
+    """
+    return json.dumps(
+        {
+            "name": spec.name,
+            "time": spec.time,
+            "grain": spec.grain.value,
+            "primary_key": list(spec.primary_key),
+            "cluster_by": dict(spec.cluster_by),
+            "write_order": spec.write_order,
+            "properties": dict(spec.properties),
+        },
+        ensure_ascii=False,
+    )
+
+
+def definition_from_json(definition: str | None, schema: str, *, folder: str) -> TableSpec:
+    """A table's definition from what a footer carries.
+
+    Without a definition (older files) the table is called ``recovered_`` and the first digits of its folder, its time
+    is its first column of UTC times that takes no nulls, and its grain a day. Raises `InvalidInput` for what is no
+    definition.
+    """
+    columns = schema_from_json(schema)
+    held: dict[str, Any] = _read(definition) if definition is not None else {}
+    name = held.pop("name", f"recovered_{folder[:8]}")
+    time = held.pop("time", None) or _time_column(columns)
+    try:
+        spec = define_table(name, columns, time=time, folder=folder, **held)
+    except TypeError as error:
+        raise InvalidInput("a footer's definition has fields that are not known", cause=error) from error
+    return replace(spec, schema=columns)
+
+
+def _read(definition: str) -> dict[str, Any]:
+    try:
+        held = json.loads(definition)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput("a footer's definition is malformed", found=definition[:200]) from error
+    if not isinstance(held, dict):
+        raise InvalidInput("a footer's definition is malformed", found=definition[:200])
+    return held
+
+
+def _time_column(columns: pa.Schema) -> str:
+    for column in columns:
+        if column.type == TIME and not column.nullable:
+            return str(column.name)
+    raise InvalidInput("no column of a footer's schema can be the time", columns=",".join(columns.names))

@@ -1,0 +1,188 @@
+"""Exports of the catalog in the warehouse: written whole or not at all, and checked before they are believed.
+
+An export is a folder ``<warehouse>/_catalog/<version>-<time>-<random>`` with one Arrow file a part and a manifest that
+tells each file's length and checksum. It is written under another name, flushed, and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.faults import reach
+from lakehouse.storage.files import make_folder, sync
+
+logger = logging.getLogger(__name__)
+
+EXPORTS = "_catalog"
+"""The folder of exports in a warehouse. A table's folder is 32 hexadecimal digits, so none can have this name."""
+_FORM = 1
+_MANIFEST = "manifest.json"
+_NAME = re.compile(r"\d{20}-\d{16}-[0-9a-f]{8}")
+_PARTIAL = re.compile(r"\.partial-[0-9a-f]{32}")
+_ABANDONED_SECONDS = 24 * 3600
+"""An unfinished export of this age has no writer any more."""
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an export says of itself. ``parts`` has each file's length and SHA-256; ``folders`` are its tables'."""
+
+    form: int
+    version: int
+    folders: Sequence[str]
+    segments: int
+    parts: Mapping[str, tuple[int, str]]
+
+
+class ExportWriter:
+    """Writes one export; nothing of it can be taken for an export before `finish` has returned."""
+
+    def __init__(self, warehouse: Path) -> None:
+        self._home = warehouse / EXPORTS
+        self._folder = self._home / f".partial-{uuid4().hex}"
+        self._parts: dict[str, tuple[int, str]] = {}
+        make_folder(self._folder)
+
+    def write(self, name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+        """Write a part and flush it; one that was there before is written over."""
+        path = self._folder / f"{name}.arrow"
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema, options=_COMPRESSED) as to:
+            for batch in batches:
+                to.write_batch(batch)
+        sync(path)
+        self._parts[name] = (path.stat().st_size, _checksum(path))
+
+    def finish(self, version: int, folders: Sequence[str], segments: int) -> Path:
+        """Write the manifest and give the export its name; return its folder. It is durable then."""
+        reach("export.written")
+        text = json.dumps(asdict(Manifest(_FORM, version, folders, segments, self._parts)))
+        manifest = self._folder / _MANIFEST
+        manifest.write_text(f"{text}\n{hashlib.sha256(text.encode()).hexdigest()}\n")
+        sync(manifest)
+        sync(self._folder)
+        reach("export.before_rename")
+        final = self._home / f"{version:020d}-{time.time_ns() // 1000:016d}-{uuid4().hex[:8]}"
+        self._folder.rename(final)
+        sync(self._home)
+        return final
+
+    def abandon(self) -> None:
+        """Delete what was written of an export that failed."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def find_exports(warehouse: Path) -> list[Path]:
+    """Folders of finished exports, the one of the highest version first; whether they are sound is not looked at."""
+    home = warehouse / EXPORTS
+    if not home.is_dir():
+        return []
+    found = [one for one in home.iterdir() if _NAME.fullmatch(one.name) and one.is_dir() and not one.is_symlink()]
+    return sorted(found, key=lambda one: one.name, reverse=True)
+
+
+def read_manifest(export: Path) -> Manifest:
+    """An export's manifest, after a look at every byte of its parts. Raises `SegmentUnreadable` for a damaged one."""
+    manifest = _manifest(export)
+    for name, (size, checksum) in manifest.parts.items():
+        path = export / f"{name}.arrow"
+        try:
+            found_size, found = path.stat().st_size, _checksum(path)
+        except OSError as error:
+            raise _damaged(path, "missing or cannot be read", cause=error) from error
+        if found_size != size:
+            raise _damaged(path, "not of the length that was written", expected=size, found=found_size)
+        if found != checksum:
+            raise _damaged(path, "not what was written")
+    return manifest
+
+
+def read_part(export: Path, name: str) -> Iterator[pa.RecordBatch]:
+    """The batches of a part."""
+    with pa.memory_map(str(export / f"{name}.arrow")) as source:
+        file = pa.ipc.open_file(source)
+        for number in range(file.num_record_batches):
+            yield file.get_batch(number)
+
+
+def prune_exports(warehouse: Path, export: Path, keep: int) -> None:
+    """Delete all but the newest ``keep`` of the exports that ``export`` stands for, and what dead writers left.
+
+    It stands for those of its version and before whose tables it all holds: exports of a catalog that was lost since
+    are none of them and stay.
+    """
+    mine = set(_manifest(export).folders)
+    kept = 0
+    for one in find_exports(warehouse):
+        if one.name > export.name or not _is_held(one, mine):
+            continue
+        kept += 1
+        if kept > keep:
+            _delete(one)
+    for one in (warehouse / EXPORTS).iterdir():
+        if _PARTIAL.fullmatch(one.name) and not one.is_symlink() and _age_seconds(one) > _ABANDONED_SECONDS:
+            shutil.rmtree(one, ignore_errors=True)
+
+
+def _delete(export: Path) -> None:
+    """Delete an export so that no half of it is ever seen under its name; one that is gone is fine."""
+    doomed = export.with_name(f".partial-{uuid4().hex}")
+    try:
+        export.rename(doomed)
+    except FileNotFoundError:
+        return
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def _age_seconds(folder: Path) -> float:
+    try:
+        return time.time() - folder.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _is_held(export: Path, folders: set[str]) -> bool:
+    try:
+        theirs = set(_manifest(export).folders)
+    except SegmentUnreadable as error:
+        logger.warning("a damaged export stays where it is: %s", error)
+        return False
+    if theirs <= folders:
+        return True
+    logger.warning("an export of another catalog is in the warehouse and stays: %s; was a catalog lost?", export)
+    return False
+
+
+def _manifest(export: Path) -> Manifest:
+    path = export / _MANIFEST
+    try:
+        text, checksum, *rest = path.read_text().split("\n")
+    except (OSError, ValueError) as error:
+        raise _damaged(path, "missing or cannot be read", cause=error) from error
+    if rest != [""] or hashlib.sha256(text.encode()).hexdigest() != checksum:
+        raise _damaged(path, "not what was written")
+    manifest = Manifest(**json.loads(text))
+    if manifest.form != _FORM:
+        raise _damaged(path, "of a newer release", found=manifest.form, expected=_FORM)
+    return manifest
+
+
+def _damaged(path: Path, what: str, **facts: object) -> SegmentUnreadable:
+    return SegmentUnreadable(f"a file of an export is {what}; an older export is used", path=str(path), **facts)
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
