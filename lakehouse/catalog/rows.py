@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pydantic_core import from_json
 
 from lakehouse.catalog.encoding import decode_keys, decode_value, encode_keys, encode_statistics
 from lakehouse.core.chunk import Grain
@@ -112,7 +113,7 @@ def segments_from_rows(schema: pa.Schema, rows: Sequence[Values]) -> pa.Table:
     """Segments as columns, from rows of `models.segment`."""
     if not rows:  # not `Schema.empty_table`, which imports pandas
         return pa.Table.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
-    held = json.loads(f"[{','.join(row['statistics'] for row in rows)}]")
+    held = from_json(f"[{','.join(row['statistics'] for row in rows)}]")
     arrays = []
     for field in schema:
         prefix, _, name = field.name.partition(":")
