@@ -9,7 +9,7 @@ import typer
 
 import lakehouse
 from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
-from lakehouse.cli.output import print_json, print_line, print_table, show_bytes
+from lakehouse.cli.output import last_instant, print_json, print_line, print_table, show_bytes
 
 if TYPE_CHECKING:
     from lakehouse.recovery import Recovered
@@ -72,9 +72,19 @@ def _tell(recovered: Recovered, *, is_adopted: bool) -> None:
         size = show_bytes(recovered.superseded_bytes)
         print_line(f"files of older versions, which the export does not need: {recovered.superseded}, {size}")
     if recovered.unknown:
-        columns = ("table", "operation", "files", "rows", "bytes", "start", "end", "adopted at", "problem")
+        columns = ("table", "operation", "files", "rows", "bytes", "from", "to", "version", "problem")
         rows = [
-            (one.table, one.operation, one.files, one.rows, one.bytes, one.start, one.end, one.version, one.problem)
+            (
+                one.table,
+                one.operation,
+                one.files,
+                one.rows,
+                one.bytes,
+                one.start,
+                one.end and last_instant(one.end),
+                one.version,
+                one.problem,
+            )
             for one in recovered.unknown
         ]
         print_table(columns, rows, title="operations that no export knows")
