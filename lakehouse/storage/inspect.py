@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.exports import EXPORTS
 from lakehouse.storage.paths import Locator
 
 
@@ -33,10 +34,15 @@ def find_faults(warehouse: Path, files: Iterable[tuple[str, int]]) -> Iterator[t
 
 
 def list_files(warehouse: Path) -> dict[str, float]:
-    """Every file below a warehouse, as stored paths, and when it was last changed (seconds since 1970)."""
+    """Every data file below a warehouse, as stored paths, and when it was last changed (seconds since 1970).
+
+    What `lakehouse.storage.exports` keeps there is no data.
+    """
     root = os.path.realpath(warehouse)
     found: dict[str, float] = {}
-    for folder, _, names in os.walk(root):
+    for folder, folders, names in os.walk(root):
+        if folder == root and EXPORTS in folders:
+            folders.remove(EXPORTS)
         for name in names:
             path = Path(folder, name)
             try:

@@ -51,6 +51,16 @@ def test_a_sound_lake_has_no_findings(lake, filled):
     assert "0 findings" in repr(checked)
 
 
+def test_exports_are_no_findings_and_are_kept(lake, filled, warehouse):
+    lake.export()
+    kept = sorted((warehouse / "_catalog").rglob("*"))
+    for path in kept:
+        os.utime(path, (0, 0))
+    checked = lake.check(delete_unknown=True)
+    assert not checked.findings
+    assert sorted((warehouse / "_catalog").rglob("*")) == kept
+
+
 def test_missing_short_long_and_replaced_files_are_found(lake, filled, warehouse):
     first, second, third, fourth = [one.path for one in filled.segments()][:4]
     (warehouse / first).unlink()
