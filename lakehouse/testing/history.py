@@ -1,0 +1,285 @@
+"""Random histories of one writer: what each step does to a lake, and what the rows are after it.
+
+With one writer at a time the expected rows need no ordinals and no versions: they are a tuple of rows that each step
+turns into another.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from lakehouse.core.interval import Interval
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.operation import Kind
+from lakehouse.testing.rows import COLUMNS, SCHEMA, Row, arrow, order
+
+TABLES: Final = ("one", "two")
+FAR: Final = Interval.of("2013-03-01")
+"""A chunk that no step touches."""
+KEPT: Final = (40, 40, 5)
+"""How many versions a clean-up may keep."""
+_FIRST = datetime(2013, 1, 5, tzinfo=UTC)
+_CLIENTS = ("a", "b", "c d", None)
+_HOURS = 96
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of the library. ``place`` is that of its table in `TABLES`, ``name`` what it is called by then.
+
+    ``version`` is the one that is restored, tagged or read, or how many a clean-up keeps.
+    """
+
+    kind: str
+    place: int = 0
+    name: str = ""
+    other: str = ""
+    """The second table, the new name or the tag."""
+    rows: tuple[Row, ...] = ()
+    interval: tuple[datetime, datetime] | None = None
+    keys: KeyScope | None = None
+    version: int = 0
+    txn: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What everybody should see: names and rows of the tables, tags, and the table that comes and goes."""
+
+    names: tuple[str, ...] = TABLES
+    rows: tuple[tuple[Row, ...], ...] = ((), ())
+    tags: Mapping[str, int] = field(default_factory=dict)
+    extra: str = ""
+
+    def tables(self) -> list[str]:
+        """Names of all tables, sorted."""
+        return sorted([*self.names, self.extra] if self.extra else self.names)
+
+    def with_rows(self, place: int, rows: tuple[Row, ...]) -> World:
+        """The same with other rows in one table."""
+        listed = list(self.rows)
+        listed[place] = tuple(sorted(rows, key=order))
+        return replace(self, rows=tuple(listed))
+
+    def replaced(self, place: int, interval: tuple[datetime, datetime], keys: KeyScope | None = None) -> World:
+        """The same without the rows of an interval (and of these keys)."""
+        kept = tuple(one for one in self.rows[place] if not _covers(interval, keys, one))
+        return self.with_rows(place, kept)
+
+
+def _covers(interval: tuple[datetime, datetime], keys: KeyScope | None, row: Row) -> bool:
+    return interval[0] <= row[0] < interval[1] and (keys is None or row[1] in keys["client"])
+
+
+def after(world: World, step: Step, versions: Mapping[int, World]) -> World:
+    """What everybody should see after a step. ``versions`` says what was seen at each version before."""
+    place = step.place
+    match step.kind:
+        case "append" | "append once":
+            return world.with_rows(place, world.rows[place] + step.rows)
+        case "replace" | "replace a part" | "replace keys" | "drop":
+            assert step.interval is not None
+            emptied = world.replaced(place, step.interval, step.keys)
+            return emptied.with_rows(place, emptied.rows[place] + step.rows)
+        case "transaction":
+            assert step.interval is not None
+            emptied = world.replaced(1, step.interval)
+            written = emptied.with_rows(1, emptied.rows[1] + step.rows)
+            return written.with_rows(0, written.rows[0] + step.rows)
+        case "restore":
+            return world.with_rows(place, versions[step.version].rows[place])
+        case "rename":
+            return replace(world, names=tuple(step.other if one == step.name else one for one in world.names))
+        case "tag":
+            return replace(world, tags={**world.tags, step.other: step.version})
+        case "create":
+            return replace(world, extra=step.other)
+        case "drop table":
+            return replace(world, extra="")
+        case _:
+            return world
+
+
+def _append(lake: Any, step: Step) -> int:
+    return int(lake.table(step.name).append(arrow(step.rows), txn=step.txn).version)
+
+
+def _replace(lake: Any, step: Step) -> int:
+    rows = arrow(step.rows) if step.rows else None
+    return int(lake.table(step.name).replace(rows, step.interval, keys=step.keys).version)
+
+
+def _drop(lake: Any, step: Step) -> int:
+    return int(lake.table(step.name).drop(step.interval).version)
+
+
+def _compact(lake: Any, step: Step) -> int | None:
+    commit = lake.table(step.name).compact(step.interval)
+    return None if commit is None else commit.version
+
+
+def _restore(lake: Any, step: Step) -> int:
+    return int(lake.table(step.name).restore(step.version).version)
+
+
+def _transaction(lake: Any, step: Step) -> int:
+    with lake.transaction() as tx:
+        tx.table(step.name).append(arrow(step.rows))
+        tx.table(step.other).replace(arrow(step.rows), step.interval)
+    return int(tx.version)
+
+
+def _abort(lake: Any, step: Step) -> None:
+    operation = lake.table(step.name).begin_replace(step.interval)
+    operation.write(arrow(step.rows))
+    operation.abort()
+
+
+def _read(lake: Any, step: Step) -> None:
+    assert len(lake.table(step.name).scan(as_of=step.version).to_arrow().column_names) == len(COLUMNS)
+
+
+def _tag(lake: Any, step: Step) -> None:
+    lake.tag(step.other, step.version)
+
+
+def _clean_up(lake: Any, step: Step) -> None:
+    lake.expire(keep_last=step.version)
+    lake.collect(grace_seconds=0)
+
+
+def _export(lake: Any, _: Step) -> None:
+    lake.export()
+
+
+def _rename(lake: Any, step: Step) -> int:
+    lake.rename_table(step.name, step.other)
+    return int(lake.head)
+
+
+def _create(lake: Any, step: Step) -> int:
+    return int(lake.create_table(step.other, SCHEMA, time="time").version)
+
+
+def _drop_table(lake: Any, step: Step) -> int:
+    lake.drop_table(step.other)
+    return int(lake.head)
+
+
+KINDS: Final[Mapping[str, Callable[[Any, Step], int | None]]] = {
+    "append": _append,
+    "append once": _append,
+    "replace": _replace,
+    "replace a part": _replace,
+    "replace keys": _replace,
+    "drop": _drop,
+    "compact": _compact,
+    "restore": _restore,
+    "transaction": _transaction,
+    "rename": _rename,
+    "create": _create,
+    "drop table": _drop_table,
+    "tag": _tag,
+    "abort": _abort,
+    "export": _export,
+    "read": _read,
+    "clean up": _clean_up,
+}
+"""How each kind of step is done; what it returns is the version that it made, if any."""
+
+UNVERSIONED: Final = frozenset({"tag", "abort", "export", "clean up", "read"})
+"""Kinds that never make a version; a compaction may find nothing to do."""
+
+
+def do(lake: Any, step: Step) -> int | None:
+    """Do a step on a lake and return the version that it made."""
+    return KINDS[step.kind](lake, step)
+
+
+def create_tables(lake: Any) -> None:
+    """The two tables of a history: one by day, one ragged, both with a cluster column."""
+    for name, ragged in zip(TABLES, ("false", "true"), strict=True):
+        properties = {"ragged": ragged, "target_rows": "50"}
+        lake.create_table(name, SCHEMA, time="time", cluster_by=("client",), properties=properties)
+
+
+@dataclass(slots=True)
+class Author:
+    """Makes steps up. ``versions`` are those that a restore, a tag or a read may name."""
+
+    chance: random.Random
+    world: World
+    versions: Mapping[int, World]
+    made: int = 0
+    """Counts values, names and marks, so that no two steps write the same."""
+
+    def step(self, kind: str | None = None) -> Step:
+        """The next step, of a kind if it is given and possible."""
+        kind = kind or self.chance.choices(list(KINDS), weights=[3 if one in _FREQUENT else 1 for one in KINDS])[0]
+        if kind == "create" and self.world.extra:
+            kind = "drop table"
+        elif kind == "drop table" and not self.world.extra:
+            kind = "create"
+        if not self.versions and kind in ("restore", "tag", "read"):
+            kind = "append"
+        self.made += 1
+        place = 0 if kind == "transaction" else self.chance.randrange(2)
+        found = self._filled(Step(kind, place, self.world.names[place]))
+        self.world = after(self.world, found, self.versions)
+        return found
+
+    def _filled(self, step: Step) -> Step:
+        match step.kind:
+            case "append" | "append once" as kind:
+                mark = ("feed", self.made) if kind == "append once" else None
+                return replace(step, rows=self._rows(0, _HOURS), txn=mark)
+            case "replace" | "abort":
+                day = 24 * self.chance.randrange(3)
+                return replace(step, rows=self._rows(day, day + 24), interval=_span(day, day + 24))
+            case "transaction":
+                return replace(step, rows=self._rows(24, 48), interval=_span(24, 48), other=self.world.names[1])
+            case "replace a part":
+                start = self.chance.randrange(_HOURS - 30)
+                end = start + self.chance.randrange(1, 30)
+                return replace(step, rows=self._rows(start, end), interval=_span(start, end))
+            case "replace keys":
+                keys = {"client": (self.chance.choice(_CLIENTS),)}
+                return replace(step, rows=self._rows(0, 48, keys["client"]), interval=_span(0, 48), keys=keys)
+            case "drop":
+                start = self.chance.randrange(_HOURS - 1)
+                return replace(step, interval=_span(start, self.chance.randrange(start + 1, _HOURS)))
+            case "restore" | "tag" | "read":
+                return replace(step, version=self.chance.choice(list(self.versions)), other=f"tag-{self.made}")
+            case "clean up":
+                self.versions = {}  # which of them are forgotten shows when it is done
+                return replace(step, version=self.chance.choice(KEPT))
+            case "rename":
+                return replace(step, other=f"{TABLES[step.place]}_{self.made}")
+            case "create":
+                return replace(step, other=f"extra_{self.made}")
+            case "drop table":
+                return replace(step, other=self.world.extra)
+            case _:
+                return step
+
+    def _rows(self, first: int, last: int, clients: tuple[str | None, ...] = _CLIENTS) -> tuple[Row, ...]:
+        count = self.chance.randrange(1, 4)
+        return tuple(
+            (_at(self.chance.randrange(first, last)), self.chance.choice(clients), 10 * self.made + turn)
+            for turn in range(count)
+        )
+
+
+_FREQUENT = {Kind.APPEND.value, Kind.REPLACE.value, "replace a part", "transaction"}
+
+
+def _at(hour: int) -> datetime:
+    return _FIRST + timedelta(hours=hour)
+
+
+def _span(first: int, last: int) -> tuple[datetime, datetime]:
+    return _at(first), _at(last)

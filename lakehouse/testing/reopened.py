@@ -1,0 +1,250 @@
+"""What must hold of a lake that is opened after a writer died."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, select, text
+
+from lakehouse.catalog.horizon import read_horizon
+from lakehouse.catalog.models import bin, delta, key_frame, segment  # noqa: A004 - the word of the scheme
+from lakehouse.core.version import ADD
+from lakehouse.storage.paths import verify
+from lakehouse.testing.history import FAR, KEPT, UNVERSIONED, Step, World, after
+from lakehouse.testing.rows import Row, arrow, visible
+
+if TYPE_CHECKING:
+    from lakehouse.testing.crash import Life
+
+RECOVERY_SECONDS = 5.0
+_GONE_SECONDS = 5.0
+_SCANNED = 8
+"""Versions whose rows are read at the end of a lake; of every version, what is live is compared."""
+_LOCKING = frozenset({"replace", "replace a part", "replace keys", "drop", "transaction", "abort"})
+
+
+class Wrong(Exception):
+    """Something that must hold does not."""
+
+    def __init__(self, message: str, **facts: Any) -> None:
+        listed = " ".join(f"{name}={value}" for name, value in facts.items())
+        super().__init__(f"{message} ({listed})" if listed else message)
+
+
+def _require(holds: bool, message: str, **facts: Any) -> None:
+    if not holds:
+        raise Wrong(message, **facts)
+
+
+def check(life: Life, lake: Any, step: Step | None) -> bool:
+    """Check what a death left, and note whether the step in flight is there. Raises `Wrong`."""
+    _wait_for_the_dead(lake)
+    _forget(life, lake)
+    landed = _landed(life, lake, step)
+    for name, rows in zip(life.world.names, life.world.rows, strict=True):
+        table = lake.table(name)
+        _require_rows(table, rows, step)
+        verify(lake.warehouse, table.segments())
+    known = list(life.versions)
+    place, version = life.chance.randrange(2), life.chance.choice(known)
+    _check_entries(life, lake, {*known[-2:], version})
+    _require_rows(lake.table(life.world.names[place]), life.versions[version].rows[place], step, as_of=version)
+    return landed
+
+
+def _wait_for_the_dead(lake: Any) -> None:
+    """A server may still be busy with the last words of a dead client; nothing is decided before it has heard them."""
+    if lake.catalog.url.startswith("sqlite"):
+        return
+    others = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        " AND backend_type = 'client backend'"
+    )
+    deadline = time.monotonic() + _GONE_SECONDS
+    while lake.catalog._read(lambda connection: connection.execute(others).scalar_one()):
+        _require(time.monotonic() < deadline, "the server has not noticed a death")
+        time.sleep(0.002)
+
+
+def _forget(life: Life, lake: Any) -> None:
+    """Note which versions a clean-up forgot: none of the newest ones, and none that has a tag."""
+    horizon = lake.catalog._read(read_horizon)
+    _require(horizon >= life.horizon, "the horizon went back", horizon=horizon, was=life.horizon)
+    life.horizon = horizon
+    kept = {*lake.tags().values(), *list(life.versions)[-min(KEPT) :]}
+    gone = {version for version in life.versions if version < horizon and version not in lake.tags().values()}
+    _require(not gone & kept, "a version that was to be kept is forgotten", versions=gone & kept)
+    life.forgotten |= gone
+    life.versions = {version: world for version, world in life.versions.items() if version not in gone}
+
+
+def _landed(life: Life, lake: Any, step: Step | None) -> bool:
+    """Whether the step in flight is there; the life then goes on from it."""
+    known = list(life.versions)
+    log = [one.version for one in reversed(lake.log())]
+    lost = set(known) - set(log)
+    _require(not lost, "acknowledged versions are lost", lost=lost, log=log[-5:], known=known[-5:])
+    new = [version for version in log if version > known[-1]]
+    _require(
+        not set(log[log.index(known[0]) :]) - {*known, *new, *life.forgotten}, "versions that nobody made", log=log
+    )
+    _require(len(new) <= 1 and lake.head == log[-1], "versions that nobody made", new=new, head=lake.head)
+    if step is None or (step.kind in UNVERSIONED and step.kind != "tag"):
+        _require(not new, "a version that nobody made", new=new, step=step)
+        _require_names(life.world, lake, step)
+        return False
+    landed = step.other in lake.tags() if step.kind == "tag" else bool(new)
+    if landed:
+        _require(step.kind not in UNVERSIONED or not new, "a version that nobody made", new=new, step=step)
+        life.world = after(life.world, step, life.versions)
+        life.versions.update(dict.fromkeys(new, life.world))
+    _require_names(life.world, lake, step)
+    return landed
+
+
+def _require_names(world: World, lake: Any, step: Step | None) -> None:
+    found = lake.tables()
+    _require(found == world.tables(), "other tables than expected", found=found, expected=world.tables(), step=step)
+    _require(lake.tags() == dict(world.tags), "other tags than expected", found=lake.tags(), expected=world.tags)
+
+
+def _require_rows(table: Any, expected: Iterable[Row], step: Step | None, as_of: int | None = None) -> None:
+    found, wanted = visible(table, as_of=as_of), list(expected)
+    if found != wanted:
+        lost = [one for one in wanted if one not in found]
+        extra = [one for one in found if one not in wanted]
+        raise Wrong("rows differ", table=table.name, as_of=as_of, lost=lost, extra=extra, step=step)
+
+
+def _check_entries(life: Life, lake: Any, versions: Iterable[int]) -> None:
+    """What is live at a version is what was live there when it was new, to the last value of it."""
+    for place, name in enumerate(life.world.names):
+        spec = lake.table(name).spec
+        for version in versions:
+            segments, tombstones = lake.catalog.live(spec, version)
+            body = None if segments.body is None else segments.body.take(segments.places).sort_by("id").to_pydict()
+            live = repr((body, tombstones))
+            before = life.entries.setdefault((place, version), live)
+            _require(live == before, "a version changed", table=name, version=version, was=before, now=live)
+
+
+def recover(life: Life, lake: Any, step: Step | None, died: float, *, landed: bool) -> None:
+    """Write as a user does who knows nothing of the death. Raises `Wrong` if that waits for long or is not seen."""
+    if step is not None and step.txn is not None:
+        _repeat(life, lake, step, landed=landed)
+    place = 0 if step is None else step.place
+    life.made += 1
+    name = life.world.names[place]
+    table = lake.table(name)
+    rows = arrow([(FAR.start, "a", 10 * life.made)])
+    written = Step("append", place, name, rows=((FAR.start, "a", 10 * life.made),))
+    dead_compacts = step is not None and step.kind == "compact"
+    with table.begin_compaction(FAR, wait_seconds=RECOVERY_SECONDS if dead_compacts else 0.0) as compaction:
+        compaction.abort()
+    life.stepped(written, table.append(rows).version)
+    beside = Step("replace", place, name, rows=written.rows, interval=(FAR.start, FAR.end))
+    life.stepped(beside, table.replace(rows, FAR, wait_seconds=0).version)
+    again = _again(step, name)
+    if again is not None:
+        waits = (
+            max(0.0, RECOVERY_SECONDS - (time.monotonic() - died))
+            if step is not None and step.kind in _LOCKING
+            else 0.0
+        )
+        target = lake.table(again.name)
+        life.stepped(again, target.replace(None, again.interval, keys=again.keys, wait_seconds=waits).version)
+    changed = again.place if again is not None else place
+    _require_rows(lake.table(life.world.names[changed]), life.world.rows[changed], step)
+    _require(
+        time.monotonic() - died < RECOVERY_SECONDS, "recovery took long", seconds=time.monotonic() - died, step=step
+    )
+
+
+def _again(step: Step | None, name: str) -> Step | None:
+    """A replace of what the dead may still hold."""
+    if step is None or step.interval is None:
+        return None
+    place = 1 if step.kind == "transaction" else step.place
+    return Step("replace", place, step.other if place != step.place else name, interval=step.interval, keys=step.keys)
+
+
+def _repeat(life: Life, lake: Any, step: Step, *, landed: bool) -> None:
+    """Append once more with the same mark: exactly one of both is there."""
+    version = lake.table(step.name).append(arrow(step.rows), txn=step.txn).version
+    if landed:
+        _require(version == max(life.versions), "a marked append was repeated", version=version, step=step)
+    else:
+        life.stepped(step, version)
+    _require_rows(lake.table(step.name), life.world.rows[step.place], step)
+
+
+def check_all(life: Life, lake: Any) -> None:
+    """Check every version, then again without key frames, and what the catalog's tables say of each other."""
+    _require_frames_are_replay(lake)
+    findings = lake.check().findings
+    _require(not findings, "the catalog and the files do not agree", findings=findings)
+    for _ in ("as they are", "forgotten"):
+        _check_entries(life, lake, life.versions)
+        for version in life.chance.sample(list(life.versions), min(_SCANNED, len(life.versions))):
+            for name, rows in zip(life.world.names, life.versions[version].rows, strict=True):
+                _require_rows(lake.table(name), rows, None, as_of=version)
+                verify(lake.warehouse, lake.table(name).segments(as_of=version))
+        forget_key_frames(lake)
+    lake.catalog._read(_check_catalog)
+
+
+def forget_key_frames(lake: Any) -> None:
+    """Drop every key frame, and what this process remembers of them."""
+
+    def work(connection: Connection) -> None:
+        connection.execute(key_frame.delete())
+        connection.execute(bin.update().values(frame_version=None, frame_entries=0))
+
+    lake.catalog._database.run(work)
+    lake.catalog._states.__init__()
+
+
+def _require_frames_are_replay(lake: Any) -> None:
+    """A key frame has as many entries as a replay of its bin's deltas leaves."""
+
+    def question(connection: Connection) -> None:
+        deltas = connection.execute(select(delta).order_by(delta.c.version)).all()
+        for frame in connection.execute(select(key_frame)):
+            live = _replayed(deltas, frame)
+            _require(
+                len(live) == frame.entries,
+                "a key frame is not what its deltas give",
+                table=frame.table_id,
+                bin=frame.bin,
+                version=frame.version,
+                entries=frame.entries,
+                replayed=len(live),
+            )
+
+    lake.catalog._read(question)
+
+
+def _replayed(deltas: Iterable[Any], frame: Any) -> set[int]:
+    live: set[int] = set()
+    for one in deltas:
+        if (one.table_id, one.bin) == (frame.table_id, frame.bin) and one.version <= frame.version:
+            (live.add if one.action == ADD else live.discard)(one.entry)
+    return live
+
+
+def _check_catalog(connection: Connection) -> None:
+    """No row id is given out twice; SQLite finds its file whole."""
+    taken: dict[int, list[tuple[int, int]]] = {}
+    for one in connection.execute(select(segment).where(segment.c.has_row_ids.is_(False))).mappings():
+        first = one["first_row_id"]
+        taken.setdefault(one["table_id"], []).append((first, first + one["rows"]))
+    for spans in taken.values():
+        spans.sort()
+        for before, following in itertools.pairwise(spans):
+            _require(before[1] <= following[0], "a row id was given out twice", first=before, second=following)
+    if connection.dialect.name == "sqlite":
+        _require(connection.execute(text("PRAGMA integrity_check")).scalar_one() == "ok", "SQLite's file is damaged")
+        _require(connection.execute(text("PRAGMA foreign_key_check")).first() is None, "a reference leads nowhere")
