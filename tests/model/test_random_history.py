@@ -416,7 +416,7 @@ def test_a_random_history_is_the_models_on_sqlite(sqlite_url, tmp_path):
             shutil.copy(tmp_path / "catalog.db", self.folder)
             return f"sqlite:///{self.folder}/catalog.db"
 
-    explore(OnSqlite, 20)
+    explore(OnSqlite, 15)
 
 
 @pytest.mark.timeout(600)
@@ -431,4 +431,4 @@ def test_a_random_history_is_the_models_on_postgresql(postgres, postgres_templat
             if hasattr(self, "database"):
                 postgres.drop_database(self.database)
 
-    explore(OnPostgres, 25)
+    explore(OnPostgres, 12)
