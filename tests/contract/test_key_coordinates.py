@@ -70,5 +70,6 @@ def test_a_pruned_scan_is_the_unpruned_one(lake: Any, batches: list[list[str | N
         table.append(arrow([(FIRST, client, number) for number, client in enumerate(clients)]))
     wanted = batches[0][0] or wanted if batches else wanted
     every = table.scan().to_arrow().to_pylist()
-    found = table.scan(where="client = '" + wanted.replace("'", "''") + "'").to_arrow().to_pylist()
+    quoted = wanted.replace("\\", "\\\\").replace("'", "''")
+    found = table.scan(where=f"client = '{quoted}'").to_arrow().to_pylist()
     assert sorted(row["value"] for row in found) == sorted(row["value"] for row in every if row["client"] == wanted)
