@@ -46,6 +46,7 @@ T = TypeVar("T")
 WAL_IS_SAFE_FROM = (3, 51, 3)
 """Older releases of SQLite can corrupt a database when the write-ahead log is reset."""
 _BUSY_TIMEOUT_MS = 30_000
+_CACHE_KIBIBYTES = 64 << 10
 _RECONNECT_SECONDS = (0.0, 0.1, 0.4, 1.0, 2.0)
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
 
@@ -275,6 +276,7 @@ def _configure_sqlite(connection: Any, _record: object) -> None:
         f"journal_mode={journal}",
         "synchronous=FULL",
         "foreign_keys=ON",
+        f"cache_size=-{_CACHE_KIBIBYTES}",
     ):
         connection.execute(f"PRAGMA {pragma}").close()
 
