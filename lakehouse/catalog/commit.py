@@ -77,15 +77,13 @@ class Recorded:
     def write(self, connection: Connection) -> None:
         """Write everything. Nothing is waited for: the answers come with that to COMMIT."""
         commit = self.commit
-        statements.INSERT_VERSION.run(
+        record_version(
             connection,
-            {
-                "version": commit.version,
-                "operation": commit.operation,
-                "committed_us": to_us(commit.committed_at),
-                "message": commit.message,
-                "properties": encode_map(commit.properties),
-            },
+            commit.version,
+            Kind(commit.operation),
+            to_us(commit.committed_at),
+            message=commit.message,
+            properties=commit.properties,
         )
         for contribution in self.fresh:
             _mark(connection, contribution, commit.version)
@@ -219,7 +217,7 @@ def record_version(
     committed_us: int,
     *,
     message: str | None = None,
-    properties: dict[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
 ) -> None:
     """Record a version in the log."""
     statements.INSERT_VERSION.run(
@@ -282,6 +280,7 @@ def _not_committed(
             done.append(version)
         elif answer.marked is not None:
             statements.TAKE_BACK.run(connection, {"repeated": one.begun.number})
+            locks.release(connection, one.begun.number)
             done.append(answer.marked[0])
         elif answer.next_row_id is None:
             raise TableNotFound(

@@ -211,3 +211,14 @@ def test_rows_of_a_transaction_read_back_at_its_version_only(lake, table, others
         tx.table("b").append(arrow([row("2013-01-05", "a", 1)]))
     assert visible(table, as_of=before) == visible(others[0], as_of=before) == []
     assert visible(table) == visible(others[0]) == [row("2013-01-05", "a", 1)]
+
+
+def test_a_repeated_replace_beside_new_work_gives_its_chunks_back(lake, table):
+    other = lake.create_table("other", SCHEMA, time="time")
+    table.replace(arrow([("2013-01-05", "a", 1)]), "2013-01-05", txn=("feed", 1))
+    with lake.transaction() as tx:
+        tx.table("flights").replace(arrow([("2013-01-05", "a", 2)]), "2013-01-05", txn=("feed", 1))
+        tx.table("other").append(arrow([("2013-01-05", "a", 3)]))
+    assert table.locks() == []
+    table.begin_replace("2013-01-05", wait_seconds=0).abort()
+    assert len(other.segments()) == 1
