@@ -8,7 +8,7 @@ some chunks then also looks at the few larger bins that hold them. This is the b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval
@@ -64,11 +64,6 @@ def bin_interval(grain: Grain, bin: int) -> Interval:
         raise InternalError("the catalog names a bin that cannot be", bin=bin)
     length = 1 << level * _LEVEL_BITS
     return Interval(grain.start_of(index * length), grain.start_of((index + 1) * length))
-
-
-def chunks_of(grain: Grain, bin: int) -> Iterator[Interval]:
-    """The time chunks of a bin, in order."""
-    return grain.chunks(bin_interval(grain, bin))
 
 
 def _indexes(grain: Grain, interval: Interval) -> tuple[int, int]:
