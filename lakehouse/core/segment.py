@@ -9,6 +9,7 @@ from typing import Any, NewType
 
 from lakehouse.core.bucket import Buckets
 from lakehouse.core.interval import Interval, read_bounds
+from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidInput
 
 SegmentId = NewType("SegmentId", int)
@@ -22,7 +23,7 @@ class Segment:
     ``path`` is relative to the warehouse. ``min``, ``max`` and ``nulls`` hold, by column name, the least and greatest
     value and the number of nulls, where the file's footer gave them; ``buckets`` the hash buckets of a cluster column's
     values (`lakehouse.core.bucket`). Row n has the row id ``first_row_id + n`` unless
-    the file stores ``_row_id`` (``has_row_ids``).
+    the file stores ``_row_id`` (``has_row_ids``), whose bounds are then in ``min`` and ``max``.
 
     >>> Segment(id=1, start="2013-01-05", end="2013-01-06", ordinal=3, rows=10).interval
     Interval('2013-01-05', '2013-01-06')
@@ -53,3 +54,11 @@ class Segment:
     def interval(self) -> Interval:
         """The closed-open interval that the rows cover."""
         return Interval(self.start, self.end)
+
+    @property
+    def row_ids(self) -> tuple[int, int] | None:
+        """The least and greatest row id, both included; None where they are not known."""
+        if not self.has_row_ids:
+            return self.first_row_id, self.first_row_id + self.rows - 1
+        least, greatest = self.min.get(ROW_ID), self.max.get(ROW_ID)
+        return None if least is None or greatest is None else (least, greatest)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NewType
 
+from lakehouse.core.bucket import Buckets
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval, read_bounds
 from lakehouse.core.keys import KeyScope, key_scope
 from lakehouse.errors import InvalidInput
@@ -20,8 +21,11 @@ class Tombstone:
     """Hides matching rows of every segment whose ordinal is less than ``ordinal``.
 
     An ``interval`` tombstone matches rows whose time is in ``[start, end)`` and whose key columns lie in ``keys``
-    (None: every row); a ``key`` tombstone those whose primary key, a tuple, is in ``primary_keys``; a ``row`` tombstone
-    those whose ``_row_id`` is in ``row_ids``.
+    (None: every row); a ``key`` tombstone those whose primary key is in its set; a ``row`` tombstone those whose
+    ``_row_id`` is in its set. The sets of the two are kept apart, so that planning need not load them: inline in the
+    catalog, or in a file (``path``, relative to the warehouse, and its ``bytes``). ``rows`` says how many they hold;
+    ``min``, ``max`` and ``buckets`` bound them by column, ``_row_id`` or those of the primary key. ``primary_keys`` and
+    ``row_ids`` are for sets that are small enough to be in the value itself.
 
     >>> Tombstone(id=1, start="2013-01-05", end="2013-01-06", ordinal=4, keys={"carrier": "UA"}).keys
     {'carrier': ('UA',)}
@@ -34,6 +38,11 @@ class Tombstone:
     ordinal: int = field(kw_only=True)
     keys: KeyScope | None = field(default=None, hash=False)
     rows: int = field(default=0, compare=False)
+    path: str = field(default="", compare=False)
+    bytes: int = field(default=0, compare=False)
+    min: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    max: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    buckets: Buckets = field(default_factory=dict, compare=False, repr=False)
     primary_keys: Collection[tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)
     row_ids: Collection[int] | None = field(default=None, compare=False, repr=False)
 

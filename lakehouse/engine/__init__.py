@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
+from pyroaring import BitMap64
 
 from lakehouse.core.plan import ReadPlan
 from lakehouse.core.spec import FIELD_ID, ROW_ID, TableSpec
 
 ROW_ID_FIELD = pa.field(ROW_ID, pa.int64(), metadata={FIELD_ID: b"2147483540"})
 """How files store row ids; a null means by position."""
+ORDINAL = "_ordinal"
+"""Name of the column of segments' ordinals, which no file stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,8 @@ class Query:
     """What a reader wants of a plan's rows.
 
     ``where`` is a filter in the engine's own SQL dialect, already checked; ``columns`` are names in order, None for
-    all; ``row_ids`` adds the ``_row_id`` column at the end.
+    all; ``row_ids`` adds the ``_row_id`` column at the end, ``ordinals`` after it ``_ordinal``, that of the row's
+    segment. ``sets`` holds, by id, what the plan's row and key tombstones match: row ids, or a table of primary keys.
     """
 
     plan: ReadPlan
@@ -42,6 +46,8 @@ class Query:
     columns: tuple[str, ...] | None = None
     where: str | None = None
     row_ids: bool = False
+    ordinals: bool = False
+    sets: Mapping[int, BitMap64 | pa.Table] = field(default_factory=dict)
 
 
 class Engine(Protocol):
