@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -22,12 +23,13 @@ from lakehouse.core.spec import WriteOrder
 from lakehouse.engine import Engine
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import AlreadyExists
+from lakehouse.errors import AlreadyExists, InvalidInput
 from lakehouse.export import Exported, write_export
 from lakehouse.lease import Heartbeat
 from lakehouse.pins import Pins
 from lakehouse.schema import check_table_name, define_table
 from lakehouse.storage.paths import warehouse_path
+from lakehouse.storage.sets import read_set
 from lakehouse.table import Table
 from lakehouse.transaction import Transaction
 
@@ -80,7 +82,7 @@ def connect(
     url, place = addresses(catalog, warehouse)
     root = warehouse_path(place)
     return Lake(
-        Catalog(url, lease_seconds=lease_seconds),
+        Catalog(url, lease_seconds=lease_seconds, read_file=partial(read_set, root)),
         root,
         spark=spark,
         wait_seconds=read_wait(wait_seconds),
@@ -277,6 +279,14 @@ class Lake:
         return write_export(self.catalog, self.warehouse, keep=keep)
 
     # Engines
+
+    def engine(self, name: str | None) -> Engine:
+        """An engine by name, ``duckdb`` (the default: in process) or ``spark``. Raises `InvalidInput`."""
+        if name in (None, "duckdb"):
+            return self.local_engine
+        if name == "spark":
+            return self.spark_engine
+        raise InvalidInput("no such engine; choose duckdb (in process) or spark", engine=name)
 
     def engine_for(self, rows: Any) -> Engine:
         """The engine that writes such rows: Spark for its own frames, else in process."""

@@ -5,22 +5,28 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from lakehouse.arguments import Txn
+from lakehouse.core.bucket import Buckets
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import MIN_TIME, Interval
 from lakehouse.core.layout import Merge, plan_merges
-from lakehouse.core.operation import Begun, Contribution, Kind, NewSegment
+from lakehouse.core.operation import Begun, Contribution, Kind, NewSegment, NewTombstone
 from lakehouse.core.plan import plan_read
+from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set
 from lakehouse.core.spec import TableSpec
+from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.engine import Engine, Query, WriteTarget
-from lakehouse.errors import InvalidInput, LakehouseError, StorageUnavailable
+from lakehouse.errors import InvalidInput, LakehouseError, StorageUnavailable, WriteConflict
 from lakehouse.faults import reach
+from lakehouse.scan import sets_of
 from lakehouse.storage.files import delete_operation
 from lakehouse.storage.footer import FileStatistics, read_footers
 from lakehouse.storage.outside import values_outside
+from lakehouse.storage.sets import write_set
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
@@ -85,17 +91,22 @@ class Operation:
     def commit(self) -> Commit:
         """Make everything visible as one version. A second call returns the same commit.
 
-        Raises `LockLost` if the chunks were taken, `CommitUnknown` if nobody can tell.
+        Raises `LockLost` if the chunks were taken, `WriteConflict` if rows that it rewrites were changed by another
+        one since it began, `CommitUnknown` if nobody can tell.
         """
         if self._commit is not None:
             return self._commit
         self._require_running()
-        commit = self._lake.catalog.commit(
-            [self.contribution()],
-            message=self._message,
-            properties=self._properties,
-            wait_seconds=self.wait_seconds,
-        )
+        try:
+            commit = self._lake.catalog.commit(
+                [self.contribution()],
+                message=self._message,
+                properties=self._properties,
+                wait_seconds=self.wait_seconds,
+            )
+        except WriteConflict:
+            self._fail()
+            raise
         self.committed(commit)
         return commit
 
@@ -151,7 +162,7 @@ class Operation:
 
     def _require_running(self) -> None:
         if self._state == "failed":
-            raise InvalidInput("a write of this operation failed, which ended it; begin again", operation=self.id)
+            raise InvalidInput("the operation failed, which ended it; begin again", operation=self.id)
         if self._state != "running":
             raise InvalidInput("the operation has ended; begin another", operation=self.id, state=self._state)
 
@@ -176,6 +187,26 @@ class Operation:
             self._fail()
             raise
         reach("write.after")
+
+    def tombstone(
+        self,
+        kind: TombstoneKind,
+        interval: Interval,
+        matched: MatchSet,
+        bounds: tuple[Mapping[str, Any], Mapping[str, Any], Buckets],
+    ) -> NewTombstone:
+        """A tombstone of the operation's own, its set made durable if it is too large for the catalog."""
+        low, high, buckets = bounds
+        made = NewTombstone(kind, interval, len(matched), min=low, max=high, buckets=buckets)
+        content = encode_set(matched)
+        if len(content) <= INLINE_BYTES:
+            return replace(made, content=content)
+        spec = self._begun.table
+        with self._guard:
+            batch, self._batches = self._batches, self._batches + 1
+        name = f"{batch:05d}.{kind}s"
+        write_set(self._lake.warehouse / spec.folder / self.id, name, content)
+        return replace(made, path=f"{spec.folder}/{self.id}/{name}", bytes=len(content))
 
     def take(self, names: Sequence[str]) -> None:
         """Add durable files below the operation's folder, named relative to it, to what the commit will show.
@@ -281,7 +312,7 @@ class Compaction(Operation):
         plan = plan_read(merge.segments, merge.tombstones, version=self.base_version)
         self._inputs.update(one.id for one in merge.segments)
         if plan.groups:
-            query = Query(plan, spec, self._lake.warehouse, row_ids=True)
+            query = Query(plan, spec, self._lake.warehouse, row_ids=True, sets=sets_of(self._lake, plan))
             self._store(engine, engine.read(query).reader(), row_ids=True)
 
     def contribution(self) -> Contribution:

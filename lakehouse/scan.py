@@ -13,6 +13,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.plan import ReadGroup, ReadPlan, plan_read
 from lakehouse.core.segments import Segments
+from lakehouse.core.sets import MatchSet
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
@@ -61,6 +62,28 @@ class Plan:
         )
 
 
+def planned_read(
+    lake: Lake, spec: TableSpec, version: int, where: ParsedPredicate | None, interval: Interval | None = None
+) -> ReadPlan:
+    """What a read of a version has to open, from the catalog alone."""
+    within = interval
+    if where is not None:
+        implied = where.interval(spec.time)
+        within = implied if interval is None or implied is None else interval.intersect(implied)
+        if within is None and implied is not None:
+            return ReadPlan(version, interval, ())  # the filter and the interval exclude each other
+        within = within or interval
+    segments, tombstones = lake.catalog.live(spec, version, within)
+    predicate = None if where is None else where.tree
+    return plan_read(segments, tombstones, version=version, interval=within, predicate=predicate)
+
+
+def sets_of(lake: Lake, plan: ReadPlan) -> dict[int, MatchSet]:
+    """What the row and key tombstones of a plan match."""
+    wanted = {one.id: one for group in plan.groups for one in group.tombstones if one.kind != "interval"}
+    return lake.catalog.sets(wanted.values()) if wanted else {}
+
+
 class Scan:
     """Rows of a table at one version. Lazy: a plan is made when first needed, files are opened when rows are.
 
@@ -95,22 +118,7 @@ class Scan:
 
     @cached_property
     def _planned(self) -> ReadPlan:
-        spec, version = self._spec, self.version
-        interval = self._interval
-        if self._where is not None:
-            implied = self._where.interval(spec.time)
-            interval = implied if interval is None or implied is None else interval.intersect(implied)
-            if interval is None and implied is not None:
-                return ReadPlan(version, self._interval, ())  # the filter and the interval exclude each other
-            interval = interval or self._interval
-        segments, tombstones = self._lake.catalog.live(spec, version, interval)
-        return plan_read(
-            segments,
-            tombstones,
-            version=version,
-            interval=interval,
-            predicate=None if self._where is None else self._where.tree,
-        )
+        return planned_read(self._lake, self._spec, self.version, self._where, self._interval)
 
     def plan(self) -> Plan:
         """What will be opened, from the catalog alone. Cost: the chunks asked for, not the table or its history."""
@@ -134,6 +142,7 @@ class Scan:
             warehouse=self._lake.warehouse,
             columns=self._columns,
             where=None if self._where is None else self._where.sql(dialect),
+            sets=sets_of(self._lake, plan),
         )
 
     def _readable(self, plan: ReadPlan) -> ReadPlan:

@@ -19,6 +19,7 @@ from lakehouse.catalog.models import bin  # noqa: A004 - the word of the scheme
 from lakehouse.catalog.operations import new_id
 from lakehouse.catalog.planning import changes_between
 from lakehouse.catalog.rows import Entry
+from lakehouse.catalog.sets import FilesNeeded, ReadFile, Sets, no_files
 from lakehouse.catalog.state import BinState, StateReader, live_in, touching
 from lakehouse.catalog.waiting import Waiting
 from lakehouse.core.bins import bin_interval
@@ -30,6 +31,7 @@ from lakehouse.core.keys import KeyScope
 from lakehouse.core.listing import Listing
 from lakehouse.core.operation import Begun, Contribution, Kind, Priority
 from lakehouse.core.segments import Segments
+from lakehouse.core.sets import MatchSet
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import InvalidInput
@@ -42,14 +44,15 @@ class Catalog:
     """A SQL catalog: tables, versions, locks and operations of one lake.
 
     Thread-safe. Opens (and on first use migrates) the database at ``url``. ``lease_seconds`` is how long an operation
-    keeps its locks when its process stops renewing them.
+    keeps its locks when its process stops renewing them, ``read_file`` reads what tombstones keep in the warehouse.
     """
 
-    def __init__(self, url: str, *, lease_seconds: float = 60.0) -> None:
+    def __init__(self, url: str, *, lease_seconds: float = 60.0, read_file: ReadFile = no_files) -> None:
         self.lease_seconds = lease_seconds
         self._database = Database(url)
         ensure_migrated(self._database)
         self._states = StateReader()
+        self._sets = Sets(read_file)
         self._frames = frames.FrameWriter(self._database, self._states)
         self._waiting = Waiting(self._database)
 
@@ -167,6 +170,13 @@ class Catalog:
         aligned = spec.grain.align(interval)
         return segments.within(aligned), [one for one in tombstones if aligned.overlaps(one.interval)]
 
+    def sets(self, tombstones: Iterable[Tombstone]) -> dict[int, MatchSet]:
+        """What row and key tombstones match, by their id."""
+        listed = list(tombstones)
+        files = self._sets.load(listed)
+        inline = [one for one in listed if one.id not in files]
+        return files | self._read(lambda connection: self._sets.read(connection, inline)) if inline else files
+
     def chunks(self, spec: TableSpec, version: int) -> Listing[Chunk]:
         """Every chunk with something live, by time. The version is that of its bins, the larger ones included."""
         return list_chunks(spec.grain, self.states(spec, version).values())
@@ -276,7 +286,7 @@ class Catalog:
 
         def attempt(place: int | None) -> Begun:
             def work(connection: Connection) -> Begun:
-                if wanted is None and not draws:
+                if kind is Kind.APPEND and not draws:
                     return operations.register(connection, spec, kind, operation_id=operation_id, lease_us=lease_us)
                 take_head(connection)
                 return operations.begin(
@@ -312,6 +322,15 @@ class Catalog:
             return begun[0] if found else None
 
         return self._database.run(attempt, settled=settled, durable=False)
+
+    def wait_until_free(self, spec: TableSpec, interval: Interval, keys: KeyScope | None, wait_seconds: float) -> None:
+        """Wait until no user's operation holds chunks of an interval. Raises `LockTimeout`."""
+        wanted = locks.Wanted(spec, Cell.around(interval, spec.grain, keys), Priority.USER)
+
+        def look() -> None:
+            self._read(lambda connection: locks.check_free(connection, wanted, self._database.now_us(connection)))
+
+        self._waiting.until_free(look, spec, wait_seconds)
 
     def renew(self, begun: Iterable[Begun]) -> None:
         """Push the leases of running operations out by ``lease_seconds``."""
@@ -355,7 +374,7 @@ class Catalog:
         given = dict(properties) if properties else None
 
         def work(connection: Connection) -> commit.Recorded:
-            return commit.record(connection, self._states, contributions, message=message, properties=given)
+            return commit.record(connection, self._states, self._sets, contributions, message=message, properties=given)
 
         def settled(connection: Connection) -> commit.Recorded | None:
             versions = [commit.committed_version(connection, one) for one in contributions]
@@ -364,7 +383,13 @@ class Catalog:
             return commit.Recorded(commit.told(connection, max(filter(None, versions)), contributions))
 
         def attempt() -> commit.Recorded:
-            return database.run(work, last=lambda connection, recorded: recorded.write(connection), settled=settled)
+            while True:
+                try:
+                    return database.run(
+                        work, last=lambda connection, recorded: recorded.write(connection), settled=settled
+                    )
+                except FilesNeeded as needed:
+                    self._sets.load(needed.tombstones)
 
         try:
             recorded = self._waiting.until_free(attempt, contributions[0].begun.table, wait_seconds)

@@ -63,9 +63,13 @@ class Checks:
         return found, counted
 
     def segments(self) -> list[tuple[str, int]]:
-        """Path and bytes of every segment's file."""
-        columns = select(segment.c.path, segment.c.bytes).order_by(segment.c.id)
-        return self._database.read(lambda connection: [(row.path, row.bytes) for row in connection.execute(columns)])
+        """Path and bytes of every file of a segment or a tombstone's set."""
+        queries = [
+            select(of.c.path, of.c.bytes).where(of.c.path != "").order_by(of.c.id) for of in (segment, tombstone)
+        ]
+        return self._database.read(
+            lambda connection: [(row.path, row.bytes) for one in queries for row in connection.execute(one)]
+        )
 
     def explained(self) -> tuple[set[str], set[str]]:
         """Files that the catalog lists, and folders of operations that may hold any file."""
@@ -111,7 +115,7 @@ def _bins_in(of: Any, spec: TableSpec) -> Any:
 
 
 def _explained(connection: Connection) -> tuple[set[str], set[str]]:
-    files = {path for of in (segment, garbage) for path in connection.execute(select(of.c.path)).scalars()}
+    files = {path for of in (segment, tombstone, garbage) for path in connection.execute(select(of.c.path)).scalars()}
     open_ones = (
         select(lake_table.c.folder, operation.c.id)
         .join(lake_table, lake_table.c.id == operation.c.table_id)
@@ -217,9 +221,9 @@ def _of_frames(
             yield Finding("key frame", place, f"the key frame is damaged: {error}")
             continue
         held = [entries[one] for one in live if one in entries]
-        segments = [one for one in held if "path" in one]
+        segments = [one for one in held if "kind" not in one]
         expected = segments_from_rows(schema, segments)
-        covers = [one["id"] for one in held if "path" not in one]
+        covers = [one["id"] for one in held if "kind" in one]
         if row.entries != len(live) or not _same(body, expected) or [one.id for one in tombstones] != covers:
             yield Finding("key frame", place, "the key frame is not what its deltas lead to")
 

@@ -15,7 +15,8 @@ from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exist
 from lakehouse.catalog.database import Database
 from lakehouse.catalog.expiry import end_operations
 from lakehouse.catalog.horizon import hold_history
-from lakehouse.catalog.models import garbage, lake_table, operation, segment
+from lakehouse.catalog.models import garbage, lake_table, operation, segment, tombstone
+from lakehouse.core.operation import ENTRY_BITS
 from lakehouse.errors import InternalError
 
 MOST = 400
@@ -84,20 +85,20 @@ def due_files(connection: Connection, after: int, before_us: int) -> Batch:
     if paths:
         needed = _needed(connection, paths)
         if needed:
-            raise InternalError(
-                "a file that is listed as garbage belongs to a segment; nothing was deleted", path=needed
-            )
+            raise InternalError("a file that is listed as garbage is still needed; nothing was deleted", path=needed)
     return Batch([row.id for row in rows], paths)
 
 
 def _needed(connection: Connection, paths: list[str]) -> str | None:
-    """A path that a segment has. A path names its operation, so that this costs a seek each."""
+    """A path that a segment or tombstone has. A path names its operation, so that this costs a seek each."""
     ids = {path.split("/")[1] for path in paths if path.count("/") >= 2}
     numbers = list(connection.execute(select(operation.c.number).where(operation.c.id.in_(ids))).scalars())
-    found: str | None = connection.execute(
-        select(segment.c.path).where(segment.c.operation.in_(numbers), segment.c.path.in_(paths)).limit(1)
-    ).scalar()
-    return found
+    mine = or_(*(tombstone.c.id.between(one << ENTRY_BITS, (one + 1 << ENTRY_BITS) - 1) for one in numbers))
+    for of, its in ((segment, segment.c.operation.in_(numbers)), (tombstone, mine)):
+        found: str | None = connection.execute(select(of.c.path).where(its, of.c.path.in_(paths)).limit(1)).scalar()
+        if found:
+            return found
+    return None
 
 
 def note_deleted(connection: Connection, numbers: Iterable[int]) -> None:

@@ -21,7 +21,9 @@ from lakehouse.catalog.log import read_commits
 from lakehouse.catalog.models import commit_log, lake, operation, txn
 from lakehouse.catalog.planning import planned
 from lakehouse.catalog.prepared import pipelined
+from lakehouse.catalog.rowlevel import Asked
 from lakehouse.catalog.rows import Entry, segment_values, tombstone_values
+from lakehouse.catalog.sets import Sets
 from lakehouse.catalog.state import StateReader
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import from_us, to_us
@@ -44,6 +46,10 @@ class TableDelta:
     """New entries with the number of the operation that made them."""
     changes: dict[tuple[int, int], tuple[int, Entry]] = field(default_factory=dict)
     """By bin and entry id: 1 or -1, and the entry."""
+    sets: dict[int, bytes] = field(default_factory=dict)
+    """Content of the sets of new tombstones, by id."""
+    rows_deleted: int = 0
+    """Rows that were found and removed one by one."""
     counts_rows: bool = True
 
     def counts(self) -> dict[str, int]:
@@ -61,7 +67,7 @@ class TableDelta:
             "tombstones_added": found[ADD, False],
             "tombstones_dropped": found[DROP, False],
             "rows_added": rows[ADD],
-            "rows_deleted": rows[DROP],
+            "rows_deleted": self.rows_deleted or rows[DROP],
         }
 
 
@@ -114,6 +120,7 @@ class AlreadyCommitted(Exception):
 def record(
     connection: Connection,
     states: StateReader,
+    sets: Sets,
     contributions: Sequence[Contribution],
     *,
     message: str | None,
@@ -141,10 +148,11 @@ def record(
             change.operation = Kind.TRANSACTION.value
         change.counts_rows = begun.kind is not Kind.COMPACTION
         first_row_id = next_row_id - _new_rows(contribution)
-        plan = planned(
-            connection, states, contribution, version=version, first_row_id=first_row_id, now_us=committed_us
-        )
+        question = Asked(connection, states, sets, contribution, version)
+        plan = planned(question, first_row_id=first_row_id, now_us=committed_us)
         change.added.extend((entry, begun.number) for entry in plan.new)
+        change.sets.update(plan.sets)
+        change.rows_deleted += contribution.rows_deleted
         change.changes.update(plan.changes)
         if begun.locks:
             locks.release(connection, begun.number)
@@ -346,6 +354,7 @@ def _record_table(connection: Connection, change: TableDelta, version: int) -> l
             if not isinstance(entry, Segment)
         ],
     )
+    statements.INSERT_SET.run_many(connection, [{"id": one, "content": held} for one, held in change.sets.items()])
     old: dict[int, dict[str, Any]] = {}
     rows = []
     for (number, entry), (action, held) in change.changes.items():

@@ -85,6 +85,14 @@ def encode_statistics(
     )
 
 
+def decode_statistics(text: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]:
+    """Least and greatest values and hash buckets by column; the inverse of `encode_statistics`, but for null counts."""
+    held = {name: (*values, None)[:4] for name, values in json.loads(text).items()}
+    low = {name: decode_value(one[0]) for name, one in held.items() if one[0] is not None}
+    high = {name: decode_value(one[1]) for name, one in held.items() if one[1] is not None}
+    return low, high, {name: bytes.fromhex(one[3]) for name, one in held.items() if one[3] is not None}
+
+
 def encode_map(values: Mapping[str, str] | None) -> str | None:
     """A small map of strings as JSON text; none for an empty one."""
     if not values:

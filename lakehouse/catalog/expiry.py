@@ -41,7 +41,7 @@ from lakehouse.faults import reach
 
 MOST_ENTRIES = 1_000
 """Segments and tombstones that one transaction forgets."""
-_NEEDS_NO_BASE = (Kind.APPEND.value, Kind.REPLACE.value)
+_NEEDS_NO_BASE = (Kind.APPEND.value, Kind.REPLACE.value, Kind.UPSERT.value, Kind.DELETE_KEYS.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class DeadEntries:
     @property
     def bytes(self) -> int:
         """Bytes of their files."""
-        return 0 if self.is_tombstone else sum(row["bytes"] for row in self.rows)
+        return sum(row["bytes"] for row in self.rows)
 
 
 def expire(database: Database, wish: Wish, *, dry_run: bool) -> Expired:
@@ -180,7 +180,7 @@ def find_dead(connection: Connection, limits: Limits) -> Iterator[DeadEntries]:
         )
     }
     for of in (segment, tombstone):
-        columns = [of.c[name] for name in _COLUMNS] + ([of.c.bytes, of.c.path] if of is segment else [])
+        columns = [of.c[name] for name in _COLUMNS]
         gone = select(*columns).where(of.c.dropped_version <= limits.clean)
         if dropped_tables:
             gone = gone.where(of.c.table_id.not_in(list(dropped_tables)))
@@ -210,4 +210,4 @@ def _end(row: Values, ends: Mapping[int, int]) -> int:
     return min(one for one in known if one is not None)
 
 
-_COLUMNS = ("id", "table_id", "start_us", "end_us", "added_version", "dropped_version")
+_COLUMNS = ("id", "table_id", "start_us", "end_us", "bytes", "path", "added_version", "dropped_version")

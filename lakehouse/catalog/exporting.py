@@ -37,6 +37,7 @@ from lakehouse.catalog.models import (
     lake_table,
     operation,
     tag,
+    tombstone_set,
     txn,
 )
 from lakehouse.catalog.rows import spec_from_row
@@ -49,7 +50,7 @@ Part = Iterator[pa.RecordBatch]
 WritePart = Callable[[str, pa.Schema, Part], None]
 """Stores a part under a name; one that is stored again takes the place of the first."""
 
-PLAIN = (lake, lake_table, operation, commit_log, commit_table, txn, tag, garbage)
+PLAIN = (lake, lake_table, operation, commit_log, commit_table, txn, tag, garbage, tombstone_set)
 """Tables that an export holds row by row, those that others refer to first."""
 PAGES = key_frame.name
 _ROWS = 50_000

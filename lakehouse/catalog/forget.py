@@ -20,9 +20,11 @@ from lakehouse.catalog.models import (
     key_frame,
     lake_table,
     operation,
+    rewritten,
     segment,
     tag,
     tombstone,
+    tombstone_set,
     txn,
 )
 from lakehouse.catalog.rows import Values, spec_from_row
@@ -65,8 +67,13 @@ def forget_entries(
         _forget_in_bins(connection, spec, batch, ids, clean=clean, points=points)
     of = tombstone if is_tombstone else segment
     connection.execute(delete(of).where(of.c.id == bindparam("dead")), [{"dead": entry} for entry in ids.tolist()])
-    if not is_tombstone:
-        marks = [{"table_id": table, "path": row["path"], "marked_us": now_us} for row in rows]
+    if is_tombstone:
+        connection.execute(
+            delete(tombstone_set).where(tombstone_set.c.id == bindparam("dead")),
+            [{"dead": entry} for entry in ids.tolist()],
+        )
+    marks = [{"table_id": table, "path": row["path"], "marked_us": now_us} for row in rows if row["path"]]
+    if marks:
         connection.execute(garbage.insert(), marks)
 
 
@@ -218,7 +225,7 @@ def forget_commits(connection: Connection, clean: int, points: Numbers) -> int:
 def forget_operations(connection: Connection, clean: int, now_us: int) -> None:
     """Forget operations that ended long ago and that nothing refers to any more."""
     ended = operation.c.state.in_(("committed", "collected")), operation.c.begun_us < now_us - _WEEK_US
-    used = [exists().where(of.c.operation == operation.c.number) for of in (segment, chunk_lock)]
+    used = [exists().where(of.c.operation == operation.c.number) for of in (segment, chunk_lock, rewritten)]
     old = (
         select(operation.c.number)
         .where(*ended, func.coalesce(operation.c.version, 0) < clean, *(~one for one in used))

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
 
 from lakehouse.catalog.encoding import decode_keys, encode_keys
-from lakehouse.catalog.models import chunk_lock, lake, lock_wait, operation
+from lakehouse.catalog.models import chunk_lock, lake, lock_wait, operation, rewritten
 from lakehouse.core.commit import ChunkLock
 from lakehouse.core.conflict import Cell, locks_clash
 from lakehouse.core.interval import Interval, from_us
@@ -156,8 +156,9 @@ def count_held(connection: Connection, number: int) -> int:
 
 
 def release(connection: Connection, number: int) -> None:
-    """Give back an operation's locks."""
+    """Give back an operation's locks, and forget what it would have had to hide."""
     connection.execute(delete(chunk_lock).where(chunk_lock.c.operation == number))
+    connection.execute(delete(rewritten).where(rewritten.c.operation == number))
 
 
 def read_locks(connection: Connection, spec: TableSpec) -> Listing[ChunkLock]:

@@ -78,7 +78,8 @@ class TableRow(SQLModel, table=True):
 class OperationRow(SQLModel, table=True):
     """An operation from begin to its end; its folder is registered here before its first byte is written.
 
-    ``collected``: it was aborted and its folder has been deleted.
+    ``collected``: it was aborted and its folder has been deleted. What takes an interval over says which (``start_us``,
+    ``end_us``, ``keys``), for those who changed single rows there meanwhile.
     """
 
     __tablename__ = "operation"
@@ -90,6 +91,13 @@ class OperationRow(SQLModel, table=True):
             "lease_until_us",
             sqlite_where=text("state IN ('running', 'aborted')"),
             postgresql_where=text("state IN ('running', 'aborted')"),
+        ),
+        Index(
+            "operation_taking_over",
+            "table_id",
+            "version",
+            sqlite_where=text("start_us IS NOT NULL"),
+            postgresql_where=text("start_us IS NOT NULL"),
         ),
         {"sqlite_autoincrement": True},
     )
@@ -103,6 +111,18 @@ class OperationRow(SQLModel, table=True):
     begun_us: int = Field(sa_column=_big())
     lease_until_us: int = Field(sa_column=_big())
     version: int | None = Field(default=None, sa_column=_big(nullable=True))
+    start_us: int | None = Field(default=None, sa_column=_big(nullable=True))
+    end_us: int | None = Field(default=None, sa_column=_big(nullable=True))
+    keys: str | None = Field(default=None, sa_column=Column(Text()))
+
+
+class RewrittenRow(SQLModel, table=True):
+    """Rows that were rewritten, while a replace runs, in what it covers: it hides them too when it commits."""
+
+    __tablename__ = "rewritten"
+    operation: int = Field(sa_column=_reference("operation.number", primary_key=True, autoincrement=False))
+    version: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    row_ids: bytes = Field(sa_column=Column(LargeBinary(), nullable=False))
 
 
 class LockRow(SQLModel, table=True):
@@ -231,7 +251,10 @@ class SegmentRow(SQLModel, table=True):
 
 
 class TombstoneRow(SQLModel, table=True):
-    """What hides rows of segments with a lesser ordinal."""
+    """What hides rows of segments with a lesser ordinal.
+
+    The set of a key or row tombstone is in `TombstoneSetRow` or, with a ``path``, in a file; ``statistics`` bounds it.
+    """
 
     __tablename__ = "tombstone"
     __table_args__ = (
@@ -248,8 +271,19 @@ class TombstoneRow(SQLModel, table=True):
     ordinal: int = Field(sa_column=_big())
     keys: str | None = Field(default=None, sa_column=Column(Text()))
     rows: int = Field(sa_column=_big())
+    path: str = Field(sa_column=Column(Text(), nullable=False, server_default=""))
+    bytes: int = Field(sa_column=_big(server_default="0"))
+    statistics: str = Field(sa_column=Column(Text(), nullable=False, server_default="{}"))
     added_version: int = Field(sa_column=_big())
     dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
+
+
+class TombstoneSetRow(SQLModel, table=True):
+    """The row ids or primary keys of a small tombstone, apart from it so that planning need not read them."""
+
+    __tablename__ = "tombstone_set"
+    id: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    content: bytes = Field(sa_column=Column(LargeBinary(), nullable=False))
 
 
 class BinRow(SQLModel, table=True):
@@ -305,6 +339,8 @@ txn = TxnRow.__table__  # type: ignore[attr-defined]
 tag = TagRow.__table__  # type: ignore[attr-defined]
 segment = SegmentRow.__table__  # type: ignore[attr-defined]
 tombstone = TombstoneRow.__table__  # type: ignore[attr-defined]
+tombstone_set = TombstoneSetRow.__table__  # type: ignore[attr-defined]
+rewritten = RewrittenRow.__table__  # type: ignore[attr-defined]
 bin = BinRow.__table__  # type: ignore[attr-defined]  # noqa: A001 - the word of the scheme
 delta = DeltaRow.__table__  # type: ignore[attr-defined]
 key_frame = KeyFrameRow.__table__  # type: ignore[attr-defined]

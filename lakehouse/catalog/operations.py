@@ -10,6 +10,7 @@ from sqlalchemy import Connection, select, update
 
 from lakehouse.catalog import statements
 from lakehouse.catalog.database import host_us
+from lakehouse.catalog.encoding import encode_keys
 from lakehouse.catalog.locks import Wanted, release, take
 from lakehouse.catalog.models import lake, operation
 from lakehouse.core.interval import Interval
@@ -47,6 +48,10 @@ def begin(
     """
     ordinal = draw(connection) if draws else None
     base_version: int = connection.execute(select(lake.c.head if ordinal is None else lake.c.counter)).scalar_one()
+    taken: dict[str, int | str | None] = {}
+    if kind is Kind.REPLACE and interval is not None:
+        keys = None if wanted is None else wanted.cell.keys
+        taken = {"start_us": interval.start_us, "end_us": interval.end_us, "keys": encode_keys(keys)}
     number: int = connection.execute(
         operation.insert()
         .values(
@@ -58,6 +63,7 @@ def begin(
             ordinal=ordinal,
             begun_us=now_us,
             lease_until_us=now_us + lease_us,
+            **taken,
         )
         .returning(operation.c.number)
     ).scalar_one()

@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sqlalchemy import Connection
 
 from lakehouse.catalog import locks
+from lakehouse.catalog.happened import note_taken
 from lakehouse.catalog.horizon import check_readable
+from lakehouse.catalog.rowlevel import Asked, plan_resolve, plan_rows, plan_taken, rewritten_rows
 from lakehouse.catalog.rows import Entry
 from lakehouse.catalog.state import BinState, StateReader, live_in, touching
 from lakehouse.core.bins import bins_of
 from lakehouse.core.clean import overshadows
 from lakehouse.core.conflict import Cell
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Contribution, Kind, Priority
+from lakehouse.core.operation import ENTRY_BITS, Contribution, Kind, NewTombstone, Priority
 from lakehouse.core.replace import plan_replace
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD, DROP, diff
-from lakehouse.errors import InternalError, InvalidInput, LockLost
-
-_ENTRIES_BITS = 20
-"""An operation makes fewer than 2^20 segments and tombstones; the bits above are its number."""
+from lakehouse.errors import InternalError, InvalidInput
 
 
 @dataclass(slots=True)
 class Planned:
-    """``new`` entries to store, and ``changes`` by bin and entry: 1 for ADD, -1 for DROP."""
+    """``new`` entries to store, with the ``sets`` of tombstones among them that the catalog keeps.
+
+    ``changes`` are by bin and entry: 1 for ADD, -1 for DROP.
+    """
 
     new: list[Entry] = field(default_factory=list)
+    sets: dict[int, bytes] = field(default_factory=dict)
     changes: dict[tuple[int, int], tuple[int, Entry]] = field(default_factory=dict)
 
     def change(self, spec: TableSpec, action: int, entries: Iterable[Entry]) -> None:
@@ -44,15 +47,13 @@ class Planned:
 
 
 def planned(
-    connection: Connection,
-    states: StateReader,
-    contribution: Contribution,
+    asked: Asked,
     *,
-    version: int,
     first_row_id: int,
     now_us: int,
 ) -> Planned:
-    """The delta of one operation at ``version``, of which it is a part."""
+    """The delta of one operation at ``asked.version``, of which it is a part."""
+    connection, states, contribution, version = asked.connection, asked.states, asked.contribution, asked.version
     begun = contribution.begun
     spec = begun.table
     plan = Planned()
@@ -64,9 +65,19 @@ def planned(
         ordinal = begun.base_version
     segments = _segments(contribution, ordinal, first_row_id)
     tombstones: list[Tombstone] = []
+    sets: list[tuple[NewTombstone, int]] = []
     match begun.kind:
         case Kind.APPEND:
             pass
+        case Kind.DELETE if contribution.taken is not None:
+            tombstones, emptied = plan_taken(asked)
+            plan.change(spec, DROP, emptied)
+        case Kind.DELETE | Kind.UPDATE | Kind.MERGE | Kind.UPSERT | Kind.DELETE_KEYS:
+            sets, emptied = plan_rows(asked)
+            plan.change(spec, DROP, emptied)
+        case Kind.RESOLVE:
+            sets, resolved = plan_resolve(asked)
+            plan.change(spec, DROP, resolved)
         case Kind.REPLACE:
             assert begun.interval is not None
             segments_now, tombstones_now = _live(connection, states, spec, version, begun.interval)
@@ -84,32 +95,52 @@ def planned(
             if spec.write_order == "start":
                 parts = tuple((part, begun.keys) for part in spec.grain.split(begun.interval))
             tombstones = [
-                Tombstone(
-                    id=entry_id(begun.number, len(segments) + n),
-                    start=part.start,
-                    end=part.end,
-                    ordinal=ordinal,
-                    keys=keys,
-                )
-                for n, (part, keys) in enumerate(parts)
+                Tombstone(id=0, start=part.start, end=part.end, ordinal=ordinal, keys=keys) for part, keys in parts
             ]
+            rows = rewritten_rows(asked)
+            sets = [] if rows is None else [(rows, version)]
         case Kind.COMPACTION:
             _plan_compaction(connection, states, contribution, plan, segments, version=version)
         case _:
             raise InternalError("no such operation on rows", kind=begun.kind)
-    plan.new = [*segments, *tombstones]
+    first = len(segments) + len(tombstones)
+    plan.new = [
+        *segments,
+        *(replace(one, id=entry_id(begun.number, len(segments) + n)) for n, one in enumerate(tombstones)),
+    ]
+    for n, (made, at) in enumerate(sets):
+        tombstone = _with_set(made, entry_id(begun.number, first + n), at)
+        plan.new.append(tombstone)
+        if made.content:
+            plan.sets[tombstone.id] = made.content
     plan.change(spec, ADD, plan.new)
     return plan
 
 
+def _with_set(made: NewTombstone, entry: int, ordinal: int) -> Tombstone:
+    return Tombstone(
+        id=entry,
+        kind=made.kind,
+        start=made.interval.start,
+        end=made.interval.end,
+        ordinal=ordinal,
+        rows=made.rows,
+        path=made.path,
+        bytes=made.bytes,
+        min=made.min,
+        max=made.max,
+        buckets=made.buckets,
+    )
+
+
 def entry_id(number: int, index: int) -> int:
     """Id of an operation's nth segment or tombstone: unique without asking, and in order of operations."""
-    if index >= 1 << _ENTRIES_BITS:
+    if index >= 1 << ENTRY_BITS:
         raise InvalidInput(
             "one operation made too many segments; use a coarser grain, more target_rows or smaller intervals",
-            most=1 << _ENTRIES_BITS,
+            most=1 << ENTRY_BITS,
         )
-    return number << _ENTRIES_BITS | index
+    return number << ENTRY_BITS | index
 
 
 def _segments(contribution: Contribution, ordinal: int, first_row_id: int) -> list[Segment]:
@@ -152,7 +183,11 @@ def _plan_compaction(
     *,
     version: int,
 ) -> None:
-    """DROP the inputs, and the interval tombstones that overshadow nothing once the outputs stand in their place."""
+    """DROP the inputs, and the interval tombstones that overshadow nothing once the outputs stand in their place.
+
+    Inputs that a delete dropped meanwhile need not be: it left a tombstone that hides their rows in the outputs too.
+    Nobody else can have, for the chunks are locked.
+    """
     begun = contribution.begun
     spec = begun.table
     assert begun.interval is not None
@@ -160,11 +195,6 @@ def _plan_compaction(
     segments, tombstones = _live(connection, states, spec, version, locked)
     is_input = np.isin(segments.ids, list(contribution.inputs))
     inputs = segments.where(is_input)
-    if len(inputs) != len(contribution.inputs):
-        raise LockLost(
-            "a segment that the compaction read is live no more; nothing was committed, run it again",
-            operation=begun.id,
-        )
     plan.change(spec, DROP, inputs)
     if spec.write_order == "commit":
         inside = [one for one in tombstones if one.kind == "interval" and locked.contains(one.interval)]
@@ -193,6 +223,9 @@ def _plan_restore(
         for action, entry in changes_between(now.get(number), then.get(number)):
             plan.changes[number, entry.id] = (action, entry)
             touched.append(spec.grain.align(entry.interval))
+    if touched:
+        span = Interval(min(one.start for one in touched), max(one.end for one in touched))
+        note_taken(connection, contribution.begun, span, None)
     for run in _runs(touched):
         locks.make_way(connection, locks.Wanted(spec, Cell(run), Priority.USER), now_us)
 

@@ -29,6 +29,7 @@ from lakehouse.catalog.log import EXPORTED, GAP
 from lakehouse.catalog.migration import current_revision, ensure_migrated
 from lakehouse.catalog.planning import entry_id
 from lakehouse.catalog.rows import tombstone_values
+from lakehouse.catalog.sets import Sets, no_files
 from lakehouse.catalog.state import BinState, StateReader
 from lakehouse.core.operation import Contribution, Kind, NewSegment
 from lakehouse.core.segments import BUCKETS, FIELDS, HIGH, LOW, NULLS
@@ -107,6 +108,7 @@ class Rebuilding:
                 if table is not models.lake:
                     _insert(connection, table, _changed(table, contents.rows(table.name)))
             _States(connection, contents).fill()
+            _forget_sets(connection)
             return _go_on(connection, contents.lake, self._database.now_us(connection))
 
         return self._database.run(work)
@@ -132,12 +134,20 @@ class Rebuilding:
             take_head(connection)
             begun = operations.register(connection, spec, Kind.APPEND, operation_id=operation_id, lease_us=0)
             contribution = Contribution(begun, segments=tuple(segments))
-            return commit.record(connection, self._states, [contribution], message=message, properties=None)
+            return commit.record(
+                connection, self._states, Sets(no_files), [contribution], message=message, properties=None
+            )
 
         recorded = self._database.run(work, last=lambda connection, planned: planned.write(connection))
         for table, bins in recorded.due():
             self._frames.write_due(table, bins, recorded.commit.version)
         return recorded.commit.version
+
+
+def _forget_sets(connection: Connection) -> None:
+    """Forget sets of tombstones that no state of the export has."""
+    held = select(models.tombstone.c.id)
+    connection.execute(models.tombstone_set.delete().where(models.tombstone_set.c.id.not_in(held)))
 
 
 def _changed(table: Table, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -10,12 +10,18 @@ from typing import Any
 import pyarrow as pa
 from pydantic_core import from_json
 
-from lakehouse.catalog.encoding import decode_keys, decode_value, encode_keys, encode_statistics
+from lakehouse.catalog.encoding import (
+    decode_keys,
+    decode_statistics,
+    decode_value,
+    encode_keys,
+    encode_statistics,
+)
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import from_us
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import BUCKETS, FIELDS, HIGH, LOW, NULLS, Segments
-from lakehouse.core.spec import TableId, TableSpec
+from lakehouse.core.spec import ROW_ID, TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.schema import schema_from_json, schema_to_json
 
@@ -32,6 +38,9 @@ _TOMBSTONE = pa.schema(
         ("ordinal", pa.int64()),
         ("keys", pa.string()),
         ("rows", pa.int64()),
+        ("path", pa.string()),
+        ("bytes", pa.int64()),
+        ("statistics", pa.string()),
     ]
 )
 _PLAIN = pa.ipc.IpcWriteOptions()
@@ -62,7 +71,8 @@ def segment_values(segment: Segment, table: TableId, operation: int, version: in
 
 
 def tombstone_from_row(row: Values) -> Tombstone:
-    """A tombstone from a row with the columns of `models.tombstone`."""
+    """A tombstone from a row with the columns of `models.tombstone`; older pages lack those of its set."""
+    low, high, buckets = decode_statistics(row.get("statistics") or "{}")
     return Tombstone(
         id=row["id"],
         kind=row["kind"],
@@ -71,6 +81,11 @@ def tombstone_from_row(row: Values) -> Tombstone:
         ordinal=row["ordinal"],
         keys=decode_keys(row["keys"]),
         rows=row["rows"],
+        path=row.get("path") or "",
+        bytes=row.get("bytes") or 0,
+        min=low,
+        max=high,
+        buckets=buckets,
     )
 
 
@@ -94,6 +109,9 @@ def _tombstone_page_values(tombstone: Tombstone) -> dict[str, Any]:
         "ordinal": tombstone.ordinal,
         "keys": encode_keys(tombstone.keys),
         "rows": tombstone.rows,
+        "path": tombstone.path,
+        "bytes": tombstone.bytes,
+        "statistics": encode_statistics(tombstone.min, tombstone.max, {}, tombstone.buckets),
     }
 
 
@@ -106,6 +124,7 @@ def segments_schema(spec: TableSpec) -> pa.Schema:
             fields.append((NULLS + field.name, pa.int64()))
         if spec.cluster_by.get(field.name):
             fields.append((BUCKETS + field.name, pa.binary()))
+    fields += [(LOW + ROW_ID, pa.int64()), (HIGH + ROW_ID, pa.int64())]
     return pa.schema(fields)
 
 

@@ -129,7 +129,7 @@ class StateReader:
         frames: list[tuple[int, int]] = []
         empty = Segments(segments_from_rows(schema, []))
         asked = {"table": spec.id, "as_of": version, "since": since}
-        rows = _rows_of(connection, _BINS, ranges or bin_ranges(spec.grain, None), asked)
+        rows = rows_of_pairs(connection, _BINS, ranges or bin_ranges(spec.grain, None), asked)
         for number, newest, framed, head, horizon in rows:
             if newest is None:
                 continue
@@ -146,7 +146,7 @@ class StateReader:
             states[number] = BinState(number, -1, empty, {})
             if framed is not None:
                 frames.append((number, framed))
-        pages = _rows_of(connection, _FRAMES, frames, {"table": spec.id})
+        pages = rows_of_pairs(connection, _FRAMES, frames, {"table": spec.id})
         decoded = self._threads.map if len(frames) >= _WORTH_THREADS else map
         for state in decoded(lambda row: _from_page(spec, schema, *row), pages):
             if state is not None:
@@ -171,7 +171,7 @@ class StateReader:
         """Bring states forward by their deltas, and remember them."""
         after = [(one, states[one].version) for one in changed if states[one].version < changed[one]]
         newest: defaultdict[int, dict[int, tuple[int, bool]]] = defaultdict(dict)
-        for number, entry, action, is_tombstone in _rows_of(
+        for number, entry, action, is_tombstone in rows_of_pairs(
             connection, _DELTAS, after, {"table": spec.id, "as_of": version}
         ):
             newest[number][entry] = (action, bool(is_tombstone))
@@ -255,7 +255,7 @@ def live_in(states: Iterable[BinState]) -> tuple[Segments, dict[int, Tombstone]]
     return joined.take(order), tombstones
 
 
-def _rows_of(
+def rows_of_pairs(
     connection: Connection, statement: Prepared, pairs: Sequence[tuple[int, int]], values: dict[str, Any]
 ) -> Iterator[Any]:
     """Rows of a statement that takes pairs of numbers as one parameter of its database's own kind."""
@@ -279,7 +279,7 @@ def rows_by_id(connection: Connection, table: str, ids: Iterable[int]) -> list[d
     return [dict(zip(names, row, strict=True)) for row in statement.run(connection, {"ids": bound})]
 
 
-_PAIRS = {
+PAIRS = {
     "sqlite": "(SELECT value ->> 0 AS first, value ->> 1 AS second FROM json_each(:pairs)) AS pair CROSS JOIN",
     "postgresql": "unnest(CAST(:first AS bigint[]), CAST(:second AS bigint[])) AS pair (first, second) CROSS JOIN",
 }
@@ -302,7 +302,7 @@ def _entries(table: Table) -> tuple[list[str], Prepared]:
 
 
 _BINS = _prepared(
-    _PAIRS,
+    PAIRS,
     """
     SELECT bin.bin,
       CASE WHEN bin.version <= :as_of THEN bin.version ELSE (
@@ -318,14 +318,14 @@ _BINS = _prepared(
     """,
 )
 _FRAMES = _prepared(
-    _PAIRS,
+    PAIRS,
     """
     SELECT key_frame.bin, key_frame.version, key_frame.page FROM {wanted} key_frame
     WHERE key_frame.table_id = :table AND key_frame.bin = pair.first AND key_frame.version = pair.second
     """,
 )
 _DELTAS = _prepared(
-    _PAIRS,
+    PAIRS,
     """
     SELECT delta.bin, delta.entry, delta.action, delta.is_tombstone FROM {wanted} delta
     WHERE delta.table_id = :table AND delta.bin = pair.first

@@ -19,6 +19,7 @@ from lakehouse.catalog.models import (
     operation,
     segment,
     tombstone,
+    tombstone_set,
     txn,
 )
 from lakehouse.catalog.prepared import Prepared
@@ -82,6 +83,7 @@ TAKE_BACK = Prepared(
 TOUCH = Prepared(_upsert)
 DROP_SEGMENT, DROP_TOMBSTONE = _dropped(segment), _dropped(tombstone)
 INSERT_SEGMENT, INSERT_TOMBSTONE, INSERT_DELTA = _insert(segment), _insert(tombstone), _insert(delta)
+INSERT_SET = _insert(tombstone_set)
 INSERT_VERSION, INSERT_COUNTS, INSERT_MARK = _insert(commit_log), _insert(commit_table), _insert(txn)
 
 

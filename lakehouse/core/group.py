@@ -10,7 +10,7 @@ import numpy as np
 from lakehouse.core.predicate import may_hold
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
-from lakehouse.core.skyline import IntArray, bounds, distinct
+from lakehouse.core.skyline import IntArray, bounds
 from lakehouse.core.stab import Bounds, masking_pairs
 from lakehouse.core.tombstone import Tombstone
 
@@ -20,13 +20,16 @@ MAX_GROUPS = 24
 
 @dataclass(frozen=True, slots=True)
 class ReadGroup:
-    """Segments that the same tombstones mask. Engines read a group as one scan with one mask."""
+    """Segments that the same interval tombstones mask, and the tombstones of rows and keys that may reach one of them.
+
+    Engines read the segments that the latter do not reach as one scan with one mask.
+    """
 
     segments: Sequence[Segment]
     tombstones: tuple[Tombstone, ...] = ()
 
     def masks(self) -> list[Tombstone]:
-        """The tombstones with those of touching intervals and the same keys joined: fewer that hide the same rows.
+        """The interval tombstones, those of touching intervals and the same keys joined: fewer that hide the same rows.
 
         A replace of a year leaves a tombstone in each chunk; a row is tested against one.
 
@@ -37,22 +40,22 @@ class ReadGroup:
         joined: list[Tombstone] = []
         newest: dict[str, int] = {}
         for one in sorted(self.tombstones, key=lambda tombstone: (tombstone.start, tombstone.ordinal)):
+            if one.kind != "interval":
+                continue
             scope = repr(one.keys)
             last = joined[newest[scope]] if scope in newest else None
-            if one.kind == "interval" and last is not None and one.start <= last.end:
+            if last is not None and one.start <= last.end:
                 joined[newest[scope]] = replace(last, end=max(last.end, one.end))
             else:
                 joined.append(one)
-                if one.kind == "interval":
-                    newest[scope] = len(joined) - 1
+                newest[scope] = len(joined) - 1
         return joined
 
 
 @dataclass(slots=True)
 class _Group:
-    """Places of segments and of tombstones; ``rank`` is the first of the wide tombstones that masks them too."""
+    """Places of segments and of tombstones."""
 
-    rank: int
     masks: set[int]
     segments: IntArray
     spared: set[int] = field(default_factory=set)
@@ -60,7 +63,7 @@ class _Group:
 
     def takes(self, other: _Group) -> bool:
         """Whether all segments of both may be read under all tombstones of both."""
-        return self.rank == other.rank and self.masks.isdisjoint(other.spared) and self.spared.isdisjoint(other.masks)
+        return self.masks.isdisjoint(other.spared) and self.spared.isdisjoint(other.masks)
 
     def take(self, other: _Group) -> None:
         self.masks |= other.masks
@@ -71,52 +74,41 @@ class _Group:
 def group_by_mask(
     segments: Sequence[Segment], span: Bounds, tombstones: Sequence[Tombstone], max_groups: int = MAX_GROUPS
 ) -> tuple[ReadGroup, ...]:
-    """Group segments by the tombstones that mask them; ``span`` says which part of each segment is read.
+    """Group segments by the interval tombstones that mask them; ``span`` says which part of each segment is read.
 
-    ``tombstones`` are in order of ordinal. Those of keys and rows that lie over everything mask by their ordinal
-    alone: they are told by one rank, so that a thousand of them cost no more than one.
+    ``tombstones`` are in order of ordinal.
     """
     if not segments:
         return ()
     segments = Segments.of(segments)
-    first, last = int(span[0].min()), int(span[1].max())
-    starts, ends, ordinals = bounds(tombstones)
-    everywhere = (starts <= first) & (ends >= last)
-    is_wide = everywhere & np.array([one.kind != "interval" for one in tombstones], dtype=np.bool_)
-    wide = [tombstones[place] for place in np.flatnonzero(is_wide).tolist()]
-    narrow = [tombstones[place] for place in np.flatnonzero(~is_wide).tolist()]
-    ranks = np.searchsorted(ordinals[is_wide], span[2], side="right")
-    over: Bounds = (starts[~is_wide], ends[~is_wide], ordinals[~is_wide])
-    groups = _distinct(segments, ranks, masking_pairs(span, over), narrow)
+    over = bounds(tombstones)
+    groups = _distinct(segments, masking_pairs(span, over), tombstones)
     if len(groups) > max_groups:
-        groups = _joined(groups, segments, span, narrow, over, max_groups)
-    groups.sort(key=lambda one: (bool(one.masks) or one.rank < len(wide), int(one.segments[0])))
+        groups = _joined(groups, segments, span, tombstones, over, max_groups)
+    groups.sort(key=lambda one: (bool(one.masks), int(one.segments[0])))
     return tuple(
         ReadGroup(
             segments if len(group.segments) == len(segments) else segments.take(np.sort(group.segments)),
-            _in_order([narrow[place] for place in group.masks] + wide[group.rank :]),
+            _in_order([tombstones[place] for place in group.masks]),
         )
         for group in groups
     )
 
 
 def _distinct(
-    segments: Segments, ranks: IntArray, pairs: Iterable[tuple[IntArray, IntArray]], tombstones: Sequence[Tombstone]
+    segments: Segments, pairs: Iterable[tuple[IntArray, IntArray]], tombstones: Sequence[Tombstone]
 ) -> list[_Group]:
     """One group for each set of tombstones. Segments that none masks cost no step each."""
     masks: dict[int, list[int]] = {}
     for segment, mask in _matching(segments, pairs, tombstones):
         masks.setdefault(segment, []).append(mask)
-    masked: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    masked: dict[tuple[int, ...], list[int]] = {}
     for segment, over in masks.items():
-        masked.setdefault((int(ranks[segment]), tuple(over)), []).append(segment)
+        masked.setdefault(tuple(over), []).append(segment)
     bare = np.ones(len(segments), dtype=np.bool_)
     bare[list(masks)] = False
-    groups = [_Group(rank, set(), np.flatnonzero(bare & (ranks == rank))) for rank in distinct(ranks[bare]).tolist()]
-    groups += [
-        _Group(rank, set(over), np.array(sorted(found), dtype=np.int64)) for (rank, over), found in masked.items()
-    ]
-    return groups
+    groups = [_Group(set(), np.flatnonzero(bare))] if bare.any() else []
+    return groups + [_Group(set(over), np.array(sorted(found), dtype=np.int64)) for over, found in masked.items()]
 
 
 def _joined(
@@ -143,7 +135,7 @@ def _joined(
         group.spared = set().union(*(spared.get(place, ()) for place in group.segments.tolist()))
     share = -(-sum(len(group.masks) for group in groups) // max_groups)
     joined: list[_Group] = []
-    for group in sorted(groups, key=lambda one: (bool(one.masks), one.rank, int(span[0][one.segments].min()))):
+    for group in sorted(groups, key=lambda one: (bool(one.masks), int(span[0][one.segments].min()))):
         last = joined[-1] if joined and joined[-1].masks else None
         if last is not None and len(last.masks) + len(group.masks) <= share and last.takes(group):
             last.take(group)
@@ -163,7 +155,7 @@ def _matching(
     for block in pairs:
         for segment, mask in zip(block[0].tolist(), block[1].tolist(), strict=True):
             tombstone = tombstones[mask]
-            if tombstone.kind != "interval" or may_hold(tombstone.keys, segments[segment]):
+            if may_hold(tombstone.keys, segments[segment]):
                 yield segment, mask
 
 

@@ -8,10 +8,14 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any
 
+import pyarrow as pa
+
 from lakehouse.core.bucket import Buckets
+from lakehouse.core.hits import Hits
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.spec import TableSpec
+from lakehouse.core.tombstone import Tombstone, TombstoneKind
 
 
 class Kind(StrEnum):
@@ -19,6 +23,12 @@ class Kind(StrEnum):
 
     APPEND = "append"
     REPLACE = "replace"
+    DELETE = "delete"
+    UPDATE = "update"
+    MERGE = "merge"
+    UPSERT = "upsert"
+    DELETE_KEYS = "delete_keys"
+    RESOLVE = "resolve"
     COMPACTION = "compact"
     RESTORE = "restore"
     CREATE = "create"
@@ -28,6 +38,8 @@ class Kind(StrEnum):
     RECOVER = "recover"
 
 
+ENTRY_BITS = 20
+"""An operation makes fewer than 2^20 segments and tombstones; the bits of an entry's id above are its number."""
 DEFINITIONS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE)
 """Kinds that change what a table is, not its rows."""
 
@@ -56,6 +68,23 @@ class NewSegment:
 
 
 @dataclass(frozen=True, slots=True)
+class NewTombstone:
+    """A key or row tombstone that an operation made; its set is in ``content``, or in the file at ``path``."""
+
+    kind: TombstoneKind
+    interval: Interval
+    rows: int
+    content: bytes = field(default=b"", repr=False)
+    path: str = ""
+    bytes: int = 0
+    min: Mapping[str, Any] = field(default_factory=dict)
+    max: Mapping[str, Any] = field(default_factory=dict)
+    buckets: Buckets = field(default_factory=dict)
+    replaces: Tombstone | None = None
+    """The key tombstone that a resolve put this one in the place of, at its ordinal."""
+
+
+@dataclass(frozen=True, slots=True)
 class Begun:
     """An operation that the catalog knows: ``number`` is the catalog's, ``id`` names its folder.
 
@@ -77,11 +106,26 @@ class Begun:
 class Contribution:
     """One operation's part of a commit.
 
-    ``inputs`` are the segments that a compaction read; ``target`` is the version that a restore goes back to.
+    ``inputs`` are the segments that a compaction read; ``target`` is the version that a restore goes back to. ``hits``
+    are the rows that a delete, update or merge found by looking at those of the interval ``read``; ``emptied`` segments
+    of which it found every row; ``taken`` is an interval and key scope of which it removes every row, found or not.
+    ``keys`` are those of a merge's inserts, ``resolved`` key tombstones in whose place a resolve puts others.
     """
 
     begun: Begun
     segments: tuple[NewSegment, ...] = ()
     inputs: frozenset[int] = frozenset()
     target: int | None = None
+    tombstones: tuple[NewTombstone, ...] = ()
+    hits: Hits | None = None
+    read: Interval | None = None
+    emptied: frozenset[int] = frozenset()
+    taken: tuple[Interval, KeyScope | None] | None = None
+    keys: pa.Table | None = None
+    resolved: tuple[Tombstone, ...] = ()
     txn: tuple[str, int] | None = None
+
+    @property
+    def rows_deleted(self) -> int:
+        """Rows that were found and removed or rewritten."""
+        return 0 if self.hits is None else len(self.hits.rows)

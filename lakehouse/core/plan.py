@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lakehouse.core.deep import reached
 from lakehouse.core.group import MAX_GROUPS, ReadGroup, group_by_mask
 from lakehouse.core.interval import Interval
 from lakehouse.core.predicate import Predicate
@@ -48,7 +49,9 @@ def plan_read(
     (within ``interval``), or if no row can pass ``predicate``. A segment is masked only by tombstones with a greater
     ordinal that overlap it and whose keys it may hold. Segments of equal tombstone sets share a group, unmasked ones
     first; beyond ``max_groups`` groups, those are joined of which no tombstone can hide a row of the other that it must
-    not: that adds tombstones which match none of a segment's rows but keeps a plan small.
+    not: that adds tombstones which match none of a segment's rows but keeps a plan small. Tombstones of rows and keys
+    make no groups but one more of each kind: a group has all that may reach one of its segments, and each still hides
+    rows of smaller ordinals only.
 
     >>> friday = Segment(id=1, start="2013-01-04", end="2013-01-05", ordinal=1)
     >>> weekend = Segment(id=2, start="2013-01-05", end="2013-01-07", ordinal=2)
@@ -73,5 +76,18 @@ def plan_read(
     if covers:
         seen = Skyline.of(*bounds(covers)).least(starts, ends) <= ordinals
         listed, starts, ends, ordinals = listed.where(seen), starts[seen], ends[seen], ordinals[seen]
-    groups = group_by_mask(listed, (starts, ends, ordinals), masks, max_groups)
-    return ReadPlan(version, interval, groups)
+    intervals = [one for one in masks if one.kind == "interval"]
+    sets = [one for one in masks if one.kind != "interval"]
+    if not sets:
+        return ReadPlan(version, interval, group_by_mask(listed, (starts, ends, ordinals), intervals, max_groups))
+    deep = np.zeros(len(listed), dtype=np.bool_)
+    bundles: list[Tombstone] = []
+    for mask, bundle in reached(listed, sets):
+        deep |= mask
+        bundles.extend(bundle)
+    groups: list[ReadGroup] = []
+    for chosen, over in ((~deep, ()), (deep, tuple(sorted(bundles, key=lambda one: (one.ordinal, one.id))))):
+        part = (starts[chosen], ends[chosen], ordinals[chosen])
+        found = group_by_mask(listed.where(chosen), part, intervals, max_groups)
+        groups.extend(ReadGroup(group.segments, (*group.tombstones, *over)) for group in found)
+    return ReadPlan(version, interval, tuple(groups))

@@ -14,6 +14,7 @@ from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.listing import Listing
 from lakehouse.core.segment import Segment
 from lakehouse.core.skyline import IntArray, bounds
+from lakehouse.core.spec import ROW_ID
 
 FIELDS = pa.schema(
     [
@@ -32,6 +33,7 @@ FIELDS = pa.schema(
 LOW, HIGH, NULLS, BUCKETS = "min:", "max:", "nulls:", "buckets:"
 """What the name of a column's statistics begins with."""
 _BLOCK = 4096
+_MOST = int(np.iinfo(np.int64).max)
 
 
 class Segments(Sequence[Segment]):
@@ -101,6 +103,26 @@ class Segments(Sequence[Segment]):
     def ids(self) -> IntArray:
         """Ids, where those are numbers."""
         return self.numbers("id")
+
+    @cached_property
+    def row_ids(self) -> tuple[IntArray, IntArray]:
+        """Least and greatest row id of each, both included; all there are where they are not known."""
+        if self._values is not None:
+            known = [one.row_ids or (0, _MOST) for one in self._values]
+            return (
+                np.array([least for least, _ in known], dtype=np.int64),
+                np.array([greatest for _, greatest in known], dtype=np.int64),
+            )
+        least = self.numbers("first_row_id")
+        greatest = least + self.numbers("rows") - 1
+        stored = self._column("has_row_ids").to_numpy(zero_copy_only=False).astype(np.bool_)
+        if stored.any():
+            low, high = self.statistics(LOW + ROW_ID), self.statistics(HIGH + ROW_ID)
+            assert low is not None, "bounds of row ids are columns of every table's segments"
+            assert high is not None
+            least = np.where(stored, low.fill_null(0).to_numpy(), least)
+            greatest = np.where(stored, high.fill_null(_MOST).to_numpy(), greatest)
+        return least, greatest
 
     @property
     def rows(self) -> int:

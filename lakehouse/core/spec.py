@@ -16,6 +16,8 @@ WriteOrder = Literal["commit", "start"]
 
 ROW_ID = "_row_id"
 """Name of the stored row id; columns of a user may not begin with an underscore."""
+ORDINAL = "_ordinal"
+"""Name of the column of segments' ordinals, which no file stores."""
 FIELD_ID = b"PARQUET:field_id"
 """Metadata key under which Arrow keeps a column's Parquet field id."""
 TARGET_ROWS = 5_000_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,12 +12,12 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from lakehouse.core.plan import ReadPlan
-from lakehouse.core.spec import FIELD_ID, ROW_ID, TableSpec
+from lakehouse.core.spec import FIELD_ID, ORDINAL, ROW_ID, TableSpec
+
+__all__ = ["ORDINAL", "ROW_ID_FIELD", "Engine", "Query", "WriteTarget"]
 
 ROW_ID_FIELD = pa.field(ROW_ID, pa.int64(), metadata={FIELD_ID: b"2147483540"})
 """How files store row ids; a null means by position."""
-ORDINAL = "_ordinal"
-"""Name of the column of segments' ordinals, which no file stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,28 @@ class Query:
     sets: Mapping[int, BitMap64 | pa.Table] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """How a source is joined to a plan's rows: a condition over ``target`` and ``source`` in the engine's dialect."""
+
+    condition: str
+    keys: tuple[str, ...] = ()
+    """Columns of the same name that must be equal, if the condition says no more than that."""
+
+
+class Matches(Protocol):
+    """Pairs of a source's row and the row that it matches, if there is one."""
+
+    def hits(self, columns: Sequence[str], where: str) -> pa.Table:
+        """Columns of the matched rows for which a condition holds, with `_row_id` and `_ordinal`; one row a pair."""
+
+    def updated(self, assigned: Mapping[str, str], where: str) -> Any:
+        """Matched rows for which a condition holds with new values, as rows for `write`; with ``_row_id``."""
+
+    def inserted(self, values: Mapping[str, str]) -> Any:
+        """Rows made of the source's rows that match none."""
+
+
 class Engine(Protocol):
     """One small port: write rows, run a read plan."""
 
@@ -65,3 +88,18 @@ class Engine(Protocol):
 
     def read(self, query: Query) -> Any:
         """The rows of the plan that pass, as the engine's own lazy value."""
+
+    def collect(self, query: Query) -> pa.Table:
+        """The rows of the plan that pass, in memory."""
+
+    def rewrite(self, query: Query, assigned: Mapping[str, str]) -> Any:
+        """The same with some columns' values given by expressions in the engine's dialect, as rows for `write`.
+
+        With ``_row_id``, so that a row keeps it. An expression ``NULL`` has the column's type.
+        """
+
+    def newest(self, rows: Any, spec: TableSpec, column: str) -> Any:
+        """Of rows with one primary key that which has the greatest value in a column; as rows for `write`."""
+
+    def join(self, joined: Joined, target: Query, source: Any) -> AbstractContextManager[Matches]:
+        """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""

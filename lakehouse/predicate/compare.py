@@ -54,6 +54,16 @@ def natural(value: Literal) -> Term:
     raise InvalidInput("the filter has a literal of an unknown kind", value=repr(value.value)[:100])
 
 
+def typed(found: Term | Literal, kind: pa.DataType) -> Term:
+    """A value for a column of a type: a literal as the type has it, any other as it is. Writing says if it fits."""
+    if isinstance(found, Term):
+        return found
+    if found.value is None:
+        return natural(found)
+    held = as_type(found.value, kind)
+    return natural(Literal(held)) if pa.types.is_integer(kind) else literal_term(held, kind)
+
+
 def compare(left: Term | Literal, operator: Operator, right: Term | Literal) -> Term:
     """``left operator right``, null if either is."""
     if isinstance(left, Literal):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +15,8 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.predicate import Predicate
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.bounds import time_bounds
-from lakehouse.predicate.translate import Translator
+from lakehouse.predicate.compare import typed
+from lakehouse.predicate.translate import Qualified, Translator
 
 _MAX_LENGTH = 1_000_000
 PARSER_ERRORS = (
@@ -55,11 +57,12 @@ class ParsedPredicate:
         return {"spark": self.spark, "duckdb": self.duckdb}[dialect]
 
 
-def parse(where: Any, schema: pa.Schema) -> ParsedPredicate:
+def parse(where: Any, schema: pa.Schema, qualified: Qualified | None = None) -> ParsedPredicate:
     """Parse a filter in Spark's SQL over a table's columns.
 
-    Times without an offset are UTC. Raises `InvalidInput`, saying what is not allowed, for anything but one boolean
-    expression of listed operators and functions.
+    Times without an offset are UTC. ``qualified`` names tables whose columns may be written as in ``target.x``. Raises
+    `InvalidInput`, saying what is not allowed, for anything but one boolean expression of listed operators and
+    functions.
 
     >>> schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("client", pa.int64())])
     >>> found = parse("ts >= '2013-01-05' AND client IN (1, 2)", schema)
@@ -74,12 +77,66 @@ def parse(where: Any, schema: pa.Schema) -> ParsedPredicate:
     if len(where) > _MAX_LENGTH:
         raise InvalidInput("the filter is too long", characters=len(where), most=_MAX_LENGTH)
     node = _parsed(where)
-    translator = Translator(schema)
+    translator = Translator(schema, qualified)
     try:
         term = translator.boolean(node)
     except RecursionError as error:
         raise InvalidInput("the filter is nested too deeply", where=where[:200]) from error
     return ParsedPredicate(where, term.true, translator.read(), term.spark, term.duckdb)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedExpression:
+    """A value that was checked, of a column's type. ``columns`` are those that it reads, in the table's order."""
+
+    text: str
+    columns: tuple[str, ...]
+    spark: str
+    duckdb: str
+
+    def sql(self, dialect: str) -> str:
+        """The value for one engine."""
+        return {"spark": self.spark, "duckdb": self.duckdb}[dialect]
+
+
+def parse_expression(
+    text: Any, schema: pa.Schema, target: pa.Field, qualified: Qualified | None = None
+) -> ParsedExpression:
+    """Parse what a column is to become, in Spark's SQL over a table's columns.
+
+    What a filter may say, this may: literals, columns, arithmetic, CASE and the listed functions. Raises `InvalidInput`
+    for anything else, and for a value of a kind that the column does not store.
+
+    >>> schema = pa.schema([("client", pa.int64()), ("name", pa.string())])
+    >>> parse_expression("client + 1", schema, schema.field("client")).duckdb
+    '("client" + 1)'
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput(
+            'a value is one expression in SQL, as in "value + 1"', column=target.name, found=repr(text)[:200]
+        )
+    node = _parsed(text)
+    translator = Translator(schema, qualified)
+    try:
+        found = translator.value(node)
+        term = typed(found, target.type)
+    except RecursionError as error:
+        raise InvalidInput("the expression is nested too deeply", column=target.name) from error
+    return ParsedExpression(text, translator.read(), term.spark, term.duckdb)
+
+
+def equal_columns(on: str) -> Iterator[tuple[str, str]]:
+    """Columns of ``target`` and ``source`` that a condition, which was checked, says are equal.
+
+    >>> list(equal_columns("target.k = source.id AND source.v > 1"))
+    [('k', 'id')]
+    """
+    for part in _parsed(on).flatten() if isinstance(_parsed(on), exp.And) else [_parsed(on)]:
+        match part.unnest():
+            case exp.EQ(this=exp.Column() as one, expression=exp.Column() as other):
+                sides = {one.table.casefold(): one.name, other.table.casefold(): other.name}
+                if sides.keys() == {"target", "source"}:
+                    yield sides["target"], sides["source"]
 
 
 def _parsed(where: str) -> exp.Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -27,6 +27,8 @@ from lakehouse.predicate.term import (
 )
 from lakehouse.predicate.written import hexadecimal, number, refused, shown, typed_literal
 
+Qualified = Mapping[str, pa.Schema]
+"""Tables by the name that columns of theirs are written with, in lower case."""
 _MAX_DEPTH = 100
 _MAX_TEXT = 10_000_000
 _OPERATORS: dict[type[exp.Expr], Operator] = {
@@ -66,8 +68,9 @@ _TEXT_TESTS: dict[type[exp.Expr], str] = {
 class Translator:
     """Walks a parsed filter down to its columns and literals; every kind of node that it does not know is refused."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, qualified: Qualified | None = None) -> None:
         self._schema = schema
+        self._qualified = qualified or {}
         self._folded: dict[str, str] = {name.casefold(): name for name in schema.names}
         self._read: set[str] = set()
         self._depth = 0
@@ -119,6 +122,9 @@ class Translator:
         return found(self, node)
 
     def _column(self, node: exp.Expr) -> Term:
+        prefix = node.args.get("table")
+        if prefix is not None and not node.args.get("db") and prefix.name.casefold() in self._qualified:
+            return self._of_table(prefix.name.casefold(), node)
         if node.args.get("table") is not None or not isinstance(node.this, exp.Identifier):
             raise InvalidInput("a filter names columns of the table only, without a prefix", found=shown(node))
         written = node.name
@@ -134,6 +140,17 @@ class Translator:
         if pa.types.is_boolean(kind):
             return Term(kind, f"`{name}`", f'"{name}"', name, None, Compare(name, "=", True), Compare(name, "=", False))
         return Term(kind, f"`{name}`", f'"{name}"', name)
+
+    def _of_table(self, prefix: str, node: exp.Expr) -> Term:
+        """A column of one of several tables, which a query has as ``prefix``.``column``."""
+        schema = self._qualified[prefix]
+        folded = {name.casefold(): name for name in schema.names}
+        name = node.name if node.name in schema.names else folded.get(node.name.casefold())
+        if name is None:
+            raise InvalidInput("no such column", column=f"{prefix}.{node.name}", columns=",".join(schema.names))
+        if "`" in name or '"' in name or "${" in name:
+            raise InvalidInput("a filter cannot name this column: quotes and ${ are taken for code", column=name)
+        return Term(schema.field(name).type, f"`{prefix}`.`{name}`", f'"{prefix}"."{name}"')
 
     def _and(self, node: exp.Expr) -> Term:
         return conjunction([self.boolean(part) for part in _chain(node)])

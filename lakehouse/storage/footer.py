@@ -111,6 +111,8 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
             raise InvalidInput(f"null in the {what}, which takes none", column=column.name, count=nulls)
     start_us, end_us = _time_bounds(file, spec.time, gathered.pop(spec.time))
     start, end = from_us(start_us), from_us(end_us)
+    if ROW_ID in columns:
+        gathered[ROW_ID] = _gather(footer, columns[ROW_ID], pa.int64())
     bounds = {name: one for name, one in gathered.items() if one.least is not None}
     return FileStatistics(
         name=name,

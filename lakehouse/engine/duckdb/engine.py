@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
-from lakehouse.engine import Query, WriteTarget
+from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.engine import Joined, Matches, Query, WriteTarget
+from lakehouse.engine.duckdb import literals as sql
+from lakehouse.engine.duckdb.join import matched
 from lakehouse.engine.duckdb.result import DuckDBRows
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.write import stored_schema, write_tables
+
+_BATCH_ROWS = 100_000
 
 
 class DuckDBEngine:
@@ -34,6 +42,34 @@ class DuckDBEngine:
     def read(self, query: Query) -> DuckDBRows:
         """The rows of the plan that pass; nothing is opened yet."""
         return DuckDBRows(query, self._cursor)
+
+    def collect(self, query: Query) -> pa.Table:
+        """The rows of the plan that pass, in memory."""
+        return self.read(query).to_arrow()
+
+    def rewrite(self, query: Query, assigned: Mapping[str, str]) -> pa.RecordBatchReader:
+        """The same with some columns' values given by expressions, as a stream; with ``_row_id``."""
+        columns = [
+            f"{sql.value(assigned.get(field.name, sql.name(field.name)), field.type)} AS {sql.name(field.name)}"
+            for field in query.spec.schema
+        ]
+        chosen = sql.listed([*columns, sql.name(ROW_ID)])
+        relation = self.read(replace(query, columns=None, row_ids=True)).relation()
+        return relation.project(chosen).to_arrow_reader(_BATCH_ROWS)
+
+    def newest(self, rows: Any, spec: TableSpec, column: str) -> pa.RecordBatchReader:
+        """Of rows with one primary key that which has the greatest value in a column, nulls being least."""
+        given = pa.concat_tables(tables(rows, spec.schema.names))
+        keys, by = sql.listed(sql.name(one) for one in spec.primary_key), sql.name(column)
+        statement = (
+            f"SELECT * FROM given QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {by} DESC NULLS LAST) = 1"  # noqa: S608
+        )
+        chosen: Any = self._cursor().from_arrow(given).query("given", statement)
+        return chosen.to_arrow_reader(_BATCH_ROWS)
+
+    def join(self, joined: Joined, target: Query, source: Any) -> AbstractContextManager[Matches]:
+        """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
+        return matched(self._cursor(), joined, self.read(target), source)
 
     def close(self) -> None:
         """Free what reads have kept. The engine can be used again."""

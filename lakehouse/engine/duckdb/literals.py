@@ -57,6 +57,11 @@ def null(kind: pa.DataType) -> str:
     return f"CAST(NULL AS {type_name(kind)})"
 
 
+def value(expression: str, kind: pa.DataType) -> str:
+    """An expression for a column; a bare NULL gets the column's type."""
+    return null(kind) if expression == "NULL" else expression
+
+
 def listed(values: Iterable[str]) -> str:
     """Literals or expressions with commas between them."""
     return ", ".join(values)

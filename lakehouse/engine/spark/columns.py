@@ -27,6 +27,12 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def value(expression: str, field: pa.Field) -> Column:
+    """An expression as a column of a table; a bare NULL gets its type."""
+    found = F.lit(None).cast(column_type(field.type)) if expression == "NULL" else F.expr(expression)
+    return found.alias(field.name)
+
+
 def conformed(frame: DataFrame, schema: pa.Schema) -> DataFrame:
     """The frame with exactly the schema's columns. Types are checked now, values by the job that writes them.
 

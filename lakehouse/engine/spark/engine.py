@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
-from lakehouse.engine import Query, WriteTarget
+from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.engine import Joined, Matches, Query, WriteTarget
+from lakehouse.engine.spark.columns import quoted, value
+from lakehouse.engine.spark.join import matched, to_arrow
 from lakehouse.engine.spark.read import read_frame
 from lakehouse.engine.spark.session import start_session
 from lakehouse.engine.spark.write import write_frame
@@ -30,6 +38,28 @@ class SparkEngine:
     def read(self, query: Query) -> DataFrame:
         """The rows of the plan that pass, as a lazy frame."""
         return read_frame(self.session, query)
+
+    def collect(self, query: Query) -> pa.Table:
+        """The rows of the plan that pass, in memory."""
+        return to_arrow(self.read(query), query)
+
+    def rewrite(self, query: Query, assigned: Mapping[str, str]) -> DataFrame:
+        """The same with some columns' values given by expressions, as a lazy frame; with ``_row_id``."""
+        frame = self.read(replace(query, columns=None, row_ids=True))
+        return frame.select(
+            *(value(assigned.get(one.name, quoted(one.name)), one) for one in query.spec.schema), F.col(ROW_ID)
+        )
+
+    def newest(self, rows: Any, spec: TableSpec, column: str) -> DataFrame:
+        """Of rows with one primary key that which has the greatest value in a column, nulls being least."""
+        keys = [F.col(quoted(one)) for one in spec.primary_key]
+        place = F.row_number().over(Window.partitionBy(*keys).orderBy(F.col(quoted(column)).desc_nulls_last()))
+        chosen: DataFrame = rows.withColumn("_place", place).where("_place = 1").drop("_place")
+        return chosen
+
+    def join(self, joined: Joined, target: Query, source: Any) -> AbstractContextManager[Matches]:
+        """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
+        return matched(self.session, joined, target, self.read(target), source)
 
 
 def open_engine(session: SparkSession | None) -> SparkEngine:

@@ -1,0 +1,96 @@
+"""The sets that row and key tombstones match, as bytes and as bounds.
+
+Row ids are a 64-bit roaring bitmap (Chambi et al., Software: Practice and Experience 46, 2016; its portable form),
+primary keys an Arrow stream of the key's columns. Both end in a checksum: a set that was cut short must not hide fewer
+rows than it should.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap64
+
+from lakehouse.core.bucket import BucketSet
+from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.core.tombstone import TombstoneKind
+from lakehouse.errors import InternalError
+
+INLINE_BYTES = 32 << 10
+"""Sets up to this size are kept in the catalog, larger ones in files."""
+_CHECKSUM_BYTES = 4
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+MatchSet: TypeAlias = BitMap64 | pa.Table
+"""Row ids, or a table of primary keys."""
+
+
+def row_ids_of(values: pa.Array | pa.ChunkedArray) -> BitMap64:
+    """Row ids of a column as a set. Takes O(n log n).
+
+    >>> sorted(row_ids_of(pa.array([7, 3])))
+    [3, 7]
+    """
+    return BitMap64(np.sort(values.to_numpy().astype(np.uint64)))
+
+
+def encode_set(matched: MatchSet) -> bytes:
+    """A set as bytes, its checksum at the end.
+
+    >>> decode_set("row", encode_set(BitMap64([3, 1 << 40]))) == BitMap64([3, 1 << 40])
+    True
+    """
+    if isinstance(matched, BitMap64):
+        packed = BitMap64(matched)
+        packed.run_optimize()
+        content: bytes = packed.serialize()
+    else:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, matched.schema, options=_COMPRESSED) as to:
+            to.write_table(matched)
+        content = bytes(sink.getvalue())
+    return content + zlib.crc32(content).to_bytes(_CHECKSUM_BYTES, "big")
+
+
+def decode_set(kind: TombstoneKind, stored: bytes) -> MatchSet:
+    """The inverse of `encode_set`. Raises `InternalError` for bytes that are not what was written."""
+    content, checksum = stored[:-_CHECKSUM_BYTES], stored[-_CHECKSUM_BYTES:]
+    if zlib.crc32(content).to_bytes(_CHECKSUM_BYTES, "big") != checksum:
+        raise InternalError("a tombstone's set is not what was written; restore it from a copy", kind=kind)
+    if kind == "row":
+        return BitMap64.deserialize(content)
+    return pa.ipc.open_stream(pa.BufferReader(content)).read_all()
+
+
+def row_id_bounds(row_ids: BitMap64) -> tuple[dict[str, int], dict[str, int]]:
+    """Least and greatest of a set that is not empty, as a tombstone's ``min`` and ``max``."""
+    return {ROW_ID: row_ids.min()}, {ROW_ID: row_ids.max()}
+
+
+def key_bounds(keys: pa.Table, spec: TableSpec) -> tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]:
+    """Least and greatest by column of the primary key, and hash buckets of those by which the table is clustered.
+
+    Columns whose values have no order that every engine shares are left out.
+    """
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    buckets: dict[str, bytes] = {}
+    for name in keys.column_names:
+        column = keys.column(name)
+        if is_ordered(column.type):
+            bounds = pc.min_max(column)
+            low[name], high[name] = bounds["min"].as_py(), bounds["max"].as_py()
+        if spec.cluster_by.get(name):
+            seen = BucketSet(spec.cluster_by[name])
+            seen.add(pc.unique(column).to_pylist())
+            if not seen.is_full:
+                buckets[name] = seen.to_bytes()
+    return low, high, buckets
+
+
+def is_ordered(kind: pa.DataType) -> bool:
+    """Whether every engine, and Python, puts a type's values in one order."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_temporal(kind) or pa.types.is_decimal(kind))

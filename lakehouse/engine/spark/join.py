@@ -1,0 +1,65 @@
+"""A source joined to a plan's rows by Spark, for a merge: computed once, for a source need not give the same twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
+
+from lakehouse.core.spec import ORDINAL, ROW_ID
+from lakehouse.engine import Joined, Query
+from lakehouse.engine.frames import is_spark_frame
+from lakehouse.engine.spark.columns import quoted, value
+
+
+@contextmanager
+def matched(
+    session: SparkSession, joined: Joined, target: Query, rows: DataFrame, source: Any
+) -> Iterator[SparkMatches]:
+    """Join, keep, and forget at the end."""
+    given = source if is_spark_frame(source) else session.createDataFrame(pa.table(source))
+    condition = F.expr(joined.condition)
+    pairs = given.alias("source").join(rows.alias("target"), condition, "left")
+    kept = pairs.select(F.struct("source.*").alias("source"), F.struct("target.*").alias("target")).persist()
+    try:
+        yield SparkMatches(kept, target)
+    finally:
+        kept.unpersist()
+
+
+class SparkMatches:
+    """Pairs in a kept frame of two structs, ``source`` and ``target``; the latter's id is null where none is."""
+
+    def __init__(self, pairs: DataFrame, target: Query) -> None:
+        self._pairs = pairs
+        self._target = target
+
+    def hits(self, columns: Sequence[str], where: str) -> pa.Table:
+        """Columns of the matched rows for which a condition holds, with `_row_id` and `_ordinal`; one row a pair."""
+        chosen = [F.col(f"target.{quoted(one)}").alias(one) for one in (*columns, ROW_ID, ORDINAL)]
+        return to_arrow(self._where(where).select(*chosen), self._target)
+
+    def updated(self, assigned: Mapping[str, str], where: str) -> DataFrame:
+        """Matched rows for which a condition holds with new values; with ``_row_id``."""
+        columns = [value(assigned.get(one.name, f"target.{quoted(one.name)}"), one) for one in self._target.spec.schema]
+        return self._where(where).select(*columns, F.col(f"target.{ROW_ID}").alias(ROW_ID))
+
+    def inserted(self, values: Mapping[str, str]) -> DataFrame:
+        """Rows made of the source's rows that match none."""
+        missing = self._pairs.where(F.col(f"target.{ROW_ID}").isNull())
+        return missing.select(*(value(values.get(one.name, "NULL"), one) for one in self._target.spec.schema))
+
+    def _where(self, where: str) -> DataFrame:
+        return self._pairs.where(F.col(f"target.{ROW_ID}").isNotNull()).where(F.expr(where))
+
+
+def to_arrow(frame: DataFrame, query: Query) -> pa.Table:
+    """A frame's rows in memory, in the types of the query's table."""
+    known = {ROW_ID: pa.field(ROW_ID, pa.int64()), ORDINAL: pa.field(ORDINAL, pa.int64())}
+    found = frame.toArrow()
+    fields = [known[name] if name in known else query.spec.schema.field(name) for name in found.column_names]
+    return found.cast(pa.schema(fields))

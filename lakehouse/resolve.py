@@ -1,0 +1,82 @@
+"""Resolve: row tombstones in the place of key tombstones, so that reads need not compare keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakehouse.core.hits import Hits
+from lakehouse.core.operation import Begun, Contribution, Kind
+from lakehouse.core.plan import plan_read
+from lakehouse.core.segments import Segments
+from lakehouse.core.sets import row_id_bounds, row_ids_of
+from lakehouse.core.spec import ROW_ID
+from lakehouse.core.tombstone import Tombstone
+from lakehouse.engine import Query
+from lakehouse.rowchange import RowChange
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+
+
+class Resolve(RowChange):
+    """Maintenance that changes no row. It takes no lock; what it cannot replace safely at its commit, it leaves."""
+
+    kind = Kind.RESOLVE
+
+    def __init__(self, lake: Lake, begun: Begun, **marks: Any) -> None:
+        super().__init__(lake, begun, engine=lake.local_engine, **marks)
+        self._resolved: list[Tombstone] = []
+        self._looked_at: frozenset[int] = frozenset()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there was a key tombstone."""
+        return bool(self._resolved)
+
+    def _run(self) -> None:
+        """Find, for each key tombstone, the rows that it hides and that nothing else hides."""
+        spec = self._begun.table
+        segments, tombstones = self._lake.catalog.live(spec, self.base_version)
+        keyed = sorted((one for one in tombstones if one.kind == "key"), key=lambda one: one.ordinal)
+        self._looked_at = frozenset(segments.ids.tolist())
+        others = [one for one in tombstones if one.kind != "key"]
+        sets = self._lake.catalog.sets([one for one in tombstones if one.kind != "interval"])
+        for one in keyed:
+            self._resolved.append(one)
+            rows = self._rows(segments, others, one, sets)
+            if len(rows):
+                row_ids = row_ids_of(rows.column(ROW_ID))
+                span = Hits(spec.time, rows).interval
+                made = self.tombstone("row", span, row_ids, (*row_id_bounds(row_ids), {}))
+                self._tombstones.append(replace(made, replaces=one))
+
+    def _rows(self, segments: Segments, others: list[Tombstone], keyed: Tombstone, sets: dict[int, Any]) -> pa.Table:
+        """Rows of older segments with the tombstone's keys; the key columns alone are read."""
+        spec = self._begun.table
+        older = segments.where(segments.ordinals < keyed.ordinal)
+        plan = plan_read(older, [keyed], version=self.base_version)
+        reached = Segments.joined([Segments.of(one.segments) for one in plan.groups if one.tombstones])
+        columns = tuple(dict.fromkeys([spec.time, *spec.primary_key]))
+        schema = pa.schema([*(spec.schema.field(name) for name in columns), (ROW_ID, pa.int64())])
+        if not len(reached):
+            return schema.empty_table()
+        bare = plan_read(reached, others, version=self.base_version)
+        query = Query(bare, spec, self._lake.warehouse, columns=columns, row_ids=True, sets=sets)
+        keys = sets[keyed.id]
+        names = keys.column_names
+        parts = []
+        for batch in self._engine.read(query).reader():
+            rows = pa.Table.from_batches([batch])
+            if len(names) == 1:
+                parts.append(rows.filter(pc.is_in(rows.column(names[0]), keys.column(names[0]).combine_chunks())))
+            else:
+                parts.append(rows.join(keys, names, join_type="left semi"))
+        return pa.concat_tables(parts) if parts else schema.empty_table()
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        return replace(super().contribution(), resolved=tuple(self._resolved), inputs=self._looked_at)

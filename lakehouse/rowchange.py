@@ -1,0 +1,189 @@
+"""Deletes and updates of the rows that a filter lets through: found at one version, changed by a later commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakehouse.core.commit import Commit
+from lakehouse.core.hits import Hits
+from lakehouse.core.interval import Interval
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.operation import Begun, Contribution, Kind, NewTombstone
+from lakehouse.core.segments import Segments
+from lakehouse.core.sets import row_id_bounds
+from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.engine import Engine, Query
+from lakehouse.errors import InvalidInput
+from lakehouse.operation import Operation
+from lakehouse.predicate import ParsedExpression, ParsedPredicate, parse, parse_expression, whole_scope
+from lakehouse.scan import planned_read, sets_of
+from lakehouse.storage.columns import read_columns
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+
+
+class RowChange(Operation):
+    """What finds rows at its base, and commits what becomes of them."""
+
+    def __init__(self, lake: Lake, begun: Begun, *, engine: Engine, **marks: Any) -> None:
+        super().__init__(lake, begun, **marks)
+        self._engine = engine
+        self._ran = False
+        self._hits: Hits | None = None
+        self._tombstones: list[NewTombstone] = []
+
+    def run(self) -> None:
+        """Find the rows, and write the new ones. Nothing is visible before the commit."""
+        self._require_running()
+        self._ran = True
+        try:
+            self._run()
+        except BaseException:
+            self._fail()
+            raise
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+    def commit(self) -> Commit:
+        """Make it visible; runs first if `run` was not called. Raises `WriteConflict`, which ends the operation."""
+        if not self._ran and self._state == "running":
+            self.run()
+        return super().commit()
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        return replace(super().contribution(), hits=self._hits, tombstones=tuple(self._tombstones))
+
+    @property
+    def _told(self) -> tuple[str, ...]:
+        """Columns that say whether another operation's tombstone is about a row."""
+        spec = self._begun.table
+        return tuple(dict.fromkeys([spec.time, *spec.cluster_by, *spec.primary_key]))
+
+    def _found(self, rows: pa.Table) -> None:
+        """Note the rows that were found, and make the tombstone that hides them as they are."""
+        self._hits = Hits(self._begun.table.time, rows)
+        if len(rows):
+            row_ids = self._hits.row_ids
+            low, high = row_id_bounds(row_ids)
+            self._tombstones.append(self.tombstone("row", self._hits.interval, row_ids, (low, high, {})))
+
+    def _rewritten(self) -> None:
+        """Note what the rewritten rows are now, as far as others have to know it."""
+        spec = self._begun.table
+        names = list(dict.fromkeys([ROW_ID, spec.time, *spec.cluster_by]))
+        paths = [one.path for one in self._segments if one.has_row_ids]
+        assert self._hits is not None
+        if paths:
+            self._hits = replace(self._hits, after=read_columns(self._lake.warehouse, paths, names, spec))
+
+    def _query(self, where: ParsedPredicate, columns: tuple[str, ...]) -> Query:
+        spec = self._begun.table
+        plan = planned_read(self._lake, spec, self.base_version, where)
+        return Query(
+            plan=plan,
+            spec=spec,
+            warehouse=self._lake.warehouse,
+            columns=columns,
+            where=where.sql(self._engine.dialect),
+            row_ids=True,
+            ordinals=True,
+            sets=sets_of(self._lake, plan),
+        )
+
+
+class Delete(RowChange):
+    """Removes the rows that a filter lets through. It takes no lock and conflicts with nothing but a restore.
+
+    A filter that says nothing but an interval and values of cluster columns removes every row there that was committed
+    before it, without a look at any.
+    """
+
+    kind = Kind.DELETE
+
+    def __init__(self, lake: Lake, begun: Begun, *, where: ParsedPredicate, **marks: Any) -> None:
+        super().__init__(lake, begun, **marks)
+        self._where = where
+        self._taken: tuple[Interval, KeyScope | None] | None = None
+        self._emptied: frozenset[int] = frozenset()
+
+    def _run(self) -> None:
+        self._taken = whole_scope(self._where.tree, self._begun.table)
+        if self._taken is None:
+            query = self._query(self._where, self._told)
+            self._found(self._engine.collect(query))
+            self._emptied = emptied(query.plan.segments, self._hits)
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        return replace(super().contribution(), taken=self._taken, emptied=self._emptied, read=self._where_read())
+
+    def _where_read(self) -> Interval:
+        return self._where.interval(self._begun.table.time) or Interval(None, None)
+
+
+class Update(RowChange):
+    """Gives columns of the rows that a filter lets through new values; rows keep their ids."""
+
+    kind = Kind.UPDATE
+
+    def __init__(
+        self,
+        lake: Lake,
+        begun: Begun,
+        *,
+        assigned: Mapping[str, ParsedExpression],
+        where: ParsedPredicate,
+        **marks: Any,
+    ) -> None:
+        super().__init__(lake, begun, **marks)
+        self._where = where
+        self._assigned = assigned
+
+    def _run(self) -> None:
+        query = self._query(self._where, self._told)
+        self._found(self._engine.collect(query))
+        if self._tombstones:
+            dialect = self._engine.dialect
+            assigned = {name: one.sql(dialect) for name, one in self._assigned.items()}
+            rows = self._engine.rewrite(replace(query, ordinals=False), assigned)
+            self._store(self._engine, rows, row_ids=True)
+            self._rewritten()
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        read = self._where.interval(self._begun.table.time) or Interval(None, None)
+        return replace(super().contribution(), read=read)
+
+
+def emptied(segments: Segments, hits: Hits | None) -> frozenset[int]:
+    """Segments of which every row was found, as far as their row ids tell."""
+    if hits is None or not len(hits.rows) or not len(segments):
+        return frozenset()
+    found = np.sort(hits.rows.column(ROW_ID).to_numpy())
+    least, greatest = segments.row_ids
+    counted = np.searchsorted(found, greatest, side="right") - np.searchsorted(found, least, side="left")
+    rows = segments.numbers("rows")
+    return frozenset(segments.ids[(counted == rows) & (greatest - least + 1 == rows)].tolist())
+
+
+def read_where(where: Any, spec: TableSpec) -> ParsedPredicate:
+    """The filter of a delete or update; ``TRUE`` means every row."""
+    return parse(where, spec.schema)
+
+
+def read_assignments(assigned: Any, spec: TableSpec) -> dict[str, ParsedExpression]:
+    """What columns are to become, by column. Raises `InvalidInput` for unknown columns."""
+    if not isinstance(assigned, Mapping) or not assigned:
+        raise InvalidInput('an update takes columns and SQL expressions, as in {"value": "value + 1"}', found=assigned)
+    unknown = [name for name in assigned if name not in spec.schema.names]
+    if unknown:
+        raise InvalidInput("no such column; choose among the table's", unknown=unknown, columns=spec.schema.names)
+    return {name: parse_expression(text, spec.schema, spec.schema.field(name)) for name, text in assigned.items()}

@@ -1,0 +1,160 @@
+"""Upserts and deletes by primary key: blind, for they read nothing of the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakehouse.core.commit import Commit
+from lakehouse.core.interval import Interval
+from lakehouse.core.operation import Begun, Contribution, Kind, NewTombstone
+from lakehouse.core.sets import key_bounds
+from lakehouse.core.spec import TableSpec
+from lakehouse.engine.conform import conform
+from lakehouse.engine.duckdb.source import tables
+from lakehouse.engine.frames import is_spark_frame
+from lakehouse.errors import InvalidInput
+from lakehouse.operation import Append
+from lakehouse.storage.columns import read_columns
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+
+
+class KeyedWrite(Append):
+    """What hides every older row with one of its keys."""
+
+    def __init__(self, lake: Lake, begun: Begun, **marks: Any) -> None:
+        super().__init__(lake, begun, **marks)
+        self._keys: list[pa.Table] = []
+        self._tombstones: tuple[NewTombstone, ...] = ()
+
+    def commit(self) -> Commit:
+        """Make it visible. Raises `InvalidInput`, and ends the operation, if a key was written twice."""
+        if self._state == "running":
+            try:
+                self._make_tombstone()
+            except BaseException:
+                self._fail()
+                raise
+        return super().commit()
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        if not self._tombstones and self._state == "running":
+            self._make_tombstone()
+        return replace(super().contribution(), tombstones=self._tombstones)
+
+    def _make_tombstone(self) -> None:
+        if self._tombstones or not self._keys:
+            return
+        spec = self._begun.table
+        keys = self._distinct(pa.concat_tables(self._keys))
+        if len(keys):
+            bounds = key_bounds(keys, spec)
+            self._tombstones = (self.tombstone("key", keys_interval(keys, spec), keys, bounds),)
+
+    def _distinct(self, keys: pa.Table) -> pa.Table:
+        return keys.group_by(keys.column_names).aggregate([])
+
+
+class Upsert(KeyedWrite):
+    """Writes rows in the place of those that have their primary keys, whether there are any or not."""
+
+    kind = Kind.UPSERT
+
+    def __init__(self, lake: Lake, begun: Begun, *, newest: str | None = None, **marks: Any) -> None:
+        super().__init__(lake, begun, **marks)
+        self._newest = newest
+
+    def write(self, data: Any) -> None:
+        """Write rows; any number of times. Raises `InvalidInput` for rows that do not fit the table.
+
+        No key may be written twice, in one call or in several; if a column says which row is newest, that one is
+        written of each call's.
+        """
+        self._require_running()
+        if self._is_repeat:
+            return
+        engine = self._lake.engine_for(data)
+        written = len(self._segments)
+        if self._newest is not None:
+            data = engine.newest(data, self._begun.table, self._newest)
+        self._store(engine, data)
+        paths = [one.path for one in self._segments[written:]]
+        spec = self._begun.table
+        try:
+            self._keys.append(require_keys(read_columns(self._lake.warehouse, paths, spec.primary_key, spec), spec))
+        except BaseException:
+            self._fail()
+            raise
+
+    def _distinct(self, keys: pa.Table) -> pa.Table:
+        found = super()._distinct(keys)
+        if len(found) < len(keys):
+            counted = keys.append_column("_count", pa.repeat(1, len(keys))).group_by(keys.column_names)
+            totals = counted.aggregate([("_count", "sum")])
+            twice = totals.filter(pc.greater(totals.column("_count_sum"), 1)).drop_columns("_count_sum")
+            raise InvalidInput(
+                "rows of one upsert have one key twice; drop all but one, or name the column that says which is newest"
+                " (newest=)",
+                table=self._begun.table.name,
+                keys=len(twice),
+                example=twice.slice(0, 1).to_pylist()[0],
+            )
+        return found
+
+
+class DeleteKeys(KeyedWrite):
+    """Removes every row that has one of some primary keys."""
+
+    kind = Kind.DELETE_KEYS
+
+    def write(self, data: Any) -> None:
+        """Take keys: the columns of the primary key; any number of times. Others are left out."""
+        self._require_running()
+        if self._is_repeat:
+            return
+        spec = self._begun.table
+        schema = pa.schema([spec.schema.field(name).remove_metadata() for name in spec.primary_key])
+        rows = data.toArrow() if is_spark_frame(data) else data
+        try:
+            given = pa.concat_tables(tables(rows, schema.names))
+            missing = [name for name in schema.names if name not in given.column_names]
+            if missing:
+                raise InvalidInput("missing column of the primary key", table=spec.name, column=",".join(missing))
+            self._keys.append(require_keys(conform(given.select(schema.names), schema), spec))
+        except BaseException:
+            self._fail()
+            raise
+
+
+def require_keys(keys: pa.Table, spec: TableSpec) -> pa.Table:
+    """Keys, none of which has a null."""
+    for name in keys.column_names:
+        nulls = keys.column(name).null_count
+        if nulls:
+            raise InvalidInput(
+                "null in a column of the primary key; fill or drop such rows", table=spec.name, column=name, count=nulls
+            )
+    return keys
+
+
+def keys_interval(keys: pa.Table, spec: TableSpec) -> Interval:
+    """Where rows with these keys can lie: everywhere, unless their time is part of the key."""
+    if spec.time not in keys.column_names:
+        return Interval(None, None)
+    bounds = pc.min_max(keys.column(spec.time).cast(pa.timestamp("us")).cast(pa.int64()))
+    return Interval(bounds["min"].as_py(), bounds["max"].as_py() + 1)
+
+
+def require_primary_key(spec: TableSpec) -> None:
+    """Refuse a table without one."""
+    if not spec.primary_key:
+        raise InvalidInput(
+            "the table has no primary key; create it with primary_key=[...], or use append, update or merge",
+            table=spec.name,
+        )
