@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from lakehouse.arguments import Txn, read_limit, read_message, read_properties, read_txn, read_wait
+from lakehouse.changes import Changes
 from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
@@ -419,6 +420,21 @@ class Table:
     def read(self, **options: Any) -> Any:
         """``scan(...)`` as a Spark DataFrame."""
         return self.scan(**options).to_spark()
+
+    def changes(self, since: Any, until: Any = None) -> Changes:
+        """Rows that the commits after ``since``, up to ``until`` (None: the newest), inserted, deleted and updated.
+
+        Both are a version, tag or time. Raises `VersionNotFound` if the history between them has been forgotten.
+        """
+
+        def held() -> Changes:
+            last, _ = self._lake.catalog.point(self._spec, self._created_version, until)
+            first, held_version = self._lake.catalog.point(self._spec, self._created_version, since)
+            found = Changes(self._lake, self._spec, first, max(first, last))
+            self._lake.pins.hold(found, self._spec, held_version)
+            return found
+
+        return _again_if_forgotten(held, until)
 
     # Looks
 

@@ -65,7 +65,7 @@ _ADDED = Prepared(
 
 def removals_since(connection: Connection, spec: TableSpec, version: int) -> Iterator[tuple[Kind, Removal]]:
     """What took intervals over and was committed after a version; a restore takes everything in its chunks."""
-    columns = (operation.c.kind, operation.c.start_us, operation.c.end_us, operation.c.keys)
+    columns = (operation.c.kind, operation.c.start_us, operation.c.end_us, operation.c["keys"])
     query = select(*columns, operation.c.ordinal, operation.c.version).where(
         operation.c.table_id == spec.id, operation.c.version > version, operation.c.start_us.is_not(None)
     )
@@ -95,7 +95,7 @@ class RunningReplace:
 
 def running_replaces(connection: Connection, spec: TableSpec, interval: Interval) -> list[RunningReplace]:
     """Replaces that hold a lock on chunks of an interval."""
-    columns = (operation.c.number, operation.c.id, operation.c.start_us, operation.c.end_us, operation.c.keys)
+    columns = (operation.c.number, operation.c.id, operation.c.start_us, operation.c.end_us, operation.c["keys"])
     query = (
         select(*columns, operation.c.ordinal)
         .join(chunk_lock, chunk_lock.c.operation == operation.c.number)

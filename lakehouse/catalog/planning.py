@@ -15,7 +15,7 @@ from lakehouse.catalog.rowlevel import Asked, plan_resolve, plan_rows, plan_take
 from lakehouse.catalog.rows import Entry
 from lakehouse.catalog.state import BinState, StateReader, live_in, touching
 from lakehouse.core.bins import bins_of
-from lakehouse.core.clean import overshadows
+from lakehouse.core.clean import idle
 from lakehouse.core.conflict import Cell
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import ENTRY_BITS, Contribution, Kind, NewTombstone, Priority
@@ -183,7 +183,7 @@ def _plan_compaction(
     *,
     version: int,
 ) -> None:
-    """DROP the inputs, and the interval tombstones that overshadow nothing once the outputs stand in their place.
+    """DROP the inputs, and the tombstones that hide nothing once the outputs stand in their place.
 
     Inputs that a delete dropped meanwhile need not be: it left a tombstone that hides their rows in the outputs too.
     Nobody else can have, for the chunks are locked.
@@ -197,10 +197,8 @@ def _plan_compaction(
     inputs = segments.where(is_input)
     plan.change(spec, DROP, inputs)
     if spec.write_order == "commit":
-        inside = [one for one in tombstones if one.kind == "interval" and locked.contains(one.interval)]
-        if inside:
-            needed = overshadows(inside, [*segments.where(~is_input), *outputs])
-            plan.change(spec, DROP, [one for one, is_needed in zip(inside, needed, strict=True) if not is_needed])
+        inside = [one for one in tombstones if locked.contains(one.interval)]
+        plan.change(spec, DROP, idle(inside, [*segments.where(~is_input), *outputs]) if inside else ())
 
 
 def _plan_restore(

@@ -47,20 +47,23 @@ class DuckDBMatches:
     def hits(self, columns: Sequence[str], where: str) -> pa.Table:
         """Columns of the matched rows for which a condition holds, with `_row_id` and `_ordinal`; one row a pair."""
         chosen = sql.listed(f"target.{sql.name(one)} AS {sql.name(one)}" for one in (*columns, ROW_ID, ORDINAL))
-        found: pa.Table = self._cursor.execute(self._pairs(chosen, where)).to_arrow_table()
+        found: pa.Table = self._rows(self._pairs(chosen, where)).to_arrow_table()
         return found.cast(pa.schema([self._schema.field(name) for name in found.column_names]))
 
     def updated(self, assigned: Mapping[str, str], where: str) -> pa.RecordBatchReader:
         """Matched rows for which a condition holds with new values; with ``_row_id``."""
         values = [self._value(name, assigned.get(name, f"target.{sql.name(name)}")) for name in self._columns()]
         chosen = sql.listed([*values, f"target.{sql.name(ROW_ID)} AS {sql.name(ROW_ID)}"])
-        return self._cursor.execute(self._pairs(chosen, where)).to_arrow_reader(_BATCH_ROWS)
+        return self._rows(self._pairs(chosen, where)).to_arrow_reader(_BATCH_ROWS)
 
     def inserted(self, values: Mapping[str, str]) -> pa.RecordBatchReader:
         """Rows made of the source's rows that match none."""
         chosen = sql.listed(self._value(name, values.get(name, "NULL")) for name in self._columns())
         query = f"SELECT {chosen} FROM lakehouse_pairs WHERE target.{sql.name(ROW_ID)} IS NULL"  # noqa: S608
-        return self._cursor.execute(query).to_arrow_reader(_BATCH_ROWS)
+        return self._rows(query).to_arrow_reader(_BATCH_ROWS)
+
+    def _rows(self, query: str) -> Any:
+        return self._cursor.sql(query)
 
     def _columns(self) -> list[str]:
         return [name for name in self._schema.names if name not in (ROW_ID, ORDINAL)]

@@ -1,0 +1,211 @@
+"""Rows that changed between two versions, version by version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap64
+
+from lakehouse.core.deep import reached
+from lakehouse.core.operation import DEFINITIONS, Kind
+from lakehouse.core.plan import plan_read
+from lakehouse.core.segments import Segments
+from lakehouse.core.sets import row_ids_of
+from lakehouse.core.skyline import IntArray
+from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.core.tombstone import Tombstone
+from lakehouse.engine import Query
+from lakehouse.scan import sets_of
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+
+CHANGE_TYPE, VERSION = "_change_type", "_version"
+_CHANGE_NOTHING = {Kind.COMPACTION.value, Kind.RESOLVE.value, Kind.RECOVER.value, *(one.value for one in DEFINITIONS)}
+
+
+class Changes:
+    """Rows inserted, deleted and updated by the commits after one version, up to another.
+
+    Each row has the table's columns, ``_change_type`` (``insert``, ``delete``, ``update_before`` or ``update_after``,
+    the last two of one row next to each other) and ``_version``, the commit's; in order of versions. A row is the same
+    row as long as its ``_row_id`` is; a compaction changes none. Lazy: each method reads anew.
+
+    Examples
+    --------
+    >>> flights.changes(since=7).to_arrow()                                                 # doctest: +SKIP
+    """
+
+    def __init__(self, lake: Lake, spec: TableSpec, since: int, until: int) -> None:
+        self._lake = lake
+        self._spec = spec
+        self.since = since
+        self.until = until
+        fields = [field.with_nullable(True) if field.nullable else field for field in spec.schema]
+        self.schema = pa.schema([*fields, (CHANGE_TYPE, pa.string()), (VERSION, pa.int64())])
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream: one commit's changes are in memory at a time."""
+        return pa.RecordBatchReader.from_batches(
+            self.schema, (batch for table in self._tables() for batch in table.to_batches())
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table, read in process."""
+        return self.to_reader().read_all()
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rows as a polars frame."""
+        import polars  # noqa: PLC0415 - costs a second of start-up that nobody else should pay
+
+        return polars.from_arrow(self.to_arrow())
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """The rows as a DuckDB relation, on ``connection`` or on one of its own."""
+        import duckdb  # noqa: PLC0415 - only who asks for it needs it
+
+        return (connection or duckdb.connect()).from_arrow(self.to_arrow())
+
+    def to_spark(self) -> Any:
+        """The rows as a Spark DataFrame; they are read in process and handed over."""
+        return self._lake.spark.createDataFrame(self.to_arrow())
+
+    def count(self) -> int:
+        """How many rows there are: an update has two."""
+        return sum(len(table) for table in self._tables())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<changes of {self._spec.name} after version {self.since} up to {self.until}>"
+
+    def _tables(self) -> Iterator[pa.Table]:
+        commits = self._lake.catalog.commits(self._spec.id)
+        changing = [
+            one.version
+            for one in commits
+            if self.since < one.version <= self.until and one.operation not in _CHANGE_NOTHING
+        ]
+        for version in sorted(changing):
+            yield from self._at(version)
+
+    def _at(self, version: int) -> Iterator[pa.Table]:
+        """The changes of one commit. Cost: what it added and dropped, and row ids of what its tombstones may reach."""
+        before, after = _State(self, version - 1), _State(self, version)
+        added, dropped = _apart(after.segments, before.segments), _apart(before.segments, after.segments)
+        kept = before.segments.where(np.isin(before.segments.ids, after.segments.ids))
+        changed = [
+            *_new(after.tombstones, before.tombstones),
+            *_new(before.tombstones, after.tombstones),
+        ]
+        touched = np.zeros(len(kept), dtype=np.bool_)
+        for mask in _touched(kept, changed):
+            touched |= mask
+        kept = kept.where(touched)
+        seen, left = before.row_ids(kept), after.row_ids(kept)
+        removed = seen - left | before.row_ids(dropped)
+        appeared = left - seen | after.row_ids(added)
+        both = removed & appeared
+        old = before.rows(_joined(kept, dropped), removed)
+        new = after.rows(_joined(kept, added), appeared)
+        yield self._typed(_of(old, removed - both), "delete", version)
+        yield self._updates(_of(old, both), _of(new, both), version)
+        yield self._typed(_of(new, appeared - both), "insert", version)
+
+    def _updates(self, old: pa.Table, new: pa.Table, version: int) -> pa.Table:
+        """Both forms of each row that is another now, next to each other."""
+        old, new = old.sort_by(ROW_ID), new.sort_by(ROW_ID)
+        differs = np.zeros(len(old), dtype=np.bool_)
+        for name in self._spec.schema.names:
+            differs |= _differ(old.column(name), new.column(name))
+        mask = pa.array(differs)
+        before = self._typed(old.filter(mask), "update_before", version)
+        after = self._typed(new.filter(mask), "update_after", version)
+        places = np.arange(len(before) * 2).reshape(2, -1).T.ravel()
+        return pa.concat_tables([before, after]).take(pa.array(places))
+
+    def _typed(self, rows: pa.Table, change: str, version: int) -> pa.Table:
+        columns = [rows.column(name) for name in self._spec.schema.names]
+        columns += [pa.repeat(pa.scalar(change), len(rows)), pa.repeat(pa.scalar(version, pa.int64()), len(rows))]
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+class _State:
+    """What is live at one version, and what of it can be seen."""
+
+    def __init__(self, changes: Changes, version: int) -> None:
+        self._lake, self._spec, self._version = changes._lake, changes._spec, version
+        self.segments, self.tombstones = self._lake.catalog.live(self._spec, version)
+
+    def row_ids(self, segments: Segments) -> BitMap64:
+        """Ids of the rows of some segments that can be seen. No other column is read where nothing masks by it."""
+        found = BitMap64()
+        for batch in self._read(segments, self._spec.schema.names[:1]):
+            found |= row_ids_of(batch.column(ROW_ID))
+        return found
+
+    def rows(self, segments: Segments, row_ids: BitMap64) -> pa.Table:
+        """The rows of some segments that can be seen, of these ids, with ``_row_id``."""
+        wanted = np.fromiter(row_ids, dtype=np.int64, count=len(row_ids))
+        parts = []
+        if len(wanted):
+            for batch in self._read(segments, self._spec.schema.names):
+                mask = np.isin(batch.column(ROW_ID).to_numpy(), wanted)
+                if mask.any():
+                    parts.append(pa.Table.from_batches([batch]).filter(pa.array(mask)))
+        if parts:
+            return pa.concat_tables(parts)
+        return pa.schema([*self._spec.schema, (ROW_ID, pa.int64())]).empty_table()
+
+    def _read(self, segments: Segments, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        plan = plan_read(segments, self.tombstones, version=self._version)
+        query = Query(
+            plan, self._spec, self._lake.warehouse, tuple(columns), row_ids=True, sets=sets_of(self._lake, plan)
+        )
+        yield from self._lake.local_engine.read(query).reader()
+
+
+def _apart(segments: Segments, others: Segments) -> Segments:
+    return segments.where(~np.isin(segments.ids, others.ids))
+
+
+def _joined(*parts: Segments) -> Segments:
+    return Segments.of([one for part in parts for one in part])
+
+
+def _new(tombstones: Iterable[Tombstone], before: Iterable[Tombstone]) -> list[Tombstone]:
+    known = {one.id for one in before}
+    return [one for one in tombstones if one.id not in known]
+
+
+def _touched(segments: Segments, tombstones: list[Tombstone]) -> Iterator[np.ndarray[Any, np.dtype[np.bool_]]]:
+    """Segments of which tombstones may hide a row."""
+    starts, ends, ordinals = segments.bounds
+    for one in tombstones:
+        if one.kind == "interval":
+            yield (starts < one.interval.end_us) & (ends > one.interval.start_us) & (ordinals < one.ordinal)
+    for mask, _ in reached(segments, tombstones):
+        yield mask
+
+
+def _of(rows: pa.Table, row_ids: BitMap64) -> pa.Table:
+    wanted: IntArray = np.fromiter(row_ids, dtype=np.int64, count=len(row_ids))
+    return rows.filter(pa.array(np.isin(rows.column(ROW_ID).to_numpy(), wanted)))
+
+
+def _differ(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Any:
+    """Where two columns differ; null equals null, and not-a-number itself."""
+    if pa.types.is_nested(one.type):
+        return np.array([a != b for a, b in zip(one.to_pylist(), other.to_pylist(), strict=True)], dtype=np.bool_)
+    equal = pc.equal(one, other).fill_null(False)
+    nulls = pc.and_(pc.is_null(one, nan_is_null=True), pc.is_null(other, nan_is_null=True))
+    return ~pc.or_(equal, nulls).to_numpy()
