@@ -1,4 +1,4 @@
-"""What a plan's tombstones and interval leave of a group of segments, as one condition for both engines."""
+"""What a plan's interval tombstones and interval leave of a group of segments, as one condition for both engines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
-from lakehouse.errors import InternalError
 from lakehouse.predicate.literals import literal_term
 from lakehouse.predicate.term import Term, conjunction, disjunction, is_null, negation
 
@@ -28,7 +27,8 @@ def visible(query: Query, group: ReadGroup) -> Term | None:
     inside = query.plan.interval
     if inside is not None and not _covers(inside, group.segments):
         parts.append(_within(query.spec, inside))
-    parts += [negation(_matches(tombstone, query.spec, group.segments)) for tombstone in group.masks()]
+    intervals = ReadGroup(group.segments, tuple(one for one in group.tombstones if one.kind == "interval"))
+    parts += [negation(_matches(tombstone, query.spec, group.segments)) for tombstone in intervals.masks()]
     return conjunction(parts) if parts else None
 
 
@@ -54,8 +54,6 @@ def _within(spec: TableSpec, interval: Interval) -> Term:
 
 def _matches(tombstone: Tombstone, spec: TableSpec, segments: Sequence[Segment]) -> Term:
     """Whether an interval tombstone hides a row."""
-    if tombstone.kind != "interval":
-        raise InternalError("engines mask by interval tombstones only", kind=tombstone.kind)
     parts = [] if _covers(tombstone.interval, segments) else [_within(spec, tombstone.interval)]
     parts += _listed_keys(tombstone.keys or {}, spec)
     return conjunction(parts) if parts else Term(pa.bool_(), "TRUE", "TRUE")

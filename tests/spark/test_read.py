@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +19,7 @@ from lakehouse.engine.spark import SparkEngine, to_spark_type
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.predicate import parse
 from tests.unit.engine.harness import Store, spec_of
+from tests.unit.engine.masked import KEYS, found, random_case
 from tests.unit.engine.test_duckdb import MASKS, SCHEMA, events
 
 Framed = Callable[[pa.Table], Any]
@@ -39,6 +44,24 @@ def test_unmasked_files_are_one_scan_like_plain_parquet(
     plain = spark.read.schema(to_spark_type(spec.schema)).parquet(*paths)
     assert plan_of(ours) == plan_of(plain)
     assert plan_of(ours.groupBy("client").sum("value")) == plan_of(plain.groupBy("client").sum("value"))
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("first", [0, 1 << 60])
+@pytest.mark.parametrize("key", list(KEYS))
+def test_random_segments_and_tombstones_read_as_the_rule_says(
+    tmp_path: Path, engine: SparkEngine, duck: DuckDBEngine, key: str, first: int
+) -> None:
+    for seed in range(2):
+        store = Store(tmp_path / f"w [h] % é {seed}", itertools.count(first, 1000))
+        case = random_case(store, duck, random.Random(f"{seed} {key} {first}"), key)
+        assert found(engine.read(case.rows()).toArrow()) == case.seen
+        numbers = [one[0] for one in case.seen]
+        plain = engine.read(case.query)
+        assert plain.columns == case.query.spec.schema.names
+        assert sorted(plain.toArrow()["number"].to_pylist()) == numbers
+        where = engine.read(replace(case.query, where="(number % 3 = 0)", columns=("number",)))
+        assert sorted(where.toArrow()["number"].to_pylist()) == [one for one in numbers if one % 3 == 0]
 
 
 def test_a_filter_is_pushed_into_the_scan(store: Store, engine: SparkEngine, duck: DuckDBEngine) -> None:

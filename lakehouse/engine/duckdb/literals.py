@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lakehouse.errors import InternalError
-from lakehouse.predicate.literals import text_term
+from lakehouse.predicate.literals import literal_term, text_term
 
 _TYPES = {
     pa.bool_(): "BOOLEAN",
@@ -65,6 +67,27 @@ def value(expression: str, kind: pa.DataType) -> str:
 def listed(values: Iterable[str]) -> str:
     """Literals or expressions with commas between them."""
     return ", ".join(values)
+
+
+def numbers(values: npt.NDArray[np.int64]) -> str:
+    """Many integers as a list; one literal, since those that the parser sees one by one cost it more.
+
+    >>> numbers(np.array([5, 7]))
+    "CAST('[5,7]' AS BIGINT[])"
+    """
+    return f"CAST('[{','.join(map(str, values.tolist()))}]' AS BIGINT[])"
+
+
+def values(column: pa.ChunkedArray) -> str:
+    """The values of a column, none of which is null, as a list.
+
+    >>> values(pa.chunked_array([["it's", ""]]))
+    "CAST(['it''s', ''] AS VARCHAR[])"
+    """
+    if pa.types.is_integer(column.type):
+        return numbers(column.cast(pa.int64()).to_numpy())
+    written = listed(literal_term(one, column.type).duckdb for one in column.to_pylist())
+    return f"CAST([{written}] AS {type_name(column.type)}[])"
 
 
 def type_name(kind: pa.DataType) -> str:

@@ -10,10 +10,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakehouse.core.plan import ReadGroup
 from lakehouse.engine import Query
 from lakehouse.engine.duckdb.query import count_query, result_schema, rows_query
-from lakehouse.engine.masks import visible
+from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.errors import InternalError, InvalidInput, LakehouseError, SegmentUnreadable
 from lakehouse.storage.paths import verify
 
@@ -38,7 +37,7 @@ class DuckDBRows:
         if not files:
             return self.schema.empty_table()
         cursor = self._cursor()
-        statement = rows_query(self._query, self._query.plan.groups, files)
+        statement = rows_query(self._query, plan_parts(self._query), files)
         table = self._run(files, lambda: cursor.sql(statement).to_arrow_table())
         return pa.Table.from_arrays(
             [_exact(column, field.type) for column, field in zip(table.columns, self.schema, strict=True)],
@@ -53,7 +52,7 @@ class DuckDBRows:
         if not files:
             return
         cursor = self._cursor()
-        statement = rows_query(self._query, self._query.plan.groups, files)
+        statement = rows_query(self._query, plan_parts(self._query), files)
         stream = self._run(files, lambda: cursor.sql(statement).to_arrow_reader(batch_rows))
         while True:
             batch = self._run(files, lambda: next(stream, None))
@@ -63,15 +62,16 @@ class DuckDBRows:
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def count(self) -> int:
-        """How many rows pass. Groups that nothing filters are counted from the plan; their files are still checked."""
+        """How many rows pass. What nothing but places hides is counted from the plan; its files are still checked."""
         files = self._files()
-        whole: list[ReadGroup] = []
-        filtered: list[ReadGroup] = []
-        for group in self._query.plan.groups:
-            partial = self._query.where is not None or visible(self._query, group) is not None
-            (filtered if partial else whole).append(group)
-        known = sum(segment.rows for group in whole for segment in group.segments)
-        if not any(group.segments for group in filtered):
+        known = 0
+        filtered: list[Part] = []
+        for part in plan_parts(self._query):
+            if self._query.where is None and part.condition is None and not part.masks:
+                known += sum(segment.rows for segment in part.segments) - sum(map(len, part.places))
+            else:
+                filtered.append(part)
+        if not filtered:
             return known
         cursor = self._cursor()
         statement = count_query(self._query, filtered, files)
@@ -82,12 +82,12 @@ class DuckDBRows:
         """The rows as a relation of a connection, the engine's own if none is given."""
         files = self._files()
         held = connection if connection is not None else self._cursor()
-        statement = rows_query(self._query, self._query.plan.groups, files)
+        statement = rows_query(self._query, plan_parts(self._query), files)
         return self._run(files, lambda: held.sql(statement))
 
     def sql(self) -> str:
         """The query as text."""
-        return rows_query(self._query, self._query.plan.groups, self._files())
+        return rows_query(self._query, plan_parts(self._query), self._files())
 
     def _files(self) -> dict[str, Path]:
         return verify(self._query.warehouse, self._query.plan.segments)

@@ -1,0 +1,250 @@
+"""What row and key tombstones leave of a plan: few parts, each read as one scan, whatever the number of tombstones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from lakehouse.core.interval import MAX_TIME, MIN_TIME
+from lakehouse.core.segment import Segment
+from lakehouse.core.skyline import IntArray
+from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.core.tombstone import Tombstone, TombstoneKind
+from lakehouse.engine import ORDINAL, Query
+from lakehouse.engine.masks import visible
+from lakehouse.errors import InternalError
+from lakehouse.predicate.term import Term
+
+START, END = "_start", "_end"
+"""Columns of a `KeyMask` that say in which time its rows hide."""
+_ANY_ID = (0, (1 << 63) - 1)
+_Sets = Mapping[int, BitMap64 | pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMask:
+    """What hides rows by the values of ``columns``.
+
+    ``table`` has these columns, never null, and `ORDINAL`: a row is hidden if a row of the table has its values and a
+    greater ordinal than its segment. Without ``is_ordered`` every ordinal there is greater. With ``is_timed`` the
+    table has `START` and `END` too, in the time column's type, and hides only in between, closed-open.
+    """
+
+    columns: tuple[str, ...]
+    table: pa.Table
+    is_ordered: bool
+    is_timed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Segments that are read as one scan. What passes ``condition`` (None: all) and is under no mask is seen.
+
+    ``places`` holds, for each segment, the ascending places from 0 of its rows that are hidden. It is empty if there
+    are none; where it is not, no segment stores row ids.
+    """
+
+    segments: Sequence[Segment]
+    condition: Term | None
+    places: tuple[IntArray, ...] = ()
+    masks: tuple[KeyMask, ...] = ()
+
+    @property
+    def hidden_ids(self) -> IntArray:
+        """Row ids at all ``places``."""
+        firsts = (one.first_row_id for one in self.segments)
+        found: list[IntArray] = [first + places for first, places in zip(firsts, self.places, strict=True)]
+        return np.concatenate(found)
+
+
+@dataclass(slots=True)
+class _Found:
+    """Segments of one condition, by what touches them."""
+
+    condition: Term | None
+    bare: list[Segment] = field(default_factory=list)
+    placed: list[Segment] = field(default_factory=list)
+    places: list[IntArray] = field(default_factory=list)
+    tangled: list[Segment] = field(default_factory=list)
+
+
+def plan_parts(query: Query) -> list[Part]:
+    """The parts of a query; at most three share a condition.
+
+    Segments that no row or key tombstone touches are read as if there were none. Fresh segments under row tombstones
+    alone get ``places``, all others get masks. Cost: one pass over the sets of the tombstones, and over the segments.
+    Raises `InternalError` if a tombstone's set is missing.
+    """
+    groups = [group for group in query.plan.groups if group.segments]
+    known = {one.id: one for group in groups for one in group.tombstones if one.kind != "interval"}
+    if not known:
+        return [Part(group.segments, visible(query, group)) for group in groups]
+    rows, keys = _of_kind(known.values(), "row"), _of_kind(known.values(), "key")
+    hidden = iter(_hidden_places([one for group in groups for one in group.segments], rows, query.sets))
+    found: dict[str | None, _Found] = {}
+    for group in groups:
+        condition = visible(query, group)
+        into = found.setdefault(None if condition is None else condition.duckdb, _Found(condition))
+        for segment in group.segments:
+            places = next(hidden)
+            if places is None or any(_may_hold(one, segment, query.spec) for one in keys):
+                into.tangled.append(segment)
+            elif len(places):
+                into.placed.append(segment)
+                into.places.append(places)
+            else:
+                into.bare.append(segment)
+    return list(_parts(found.values(), query, rows, keys))
+
+
+def _of_kind(tombstones: Iterable[Tombstone], kind: TombstoneKind) -> list[Tombstone]:
+    """Newest first."""
+    return sorted((one for one in tombstones if one.kind == kind), key=lambda one: -one.ordinal)
+
+
+def _parts(
+    found: Iterable[_Found], query: Query, rows: Sequence[Tombstone], keys: Sequence[Tombstone]
+) -> Iterator[Part]:
+    for one in found:
+        if one.bare:
+            yield Part(one.bare, one.condition)
+        if one.placed:
+            yield Part(one.placed, one.condition, places=tuple(one.places))
+        if one.tangled:
+            masks = (_row_mask(one.tangled, rows, query), _key_mask(one.tangled, keys, query))
+            yield Part(one.tangled, one.condition, masks=tuple(mask for mask in masks if mask is not None))
+
+
+def _set(tombstone: Tombstone, sets: _Sets) -> Any:
+    if tombstone.id not in sets:
+        raise InternalError("a tombstone's set was not loaded", tombstone=tombstone.id, kind=tombstone.kind)
+    return sets[tombstone.id]
+
+
+def _applies(tombstone: Tombstone, segment: Segment) -> bool:
+    """Whether ordinal and time let a tombstone hide rows of a segment."""
+    return bool(tombstone.ordinal > segment.ordinal and tombstone.start < segment.end and segment.start < tombstone.end)
+
+
+def _is_wide(tombstone: Tombstone) -> bool:
+    return tombstone.start == MIN_TIME and tombstone.end == MAX_TIME
+
+
+def _may_hold(tombstone: Tombstone, segment: Segment, spec: TableSpec) -> bool:
+    """Whether a key tombstone may hide rows of a segment."""
+    if not _applies(tombstone, segment):
+        return False
+    for column in spec.primary_key:
+        bounds: list[Any] = [one.get(column) for one in (tombstone.min, tombstone.max, segment.min, segment.max)]
+        if None not in bounds and (bounds[0] > bounds[3] or bounds[1] < bounds[2]):
+            return False
+    return True
+
+
+def _id_range(segment: Segment) -> tuple[int, int]:
+    """The least and greatest row id that a segment may have."""
+    known = segment.row_ids or _ANY_ID
+    if not segment.has_row_ids or segment.nulls.get(ROW_ID) == 0:
+        return known
+    # A null among stored row ids means one by place.
+    return min(known[0], segment.first_row_id), max(known[1], segment.first_row_id + segment.rows - 1)
+
+
+def _slice(ids: BitMap64, least: int, greatest: int) -> BitMap64:
+    """Those within a range, both ends included."""
+    return ids[ids.rank(least - 1) if least > 0 else 0 : ids.rank(greatest)]
+
+
+def _numbers(ids: BitMap64) -> IntArray:
+    return np.asarray(ids.to_array(), dtype=np.int64)
+
+
+def _hidden_places(segments: Sequence[Segment], rows: Sequence[Tombstone], sets: _Sets) -> list[IntArray | None]:
+    """For each segment the places that row tombstones hide; None if its row ids have to be looked at to tell."""
+    found: list[IntArray | None] = [np.empty(0, dtype=np.int64)] * len(segments)
+    wide = [one for one in rows if _is_wide(one)]
+    narrow = [one for one in rows if not _is_wide(one)]
+    newer, taken = BitMap64(), 0
+    for place in sorted(range(len(segments)), key=lambda place: -segments[place].ordinal):
+        segment = segments[place]
+        while taken < len(wide) and wide[taken].ordinal > segment.ordinal:
+            newer |= _set(wide[taken], sets)
+            taken += 1
+        least, greatest = _id_range(segment)
+        hidden = _slice(newer, least, greatest)
+        is_whole = True
+        for one in narrow:
+            if _applies(one, segment) and (part := _slice(_set(one, sets), least, greatest)):
+                hidden |= part
+                is_whole &= one.interval.contains(segment.interval)
+        if hidden:
+            by_place = is_whole and not segment.has_row_ids
+            found[place] = _numbers(hidden) - segment.first_row_id if by_place else None
+    return found
+
+
+def _row_mask(segments: Sequence[Segment], rows: Sequence[Tombstone], query: Query) -> KeyMask | None:
+    """Row tombstones over segments whose row ids have to be looked at: each id with the greatest ordinal it has."""
+    ranges = [_id_range(one) for one in segments]
+    least, greatest = min(one[0] for one in ranges), max(one[1] for one in ranges)
+    used = [one for one in rows if any(_applies(one, segment) for segment in segments)]
+    is_timed = _needs_time(used, segments)
+    seen = BitMap64()
+    tables = []
+    for one in used:
+        ids = _slice(_set(one, query.sets), least, greatest)
+        if not is_timed:
+            ids -= seen
+            seen |= ids
+        tables.append((one, pa.table({ROW_ID: _numbers(ids)})))
+    return _mask((ROW_ID,), tables, segments, query.spec, is_timed)
+
+
+def _key_mask(segments: Sequence[Segment], keys: Sequence[Tombstone], query: Query) -> KeyMask | None:
+    """Key tombstones over segments: each key with the greatest ordinal it has."""
+    columns = query.spec.primary_key
+    used = [one for one in keys if any(_may_hold(one, segment, query.spec) for segment in segments)]
+    tables = [(one, _set(one, query.sets).select(columns)) for one in used]
+    return _mask(columns, tables, segments, query.spec, _needs_time(used, segments))
+
+
+def _needs_time(tombstones: Sequence[Tombstone], segments: Sequence[Segment]) -> bool:
+    limited = [one for one in tombstones if not _is_wide(one)]
+    return any(not one.interval.contains(segment.interval) for one in limited for segment in segments)
+
+
+def _mask(
+    columns: tuple[str, ...],
+    tables: Sequence[tuple[Tombstone, pa.Table]],
+    segments: Sequence[Segment],
+    spec: TableSpec,
+    is_timed: bool,
+) -> KeyMask | None:
+    """One table of several, each row with its tombstone's ordinal and, where that matters, time."""
+    time = spec.schema.field(spec.time).type
+    parts = []
+    for tombstone, table in tables:
+        part = table.append_column(ORDINAL, _repeated(tombstone.ordinal, pa.int64(), table))
+        if is_timed:
+            part = part.append_column(START, _repeated(tombstone.start, time, table))
+            part = part.append_column(END, _repeated(tombstone.end, time, table))
+        parts.append(part)
+    if not any(part.num_rows for part in parts):
+        return None
+    table = pa.concat_tables(parts)
+    by = [*columns, *((START, END) if is_timed else ())]
+    if len(parts) > 1:
+        greatest = table.group_by(by, use_threads=False).aggregate([(ORDINAL, "max")])
+        table = greatest.select([*by, f"{ORDINAL}_max"]).rename_columns([*by, ORDINAL])
+    newest = max(one.ordinal for one in segments)
+    is_ordered = any(tombstone.ordinal <= newest for tombstone, _ in tables)
+    return KeyMask(columns, table, is_ordered, is_timed)
+
+
+def _repeated(value: Any, kind: pa.DataType, table: pa.Table) -> pa.Array:
+    return pa.repeat(pa.scalar(value, kind), table.num_rows)
