@@ -34,7 +34,7 @@ KEYS: dict[str, list[tuple[pa.DataType, list[Any]]]] = {
     "others": [
         (pa.binary(), [b"", b"\x00", b"\xff'"]),
         (UTC, [START, START + dt.timedelta(microseconds=1)]),
-        (pa.decimal128(20, 4), [Decimal("0.0001"), Decimal("-5"), Decimal("1e15")]),
+        (pa.decimal128(20, 4), [Decimal("0.0001"), Decimal(-5), Decimal("1e15")]),
     ],
 }
 """Primary keys: the type and possible values of each of their columns."""

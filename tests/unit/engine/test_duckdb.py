@@ -414,7 +414,7 @@ def test_a_tombstone_whose_set_is_missing_is_a_bug_and_says_so(store: Store, eng
     spec = spec_of(SCHEMA)
     segments = store.write(engine, events(10), spec)
     row = Tombstone(id=1, kind="row", ordinal=2, row_ids=[1])
-    with pytest.raises(InternalError, match="set was not loaded.*kind=row"):
+    with pytest.raises(InternalError, match=r"set was not loaded.*kind=row"):
         engine.read(store.query(spec, segments, [row])).to_arrow()
 
 
