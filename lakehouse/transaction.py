@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from lakehouse.arguments import Txn
 from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Kind
 from lakehouse.errors import InvalidInput
+from lakehouse.merge import Merge
 from lakehouse.operation import Append, Operation, Replace
+from lakehouse.rowchange import Delete, RowChange, Update
 from lakehouse.table import Table
+from lakehouse.upsert import DeleteKeys, Upsert
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
@@ -48,11 +51,12 @@ class Transaction:
         """Take an operation in, which then commits with the others."""
         self._require_open()
         others = [one for one in self._operations if one.begun.table.id == operation.begun.table.id]
-        if operation.kind is Kind.REPLACE and any(one.kind is Kind.APPEND for one in others):
+        if others and not _may_follow(operation.kind, {one.kind for one in others}):
             operation.abort()
             raise InvalidInput(
-                "a replace after an append to the same table would not hide its rows; put the replace first",
+                f"{operation.kind.value} would not see what was written to the table before it; put it first",
                 table=operation.begun.table.name,
+                before=sorted({one.kind.value for one in others}),
             )
         if operation.txn is not None and any(one.txn == operation.txn for one in others):
             operation.abort()
@@ -110,6 +114,14 @@ class Transaction:
             raise
 
 
+def _may_follow(kind: Kind, others: set[Kind]) -> bool:
+    """Whether an operation may follow others on its table, none of whose rows it sees or hides."""
+    return kind is Kind.APPEND or (kind is Kind.REPLACE and others == {Kind.REPLACE})
+
+
+C = TypeVar("C", bound=RowChange)
+
+
 class TransactionTable:
     """A table inside a transaction. Its writes return the operation, not a commit: that comes with the others."""
 
@@ -136,3 +148,38 @@ class TransactionTable:
     def drop(self, interval: Any, *, keys: Mapping[str, Any] | None = None) -> Replace:
         """Drop the rows of an interval (and of these keys)."""
         return self.replace(None, interval, keys=keys)
+
+    def upsert(self, data: Any, *, newest: str | None = None, txn: Txn | None = None) -> Upsert:
+        """Write rows in the place of those with their primary keys; must come before other writes to the table."""
+        operation = self._table.begin_upsert(txn, newest=newest)
+        self._transaction.add(operation)
+        operation.write(data)
+        return operation
+
+    def delete_keys(self, data: Any, *, txn: Txn | None = None) -> DeleteKeys:
+        """Remove every row with one of these primary keys; must come before other writes to the table."""
+        operation = self._table.begin_delete_keys(txn)
+        self._transaction.add(operation)
+        operation.write(data)
+        return operation
+
+    def delete(self, where: str) -> Delete:
+        """Remove the rows for which a predicate is true; must come before other writes to the table.
+
+        This, `update` and `merge` look at the rows now: the whole transaction raises `WriteConflict` at its commit if
+        others changed them meanwhile.
+        """
+        return self._run(self._table.begin_delete(where))
+
+    def update(self, assigned: Mapping[str, str], where: str) -> Update:
+        """Give columns of some rows new values; must come before other writes to the table."""
+        return self._run(self._table.begin_update(assigned, where))
+
+    def merge(self, source: Any, on: str | Sequence[str], **clauses: Any) -> Merge:
+        """Put rows to those that they match, as `Table.merge`; must come before other writes to the table."""
+        return self._run(self._table.begin_merge(source, on, **clauses))
+
+    def _run(self, operation: C) -> C:
+        self._transaction.add(operation)
+        operation.run()
+        return operation

@@ -40,14 +40,12 @@ def matches(
 ) -> bool:
     """Whether a tombstone is about a row, whatever the row's ordinal.
 
-    A tombstone of any kind is about rows in its interval only; those of keys and rows have none unless they were
-    given one, which then lets a plan leave them out elsewhere.
+    The interval of a tombstone of keys or rows says no more than where the rows with them are, so that a plan can leave
+    it out elsewhere.
     """
-    if not tombstone.start <= time < tombstone.end:
-        return False
     match tombstone.kind:
         case "interval":
-            return scope_matches(tombstone.keys, values)
+            return tombstone.start <= time < tombstone.end and scope_matches(tombstone.keys, values)
         case "key":
             return primary_key is not None and primary_key in (tombstone.primary_keys or ())
         case "row":
