@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from lakehouse.core.interval import MAX_TIME, MIN_TIME
+from lakehouse.core.interval import Interval
 from lakehouse.core.segment import Segment
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID, TableSpec
@@ -126,18 +126,9 @@ def _set(tombstone: Tombstone, sets: _Sets) -> Any:
     return sets[tombstone.id]
 
 
-def _applies(tombstone: Tombstone, segment: Segment) -> bool:
-    """Whether ordinal and time let a tombstone hide rows of a segment."""
-    return bool(tombstone.ordinal > segment.ordinal and tombstone.start < segment.end and segment.start < tombstone.end)
-
-
-def _is_wide(tombstone: Tombstone) -> bool:
-    return tombstone.start == MIN_TIME and tombstone.end == MAX_TIME
-
-
 def _may_hold(tombstone: Tombstone, segment: Segment, spec: TableSpec) -> bool:
     """Whether a key tombstone may hide rows of a segment."""
-    if not _applies(tombstone, segment):
+    if tombstone.ordinal <= segment.ordinal or not tombstone.interval.overlaps(segment.interval):
         return False
     for column in spec.primary_key:
         bounds: list[Any] = [one.get(column) for one in (tombstone.min, tombstone.max, segment.min, segment.max)]
@@ -165,26 +156,21 @@ def _numbers(ids: BitMap64) -> IntArray:
 
 
 def _hidden_places(segments: Sequence[Segment], rows: Sequence[Tombstone], sets: _Sets) -> list[IntArray | None]:
-    """For each segment the places that row tombstones hide; None if its row ids have to be looked at to tell."""
+    """For each segment the places that row tombstones hide; None if its row ids have to be looked at to tell.
+
+    A row id names one row for life, and a tombstone's interval is where that row was when it was hidden: older values
+    elsewhere are hidden by what replaced them. So the ids alone decide.
+    """
     found: list[IntArray | None] = [np.empty(0, dtype=np.int64)] * len(segments)
-    wide = [one for one in rows if _is_wide(one)]
-    narrow = [one for one in rows if not _is_wide(one)]
     newer, taken = BitMap64(), 0
     for place in sorted(range(len(segments)), key=lambda place: -segments[place].ordinal):
         segment = segments[place]
-        while taken < len(wide) and wide[taken].ordinal > segment.ordinal:
-            newer |= _set(wide[taken], sets)
+        while taken < len(rows) and rows[taken].ordinal > segment.ordinal:
+            newer |= _set(rows[taken], sets)
             taken += 1
-        least, greatest = _id_range(segment)
-        hidden = _slice(newer, least, greatest)
-        is_whole = True
-        for one in narrow:
-            if _applies(one, segment) and (part := _slice(_set(one, sets), least, greatest)):
-                hidden |= part
-                is_whole &= one.interval.contains(segment.interval)
+        hidden = _slice(newer, *_id_range(segment))
         if hidden:
-            by_place = is_whole and not segment.has_row_ids
-            found[place] = _numbers(hidden) - segment.first_row_id if by_place else None
+            found[place] = None if segment.has_row_ids else _numbers(hidden) - segment.first_row_id
     return found
 
 
@@ -192,17 +178,15 @@ def _row_mask(segments: Sequence[Segment], rows: Sequence[Tombstone], query: Que
     """Row tombstones over segments whose row ids have to be looked at: each id with the greatest ordinal it has."""
     ranges = [_id_range(one) for one in segments]
     least, greatest = min(one[0] for one in ranges), max(one[1] for one in ranges)
-    used = [one for one in rows if any(_applies(one, segment) for segment in segments)]
-    is_timed = _needs_time(used, segments)
+    oldest = min(one.ordinal for one in segments)
     seen = BitMap64()
     tables = []
-    for one in used:
-        ids = _slice(_set(one, query.sets), least, greatest)
-        if not is_timed:
-            ids -= seen
+    for one in rows:
+        if one.ordinal > oldest:
+            ids = _slice(_set(one, query.sets), least, greatest) - seen
             seen |= ids
-        tables.append((one, pa.table({ROW_ID: _numbers(ids)})))
-    return _mask((ROW_ID,), tables, segments, query.spec, is_timed)
+            tables.append((one, pa.table({ROW_ID: _numbers(ids)})))
+    return _mask((ROW_ID,), tables, segments, query.spec, is_timed=False)
 
 
 def _key_mask(segments: Sequence[Segment], keys: Sequence[Tombstone], query: Query) -> KeyMask | None:
@@ -210,12 +194,11 @@ def _key_mask(segments: Sequence[Segment], keys: Sequence[Tombstone], query: Que
     columns = query.spec.primary_key
     used = [one for one in keys if any(_may_hold(one, segment, query.spec) for segment in segments)]
     tables = [(one, _set(one, query.sets).select(columns)) for one in used]
-    return _mask(columns, tables, segments, query.spec, _needs_time(used, segments))
-
-
-def _needs_time(tombstones: Sequence[Tombstone], segments: Sequence[Segment]) -> bool:
-    limited = [one for one in tombstones if not _is_wide(one)]
-    return any(not one.interval.contains(segment.interval) for one in limited for segment in segments)
+    limited = [one for one in used if not one.interval.contains(Interval(None, None))]
+    is_timed = query.spec.time not in columns and any(
+        not one.interval.contains(segment.interval) for one in limited for segment in segments
+    )
+    return _mask(columns, tables, segments, query.spec, is_timed)
 
 
 def _mask(

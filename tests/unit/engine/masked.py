@@ -138,6 +138,8 @@ def _tombstones(
                 tombstones.append(Tombstone(**known, keys=keys))
             case "row":
                 ids = {row["_row_id"] for row in picked} | {chosen.randrange(1 << 62)}
+                # A tombstone's interval is where its rows are.
+                ids -= {row["_row_id"] for row in held if not is_wide and not start <= row["ts"] < end}
                 sets[number] = BitMap64(ids if picked else ())
                 tombstones.append(Tombstone(**known, kind="row", row_ids=ids if picked else ()))
             case _:
