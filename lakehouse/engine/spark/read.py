@@ -15,6 +15,7 @@ from lakehouse.engine import ORDINAL, Query
 from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.engine.spark.columns import quoted
 from lakehouse.engine.spark.masked import masked_frame
+from lakehouse.engine.spark.places import split_places, without_places
 from lakehouse.engine.spark.scan import placed_scan, scan
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.spark.types import to_spark_type
@@ -31,15 +32,15 @@ def read_frame(session: SparkSession, query: Query) -> DataFrame:
     files = verify(query.warehouse, query.plan.segments)
     extras = [name for name, is_wanted in ((ROW_ID, query.row_ids), (ORDINAL, query.ordinals)) if is_wanted]
     with held(session, _listing_settings(session, len(files))):
-        frames = [_frame(session, query, part, files, extras) for part in _joined(plan_parts(query))]
+        frames = [
+            frame for part in _joined(plan_parts(query)) for frame in _frames(session, query, part, files, extras)
+        ]
     if not frames:
         schema = pa.schema([*query.spec.schema, *(pa.field(name, pa.int64()) for name in extras)])
         frames = [session.createDataFrame([], to_spark_type(schema))]
     rows = frames[0]
     for frame in frames[1:]:
         rows = rows.unionAll(frame)
-    if query.where is not None:
-        rows = rows.where(F.expr(query.where))
     if query.columns is None:
         return rows
     return rows.select(*(quoted(name) for name in (*query.columns, *extras)))
@@ -63,8 +64,15 @@ def _listing_settings(session: SparkSession, files: int) -> dict[str, str]:
     return {_THRESHOLD: str(1 << 20)} if files > int(session.conf.get(_THRESHOLD) or 32) else {}
 
 
-def _frame(session: SparkSession, query: Query, part: Part, files: Mapping[str, Path], extras: list[str]) -> DataFrame:
+def _frames(
+    session: SparkSession, query: Query, part: Part, files: Mapping[str, Path], extras: list[str]
+) -> list[DataFrame]:
     schema = query.spec.schema
+    where = [] if part.condition is None else [part.condition.spark]
+    where += [] if query.where is None else [query.where]
+    cut = split_places(part, files) if part.places and not extras else None
+    if cut is not None:
+        return [without_places(session, schema, one, files, where) for one in cut]
     if part.places or part.masks:
         frame = masked_frame(session, query, part, files, extras)
     elif extras:
@@ -72,4 +80,6 @@ def _frame(session: SparkSession, query: Query, part: Part, files: Mapping[str, 
         frame = frame.select(*(F.col(quoted(name)) for name in (*schema.names, *extras)))
     else:
         frame = scan(session, schema, part.segments, files)
-    return frame if part.condition is None else frame.where(F.expr(part.condition.spark))
+    for condition in where:
+        frame = frame.where(F.expr(condition))
+    return [frame]
