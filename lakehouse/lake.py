@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 from uuid import uuid4
 
 from lakehouse.arguments import read_limit, read_message, read_properties, read_seconds, read_wait
@@ -28,6 +28,7 @@ from lakehouse.export import Exported, write_export
 from lakehouse.lease import Heartbeat
 from lakehouse.pins import Pins
 from lakehouse.schema import check_table_name, define_table
+from lakehouse.sql import run_statement
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.sets import read_set
 from lakehouse.table import Table
@@ -209,6 +210,37 @@ class Lake:
         if no such operation runs.
         """
         self.catalog.release(operation_id)
+
+    # SQL
+
+    def sql(self, text: str, *, as_of: Any = None, engine: Literal["spark", "duckdb"] = "spark") -> Any:
+        """Run one statement of Spark's SQL over the lake's tables.
+
+        A query gives a lazy Spark frame, or with ``engine="duckdb"`` a lazy DuckDB relation, made in process. INSERT,
+        DELETE, UPDATE and MERGE give their `Commit`; SHOW TABLES and DESCRIBE an Arrow table; CREATE TABLE the table.
+
+        ``VERSION AS OF 7`` (or a tag) or ``TIMESTAMP AS OF '2013-01-05'`` may stand after a table's name; other tables
+        are read at ``as_of``, default: all at the head as it is now. Conditions reach the catalog, which leaves out
+        files. Times without an offset are UTC.
+
+        The text may come from anyone: what is not on a closed list of constructs and functions is refused, and names
+        mean the lake's tables only. Raises `InvalidInput` saying what is not taken, `TableNotFound`,
+        `VersionNotFound`, and what the table's own methods raise.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> lake = connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse")
+        >>> lake.sql("CREATE TABLE trips (at TIMESTAMP, client BIGINT) PARTITIONED BY (days(at))")
+        <table trips by day of at, 2 columns>
+        >>> lake.sql("INSERT INTO trips VALUES ('2013-01-05 07:00', 12), ('2013-01-05 08:00', 77)").rows_added
+        2
+        >>> lake.sql("SELECT max(client) AS last FROM trips VERSION AS OF 2", engine="duckdb").fetchall()
+        [(77,)]
+        >>> lake.close()
+        """
+        return run_statement(self, text, as_of=as_of, engine=engine)
 
     # Clean-up
 

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from lakehouse.cli import clean, look, rescue, run, write
+from lakehouse.cli import clean, look, rescue, run, statement, write
 from lakehouse.cli.output import plain, printable
 from lakehouse.errors import LakehouseError
 
@@ -31,6 +31,7 @@ for name, command in (
     ("show", look.show_table),
     ("diff", look.diff),
     ("timeline", look.timeline),
+    ("sql", statement.sql),
     ("append", write.append),
     ("replace", write.replace),
     ("compact", write.compact),

@@ -62,18 +62,20 @@ def plain(value: Any) -> Any:
             return str(value)
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None) -> None:
-    """Print rows under headings; numbers to the right."""
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None, are_values: bool = False
+) -> None:
+    """Print rows under headings; numbers to the right, as they are if they are values of a table's rows."""
     table = Table(
         box=SIMPLE_HEAD, show_edge=False, pad_edge=False, title=title, title_justify="left", title_style="bold"
     )
     for place, name in enumerate(columns):
         is_number = bool(rows) and all(isinstance(row[place], (int, float)) for row in rows)
-        table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+        table.add_column(printable(name), justify="right" if is_number else "left", overflow="fold")
     for row in rows:
         table.add_row(
             *(
-                str(cell) if name in _NAMES and isinstance(cell, int) else show(cell)
+                str(cell) if (are_values or name in _NAMES) and isinstance(cell, int) else show(cell)
                 for name, cell in zip(columns, row, strict=True)
             )
         )

@@ -25,14 +25,15 @@ PARSER_ERRORS = (
 """What the parser raises for text that is wrong: its own errors, and others where it did not foresee the text."""
 
 
-class _FilterDialect(Spark):
+class _SparkText(Spark):
     """Spark 4 reads a doubled quote in a string as one quote; the parser's own dialect ends the string there."""
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']
 
 
-_DIALECT = _FilterDialect()
+DIALECT = _SparkText()
+"""What filters and statements are written in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def parse(where: Any, schema: pa.Schema, qualified: Qualified | None = None) -> 
         raise InvalidInput('a filter is one condition in SQL, as in "client = 1"', where=repr(where)[:200])
     if len(where) > _MAX_LENGTH:
         raise InvalidInput("the filter is too long", characters=len(where), most=_MAX_LENGTH)
-    node = _parsed(where)
+    node = parse_condition(where)
     translator = Translator(schema, qualified)
     try:
         term = translator.boolean(node)
@@ -115,7 +116,7 @@ def parse_expression(
         raise InvalidInput(
             'a value is one expression in SQL, as in "value + 1"', column=target.name, found=repr(text)[:200]
         )
-    node = _parsed(text)
+    node = parse_condition(text)
     translator = Translator(schema, qualified)
     try:
         found = translator.value(node)
@@ -131,7 +132,7 @@ def equal_columns(on: str) -> Iterator[tuple[str, str]]:
     >>> list(equal_columns("target.k = source.id AND source.v > 1"))
     [('k', 'id')]
     """
-    for part in _parsed(on).flatten() if isinstance(_parsed(on), exp.And) else [_parsed(on)]:
+    for part in parse_condition(on).flatten() if isinstance(parse_condition(on), exp.And) else [parse_condition(on)]:
         match part.unnest():
             case exp.EQ(this=exp.Column() as one, expression=exp.Column() as other):
                 sides = {one.table.casefold(): one.name, other.table.casefold(): other.name}
@@ -139,12 +140,13 @@ def equal_columns(on: str) -> Iterator[tuple[str, str]]:
                     yield sides["target"], sides["source"]
 
 
-def _parsed(where: str) -> exp.Expr:
+def parse_condition(where: str) -> exp.Expr:
+    """The tree of one expression, whatever it holds. Raises `InvalidInput` for anything else."""
     try:
-        tokens = _DIALECT.tokenize(where)
+        tokens = DIALECT.tokenize(where)
         if any(token.token_type is TokenType.SEMICOLON or token.comments for token in tokens):
             raise InvalidInput("a filter is one condition, without semicolons and comments", where=where[:200])
-        statements = _DIALECT.parser().parse(tokens, where)
+        statements = DIALECT.parser().parse(tokens, where)
     except InvalidInput:
         raise
     except PARSER_ERRORS as error:

@@ -17,6 +17,7 @@ from lakehouse.engine.spark.columns import quoted, value
 from lakehouse.engine.spark.join import matched, to_arrow
 from lakehouse.engine.spark.read import read_frame
 from lakehouse.engine.spark.session import start_session
+from lakehouse.engine.spark.statement import run_query
 from lakehouse.engine.spark.write import write_frame
 
 
@@ -38,6 +39,10 @@ class SparkEngine:
     def read(self, query: Query) -> DataFrame:
         """The rows of the plan that pass, as a lazy frame."""
         return read_frame(self.session, query)
+
+    def run(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """The rows of a checked query over frames, lazily; ``text`` names each by its key."""
+        return run_query(self.session, text, frames)
 
     def collect(self, query: Query) -> pa.Table:
         """The rows of the plan that pass, in memory."""

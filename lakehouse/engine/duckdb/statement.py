@@ -1,0 +1,68 @@
+"""Run the text of a query over relations, in a database of its own that can reach nothing but the warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from lakehouse.engine.duckdb import literals as sql
+from lakehouse.errors import InvalidInput
+
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "enable_external_file_cache": "false",
+    "python_enable_replacements": "false",
+}
+Bind = Callable[[duckdb.DuckDBPyConnection], duckdb.DuckDBPyRelation]
+
+
+def run_query(text: str, relations: Mapping[str, Bind], warehouse: Path) -> duckdb.DuckDBPyRelation:
+    """The rows of a query, lazily. ``text`` names each relation by its key, in double quotes.
+
+    Raises `InvalidInput` for what DuckDB refuses. Sums of integers are 64 bits wide, as in Spark.
+    """
+    connection = duckdb.connect(":memory:", config=_SETTINGS)
+    connection.execute("SET TimeZone = 'UTC'")
+    for name, bind in relations.items():
+        bind(connection).create_view(name)
+    connection.execute(f"SET allowed_directories = [{sql.text(str(warehouse))}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    try:
+        statements = duckdb.extract_statements(text)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise InvalidInput("one query at a time")
+        rows = connection.sql(text)
+        return _narrowed(rows)
+    except duckdb.Error as error:
+        raise explained(error) from error
+
+
+def explained(error: duckdb.Error) -> InvalidInput:
+    """What DuckDB refuses, as an error of ours."""
+    cause = str(error).split("\n", maxsplit=1)[0][:300]
+    return InvalidInput('the in-process engine refuses the statement; correct it, or use engine="spark"', cause=cause)
+
+
+def read_relation(rows: duckdb.DuckDBPyRelation) -> pa.Table:
+    """All rows of a query. Raises `InvalidInput` where the query fails on some row."""
+    try:
+        return rows.to_arrow_table()
+    except duckdb.Error as error:
+        raise explained(error) from error
+
+
+def _narrowed(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    wide = [str(kind) == "HUGEINT" for kind in rows.types]
+    if not any(wide):
+        return rows
+    columns = [f"#{place}" for place in range(1, len(wide) + 1)]
+    listed = [
+        f"CAST({column} AS BIGINT) AS {sql.name(name)}" if is_wide else column
+        for column, name, is_wide in zip(columns, rows.columns, wide, strict=True)
+    ]
+    return rows.project(sql.listed(listed))

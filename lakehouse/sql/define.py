@@ -1,0 +1,247 @@
+"""CREATE TABLE, DROP TABLE, SHOW TABLES and DESCRIBE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from lakehouse.core.chunk import Grain
+from lakehouse.errors import InvalidInput, TableNotFound
+from lakehouse.predicate.parse import DIALECT, PARSER_ERRORS
+from lakehouse.predicate.written import shown
+from lakehouse.sql.names import table_name
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+    from lakehouse.table import Table
+
+_GRAINS = {f"{grain.value}{end}": grain.value for grain in Grain for end in ("", "s")}
+_TYPE_NAMES: Mapping[pa.DataType, str] = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "STRING",
+    pa.binary(): "BINARY",
+    pa.date32(): "DATE",
+    pa.timestamp("us"): "TIMESTAMP_NTZ",
+    pa.timestamp("us", "UTC"): "TIMESTAMP",
+}
+
+
+def create_table(lake: Lake, tree: exp.Create) -> Table:
+    """Create a table.
+
+    ``PARTITIONED BY (days(ts), bucket(16, c))`` says the time column, the grain and a hashed cluster column; so does
+    ``CLUSTERED BY (c) INTO 16 BUCKETS``, and ``CLUSTER BY (c)`` one that is not hashed.
+    """
+    _check(tree, ("this", "kind", "exists", "properties"))
+    schema = tree.this
+    if tree.args.get("kind") != "TABLE" or not isinstance(schema, exp.Schema):
+        raise InvalidInput("write CREATE TABLE name (column type, ...) PARTITIONED BY (days(time column))")
+    columns = [one for one in schema.expressions if isinstance(one, exp.ColumnDef)]
+    names = {one.name.casefold(): one.name for one in columns}
+    arguments: dict[str, Any] = {
+        "cluster_by": {},
+        "properties": {},
+        "primary_key": _primary_key(schema, columns, names),
+    }
+    for one in tree.args["properties"].expressions if tree.args.get("properties") else ():
+        _read_property(one, names, arguments)
+    if "time" not in arguments:
+        raise InvalidInput(
+            "say which column is a row's time, and how time is divided: PARTITIONED BY (days(ts)), "
+            "or hours, weeks, months, years",
+            columns=",".join(names.values()),
+        )
+    name = _new_name(schema.this)
+    ddl = ", ".join(_column_text(one) for one in columns)
+    return lake.create_table(name, ddl, if_not_exists=bool(tree.args.get("exists")), **arguments)
+
+
+def _new_name(node: exp.Expr) -> str:
+    parts = list(node.parts) if isinstance(node, exp.Table) else []
+    if len(parts) != 1:
+        raise InvalidInput("tables have plain names, without a prefix", table=".".join(part.name for part in parts))
+    return str(parts[0].name)
+
+
+def _column_text(column: exp.ColumnDef) -> str:
+    column = column.copy()
+    kept = [
+        one
+        for one in column.args.get("constraints") or ()
+        if not isinstance(one.kind, exp.PrimaryKeyColumnConstraint | exp.CommentColumnConstraint)
+    ]
+    column.set("constraints", kept)
+    try:
+        return str(column.sql(dialect=DIALECT, identify=True, comments=False))
+    except PARSER_ERRORS as error:
+        raise InvalidInput("a column needs a name and a type, as in client BIGINT", column=column.name) from error
+
+
+def _primary_key(schema: exp.Schema, columns: Sequence[exp.ColumnDef], names: Mapping[str, str]) -> tuple[str, ...]:
+    listed: list[str] = []
+    for one in schema.expressions:
+        if isinstance(one, exp.PrimaryKey):
+            listed += [_real(part, names) for part in one.expressions]
+        elif not isinstance(one, exp.ColumnDef):
+            raise InvalidInput("beside columns a table takes PRIMARY KEY (a, b) only", found=shown(one))
+    for column in columns:
+        kinds = [one.kind for one in column.args.get("constraints") or ()]
+        listed += [column.name for kind in kinds if isinstance(kind, exp.PrimaryKeyColumnConstraint)]
+    return tuple(listed)
+
+
+def _real(node: exp.Expr, names: Mapping[str, str]) -> str:
+    """A column's name as it was declared; an unknown one as it is, for `Lake.create_table` to refuse."""
+    return names.get(node.name.casefold(), str(node.name))
+
+
+def _read_property(node: exp.Expr, names: Mapping[str, str], arguments: dict[str, Any]) -> None:
+    match node:
+        case exp.FileFormatProperty() if node.this.name.lower() == "lakehouse":
+            pass
+        case exp.PartitionedByProperty():
+            for part in node.this.expressions:
+                _read_partition(part, names, arguments)
+        case exp.ClusteredByProperty() if not node.args.get("sorted_by"):
+            buckets = int(node.args["buckets"].name)
+            arguments["cluster_by"].update(dict.fromkeys((_real(one, names) for one in node.expressions), buckets))
+        case exp.ClusterProperty():
+            arguments["cluster_by"].update(dict.fromkeys((_real(one, names) for one in node.expressions), 0))
+        case exp.SchemaCommentProperty():
+            arguments["properties"]["comment"] = node.this.name
+        case exp.Property():
+            _read_pair(node, arguments)
+        case _:
+            raise InvalidInput(
+                "a table takes USING lakehouse, PARTITIONED BY, CLUSTER(ED) BY, COMMENT and TBLPROPERTIES only",
+                found=shown(node),
+            )
+
+
+def _read_partition(part: exp.Expr, names: Mapping[str, str], arguments: dict[str, Any]) -> None:
+    if isinstance(part, exp.PartitionedByBucket):
+        arguments["cluster_by"][_real(part.this, names)] = int(part.expression.name)
+        return
+    called = part.name.lower() if isinstance(part, exp.Anonymous) else part.key
+    inner = part.expressions[0] if isinstance(part, exp.Anonymous) and part.expressions else part.this
+    column = inner.this if isinstance(inner, exp.TsOrDsToDate) else inner
+    if called not in _GRAINS or not isinstance(column, exp.Column):
+        raise InvalidInput(
+            "tables are divided by time, and cluster columns: PARTITIONED BY (days(ts), bucket(16, client))",
+            found=shown(part),
+        )
+    if "time" in arguments:
+        raise InvalidInput("a table is divided by one time column", found=shown(part))
+    arguments.update(time=_real(column, names), grain=_GRAINS[called])
+
+
+def _read_pair(node: exp.Property, arguments: dict[str, Any]) -> None:
+    key = ".".join(one.name for one in node.this.find_all(exp.Identifier)) or str(node.this.name)
+    value = node.args["value"]
+    if not isinstance(value, exp.Literal | exp.Boolean):
+        raise InvalidInput("a property's value is a text, number or boolean", key=key, found=shown(value))
+    text = str(value.this).lower() if isinstance(value, exp.Boolean) else str(value.name)
+    if key == "write_order":
+        arguments["write_order"] = text
+    else:
+        arguments["properties"][key] = text
+
+
+def drop_table(lake: Lake, tree: exp.Drop) -> None:
+    """Take a table out of the lake; with IF EXISTS, where it is there."""
+    _check(tree, ("tables", "exists", "kind"))
+    tables = tree.args.get("tables") or []
+    if tree.args.get("kind") != "TABLE" or len(tables) != 1:
+        raise InvalidInput("write DROP TABLE name")
+    try:
+        lake.drop_table(table_name(tables[0], lake.tables()))
+    except TableNotFound:
+        if not tree.args.get("exists"):
+            raise
+
+
+def show_tables(lake: Lake) -> pa.Table:
+    """A row for each table: name, time column, grain and newest version."""
+    tables = [lake.table(name) for name in lake.tables()]
+    return pa.table(
+        {
+            "table": pa.array([one.name for one in tables], pa.string()),
+            "time": pa.array([one.time for one in tables], pa.string()),
+            "grain": pa.array([one.grain for one in tables], pa.string()),
+            "version": pa.array([one.version for one in tables], pa.int64()),
+        }
+    )
+
+
+def describe(lake: Lake, tree: exp.Describe) -> pa.Table:
+    """A row for each column: name, type in Spark's words, whether it takes nulls, what it is to the table.
+
+    DESCRIBE HISTORY gives the table's commits instead, newest first.
+    """
+    _check(tree, ("this", "kind", "style"))
+    style = str(tree.args.get("style") or "").upper()
+    if str(tree.args.get("kind") or "TABLE").upper() != "TABLE" or style not in (
+        "",
+        "EXTENDED",
+        "FORMATTED",
+        "HISTORY",
+    ):
+        raise InvalidInput("write DESCRIBE table or DESCRIBE HISTORY table", found=f"{tree.args.get('kind')} {style}")
+    if not isinstance(tree.this, exp.Table):
+        raise InvalidInput("write DESCRIBE table; for a query, EXPLAIN", found=shown(tree.this))
+    table = lake.table(table_name(tree.this, lake.tables()))
+    if style == "HISTORY":
+        history: pa.Table = table.log().to_arrow()
+        return history
+    return pa.table(
+        {
+            "column": pa.array(table.schema.names, pa.string()),
+            "type": pa.array([type_name(field.type) for field in table.schema], pa.string()),
+            "nullable": pa.array([field.nullable for field in table.schema], pa.bool_()),
+            "role": pa.array([_role(table, name) for name in table.schema.names], pa.string()),
+        }
+    )
+
+
+def _role(table: Table, name: str) -> str:
+    buckets = table.cluster_by.get(name)
+    roles = [
+        f"time by {table.grain}" if name == table.time else "",
+        "primary key" if name in table.primary_key else "",
+        "" if buckets is None else f"cluster in {buckets} buckets" if buckets else "cluster",
+    ]
+    return ", ".join(role for role in roles if role)
+
+
+def type_name(kind: pa.DataType) -> str:
+    """Spark's name of a column's type.
+
+    >>> type_name(pa.struct([("x", pa.list_(pa.int32()))]))
+    'STRUCT<`x`: ARRAY<INT>>'
+    """
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    if pa.types.is_map(kind):
+        return f"MAP<{type_name(kind.key_type)}, {type_name(kind.item_type)}>"
+    if pa.types.is_struct(kind):
+        return f"STRUCT<{', '.join(f'`{part.name}`: {type_name(part.type)}' for part in kind)}>"
+    if pa.types.is_list(kind):
+        return f"ARRAY<{type_name(kind.value_type)}>"
+    return _TYPE_NAMES[kind]
+
+
+def _check(tree: exp.Expr, allowed: Sequence[str]) -> None:
+    extra = [key for key, value in tree.args.items() if value and key not in allowed]
+    if "expression" in extra:
+        raise InvalidInput("create the table first, then INSERT INTO it: CREATE TABLE ... AS is not taken")
+    if extra:
+        raise InvalidInput("not allowed in this statement", statement=tree.key.upper(), found=extra[0].rstrip("_"))

@@ -1,0 +1,116 @@
+"""Which names of a query are the lake's tables, at which version, and which are its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from sqlglot import exp
+
+from lakehouse.core.interval import to_utc
+from lakehouse.errors import InvalidInput, TableNotFound
+from lakehouse.predicate.literals import read_time
+from lakehouse.predicate.written import shown
+
+_Names = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A table of the lake where a query names it: ``node`` in its tree, which now names ``relation``.
+
+    ``as_of`` is the version, tag or time that stands with it, or None.
+    """
+
+    node: exp.Table
+    table: str
+    relation: str
+    as_of: Any
+
+
+def find_table(name: str, tables: Sequence[str]) -> str:
+    """A table's own name; case does not count where one table answers to it. Raises `TableNotFound`."""
+    if name in tables:
+        return name
+    found = [one for one in tables if one.casefold() == name.casefold()]
+    if len(found) != 1:
+        raise TableNotFound("no such table in the lake; SHOW TABLES lists those there are", table=name[:200])
+    return found[0]
+
+
+def table_name(node: exp.Expr, tables: Sequence[str]) -> str:
+    """The table of the lake that a bare name in a statement means. Raises `TableNotFound`."""
+    parts = list(node.parts) if isinstance(node, exp.Table) else []
+    if len(parts) != 1 or not isinstance(parts[0], exp.Identifier):
+        raise TableNotFound(
+            "no such table in the lake; its tables have plain names, without a prefix",
+            table=".".join(part.name for part in parts)[:200] or shown(node),
+        )
+    return find_table(parts[0].name, tables)
+
+
+def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Reference]:
+    """Find every table that a query names, and rename it, and each WITH query, to names that are nobody else's.
+
+    A name means the nearest query of a WITH that came before it, else a table of the lake. Aliases keep what columns
+    are called. Raises `TableNotFound`, and `InvalidInput` for a version that no table stands with.
+    """
+    found: list[Reference] = []
+    renamed = 0
+    waiting: list[tuple[exp.Expr, _Names]] = [(tree, {})]
+    while waiting:
+        node, known = waiting.pop()
+        if isinstance(node, exp.Table):
+            reference = _resolved(node, known, tables, f"{prefix}{len(found)}")
+            found += [reference] if reference is not None else []
+            continue
+        with_ = node.args.get("with_")
+        if with_ is not None:
+            for query in with_.expressions:
+                waiting.append((query.this, known))
+                alias = query.args["alias"].this
+                new = f"{prefix}with{renamed}"
+                known = {**known, alias.name.casefold(): new}
+                alias.replace(exp.to_identifier(new, quoted=True))
+                renamed += 1
+        waiting += [(child, known) for child in node.iter_expressions() if child is not with_]
+    return found
+
+
+def _resolved(node: exp.Table, known: _Names, tables: Sequence[str], relation: str) -> Reference | None:
+    version = node.args.get("version")
+    own = known.get(node.name.casefold()) if len(node.parts) == 1 else None
+    table = table_name(node, tables) if own is None else ""
+    if own is not None and version is not None:
+        raise InvalidInput("only a table of the lake has versions, not a query of WITH", name=node.name)
+    alias = node.args.get("alias") or exp.TableAlias()
+    if alias.args.get("this") is None:
+        alias.set("this", exp.to_identifier(node.name, quoted=True))
+    node.set("alias", alias)
+    node.set("version", None)
+    node.set("this", exp.to_identifier(own or relation, quoted=True))
+    return None if own is not None else Reference(node, table, relation, _point(version))
+
+
+def _point(version: exp.Expr | None) -> Any:
+    """What ``VERSION AS OF`` or ``TIMESTAMP AS OF`` says: a number, a tag, or a time (UTC where it says no offset)."""
+    if version is None:
+        return None
+    value = version.args.get("expression")
+    if version.args.get("kind") == "AS OF" and version.name == "VERSION" and isinstance(value, exp.Literal):
+        return value.name if value.is_string else int(value.name)
+    if version.args.get("kind") == "AS OF" and version.name == "TIMESTAMP":
+        written = value.this if isinstance(value, exp.Cast) else value
+        if isinstance(written, exp.Literal) and written.is_string:
+            return _time(written.name)
+    raise InvalidInput("write VERSION AS OF 7, VERSION AS OF 'tag' or TIMESTAMP AS OF '2013-01-05 07:00'")
+
+
+def _time(text: str) -> datetime:
+    try:
+        found: datetime | date = read_time(text)
+        return to_utc(found)
+    except ValueError as error:
+        raise InvalidInput("not a time; write TIMESTAMP AS OF '2013-01-05 07:00'", found=text[:100]) from error

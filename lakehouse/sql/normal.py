@@ -1,0 +1,58 @@
+"""A checked tree in one form, so that the later steps meet each construct in one way only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from lakehouse.errors import InvalidInput
+
+
+def normalized(tree: exp.Expr) -> exp.Expr:
+    """The tree, changed in place: strict casts, plain string literals, named functions by their operators."""
+    for node in list(tree.walk()):
+        match node:
+            case exp.TryCast() if not node.args.get("safe"):
+                node.replace(exp.Cast(this=node.this, to=node.args["to"]))
+            case exp.RawString():
+                node.replace(exp.Literal.string(node.this))
+            case exp.Anonymous() if str(node.this).lower() in _NAMED:
+                node.replace(_called(node))
+            case exp.Values():
+                _name_columns(node)
+    return tree
+
+
+def _called(node: exp.Anonymous) -> exp.Expr:
+    name = str(node.this).lower()
+    count, build = _NAMED[name]
+    if len(node.expressions) != count:
+        raise InvalidInput("wrong number of arguments", function=name, expected=count, found=len(node.expressions))
+    return build(*node.expressions)
+
+
+def _is_null(value: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=exp.Is(this=value, expression=exp.Null()))
+
+
+_NAMED: dict[str, tuple[int, Callable[..., exp.Expr]]] = {
+    "isnull": (1, _is_null),
+    "isnotnull": (1, lambda value: exp.Paren(this=exp.Not(this=_is_null(value)))),
+    "now": (0, exp.CurrentTimestamp),
+    "every": (1, lambda value: exp.LogicalAnd(this=value)),
+    "some": (1, lambda value: exp.LogicalOr(this=value)),
+    "btrim": (1, lambda value: exp.Trim(this=value)),
+}
+
+
+def _name_columns(values: exp.Values) -> None:
+    """Give the columns of a VALUES that stands in a FROM the names that Spark gives them."""
+    if not isinstance(values.parent, exp.From | exp.Join):
+        return
+    rows = [row for row in values.expressions if isinstance(row, exp.Tuple)]
+    width = len(rows[0].expressions) if rows else 1
+    alias = values.args.get("alias") or exp.TableAlias(this=exp.to_identifier("values"))
+    if not alias.args.get("columns"):
+        alias.set("columns", [exp.to_identifier(f"col{number}") for number in range(1, width + 1)])
+    values.set("alias", alias)

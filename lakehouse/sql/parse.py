@@ -1,0 +1,105 @@
+"""One statement's text into one tree. What the tree may hold is for `lakehouse.sql.allowed` to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.errors import ParseError
+
+from lakehouse.errors import InvalidInput
+from lakehouse.predicate.parse import DIALECT, PARSER_ERRORS
+
+_MAX_LENGTH = 1_000_000
+_BEGINNINGS = (
+    "SELECT", "WITH", "FROM", "VALUES", "(", "INSERT", "DELETE FROM", "UPDATE", "MERGE INTO", "CREATE TABLE",
+    "DROP TABLE", "SHOW TABLES", "DESCRIBE", "DESC", "EXPLAIN",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement: ``show`` has no tree; ``explain`` has that of its query; ``run`` is any other."""
+
+    kind: Literal["run", "show", "explain"]
+    tree: exp.Expr | None = None
+
+
+def parse_statement(text: Any) -> Statement:
+    """The tree of one statement. Comments are dropped; one semicolon may end it.
+
+    Raises `InvalidInput` with line and column where the parser tells them.
+
+    >>> parse_statement("SELECT client FROM trips -- all of them").tree.key
+    'select'
+    >>> parse_statement("SELECT 1; DROP TABLE trips")
+    Traceback (most recent call last):
+    lakehouse.errors.InvalidInput: one statement at a time; ...
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput('a statement is text in SQL, as in "SELECT * FROM trips"', found=repr(text)[:200])
+    if len(text) > _MAX_LENGTH:
+        raise InvalidInput("the statement is too long", characters=len(text), most=_MAX_LENGTH)
+    tokens = _tokens(text)
+    words = [token.text.upper() for token in tokens[:2]]
+    if words == ["SHOW", "TABLES"] and len(tokens) == 2:
+        return Statement("show")
+    if words[:1] == ["EXPLAIN"]:
+        text = text[tokens[0].end + 1 :]  # the tokenizer keeps it as one piece
+        tokens = _tokens(text)
+        _check_beginning(tokens)
+        return Statement("explain", _tree(tokens, text))
+    _check_beginning(tokens)
+    return Statement("run", _tree(tokens, text))
+
+
+def _tokens(text: str) -> Sequence[Token]:
+    try:
+        tokens = list(DIALECT.tokenize(text))
+    except PARSER_ERRORS as error:
+        raise InvalidInput("not a statement in SQL", cause=_first_line(error)) from error
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    if not tokens:
+        raise InvalidInput("the statement is empty")
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            raise InvalidInput("one statement at a time; run them one by one", line=token.line, column=token.col)
+        if token.token_type is TokenType.HINT:
+            raise InvalidInput("hints are not taken; leave /*+ ... */ out", line=token.line, column=token.col)
+    return tokens
+
+
+def _check_beginning(tokens: Sequence[Token]) -> None:
+    words = [token.text.upper() for token in tokens[:2]]
+    if not any(words[: len(wanted)] == wanted for wanted in (one.split() for one in _BEGINNINGS)):
+        raise InvalidInput(
+            "no statement of this kind is taken; use one of the list",
+            found=" ".join(words)[:100],
+            statements=", ".join(one for one in _BEGINNINGS if one not in "(DESC"),
+        )
+
+
+def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:
+    try:
+        trees = DIALECT.parser().parse(list(tokens), text)
+    except ParseError as error:
+        found = error.errors[0] if error.errors else {}
+        raise InvalidInput(
+            "not a statement in SQL",
+            line=found.get("line"),
+            column=found.get("col"),
+            near=repr(found.get("highlight") or ""),
+            cause=found.get("description") or _first_line(error),
+        ) from error
+    except PARSER_ERRORS as error:
+        raise InvalidInput("not a statement in SQL", cause=_first_line(error)) from error
+    if len(trees) != 1 or trees[0] is None:
+        raise InvalidInput("one statement at a time; run them one by one")
+    return trees[0]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", maxsplit=1)[0] or type(error).__name__

@@ -1,0 +1,125 @@
+"""A query bound to the lake: its tables' scans at one version, and the engine that runs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from lakehouse.engine.duckdb import read_relation, run_query
+from lakehouse.errors import InvalidInput, VersionNotFound
+from lakehouse.sql.allowed import check_allowed, refused
+from lakehouse.sql.names import Reference, resolve
+from lakehouse.sql.normal import normalized
+from lakehouse.sql.push import Wanted, pushed
+from lakehouse.sql.written import write
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+    from lakehouse.scan import Scan
+
+_ATTEMPTS = 5
+_PREFIX = "lake_relation_"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One table of a query: what its scan is asked for."""
+
+    reference: Reference
+    wanted: Wanted
+    scan: Scan
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query whose tables are found and whose versions are fixed."""
+
+    lake: Lake
+    engine: str
+    text: str
+    reads: tuple[Read, ...]
+
+    def run(self) -> Any:
+        """The rows, lazily: a Spark frame or a DuckDB relation."""
+        if self.engine == "spark":
+            frames = {one.reference.relation: one.scan.to_spark() for one in self.reads}
+            return self.lake.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]
+        relations = {one.reference.relation: partial(_relation, one.scan) for one in self.reads}
+        return run_query(self.text, relations, self.lake.warehouse)
+
+    def rows(self) -> Any:
+        """The rows as a write takes them: a Spark frame, or an Arrow table."""
+        found = self.run()
+        return found if self.engine == "spark" else read_relation(found)
+
+    def explain(self) -> str:
+        """What each table's scan opens, and the text that the engine is given."""
+        lines = []
+        for one in self.reads:
+            plan = one.scan.plan()
+            whole = len(self.lake.table(one.reference.table).segments(as_of=plan.version))
+            lines.append(
+                f"{one.reference.table} at version {plan.version} as {one.reference.relation}: {len(plan.segments)} of "
+                f"{whole} segments, {plan.bytes} bytes; columns {', '.join(one.wanted.columns)}; "
+                f"filter {one.wanted.where or 'none'}"
+            )
+        return "\n".join([*lines, f"{self.engine}: {self.text}"])
+
+
+def _relation(scan: Scan, connection: Any) -> Any:
+    return scan.to_duckdb(connection)
+
+
+def bind(lake: Lake, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQuery:
+    """Check a query and fix what it reads: every table without a version of its own at one version of the lake.
+
+    Raises `InvalidInput` for what is not allowed, `TableNotFound`, `VersionNotFound`.
+    """
+    if isinstance(tree, exp.Values):
+        tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree))
+    if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
+        raise refused(tree)
+    try:
+        check_allowed(tree, engine)
+        tree = normalized(tree.copy())
+        references = resolve(tree, lake.tables(), _prefix(tree))
+        text = write(tree, engine)
+    except RecursionError as error:
+        raise InvalidInput("the statement is nested too deeply") from error
+    for _ in range(_ATTEMPTS if as_of is None else 0):
+        try:
+            return BoundQuery(lake, engine, text, _reads(lake, references, lake.head))
+        except VersionNotFound:
+            if any(one.as_of is not None for one in references):
+                break  # may be the user's own
+    return BoundQuery(lake, engine, text, _reads(lake, references, lake.head if as_of is None else as_of))
+
+
+def _prefix(tree: exp.Expr) -> str:
+    """The beginning of names that the query does not use."""
+    prefix, used = _PREFIX, " ".join(one.name.casefold() for one in tree.find_all(exp.Identifier, exp.Literal))
+    while prefix in used:
+        prefix += "_"
+    return prefix
+
+
+def _reads(lake: Lake, references: list[Reference], as_of: Any) -> tuple[Read, ...]:
+    tables = {one.relation: lake.table(one.table) for one in references}
+    wanted = pushed(references, {name: table.schema for name, table in tables.items()})
+    reads = []
+    for one in references:
+        ask = wanted[one.relation]
+        point = as_of if one.as_of is None else one.as_of
+        scan = tables[one.relation].scan(columns=ask.columns, where=ask.where, as_of=point)
+        reads.append(Read(one, ask, scan))
+    return tuple(reads)
+
+
+def fixed_rows(lake: Lake, tree: exp.Expr) -> pa.Table:
+    """The rows of a query that reads no table, calculated in process."""
+    rows: pa.Table = bind(lake, tree, as_of=None, engine="duckdb").rows()
+    return rows
