@@ -145,9 +145,19 @@ def _check_node(node: exp.Expr, engine: str) -> None:
             raise refused(node, extra[0].rstrip("_"))
     elif kind not in FUNCTIONS and not (isinstance(node, exp.Anonymous) and str(node.this).lower() in NAMED):
         raise refused(node)
-    if engine == "duckdb" and kind in SPARK_ONLY:
+    if engine == "duckdb" and (kind in SPARK_ONLY or _has_spark_form(node)):
         raise InvalidInput('only Spark calculates this as Spark does; use engine="spark"', found=shown(node))
     _check_words(node)
+
+
+def _has_spark_form(node: exp.Expr) -> bool:
+    """Whether a function stands with an argument that makes it Spark's own: a unit, or a format to read by."""
+    match node:
+        case exp.DateDiff():
+            return node.args.get("unit") is not None
+        case exp.TsOrDsToDate():
+            return node.args.get("format") is not None
+    return False
 
 
 def _check_words(node: exp.Expr) -> None:
@@ -165,6 +175,8 @@ def _check_words(node: exp.Expr) -> None:
             raise InvalidInput("a query casts to simple types only", found=str(node.this))
         case exp.Star() if not _is_listed(node):
             raise InvalidInput("a * stands in the list after SELECT, or in count(*)")
+        case exp.Tuple() if not isinstance(node.parent, exp.Values | exp.GroupingSets | exp.Rollup | exp.Cube):
+            raise InvalidInput("a list in parentheses stands after VALUES or IN; compare columns one by one")
         case exp.Table() if not isinstance(node.this, exp.Identifier):
             raise InvalidInput("table functions are not allowed; name a table of the lake", found=shown(node.this))
     if isinstance(node, _FORMATS) and node.args.get("format") is not None:

@@ -17,13 +17,12 @@ Rename = Callable[[exp.Column], tuple[str | None, str]]
 def renamed(node: exp.Expr, rename: Rename) -> exp.Expr:
     """A copy in which each column has the prefix and name that ``rename`` gives it."""
     found = node.copy()
-    for column in [found, *found.find_all(exp.Column)]:
-        if isinstance(column, exp.Column):
-            if column.args.get("db") is not None:
-                raise InvalidInput("a column has one prefix at most here", found=shown(column))
-            prefix, name = rename(column)
-            column.set("table", None if prefix is None else exp.to_identifier(prefix))
-            column.set("this", exp.to_identifier(name))
+    for column in list(found.find_all(exp.Column)):
+        if column.args.get("db") is not None:
+            raise InvalidInput("a column has one prefix at most here", found=shown(column))
+        prefix, name = rename(column)
+        column.set("table", None if prefix is None else exp.to_identifier(prefix))
+        column.set("this", exp.to_identifier(name))
     return found
 
 

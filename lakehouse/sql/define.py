@@ -118,7 +118,7 @@ def _read_property(node: exp.Expr, names: Mapping[str, str], arguments: dict[str
             arguments["cluster_by"].update(dict.fromkeys((_real(one, names) for one in node.expressions), 0))
         case exp.SchemaCommentProperty():
             arguments["properties"]["comment"] = node.this.name
-        case exp.Property():
+        case exp.Property() if type(node) is exp.Property:
             _read_pair(node, arguments)
         case _:
             raise InvalidInput(

@@ -41,7 +41,15 @@ FUNCTIONS: frozenset[type[exp.Expr]] = frozenset(
 )
 """Functions by the parser's class for them."""
 SPARK_ONLY: frozenset[type[exp.Expr]] = frozenset(
-    {exp.ApproxQuantile, exp.TimestampDiff, exp.MonthsBetween, exp.Initcap, exp.TimestampAdd}
+    {
+        exp.ApproxQuantile,
+        exp.Initcap,
+        exp.MonthsBetween,
+        exp.TimestampAdd,
+        exp.TimestampDiff,
+        exp.UnixMillis,
+        exp.UnixSeconds,
+    }
 )
 """Functions of which DuckDB has none that gives the same answers."""
 NAMED = frozenset({"every", "some", "isnull", "isnotnull", "now", "btrim", "make_date"})

@@ -75,7 +75,7 @@ def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Referenc
                 known = {**known, alias.name.casefold(): new}
                 alias.replace(exp.to_identifier(new, quoted=True))
                 renamed += 1
-        waiting += [(child, known) for child in node.iter_expressions() if child is not with_]
+        waiting += [(child, known) for child in node.iter_expressions(reverse=True) if child is not with_]
     return found
 
 

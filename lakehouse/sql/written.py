@@ -63,6 +63,12 @@ def _for_duckdb(tree: exp.Expr) -> exp.Expr:
                 node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
             case exp.Cast() if node.to.this in _WHOLE and not _is_whole(node.this):
                 node.replace(_truncated(node))
+            case exp.Ln() | exp.Log():
+                node.replace(_of_positives(node))
+            case exp.IsNan():
+                node.replace(exp.Coalesce(this=node.copy(), expressions=[exp.false()]))
+            case exp.TsOrDsToDate():
+                node.replace(exp.cast(node.this.copy(), exp.DType.DATE, dialect="duckdb"))
             case exp.DayOfWeek():
                 node.replace(exp.Paren(this=exp.Add(this=node.copy(), expression=exp.Literal.number(1))))
             case exp.DateTrunc() | exp.TsOrDsAdd() | exp.AddMonths():
@@ -70,6 +76,13 @@ def _for_duckdb(tree: exp.Expr) -> exp.Expr:
             case exp.Quantile():
                 node.replace(exp.Anonymous(this="quantile_cont", expressions=[node.this, node.args["quantile"]]))
     return tree
+
+
+def _of_positives(node: exp.Expr) -> exp.Expr:
+    """A logarithm that is null, as in Spark, where there is none."""
+    numbers = [one for one in (node.this, node.args.get("expression")) if one is not None]
+    tests = [exp.GT(this=one.copy(), expression=exp.Literal.number(0)) for one in numbers]
+    return exp.Case(ifs=[exp.If(this=exp.and_(*tests), true=node.copy())])
 
 
 def _is_whole(node: exp.Expr) -> bool:

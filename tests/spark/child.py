@@ -74,6 +74,24 @@ def source(spark: SparkSession) -> Any:
     )
 
 
+def statements(lake: lakehouse.Lake, spark: SparkSession) -> dict[str, Any]:
+    """What a query gives, now and when it is run again after a commit; the views it leaves; what another zone gives."""
+    query = "SELECT count(*), max(hour(ts)) FROM events WHERE client = 3 AND ts < '1970-01-01 12:00'"
+    found: dict[str, Any] = {}
+    try:
+        found["at_once"] = [list(row) for row in lake.sql(query).collect()]
+    except lakehouse.InvalidInput as error:
+        found["zone"] = str(error)
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    frame = lake.sql(query.replace("FROM events", "FROM events e"))
+    found["first"] = [list(row) for row in frame.collect()]
+    lake.sql("INSERT INTO events (ts, client) VALUES ('1970-01-01 11:00', 3)")
+    found["again"] = [list(row) for row in frame.collect()]
+    found["inserted"] = lake.sql("INSERT INTO events SELECT * FROM events WHERE client = 3 AND id < 50").rows_added
+    found["views"] = len(spark.catalog.listTables())
+    return found
+
+
 def main(kind: str, folder: Path) -> dict[str, Any]:
     """Append, replace, read, and lose a file."""
     spark = open_session(kind, folder)
@@ -102,6 +120,7 @@ def main(kind: str, folder: Path) -> dict[str, Any]:
     except lakehouse.InvalidInput as error:
         found["wrong_value"] = str(error)
     found["settings"] = spark.conf.get("spark.sql.parquet.outputTimestampType", "INT96")
+    found["sql"] = statements(lake, spark)
     victim = next((folder / "ware house").rglob("*.parquet"))
     frame = table.scan().to_spark()
     victim.unlink()

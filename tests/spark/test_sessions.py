@@ -41,6 +41,13 @@ def test_a_lake_works_through(kind: str, tmp_path: Path) -> None:
     assert "column=client" in found["wrong_value"]
     assert found["settings"] == "INT96"
     assert found["missing"]
+    statements = found["sql"]
+    if kind == "cluster":
+        assert statements["at_once"] == [[333, 11]]
+    else:
+        assert "set spark.sql.session.timeZone to UTC" in statements["zone"]
+    assert statements["first"] == statements["again"] == [[333, 11]]
+    assert (statements["inserted"], statements["views"]) == (5, 0)
     assert found["vanished"]
 
 

@@ -1,0 +1,78 @@
+"""The command that runs SQL."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+def test_sql_prints_a_table_or_json(run: Run, trips: Path) -> None:
+    ran = run("sql", "SELECT client, count(*) AS n, max(at) AS last FROM trips GROUP BY client ORDER BY 1")
+    assert (ran.code, ran.err) == (0, "")
+    assert [line.split() for line in ran.out.splitlines() if line.strip()[:1].isdigit()] == [
+        ["1", "1", "2013-01-05", "07:00"],
+        ["77", "2", "2013-01-07", "01:02:03.500000"],
+    ]
+    found = json.loads(run("sql", "--json", "SELECT client, price, at FROM trips WHERE client = 1").out)
+    assert found == {
+        "columns": ["client", "price", "at"],
+        "rows": [[1, 2.5, "2013-01-05T07:00:00+00:00"]],
+        "more": False,
+    }
+
+
+def test_sql_prints_values_as_they_are(run: Run, trips: Path) -> None:
+    out = run("sql", "SELECT 1234567 AS n, 'a\\u001b[31mb' AS s, NULL AS nothing, '[bold]x' AS `[red]m`").out
+    assert "1234567" in out
+    assert "\x1b" not in out
+    assert "[bold]x" in out
+    assert "[red]m" in out
+
+
+def test_sql_says_where_it_stops(run: Run, trips: Path) -> None:
+    ran = run("sql", "SELECT client FROM trips ORDER BY client", "--limit", "2")
+    assert ran.out.endswith("the first 2 rows; --limit shows more\n")
+    assert json.loads(run("sql", "--json", "-n", "2", "SELECT client FROM trips").out)["more"] is True
+
+
+def test_sql_changes_tables_and_says_what_came_of_it(run: Run, trips: Path) -> None:
+    assert (
+        run("sql", "INSERT INTO trips (at, client) VALUES ('2014-01-01', 5)").out
+        == "version 3: append trips: rows +1 -0\n"
+    )
+    assert json.loads(run("sql", "--json", "INSERT INTO trips (at) VALUES ('2014-01-01')").out)["version"] == 4
+    assert json.loads(run("sql", "--json", "SELECT count(*) FROM trips", "--as-of", "2").out)["rows"] == [[3]]
+    assert (
+        run("sql", "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts))").out
+        == "<table t by day of ts, 1 columns>\n"
+    )
+    assert "trips" in run("sql", "SHOW TABLES").out
+    assert run("sql", "DROP TABLE t").out == "done\n"
+    assert json.loads(run("sql", "--json", "DROP TABLE IF EXISTS t").out) == {"result": None}
+
+
+def test_sql_explains_what_would_be_opened(run: Run, trips: Path) -> None:
+    out = run("sql", "EXPLAIN SELECT client FROM trips WHERE at >= '2013-01-07'").out
+    assert out.startswith("trips at version 2 as lake_relation_0: 1 of 2 segments")
+    assert "explain" not in json.loads(run("sql", "--json", "EXPLAIN SELECT client FROM trips").out)
+
+
+def test_sql_reads_a_statement_from_standard_input(run: Run, trips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 1 AS one\n-- and no more\n;\n"))
+    assert json.loads(run("sql", "--json", "-").out)["rows"] == [[1]]
+
+
+def test_sql_that_is_refused_fails_in_one_line(run: Run, trips: Path) -> None:
+    ran = run("sql", "SELECT reflect('java.lang.System', 'exit')")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("lakehouse: this function is not allowed")
+    assert ran.err.count("\n") == 1
+    ran = run("sql", "--json", "SELECT *\nFROM nowhere")
+    assert json.loads(ran.err)["error"] == "table_not_found"
+    assert run("sql", "SELECT CAST(name AS INT) FROM trips").code == 1
+    assert run("sql", "SELECT 1", "--engine", "sqlite").code == 2

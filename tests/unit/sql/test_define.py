@@ -1,0 +1,101 @@
+"""CREATE TABLE, DROP TABLE, SHOW TABLES and DESCRIBE."""
+
+import pytest
+
+import lakehouse
+from lakehouse.errors import AlreadyExists, InvalidInput, TableNotFound
+from tests.unit.sql.conftest import rows_of
+
+
+def test_create_table_says_everything_that_a_table_has(lake: lakehouse.Lake) -> None:
+    made = lake.sql("""
+        CREATE TABLE IF NOT EXISTS visits (
+            `Zeit in UTC` TIMESTAMP COMMENT 'when', id BIGINT NOT NULL,
+            tags MAP<STRING, ARRAY<INT>>, price DECIMAL(8, 2),
+            local TIMESTAMP_NTZ, PRIMARY KEY (ID)
+        )
+        USING lakehouse PARTITIONED BY (hours(`zeit IN utc`), bucket(16, id)) CLUSTER BY (Price) COMMENT 'of people'
+        TBLPROPERTIES ('owner' = 'me', a.b = 5, write_order = 'start')
+    """)
+    assert (made.time, made.grain, made.primary_key) == ("Zeit in UTC", "hour", ("id",))
+    assert made.cluster_by == {"id": 16, "price": 0}
+    assert made.properties == {"comment": "of people", "owner": "me", "a.b": "5"}
+    assert made.spec.write_order == "start"
+    assert rows_of(lake, "DESCRIBE TABLE visits") == [
+        ("Zeit in UTC", "TIMESTAMP", False, "time by hour"),
+        ("id", "BIGINT", False, "primary key, cluster in 16 buckets"),
+        ("tags", "MAP<STRING, ARRAY<INT>>", True, ""),
+        ("price", "DECIMAL(8, 2)", True, "cluster"),
+        ("local", "TIMESTAMP_NTZ", True, ""),
+    ]
+
+
+@pytest.mark.parametrize("grain", ["hour", "day", "week", "month", "year"])
+def test_the_grain_is_named_with_or_without_an_s(lake: lakehouse.Lake, grain: str) -> None:
+    for number, called in enumerate((grain, f"{grain}s".upper())):
+        made = lake.sql(
+            f"CREATE TABLE t{number} (ts TIMESTAMP, c INT PRIMARY KEY) "
+            f"PARTITIONED BY ({called}(ts)) CLUSTERED BY (c) INTO 4 BUCKETS"
+        )
+        assert (made.grain, made.primary_key, made.cluster_by) == (grain, ("c",), {"c": 4})
+
+
+def test_a_table_that_is_there_stays_where_the_statement_says_so(lake: lakehouse.Lake) -> None:
+    text = "CREATE TABLE {} trips (ts TIMESTAMP) PARTITIONED BY (days(ts))"
+    assert lake.sql(text.format("IF NOT EXISTS")).time == "at"
+    with pytest.raises(AlreadyExists):
+        lake.sql(text.format(""))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE t (ts TIMESTAMP)",
+        "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (ts)",
+        "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (days(other))",
+        "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts), hours(ts))",
+        "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (upper(ts))",
+        "CREATE TABLE t (ts STRING) PARTITIONED BY (days(ts))",
+        "CREATE TABLE t (ts TIMESTAMP, a INTERVAL) PARTITIONED BY (days(ts))",
+        "CREATE TABLE t (ts TIMESTAMP, a INT GENERATED ALWAYS AS (1)) PARTITIONED BY (days(ts))",
+        "CREATE TABLE t (ts TIMESTAMP, a INT DEFAULT 1) PARTITIONED BY (days(ts))",
+        "CREATE TABLE t (ts TIMESTAMP, CHECK (ts > 1)) PARTITIONED BY (days(ts))",
+        "CREATE TABLE t (ts TIMESTAMP) USING parquet PARTITIONED BY (days(ts))",
+        "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts)) LOCATION '/tmp/x'",
+        "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts)) OPTIONS ('path' = '/tmp/x')",
+        "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts)) TBLPROPERTIES ('a' = upper('b'))",
+        "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts)) TBLPROPERTIES (write_order = 'other')",
+        "CREATE TABLE db.t (ts TIMESTAMP) PARTITIONED BY (days(ts))",
+        "CREATE TABLE `t;x` (ts TIMESTAMP) PARTITIONED BY (days(ts))",
+        "CREATE TABLE t PARTITIONED BY (days(ts)) AS SELECT * FROM trips",
+        "CREATE TABLE t LIKE trips",
+        "CREATE OR REPLACE TABLE trips (ts TIMESTAMP) PARTITIONED BY (days(ts))",
+        "CREATE EXTERNAL TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts))",
+        "CREATE TEMPORARY TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts))",
+        "DROP TABLE trips PURGE",
+        "DROP TABLE trips, clients",
+        "DESCRIBE trips PARTITION (id = 1)",
+        "DESCRIBE FUNCTION trips",
+    ],
+)
+def test_what_a_table_cannot_be_is_refused(still_lake: lakehouse.Lake, text: str) -> None:
+    with pytest.raises(InvalidInput):
+        still_lake.sql(text)
+    assert still_lake.tables() == ["Clients", "trips"]
+
+
+def test_drop_table_takes_a_table_out_of_the_lake(lake: lakehouse.Lake) -> None:
+    lake.sql("DROP TABLE TRIPS;")
+    assert lake.tables() == ["Clients"]
+    lake.sql("DROP TABLE IF EXISTS trips")
+    with pytest.raises(TableNotFound):
+        lake.sql("DROP TABLE trips")
+
+
+def test_show_tables_and_describe_history_tell_what_there_is(still_lake: lakehouse.Lake) -> None:
+    assert rows_of(still_lake, "SHOW TABLES") == [("Clients", "since", "year", 4), ("trips", "at", "day", 3)]
+    assert rows_of(still_lake, "SHOW TABLES; -- all") == rows_of(still_lake, "show tables")
+    history = still_lake.sql("DESCRIBE HISTORY trips")
+    assert history["operation"].to_pylist() == ["append"]
+    with pytest.raises(TableNotFound):
+        still_lake.sql("DESCRIBE nowhere")
