@@ -56,7 +56,7 @@ def delete(lake: Lake, tree: exp.Delete) -> Commit:
     """Delete the rows that pass WHERE; without one, all."""
     _check_parts(tree, ("this", "where"))
     target = _target(lake, tree.this)
-    return target.delete(_where(tree, target))  # type: ignore[attr-defined, no-any-return]
+    return target.delete(_where(tree, target))
 
 
 def update(lake: Lake, tree: exp.Update) -> Commit:
@@ -65,7 +65,7 @@ def update(lake: Lake, tree: exp.Update) -> Commit:
     target = _target(lake, tree.this)
     sides = Sides.of(target.schema.names, _aliases(tree.this))
     changes = sides.assignments(tree.expressions)
-    return target.update(changes, _where(tree, target))  # type: ignore[attr-defined, no-any-return]
+    return target.update(changes, _where(tree, target))
 
 
 def merge(lake: Lake, tree: exp.Merge, *, as_of: Any, engine: str) -> Commit:
@@ -76,7 +76,7 @@ def merge(lake: Lake, tree: exp.Merge, *, as_of: Any, engine: str) -> Commit:
     rows = bind(lake, source, as_of=as_of, engine=engine).rows()
     sides = Sides.of(target.schema.names, _aliases(tree.this), _names(rows), aliases)
     on = written_again(renamed(tree.args["on"], sides.prefixed))
-    return target.merge(rows, on, **clauses(tree.args["whens"].expressions, sides))  # type: ignore[attr-defined, no-any-return]
+    return target.merge(rows, on, **clauses(tree.args["whens"].expressions, sides))
 
 
 def _source(tree: exp.Merge) -> tuple[exp.Expr, tuple[str, ...]]:

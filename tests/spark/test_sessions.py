@@ -43,10 +43,10 @@ def test_a_lake_works_through(kind: str, tmp_path: Path) -> None:
     assert found["missing"]
     statements = found["sql"]
     if kind == "cluster":
-        assert statements["at_once"] == [[333, 11]]
+        assert statements["at_once"] == [[334, 11]]
     else:
         assert "set spark.sql.session.timeZone to UTC" in statements["zone"]
-    assert statements["first"] == statements["again"] == [[333, 11]]
+    assert statements["first"] == statements["again"] == [[334, 11]]
     assert (statements["inserted"], statements["views"]) == (5, 0)
     assert found["vanished"]
 

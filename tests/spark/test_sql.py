@@ -138,6 +138,18 @@ def test_a_frame_is_inserted_by_spark(lake: lakehouse.Lake) -> None:
     assert [tuple(row) for row in found] == [(10, 2), (20, 2), (30, 2), (40, 2)]
 
 
+def test_a_frame_is_merged(lake: lakehouse.Lake) -> None:
+    lake.sql("CREATE TABLE merged (ts TIMESTAMP, id BIGINT, note STRING) PARTITIONED BY (days(ts))")
+    lake.sql("INSERT INTO merged VALUES ('2013-01-05', 1, 'old'), ('2013-01-05', 7, 'old')")
+    lake.sql("""
+        MERGE INTO merged m USING (SELECT at, id, client FROM trips WHERE id < 3) AS s ON m.id = s.id
+        WHEN MATCHED THEN UPDATE SET note = s.client WHEN NOT MATCHED THEN INSERT (ts, id) VALUES (at, s.id)
+    """)
+    lake.sql("DELETE FROM merged WHERE id = 7")
+    found = lake.sql("SELECT id, note FROM merged ORDER BY id").collect()
+    assert [tuple(row) for row in found] == [(1, "UA"), (2, None)]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -115,8 +115,8 @@ def test_of_sparks_functions_only_listed_ones_pass() -> None:
     assert len(passed) > 100
     dangerous = {
         "reflect", "java_method", "try_reflect", "input_file_name", "url_encode", "parse_url", "aes_encrypt",
-        "from_json", "raise_error", "current_user", "version", "rand", "uuid", "repeat", "sequence", "explode", "regexp_replace",
-        "udf", "call_function", "hash", "encode",
+        "from_json", "raise_error", "current_user", "version", "rand", "uuid", "repeat", "sequence", "explode",
+        "regexp_replace", "udf", "call_function", "hash", "encode",
     }  # fmt: skip
     assert passed & dangerous == set()
 
