@@ -1,0 +1,112 @@
+"""Schedules that the specification's rules did not serialize: each was found by exploring the rules themselves.
+
+In each, whatever order is tried, one operation saw another that comes after it. The one that read has to run again.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from lakehouse.errors import WriteConflict
+from lakehouse.testing.rows import arrow, values, visible
+
+DAY, NEXT = "2013-01-05", "2013-01-06"
+
+
+def replacing(table, rows, interval=DAY, keys=None):
+    operation = table.begin_replace(interval, keys=keys)
+    operation.write(arrow(rows))
+    return operation
+
+
+@pytest.mark.parametrize("place", [DAY, NEXT], ids=["inside the replace", "beside it"])
+@pytest.mark.parametrize("first", ["replace", "delete"])
+def test_a_delete_that_saw_an_append_to_a_running_replace_runs_after_the_replace(table, place, first):
+    # Replace before append, since 2 is to stay; append before delete, which sees 3; so the replace's 1 must go as well.
+    replace = replacing(table, [(DAY, "a", 1)])
+    table.append(arrow([(DAY, "a", 2), (place, "a", 1)]))
+    delete = table.begin_delete("value = 1")
+    delete.run()
+    if first == "replace":
+        replace.commit()
+    with pytest.raises(WriteConflict):
+        delete.commit()
+    replace.commit()
+    table.delete("value = 1")
+    assert values(table) == [2]
+
+
+@pytest.mark.parametrize("first", ["replace", "update"])
+def test_an_update_that_saw_an_append_to_a_running_replace_runs_after_the_replace(table, first):
+    replace = replacing(table, [(DAY, "a", 1)])
+    table.append(arrow([(DAY, "a", 1), (DAY, "a", 2)]))
+    update = table.begin_update({"value": "value + 100"}, "value = 1")
+    update.run()
+    if first == "replace":
+        replace.commit()
+    with pytest.raises(WriteConflict):
+        update.commit()
+    replace.commit()
+
+
+@pytest.mark.parametrize("order", ["a first", "b first"])
+def test_every_row_moved_into_a_running_replace_is_covered_however_young(table, order):
+    # The update moves an old row, and one of a replace that was committed meanwhile; both or neither may stay.
+    table.append(arrow([(DAY, "c", 1)]))
+    begin = {"a": lambda: replacing(table, [(DAY, "a", 2)], keys={"client": "a"}),
+             "b": lambda: replacing(table, [(DAY, "b", 9)], keys={"client": "b"})}  # fmt: skip
+    begun = {name: begin[name]() for name in (order[0], "b" if order[0] == "a" else "a")}
+    begun["a"].commit()
+    table.update({"client": "'b'", "value": "value + 100"}, "client = 'a' OR client = 'c'")
+    begun["b"].commit()
+    assert values(table) == [9]
+
+
+def test_a_delete_conflicts_with_a_restore_of_chunks_that_it_found_nothing_in(table):
+    # Delete before restore would leave both rows, restore before delete none.
+    table.append(arrow([(DAY, "a", 1), (NEXT, "a", 1)]))
+    before = table.version
+    table.replace(None, NEXT)
+    delete = table.begin_delete("value = 1")
+    delete.run()
+    table.restore(before)
+    with pytest.raises(WriteConflict):
+        delete.commit()
+
+
+@pytest.fixture
+def keyed(lake):
+    return lake.create_table(
+        "keyed", "time TIMESTAMP NOT NULL, client STRING NOT NULL, value BIGINT", time="time", primary_key=["client"]
+    )
+
+
+@pytest.mark.parametrize("other", ["append", "upsert", "merge"])
+def test_a_merge_conflicts_with_what_brought_a_key_that_it_inserts(keyed, other):
+    # The other before the merge would have the key's value changed, the merge before the other would keep the other's.
+    clause = {"on": ["client"], "when_matched_update": {"value": "target.value + source.value"}}
+    merge = keyed.begin_merge(arrow([(DAY, "a", 5)]), **clause)
+    merge.run()
+    if other == "merge":
+        keyed.merge(arrow([(DAY, "a", 1)]), **clause)
+    else:
+        getattr(keyed, other)(arrow([(DAY, "a", 1)]))
+    with pytest.raises(WriteConflict):
+        merge.commit()
+    keyed.merge(arrow([(DAY, "a", 5)]), **clause)
+    assert [row[2] for row in visible(keyed)] == [6]
+
+
+def test_a_merge_that_inserts_into_what_a_running_replace_covers_runs_after_it(keyed):
+    # What it inserts stays, so it comes after the replace; then it matches what the replace writes.
+    keyed.append(arrow([(DAY, "a", 1)]))
+    replace = replacing(keyed, [(DAY, "a", 2)])
+    merge = keyed.begin_merge(
+        arrow([(DAY, "a", 5), (DAY, "b", 5)]),
+        on=["client"],
+        when_matched_update={"value": "target.value + source.value"},
+    )
+    merge.run()
+    with pytest.raises(WriteConflict):
+        merge.commit()
+    replace.commit()
