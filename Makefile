@@ -7,7 +7,7 @@ JOBS ?= 2
 LIMIT ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench up format clean
+.PHONY: help demo test check bench explore up format clean
 
 help:   ## list the commands
 	@sed -n 's/^\([a-z]*\): *## */  make \1\t/p' Makefile | expand -t 16
@@ -31,6 +31,14 @@ check:  ## lint, format, types and layering, in seconds; the TLA+ model of the r
 bench:  ## the measurements, each against its plain counterpart in the same run
 	@$(PYTHON) tools/bootstrap --tests
 	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+# N schedules of the seed SEED (a random one if it is empty).
+N ?= 100000
+SEED ?=
+
+explore: ## run N random schedules of operations side by side (make explore N=100000 SEED=1) against the model
+	@$(PYTHON) tools/bootstrap --tests
+	@$(BIN)/python -m lakehouse.testing.explore --schedules $(N) $(if $(SEED),--seed $(SEED))
 
 up:     ## Dagster's web server and daemon and the console, on loopback, until Ctrl-C
 	@$(PYTHON) tools/bootstrap

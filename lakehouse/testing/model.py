@@ -1,159 +1,34 @@
 """The reference model: the lakehouse's specification over plain Python lists, one row at a time.
 
-Slow and obvious on purpose. A table is a list of rows with ordinals under a list of covers (interval tombstones); a
-version is a remembered copy of both. Nothing is pruned, split, merged or shared: what the library does to be fast, the
-model does not do, so that the two agreeing means something.
+Slow and obvious on purpose. A table is a list of rows with ordinals under a list of tombstones; a version is a
+remembered copy of both. Nothing is pruned, split, merged or shared: what the library does to be fast, the model does
+not do, so that the two agreeing means something. Versions are never forgotten: what an expiry leaves, only the library
+knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Literal
 
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval
-from lakehouse.core.keys import KeyScope, key_scope, scope_matches, scopes_overlap
-from lakehouse.errors import AlreadyExists, InvalidInput, LockLost, LockTimeout, TableNotFound, VersionNotFound
+from lakehouse.core.keys import key_scope
+from lakehouse.errors import (
+    AlreadyExists,
+    InvalidInput,
+    LockLost,
+    LockTimeout,
+    TableNotFound,
+    VersionNotFound,
+    WriteConflict,
+)
+from lakehouse.testing.model_conflict import conflict
+from lakehouse.testing.model_operation import Clauses, Kind, ModelOperation, whole_chunks
+from lakehouse.testing.model_table import Change, Key, ModelTable, Row, State, Stored, Where, order
 
-Row = tuple[Any, ...]
-Kind = Literal["append", "replace", "compact"]
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """One row and its place in the write order."""
-
-    row: Row
-    ordinal: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cover:
-    """An interval tombstone: hides what is older than it, in its interval and keys."""
-
-    interval: Interval
-    keys: KeyScope | None
-    ordinal: int
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What is live at one version."""
-
-    stored: tuple[Stored, ...] = ()
-    covers: tuple[Cover, ...] = ()
-
-
-@dataclass(slots=True)
-class ModelTable:
-    """A table: its columns, the state at every version, and who holds which cells."""
-
-    columns: tuple[str, ...]
-    time: str
-    grain: Grain
-    versions: dict[int, State]
-    holders: list[ModelOperation] = field(default_factory=list)
-
-    def named(self, row: Row) -> dict[str, Any]:
-        """A row's values by column."""
-        return dict(zip(self.columns, row, strict=True))
-
-    def time_of(self, row: Row) -> datetime:
-        """A row's time."""
-        found: datetime = row[self.columns.index(self.time)]
-        return found
-
-    def covered(self, row: Row, interval: Interval | None, keys: KeyScope | None) -> bool:
-        """Whether a row lies in an interval (None: always) and key scope."""
-        inside = interval is None or interval.contains(self.time_of(row))
-        return inside and scope_matches(keys, self.named(row))
-
-    def sees(self, state: State, stored: Stored) -> bool:
-        """The visibility rule: no live cover with a greater ordinal matches the row."""
-        return not any(
-            cover.ordinal > stored.ordinal and self.covered(stored.row, cover.interval, cover.keys)
-            for cover in state.covers
-        )
-
-    def visible(self, state: State) -> list[Stored]:
-        """Every row that can be seen in a state."""
-        return [stored for stored in state.stored if self.sees(state, stored)]
-
-    def at(self, version: int) -> State:
-        """The state at the newest version that is not after ``version``."""
-        known = [number for number in self.versions if number <= version]
-        if not known:
-            raise VersionNotFound("the table is younger than this version", version=version)
-        return self.versions[max(known)]
-
-    @property
-    def head(self) -> State:
-        """The newest state."""
-        return self.versions[max(self.versions)]
-
-
-@dataclass(slots=True)
-class ModelOperation:
-    """An operation between begin and commit. ``number`` is what it drew or read at its beginning."""
-
-    lake: ModelLake
-    table: str
-    kind: Kind
-    number: int
-    interval: Interval | None = None
-    keys: KeyScope | None = None
-    rows: list[Row] = field(default_factory=list)
-    inputs: list[Stored] = field(default_factory=list)
-    outputs: list[Row] = field(default_factory=list)
-    fenced: bool = False
-    ended: bool = False
-
-    def write(self, rows: Iterable[Row]) -> None:
-        """Stage rows. A replace refuses those outside what it covers."""
-        table = self.lake.tables[self.table]
-        listed = [tuple(row) for row in rows]
-        if self.kind == "replace" and not all(table.covered(row, self.interval, self.keys) for row in listed):
-            raise InvalidInput("rows lie outside the interval or keys", table=self.table)
-        self.rows.extend(listed)
-
-    def commit(self) -> int:
-        """Make it visible, alone, under the lake's next number."""
-        return self.lake.commit([self])
-
-    def abort(self) -> None:
-        """Give up; nothing of it is visible."""
-        self.ended = True
-        table = self.lake.tables.get(self.table)
-        if table is not None:
-            table.holders = [holder for holder in table.holders if holder is not self]
-
-    def clashes(self, interval: Interval | None, keys: KeyScope | None, grain: Grain) -> bool:
-        """Whether this operation's cells meet those of an interval and key scope."""
-        mine = _whole_chunks(self.interval, grain)
-        return mine.overlaps(_whole_chunks(interval, grain)) and scopes_overlap(self.keys, keys)
-
-    def applied(self, table: ModelTable, version: int) -> State:
-        """The state after this operation, committed as ``version``, on the table's head."""
-        head = table.head
-        match self.kind:
-            case "append":
-                added = tuple(Stored(row, version) for row in self.rows)
-                return State(head.stored + added, head.covers)
-            case "replace":
-                assert self.interval is not None
-                added = tuple(Stored(row, self.number) for row in self.rows)
-                return State(head.stored + added, (*head.covers, Cover(self.interval, self.keys, self.number)))
-            case "compact":
-                kept = list(head.stored)
-                for stored in self.inputs:
-                    kept.remove(stored)
-                return State((*kept, *(Stored(row, self.number) for row in self.outputs)), head.covers)
-
-
-def _whole_chunks(interval: Interval | None, grain: Grain) -> Interval:
-    return Interval(None, None) if interval is None else grain.align(interval)
+__all__ = ["Change", "Clauses", "Key", "ModelLake", "ModelOperation", "ModelTable", "Row", "State", "Stored", "Where"]
 
 
 @dataclass(slots=True)
@@ -194,12 +69,21 @@ class ModelLake:
             raise TableNotFound("no such table", name=name)
         return self.tables[name]
 
-    def create_table(self, name: str, columns: tuple[str, ...], *, time: str, grain: str = "day") -> int:
+    def create_table(
+        self,
+        name: str,
+        columns: tuple[str, ...],
+        *,
+        time: str,
+        grain: str = "day",
+        primary_key: tuple[str, ...] = (),
+        write_order: Literal["commit", "start"] = "commit",
+    ) -> int:
         """Add an empty table; that takes a version."""
         if name in self.tables:
             raise AlreadyExists("the table exists", name=name)
         created = self.draw()
-        self.tables[name] = ModelTable(columns, time, Grain.of(grain), {created: State()})
+        self.tables[name] = ModelTable(columns, time, Grain.of(grain), {created: State()}, primary_key, write_order)
         return created
 
     def drop_table(self, name: str) -> None:
@@ -212,10 +96,50 @@ class ModelLake:
             raise AlreadyExists("the table exists", name=new)
         self.tables[new] = self.tables.pop(old)
 
+    def _begin(self, table: str, kind: Kind, **more: Any) -> ModelOperation:
+        found = self.table(table)
+        base = self.number
+        draws = kind == "replace" or (kind == "append" and found.write_order == "start")
+        operation = ModelOperation(self, table, kind, base, self.draw() if draws else base, **more)
+        if kind in ("compact", "resolve"):
+            operation.gather(found) if kind == "compact" else operation.trace(found)
+        found.running.append(operation)
+        return operation
+
     def begin_append(self, table: str) -> ModelOperation:
         """Begin an append. It takes no lock."""
-        self.table(table)
-        return ModelOperation(self, table, "append", self.number)
+        return self._begin(table, "append")
+
+    def begin_upsert(self, table: str) -> ModelOperation:
+        """Begin an upsert, which sees nothing: rows with its rows' primary keys will be hidden."""
+        return self._begin(table, "upsert")
+
+    def begin_delete_keys(self, table: str) -> ModelOperation:
+        """Begin a delete by primary key, which sees nothing."""
+        return self._begin(table, "delete_keys")
+
+    def begin_delete(self, table: str, where: Where) -> ModelOperation:
+        """Begin a delete of the rows that are visible now and meant."""
+        return self._begin_change(table, "delete", where, None)
+
+    def begin_update(self, table: str, change: Change, where: Where) -> ModelOperation:
+        """Begin a change of the rows that are visible now and meant."""
+        return self._begin_change(table, "update", where, change)
+
+    def _begin_change(self, table: str, kind: Kind, where: Where, change: Change | None) -> ModelOperation:
+        found = self.table(table)
+        operation = self._begin(table, kind)
+        operation.overtake(found)
+        operation.find(found, where, change)
+        return operation
+
+    def begin_merge(self, table: str, source: Iterable[Row], on: tuple[str, ...], clauses: Clauses) -> ModelOperation:
+        """Begin a merge of whole rows into those that are visible now."""
+        found = self.table(table)
+        operation = self._begin(table, "merge")
+        operation.overtake(found)
+        operation.join(found, list(source), on, clauses)
+        return operation
 
     def begin_replace(self, table: str, interval: Any, keys: Mapping[str, Any] | None = None) -> ModelOperation:
         """Begin a replace: fence maintenance off its cells, take them, draw its number.
@@ -227,43 +151,43 @@ class ModelLake:
         clashing = [holder for holder in found.holders if holder.clashes(span, scope, found.grain)]
         if any(holder.kind == "replace" for holder in clashing):
             raise LockTimeout("another replace holds the cell", table=table)
-        self._fence(found, clashing)
-        operation = ModelOperation(self, table, "replace", self.draw(), span, scope)
-        found.holders.append(operation)
-        return operation
+        fence(clashing)
+        return self._begin(table, "replace", interval=span, keys=scope)
 
     def begin_compaction(self, table: str, interval: Any = None) -> ModelOperation:
         """Begin a rewrite of every live row of whole chunks. Raises `LockTimeout` if anybody holds one of them."""
+        return self._begin_maintenance(table, "compact", interval)
+
+    def begin_resolve(self, table: str) -> ModelOperation:
+        """Begin to turn key tombstones into row tombstones. Raises `LockTimeout` if anybody holds a chunk."""
+        return self._begin_maintenance(table, "resolve", None)
+
+    def _begin_maintenance(self, table: str, kind: Kind, interval: Any) -> ModelOperation:
         found = self.table(table)
         span = None if interval is None else found.grain.align(Interval.of(interval))
         if any(holder.clashes(span, None, found.grain) for holder in found.holders):
             raise LockTimeout("the chunk is held", table=table)
-        operation = ModelOperation(self, table, "compact", self.number, span)
-        state = found.head
-        operation.inputs = [stored for stored in state.stored if found.covered(stored.row, span, None)]
-        operation.outputs = [stored.row for stored in operation.inputs if found.sees(state, stored)]
-        found.holders.append(operation)
-        return operation
-
-    @staticmethod
-    def _fence(table: ModelTable, holders: Iterable[ModelOperation]) -> None:
-        for holder in holders:
-            holder.fenced = True
-            table.holders = [other for other in table.holders if other is not holder]
+        return self._begin(table, kind, interval=span)
 
     def commit(self, operations: Iterable[ModelOperation]) -> int:
-        """Commit operations together: one number, all or none. Raises `LockLost` if one was fenced."""
+        """Commit operations together: one number, all or none. Raises `LockLost` if one was fenced, `WriteConflict`."""
         listed = list(operations)
         for operation in listed:
             assert not operation.ended, "an operation ends once"
             if operation.fenced:
                 operation.abort()
                 raise LockLost("the chunk was taken", table=operation.table)
+            reason = conflict(operation, self.tables[operation.table])
+            if reason is not None:
+                operation.abort()
+                raise WriteConflict(reason, table=operation.table)
         number = self.draw()
         for operation in listed:
             table = self.tables[operation.table]
             table.versions[number] = operation.applied(table, number)
-            operation.abort()
+            if operation.kind in ("replace", "merge"):
+                table.done.append((number, operation))
+            operation.end()
         return number
 
     def append(self, table: str, rows: Iterable[Row], *, txn: tuple[str, int] | None = None) -> int:
@@ -307,9 +231,10 @@ class ModelLake:
         clashing = [holder for holder in found.holders if _touches(holder, changed, found)]
         if any(holder.kind == "replace" for holder in clashing):
             raise LockTimeout("another replace holds the cell", table=table)
-        self._fence(found, clashing)
+        fence(clashing)
         number = self.draw()
         found.versions[number] = old
+        found.restores.append(number)
         return number
 
     def tag(self, name: str, version: int | None = None) -> None:
@@ -331,7 +256,13 @@ class ModelLake:
         state = found.head if version is None else found.at(version)
         span = None if interval is None else Interval.of(interval)
         seen = [stored.row for stored in found.visible(state) if found.covered(stored.row, span, None)]
-        return sorted(seen, key=_order)
+        return sorted(seen, key=order)
+
+
+def fence(holders: Iterable[ModelOperation]) -> None:
+    """Take the chunks of maintenance: its commits will fail."""
+    for holder in holders:
+        holder.fenced = True
 
 
 def _changed_rows(old: State, now: State, table: ModelTable) -> list[Row]:
@@ -343,10 +274,5 @@ def _changed_rows(old: State, now: State, table: ModelTable) -> list[Row]:
 
 
 def _touches(holder: ModelOperation, rows: Iterable[Row], table: ModelTable) -> bool:
-    span = _whole_chunks(holder.interval, table.grain)
+    span = whole_chunks(holder.interval, table.grain)
     return any(table.covered(row, span, holder.keys) for row in rows)
-
-
-def _order(row: Row) -> tuple[tuple[bool, Any], ...]:
-    """Sort key under which null comes first in every column."""
-    return tuple((value is not None, value) for value in row)

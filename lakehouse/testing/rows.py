@@ -40,6 +40,20 @@ def arrow(rows: Iterable[tuple[Any, str | None, int]]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
+def tabled(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    """Rows of any columns as an Arrow table; times are aware."""
+    listed = list(rows)
+    columns = [pa.array([one[index] for one in listed], field.type) for index, field in enumerate(schema)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def tuples(table: pa.Table) -> list[tuple[Any, ...]]:
+    """Arrow rows of any columns as tuples, in their order, times as aware UTC datetimes."""
+    columns = [column.to_pylist() for column in table.columns]
+    rows = zip(*columns, strict=True)
+    return [tuple(one.astimezone(UTC) if isinstance(one, datetime) else one for one in row) for row in rows]
+
+
 def many(count: int, *, start: Any = "2013-01-05", step_us: int = 1_000_000, value: int = 0) -> pa.Table:
     """``count`` rows, ``step_us`` apart, of two clients, valued from ``value``."""
     first = int(to_utc(start).timestamp() * 1_000_000)

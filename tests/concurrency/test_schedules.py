@@ -1,35 +1,42 @@
-"""Every order of two operations, and many of three, against the reference model and serial orders."""
+"""Thousands of orders of the steps of two to six operations, against the reference model and serial orders."""
 
 from __future__ import annotations
 
 import pytest
 
 import lakehouse
-from lakehouse.testing import schedules
-from lakehouse.testing.schedules import drive, explore, new_model, sample, serial_outcomes
+from lakehouse.table import Table
+from lakehouse.testing.cases import STAGES, Case, places, sample
+from lakehouse.testing.explore import explorer, main
+from lakehouse.testing.planned import MENU
+from lakehouse.testing.schedules import Explorer
+
+SHARDS = 8
+A_SHARD = 280
+HERE = {one.kind for one in MENU if one.kind in ("restore", "expire", "compact") or hasattr(Table, f"begin_{one.kind}")}
+CHOSEN = {"chosen": places(*HERE), "stages": [one for one in STAGES if not one.masked or "upsert" in HERE]}
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("operations", "limit"), [(2, 400), (3, 200)])
-def test_every_schedule_ends_as_some_serial_order_does(sqlite_url, warehouse, operations, limit):
-    with lakehouse.connect(sqlite_url, str(warehouse)) as lake:
-        ran, wrong = explore(lake, sample(operations, limit, seed=operations))
-    assert wrong == []
-    assert ran == limit
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_every_schedule_ends_as_the_model_and_a_serial_order_do(shard):
+    with explorer() as found:
+        assert found.explore(sample(A_SHARD, seed=1, first=shard * A_SHARD, **CHOSEN)) == (A_SHARD, [])
 
 
 @pytest.mark.timeout(300)
-def test_schedules_end_as_a_serial_order_does_on_postgresql(postgres_url, warehouse):
-    with lakehouse.connect(postgres_url, str(warehouse)) as lake:
-        ran, wrong = explore(lake, [*sample(2, 40, seed=9), *sample(3, 20, seed=9)])
-    assert wrong == []
-    assert ran == 60
+def test_schedules_end_as_the_model_and_a_serial_order_do_on_postgresql(postgres_url, warehouse):
+    with lakehouse.connect(postgres_url, str(warehouse), wait_seconds=0) as lake:
+        assert Explorer(lake).explore(sample(100, seed=9, **CHOSEN)) == (100, [])
 
 
-@pytest.mark.parametrize("operations", [2, 3])
-def test_the_reference_model_itself_is_serializable(operations):
-    listed = schedules.cases(2) if operations == 2 else sample(3, 2000, seed=1)
-    for planned, schedule in listed:
-        results, rows = drive(new_model(), planned, schedule)
-        done = [one for one, result in zip(planned, results, strict=True) if result == "ok"]
-        assert rows in serial_outcomes(done), (planned, schedule)
+def test_the_command_runs_one_schedule(capsys):
+    assert main(["--case", "day,split,commit,plain:0,2:0,1,1,0,0,1"]) == 0
+    assert "schedules=1 wrong=0" in capsys.readouterr().out
+
+
+def test_a_case_that_is_wrong_is_told_as_short_as_it_can_be(monkeypatch):
+    monkeypatch.setattr("lakehouse.testing.schedules.differences", lambda target, case: case.menu[:1])
+    with explorer() as found:
+        short = found.shortest(Case.read("day,split,commit,plain:0,2,2:0,1,2,1,0,0,1,2,2"))
+    assert str(short) == "day,split,commit,plain:2,2:0,1,0,0,1,1"

@@ -1,0 +1,100 @@
+"""When an operation of the reference model conflicts: what it read is no longer so, and it has to run again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lakehouse.testing.model_operation import CONDITIONAL, ModelOperation
+from lakehouse.testing.model_table import ModelTable
+
+
+def conflict(operation: ModelOperation, table: ModelTable) -> str | None:
+    """Why an operation cannot be committed on the table's head; None if it can.
+
+    What it read, it read before every replace that it did not see: so nothing of what it read may come after such a
+    replace, and nothing that it writes may stand in what one covers that is committed.
+    """
+    if operation.kind not in CONDITIONAL:
+        return None
+    for breaks, reason in REASONS:
+        if breaks(operation, table):
+            return reason
+    return None
+
+
+def was_restored_since(operation: ModelOperation, table: ModelTable) -> bool:
+    """Whether the table was restored after the operation read it."""
+    return any(version > operation.base for version in table.restores)
+
+
+def moves_out_of_a_replace(operation: ModelOperation, table: ModelTable) -> bool:
+    """Whether a row is moved out of what a running replace covers, where that would miss it."""
+    return any(
+        table.covered(one.before.row, replace.interval, replace.keys)
+        and not table.covered(one.after, replace.interval, replace.keys)
+        for replace in table.holders
+        if replace.kind == "replace"
+        for one in operation.rewritten
+        if one.after is not None
+    )
+
+
+def lost_a_row(operation: ModelOperation, table: ModelTable) -> bool:
+    """Whether a row that gets other values was removed or rewritten after it was read. Compaction does neither."""
+    now = {(stored.id, stored.written) for stored in table.visible(table.head)}
+    return any((one.before.id, one.before.written) not in now for one in operation.rewritten if one.after is not None)
+
+
+def saw_what_comes_after(operation: ModelOperation, table: ModelTable) -> bool:
+    """Whether it read what comes after a replace or append that it did not see."""
+    return any(not one.aborted for one in operation.overtaken)
+
+
+def writes_into_a_replace(operation: ModelOperation, table: ModelTable) -> bool:
+    """Whether it writes rows into what a replace covers that was committed after it read."""
+    written = [one.after for one in operation.rewritten if one.after is not None] + operation.rows
+    return any(
+        version > operation.base and table.covered(row, replace.interval, replace.keys)
+        for version, replace in table.done
+        if replace.kind == "replace"
+        for row in written
+    )
+
+
+def matches_otherwise(operation: ModelOperation, table: ModelTable) -> bool:
+    """Whether what a merge's source matches has changed, or a match came where there was none."""
+    now = {(stored.id, stored.written) for stored in table.visible(table.head)}
+    came = any(
+        stored.written > operation.base
+        for row in operation.rows
+        for stored in table.partners(table.named(row), operation.on)
+    )
+    return came or any((stored.id, stored.written) not in now for stored in operation.matched)
+
+
+def removes_what_a_merge_matched(operation: ModelOperation, table: ModelTable) -> bool:
+    """Whether it removes a row without which a merge that was committed since would have inserted one."""
+    removed = {one.before.id for one in operation.rewritten if one.after is None}
+    return any(
+        version > operation.base and stored.id in removed for version, merge in table.done for stored in merge.matched
+    )
+
+
+def misses_what_was_moved_to_it(operation: ModelOperation, table: ModelTable) -> bool:
+    """Whether an update or merge wrote a row since that is meant: it comes after, and may not have seen this one."""
+    return any(
+        stored.derived and stored.written > operation.base and operation.means(table.named(stored.row))
+        for stored in table.visible(table.head)
+    )
+
+
+REASONS: tuple[tuple[Callable[[ModelOperation, ModelTable], bool], str], ...] = (
+    (was_restored_since, "a restore came between"),
+    (moves_out_of_a_replace, "a row would be moved out of what a running replace covers"),
+    (lost_a_row, "a row that is rewritten was changed"),
+    (saw_what_comes_after, "what was read comes after what was not seen"),
+    (writes_into_a_replace, "what is written belongs below a replace that was committed since"),
+    (matches_otherwise, "what a merge's source matches is other rows by now"),
+    (removes_what_a_merge_matched, "a row that is deleted was matched by a merge since"),
+    (misses_what_was_moved_to_it, "a row that is meant came since"),
+)

@@ -1,0 +1,261 @@
+"""An operation of the reference model: what it finds when it begins, and the state that it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from lakehouse.core.chunk import Grain
+from lakehouse.core.interval import Interval
+from lakehouse.core.keys import KeyScope, scopes_overlap
+from lakehouse.errors import InvalidInput
+from lakehouse.testing.model_table import (
+    Change,
+    IntervalTombstone,
+    KeyTombstone,
+    ModelTable,
+    Named,
+    Row,
+    RowTombstone,
+    State,
+    Stored,
+    Where,
+)
+
+if TYPE_CHECKING:
+    from lakehouse.testing.model import ModelLake
+
+Kind = Literal["append", "replace", "compact", "resolve", "delete", "update", "merge", "upsert", "delete_keys"]
+HOLDING = ("replace", "compact", "resolve")
+"""Kinds that hold chunks; those after the first give way to a user."""
+CONDITIONAL = ("delete", "update", "merge")
+"""Kinds whose commit depends on rows that were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A row that was read, and what becomes of it: other values, or nothing."""
+
+    before: Stored
+    after: Row | None
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """What a merge does: of a matched row and its source row, by column, ``update`` says the new values."""
+
+    update: Callable[[Named, Named], Named] | None = None
+    deletes: bool = False
+    inserts: bool = True
+
+    def rewritten(self, table: ModelTable, stored: Stored, source: Named) -> list[Rewritten]:
+        """What becomes of a row that a row of the source matches."""
+        if self.deletes:
+            return [Rewritten(stored, None)]
+        if self.update is None:
+            return []
+        named = table.named(stored.row)
+        return [Rewritten(stored, table.row_of({**named, **self.update(named, source)}))]
+
+
+@dataclass(slots=True, eq=False)
+class ModelOperation:
+    """An operation between begin and commit.
+
+    ``base`` is the number that the lake had at its beginning, ``number`` what it drew then, or ``base``. ``overtaken``
+    are the replaces and appends that were running then, and that something comes after which could be seen already.
+    """
+
+    lake: ModelLake
+    table: str
+    kind: Kind
+    base: int
+    number: int
+    interval: Interval | None = None
+    keys: KeyScope | None = None
+    rows: list[Row] = field(default_factory=list)
+    rewritten: list[Rewritten] = field(default_factory=list)
+    inputs: list[Stored] = field(default_factory=list)
+    outputs: list[Stored] = field(default_factory=list)
+    on: tuple[str, ...] = ()
+    means: Where = lambda named: False
+    matched: list[Stored] = field(default_factory=list)
+    """What a merge's source matches, where the rest of it is inserted."""
+    resolved: dict[KeyTombstone, frozenset[int]] = field(default_factory=dict)
+    overtaken: list[ModelOperation] = field(default_factory=list)
+    aborted: bool = False
+    fenced: bool = False
+    ended: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is of a kind that holds chunks."""
+        return self.kind in HOLDING
+
+    def write(self, rows: Iterable[Row]) -> None:
+        """Stage rows (of keys: as rows of the primary key). A replace refuses those outside what it covers."""
+        table = self.lake.tables[self.table]
+        listed = [tuple(row) for row in rows]
+        if self.kind == "replace" and not all(table.covered(row, self.interval, self.keys) for row in listed):
+            raise InvalidInput("rows lie outside the interval or keys", table=self.table)
+        self.rows.extend(listed)
+
+    def commit(self) -> int:
+        """Make it visible, alone, under the lake's next number."""
+        return self.lake.commit([self])
+
+    def abort(self) -> None:
+        """Give up; nothing of it is visible."""
+        self.end()
+        self.aborted = True
+
+    def end(self) -> None:
+        """Let go of what it holds."""
+        self.ended = True
+        table = self.lake.tables.get(self.table)
+        if table is not None and self in table.running:
+            table.running.remove(self)
+
+    def clashes(self, interval: Interval | None, keys: KeyScope | None, grain: Grain) -> bool:
+        """Whether this operation's cells meet those of an interval and key scope."""
+        mine = whole_chunks(self.interval, grain)
+        return mine.overlaps(whole_chunks(interval, grain)) and scopes_overlap(self.keys, keys)
+
+    # What it finds when it begins
+
+    def overtake(self, table: ModelTable) -> None:
+        """Note the running operations that something visible comes after, though they cannot be seen yet."""
+        self.overtaken = [one for one in table.running if one.kind in ("append", "replace") and one.precedes(table)]
+
+    def precedes(self, table: ModelTable) -> bool:
+        """Whether what can be seen now comes after what this operation will have written.
+
+        A tombstone does that would hide it, and of a replace what was written beside it into what it covers.
+        """
+        if not self.draws:
+            return False
+        state = table.head
+        kinds = KeyTombstone if self.kind == "replace" else (KeyTombstone, IntervalTombstone)
+        if any(isinstance(one, kinds) and one.ordinal > self.number for one in state.tombstones):
+            return True
+        return self.kind == "replace" and any(
+            stored.ordinal > self.number and not stored.derived and table.covered(stored.row, self.interval, self.keys)
+            for stored in table.visible(state)
+        )
+
+    def find(self, table: ModelTable, where: Where, change: Change | None) -> None:
+        """Find the rows to delete, or to change."""
+        self.means = where
+        for stored in table.visible(table.head):
+            named = table.named(stored.row)
+            if where(named):
+                after = None if change is None else table.row_of({**named, **change(named)})
+                self.rewritten.append(Rewritten(stored, after))
+
+    def join(self, table: ModelTable, source: Iterable[Row], on: tuple[str, ...], clauses: Clauses) -> None:
+        """Find the rows that a merge changes, deletes and inserts."""
+        self.on = on
+        for named in (table.named(row) for row in source):
+            partners = table.partners(named, on)
+            for stored in partners:
+                self.rewritten.extend(clauses.rewritten(table, stored, named))
+            if clauses.inserts:
+                self.matched.extend(partners)
+            if clauses.inserts and not partners:
+                self.rows.append(table.row_of(named))
+
+    def gather(self, table: ModelTable) -> None:
+        """Find the rows that a compaction rewrites."""
+        state = table.head
+        self.inputs = [stored for stored in state.stored if table.covered(stored.row, self.interval, None)]
+        self.outputs = [stored for stored in self.inputs if table.sees(state, stored)]
+
+    def trace(self, table: ModelTable) -> None:
+        """Find, by row id, the rows that key tombstones alone hide.
+
+        One that an operation in flight has a smaller number than must stay: it may have to hide rows that come yet.
+        """
+        state = table.head
+        others = [one for one in state.tombstones if not isinstance(one, KeyTombstone)]
+        for tombstone in state.tombstones:
+            if isinstance(tombstone, KeyTombstone) and not any(
+                one.number < tombstone.ordinal for one in table.running if one.draws
+            ):
+                self.resolved[tombstone] = frozenset(
+                    stored.id
+                    for stored in state.stored
+                    if table.hides(tombstone, stored) and not any(table.hides(other, stored) for other in others)
+                )
+
+    @property
+    def draws(self) -> bool:
+        """Whether what it adds has the number that it drew at its beginning, and not its commit's."""
+        late = self.kind == "append" and self.lake.tables[self.table].write_order == "start"
+        return late or self.kind == "replace"
+
+    # What it leaves
+
+    def applied(self, table: ModelTable, version: int) -> State:
+        """The state after this operation, committed as ``version``, on the table's head."""
+        head = table.head
+        ordinal = self.number if self.draws else version
+        match self.kind:
+            case "append":
+                return head.adding(table.store(self.rows, ordinal, version))
+            case "replace":
+                return self._replaced(table, version)
+            case "compact":
+                kept = [stored for stored in head.stored if stored not in self.inputs]
+                outputs = (compacted(table, stored, output_ordinal(self, version)) for stored in self.outputs)
+                return State((*kept, *outputs), head.tombstones)
+            case "resolve":
+                kept_tombstones = tuple(one for one in head.tombstones if one not in self.resolved)
+                found = tuple(RowTombstone(one.ordinal, ids) for one, ids in self.resolved.items())
+                return State(head.stored, kept_tombstones + found)
+            case "delete_keys":
+                return head.adding((), [KeyTombstone(version, frozenset(self.rows))])
+            case "upsert":
+                keys = KeyTombstone(version, frozenset(table.key_of(row) for row in self.rows))
+                return head.adding(table.store(self.rows, version, version), [keys])
+            case "delete" | "update" | "merge":
+                gone = RowTombstone(version, frozenset(one.before.id for one in self.rewritten))
+                moved = [
+                    Stored(one.after, version, one.before.id, version, derived=True)
+                    for one in self.rewritten
+                    if one.after is not None
+                ]
+                return head.adding((*moved, *table.store(self.rows, version, version, derived=True)), [gone])
+
+    def _replaced(self, table: ModelTable, version: int) -> State:
+        assert self.interval is not None
+        ordinal = self.number
+        cover = IntervalTombstone(ordinal, self.interval, self.keys)
+        derived = RowTombstone(version, frozenset(stored.id for stored in derived_since(table, self)))
+        return table.head.adding(table.store(self.rows, ordinal, version), [cover, derived])
+
+
+def output_ordinal(compaction: ModelOperation, version: int) -> int:
+    """The ordinal of a compaction's outputs: the number at which it read, and not its commit's."""
+    return compaction.number
+
+
+def compacted(table: ModelTable, stored: Stored, ordinal: int) -> Stored:
+    """A row as a compaction stores it: with its row id."""
+    return replace(stored, ordinal=ordinal)
+
+
+def derived_since(table: ModelTable, replacing: ModelOperation) -> list[Stored]:
+    """What updates and merges wrote into what a replace covers while it ran: they did not see it, so it covers them."""
+    return [
+        stored
+        for stored in table.visible(table.head)
+        if stored.derived
+        and stored.ordinal > replacing.number
+        and table.covered(stored.row, replacing.interval, replacing.keys)
+    ]
+
+
+def whole_chunks(interval: Interval | None, grain: Grain) -> Interval:
+    """The chunks that an interval touches; all of time for none."""
+    return Interval(None, None) if interval is None else grain.align(interval)

@@ -1,0 +1,312 @@
+"""The two things that a schedule is run on: a table of a real lake, and the reference model's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import pyarrow as pa
+
+import lakehouse
+from lakehouse.engine import Query
+from lakehouse.errors import LockLost, LockTimeout, VersionNotFound, WriteConflict
+from lakehouse.testing.model import Clauses, ModelLake, ModelOperation
+from lakehouse.testing.planned import COLUMNS, Planned, Stage, before, source_values
+from lakehouse.testing.rows import TIME_TYPE, tabled, tuples
+
+Result = Literal["ok", "locked", "fenced", "nothing", "conflict"]
+Seen = list[tuple[tuple[Any, ...], int]]
+"""Rows, each with its row id, in the order of the rows."""
+
+SCHEMA = pa.schema(
+    [
+        pa.field("time", TIME_TYPE, nullable=False),
+        pa.field("client", pa.string(), nullable=False),
+        pa.field("key", pa.int64(), nullable=False),
+        pa.field("value", pa.int64()),
+    ]
+)
+TABLE = "t"
+START = "start"
+
+
+class Target(Protocol):
+    """A table of the library or the model, as the driver sees it."""
+
+    def begin(self, planned: Planned) -> Any:
+        """Begin an operation; its result instead, where that is known at once."""
+
+    def write(self, begun: Any, planned: Planned) -> None:
+        """Stage its rows, or do its work."""
+
+    def commit(self, begun: Any) -> Result:
+        """End it."""
+
+    def abort(self, begun: Any) -> None:
+        """Give it up."""
+
+    def version(self) -> int:
+        """The table's newest version."""
+
+    def seen(self, version: int) -> Seen:
+        """What a reader sees at a version."""
+
+
+@dataclass(slots=True)
+class LibraryTarget:
+    """A table of a real lake. Every schedule begins by a restore of what it was at first."""
+
+    lake: Any
+    table: Any
+    stage: Stage
+    start: int
+    newest: int = 0
+    horizon: int = 0
+    running: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def new(cls, lake: Any, name: str, stage: Stage) -> LibraryTarget:
+        """A new table of a lake, with what `before` puts there."""
+        table = lake.create_table(
+            name,
+            SCHEMA,
+            time="time",
+            grain=stage.grain,
+            primary_key=("key",),
+            cluster_by=("client",),
+            write_order=stage.write_order,
+            properties={"ragged": str(stage.ragged).lower()},
+        )
+        target = cls(lake, table, stage, 0)
+        for planned in before(stage):
+            begun = target.begin(planned)
+            target.write(begun, planned)
+            assert target.commit(begun) == "ok"
+        target.start = target.newest
+        lake.tag(f"{name}-{START}", target.start)
+        return target
+
+    def reset(self) -> None:
+        """Make it what it was at first, and end what a schedule left."""
+        for begun in self.running:
+            begun.abort()
+        self.running.clear()
+        if self.newest != self.start:
+            self.newest = self.table.restore(self.start).version
+
+    def begin(self, planned: Planned) -> Any:
+        """Begin it without waiting for locks."""
+        try:
+            begun = self._begun(planned)
+        except LockTimeout:
+            return "locked"
+        if not isinstance(begun, str):
+            self.running.append(begun)
+        return begun
+
+    def _begun(self, planned: Planned) -> Any:
+        table, stage, where, values = self.table, self.stage, planned.where, planned.set
+        match planned.kind:
+            case "append":
+                return table.begin_append()
+            case "replace":
+                return table.begin_replace(stage.interval(planned.span), keys=planned.scope, wait_seconds=0)
+            case "compact":
+                return table.begin_compaction(stage.interval(planned.span))
+            case "resolve":
+                return table.begin_resolve()
+            case "delete":
+                assert where is not None
+                return table.begin_delete(where.sql(stage))
+            case "update":
+                assert where is not None
+                assert values is not None
+                return table.begin_update(values.sql(stage), where.sql(stage))
+            case "upsert":
+                return table.begin_upsert()
+            case "delete_keys":
+                return table.begin_delete_keys()
+            case "merge":
+                source = tabled(stage.rows(planned.rows), SCHEMA)
+                update = None if values is None else _from_source(values.sql(stage))
+                return table.begin_merge(
+                    source,
+                    on=["key"],
+                    when_matched_update=update,
+                    when_matched_delete=values is None or None,
+                    when_not_matched_insert=planned.inserts,
+                )
+            case "restore":
+                self.newest = self.table.restore(self.start, wait_seconds=0).version
+                return "ok"
+            case "expire":
+                self.horizon = self.lake.expire(keep_last=1).horizon
+                assert all(self.horizon <= begun.base_version for begun in self.running)
+                return "ok"
+
+    def write(self, begun: Any, planned: Planned) -> None:
+        """Stage its rows, or do its work."""
+        match planned.kind:
+            case "append" | "replace" | "upsert":
+                begun.write(tabled(self.stage.rows(planned.rows), SCHEMA))
+            case "delete_keys":
+                begun.write(pa.table({"key": pa.array([row[2] for row in planned.rows], pa.int64())}))
+            case _:
+                begun.run()
+
+    def commit(self, begun: Any) -> Result:
+        """End it."""
+        self.running.remove(begun)
+        try:
+            done = begun.commit()
+        except LockLost:
+            begun.abort()
+            return "fenced"
+        except WriteConflict:
+            begun.abort()
+            return "conflict"
+        if done is None:
+            return "nothing"
+        self.newest = done.version
+        return "ok"
+
+    def abort(self, begun: Any) -> None:
+        """Give it up."""
+        begun.abort()
+
+    def version(self) -> int:
+        """The table's newest version."""
+        return self.newest
+
+    def seen(self, version: int) -> Seen:
+        """What a reader sees at a version, with row ids."""
+        found = _with_row_ids(self.table.scan(as_of=version))
+        listed = tuples(found.select(COLUMNS))
+        return sorted(zip(listed, found.column("_row_id").to_pylist(), strict=True))
+
+    def is_forgotten(self, version: int) -> bool:
+        """Whether a version that may have been forgotten was."""
+        if version >= self.horizon:
+            return False
+        try:
+            self.table.scan(as_of=version)
+        except VersionNotFound:
+            return True
+        return False
+
+
+def _from_source(values: dict[str, str]) -> dict[str, str]:
+    """A merge's new values: an update's, and the source's value added."""
+    return {**values, "value": values["value"].replace("value", "target.value + source.value")}
+
+
+def _with_row_ids(scan: Any) -> pa.Table:
+    """A scan's rows with their row ids, which its user does not see."""
+    query: Query = scan._query(scan._lake.local_engine.dialect)
+    query = Query(query.plan, query.spec, query.warehouse, row_ids=True, sets=query.sets)
+    found: pa.Table = scan._lake.local_engine.read(query).to_arrow()
+    return found
+
+
+@dataclass(slots=True)
+class ModelTarget:
+    """The reference model's table, with what `before` puts there."""
+
+    stage: Stage
+    lake: ModelLake = field(default_factory=ModelLake)
+    start: int = 0
+
+    def __post_init__(self) -> None:
+        stage = self.stage
+        self.lake.create_table(
+            TABLE, COLUMNS, time="time", grain=stage.grain, primary_key=("key",), write_order=stage.write_order
+        )
+        for planned in before(stage):
+            begun = self.begin(planned)
+            self.write(begun, planned)
+            assert self.commit(begun) == "ok"
+        self.start = self.version()
+
+    def begin(self, planned: Planned) -> Any:
+        """Begin it."""
+        try:
+            return self._begun(planned)
+        except LockTimeout:
+            return "locked"
+
+    def _begun(self, planned: Planned) -> Any:
+        lake, stage, where, values = self.lake, self.stage, planned.where, planned.set
+        match planned.kind:
+            case "append":
+                return lake.begin_append(TABLE)
+            case "replace":
+                return lake.begin_replace(TABLE, stage.interval(planned.span), planned.scope)
+            case "compact":
+                return lake.begin_compaction(TABLE, stage.interval(planned.span))
+            case "resolve":
+                return lake.begin_resolve(TABLE)
+            case "delete":
+                assert where is not None
+                return lake.begin_delete(TABLE, lambda named: where.holds(stage, named))
+            case "update":
+                assert where is not None
+                assert values is not None
+                return lake.begin_update(
+                    TABLE, lambda named: values.change(stage, named), lambda named: where.holds(stage, named)
+                )
+            case "upsert":
+                return lake.begin_upsert(TABLE)
+            case "delete_keys":
+                return lake.begin_delete_keys(TABLE)
+            case "merge":
+                update = None if values is None else lambda named, source: source_values(values, stage, named, source)
+                clauses = Clauses(update, deletes=values is None, inserts=planned.inserts)
+                return lake.begin_merge(TABLE, stage.rows(planned.rows), ("key",), clauses)
+            case "restore":
+                lake.restore(TABLE, self.start)
+                return "ok"
+            case "expire":
+                return "ok"
+
+    def write(self, begun: ModelOperation, planned: Planned) -> None:
+        """Stage its rows."""
+        match planned.kind:
+            case "append" | "replace" | "upsert":
+                begun.write(self.stage.rows(planned.rows))
+            case "delete_keys":
+                begun.write([(row[2],) for row in planned.rows])
+
+    def commit(self, begun: ModelOperation) -> Result:
+        """End it."""
+        try:
+            begun.commit()
+        except LockLost:
+            return "fenced"
+        except WriteConflict:
+            return "conflict"
+        return "ok"
+
+    def abort(self, begun: ModelOperation) -> None:
+        """Give it up."""
+        begun.abort()
+
+    def version(self) -> int:
+        """The table's newest version."""
+        return self.lake.newest
+
+    def seen(self, version: int) -> Seen:
+        """What a reader sees at a version, with row ids."""
+        table = self.lake.tables[TABLE]
+        return sorted((stored.row, stored.id) for stored in table.visible(table.at(version)))
+
+
+def connect(folder: str, catalog: str | None = None) -> Any:
+    """A lake in a folder that waits for nobody."""
+    url = catalog or f"sqlite:///{folder}/catalog.db"
+    return lakehouse.connect(url, f"{folder}/warehouse", wait_seconds=0)
+
+
+def visible(target: Target, version: int) -> Sequence[tuple[Any, ...]]:
+    """The rows at a version."""
+    return [row for row, _ in target.seen(version)]
