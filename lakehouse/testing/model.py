@@ -122,6 +122,11 @@ class ModelLake:
         """Begin a delete of the rows that are visible now and meant."""
         return self._begin_change(table, "delete", where, None)
 
+    def begin_take(self, table: str, interval: Any = None, keys: Mapping[str, Any] | None = None) -> ModelOperation:
+        """Begin a delete of all of an interval (None: always) and key scope, which sees nothing."""
+        span = Interval(None, None) if interval is None else Interval.of(interval)
+        return self._begin(table, "take", interval=span, keys=key_scope(keys))
+
     def begin_update(self, table: str, change: Change, where: Where) -> ModelOperation:
         """Begin a change of the rows that are visible now and meant."""
         return self._begin_change(table, "update", where, change)

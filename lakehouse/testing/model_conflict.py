@@ -17,7 +17,7 @@ def conflict(operation: ModelOperation, table: ModelTable) -> str | None:
     if operation.kind not in CONDITIONAL:
         return None
     for breaks, reason in REASONS:
-        if breaks(operation, table):
+        if breaks(operation, table) and not (operation.forced and breaks not in PLAIN):
             return reason
     return None
 
@@ -98,3 +98,6 @@ REASONS: tuple[tuple[Callable[[ModelOperation, ModelTable], bool], str], ...] = 
     (removes_what_a_merge_matched, "a row that is deleted was matched by a merge since"),
     (misses_what_was_moved_to_it, "a row that is meant came since"),
 )
+
+PLAIN = (moves_out_of_a_replace, lost_a_row)
+"""Reasons that nothing takes the place of; others may be found by looking at less than rows, or at more."""

@@ -20,13 +20,14 @@ from lakehouse.testing.model_table import (
     RowTombstone,
     State,
     Stored,
+    Tombstone,
     Where,
 )
 
 if TYPE_CHECKING:
     from lakehouse.testing.model import ModelLake
 
-Kind = Literal["append", "replace", "compact", "resolve", "delete", "update", "merge", "upsert", "delete_keys"]
+Kind = Literal["append", "replace", "compact", "resolve", "delete", "update", "merge", "upsert", "delete_keys", "take"]
 HOLDING = ("replace", "compact", "resolve")
 """Kinds that hold chunks; those after the first give way to a user."""
 CONDITIONAL = ("delete", "update", "merge")
@@ -85,6 +86,8 @@ class ModelOperation:
     resolved: dict[KeyTombstone, frozenset[int]] = field(default_factory=dict)
     overtaken: list[ModelOperation] = field(default_factory=list)
     aborted: bool = False
+    forced: bool = False
+    """Whether it is to be committed although it conflicts, where another run was."""
     fenced: bool = False
     ended: bool = False
 
@@ -136,13 +139,24 @@ class ModelOperation:
         if not self.draws:
             return False
         state = table.head
-        kinds = KeyTombstone if self.kind == "replace" else (KeyTombstone, IntervalTombstone)
-        if any(isinstance(one, kinds) and one.ordinal > self.number for one in state.tombstones):
-            return True
-        return self.kind == "replace" and any(
-            stored.ordinal > self.number and not stored.derived and table.covered(stored.row, self.interval, self.keys)
-            for stored in table.visible(state)
+        return any(one.ordinal > self.number and self._may_match(one) for one in state.tombstones) or (
+            self.kind == "replace"
+            and any(
+                stored.ordinal > self.number
+                and not stored.derived
+                and table.covered(stored.row, self.interval, self.keys)
+                for stored in table.visible(state)
+            )
         )
+
+    def _may_match(self, tombstone: Tombstone) -> bool:
+        match tombstone:
+            case KeyTombstone():
+                return True
+            case IntervalTombstone() if self.interval is not None:
+                return tombstone.interval.overlaps(self.interval) and scopes_overlap(tombstone.keys, self.keys)
+            case _:
+                return isinstance(tombstone, IntervalTombstone)
 
     def find(self, table: ModelTable, where: Where, change: Change | None) -> None:
         """Find the rows to delete, or to change."""
@@ -213,6 +227,9 @@ class ModelOperation:
                 kept_tombstones = tuple(one for one in head.tombstones if one not in self.resolved)
                 found = tuple(RowTombstone(one.ordinal, ids) for one, ids in self.resolved.items())
                 return State(head.stored, kept_tombstones + found)
+            case "take":
+                assert self.interval is not None
+                return head.adding((), [IntervalTombstone(version, self.interval, self.keys)])
             case "delete_keys":
                 return head.adding((), [KeyTombstone(version, frozenset(self.rows))])
             case "upsert":

@@ -33,6 +33,10 @@ class Run:
     newest: list[int] = field(default_factory=list)
     begun: dict[int, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        results = ", ".join(f"{place} {result}" for place, result in sorted(self.results.items()))
+        return f"{results}, again {self.again}"
+
 
 def drive(target: Target, planned: Sequence[Planned], schedule: Sequence[int], follows: Run | None = None) -> Run:
     """Run a schedule; then what conflicted once more, alone. ``follows`` is a run whose freedoms are to be followed."""
@@ -69,8 +73,10 @@ def _step(target: Target, planned: Planned, run: Run, place: int, turn: int, fol
             if follows is not None and place in follows.again and _may_conflict(target, begun):
                 target.abort(begun)
                 run.results[place] = "conflict"
-            else:
-                run.results[place] = target.commit(begun)
+                return
+            if follows is not None and place not in follows.again:
+                begun.forced = True
+            run.results[place] = target.commit(begun)
 
 
 def _gives_way(target: Target, planned: Planned, result: Result) -> bool:
@@ -170,12 +176,12 @@ def differences(target: LibraryTarget, case: Case) -> list[str]:
     model = ModelTarget(case.stage)
     expected = drive(model, planned, case.schedule, follows=run)
     wrong = []
-    if any(
+    if run.again != expected.again or any(
         run.results[place] != expected.results[place]
         for place, one in enumerate(planned)
         if one.kind not in MAINTENANCE
     ):
-        wrong.append(f"results={sorted(run.results.items())} expected={sorted(expected.results.items())}")
+        wrong.append(f"{run} expected {expected}")
     start, seen = model.seen(model.start), target.seen(run.newest[-1])
     wrong += _serial_differences(case, run, [row for row, _ in start], [row for row, _ in seen])
     if not wrong:

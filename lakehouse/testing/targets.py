@@ -9,10 +9,11 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 
 import lakehouse
+from lakehouse.core.interval import Interval
 from lakehouse.engine import Query
 from lakehouse.errors import LockLost, LockTimeout, VersionNotFound, WriteConflict
 from lakehouse.testing.model import Clauses, ModelLake, ModelOperation
-from lakehouse.testing.planned import COLUMNS, Planned, Stage, before, source_values
+from lakehouse.testing.planned import COLUMNS, Planned, Stage, Where, before, source_values
 from lakehouse.testing.rows import TIME_TYPE, tabled, tuples
 
 Result = Literal["ok", "locked", "fenced", "nothing", "conflict"]
@@ -247,8 +248,7 @@ class ModelTarget:
             case "resolve":
                 return lake.begin_resolve(TABLE)
             case "delete":
-                assert where is not None
-                return lake.begin_delete(TABLE, lambda named: where.holds(stage, named))
+                return self._delete(planned.where)
             case "update":
                 assert where is not None
                 assert values is not None
@@ -268,6 +268,18 @@ class ModelTarget:
                 return "ok"
             case "expire":
                 return "ok"
+
+    def _delete(self, where: Where | None) -> ModelOperation:
+        """Begin a delete; where an interval or clients say it all, it sees nothing."""
+        lake, stage = self.lake, self.stage
+        assert where is not None
+        match where.column:
+            case "client":
+                return lake.begin_take(TABLE, None, {"client": where.value})
+            case "time":
+                return lake.begin_take(TABLE, Interval(stage.at(int(where.value)), None))
+            case _:
+                return lake.begin_delete(TABLE, lambda named: where.holds(stage, named))
 
     def write(self, begun: ModelOperation, planned: Planned) -> None:
         """Stage its rows."""
