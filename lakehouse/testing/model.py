@@ -190,7 +190,7 @@ class ModelLake:
         for operation in listed:
             table = self.tables[operation.table]
             table.versions[number] = operation.applied(table, number)
-            if operation.kind in ("replace", "merge"):
+            if operation.kind in ("replace", "merge", "take"):
                 table.done.append((number, operation))
             operation.end()
         return number

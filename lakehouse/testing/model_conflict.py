@@ -51,12 +51,12 @@ def saw_what_comes_after(operation: ModelOperation, table: ModelTable) -> bool:
 
 
 def writes_into_a_replace(operation: ModelOperation, table: ModelTable) -> bool:
-    """Whether it writes rows into what a replace covers that was committed after it read."""
+    """Whether it writes rows into what a replace covers, or a delete took, that was committed after it read."""
     written = [one.after for one in operation.rewritten if one.after is not None] + operation.rows
     return any(
         version > operation.base and table.covered(row, replace.interval, replace.keys)
         for version, replace in table.done
-        if replace.kind == "replace"
+        if replace.kind in ("replace", "take")
         for row in written
     )
 
@@ -93,7 +93,7 @@ REASONS: tuple[tuple[Callable[[ModelOperation, ModelTable], bool], str], ...] = 
     (moves_out_of_a_replace, "a row would be moved out of what a running replace covers"),
     (lost_a_row, "a row that is rewritten was changed"),
     (saw_what_comes_after, "what was read comes after what was not seen"),
-    (writes_into_a_replace, "what is written belongs below a replace that was committed since"),
+    (writes_into_a_replace, "what is written belongs below what was replaced or taken since"),
     (matches_otherwise, "what a merge's source matches is other rows by now"),
     (removes_what_a_merge_matched, "a row that is deleted was matched by a merge since"),
     (misses_what_was_moved_to_it, "a row that is meant came since"),

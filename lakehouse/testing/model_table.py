@@ -87,8 +87,8 @@ def is_newer(tombstone: Tombstone, stored: Stored) -> bool:
 class ModelTable:
     """A table: its definition, the state at every version, and the operations that have begun and not ended.
 
-    ``done`` are the replaces and merges that were committed, with their versions, ``restores`` the versions of
-    restores. Row ids are given out in the order of commits.
+    ``done`` are the replaces, takes and merges that were committed, with their versions, ``restores`` the versions
+    of restores. Row ids are given out in the order of commits.
     """
 
     columns: tuple[str, ...]
