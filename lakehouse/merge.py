@@ -112,9 +112,8 @@ class Merge(RowChange):
             if len(once) < len(keys):
                 raise InvalidInput("rows that a merge inserts have one key twice; make the source's keys unique",
                                    table=spec.name, keys=len(keys) - len(once))  # fmt: skip
-            if self._clauses.is_upsert:
-                self._tombstones.append(self.tombstone("key", keys_interval(keys, spec), once, key_bounds(once, spec)))
-            else:
+            self._tombstones.append(self.tombstone("key", keys_interval(keys, spec), once, key_bounds(once, spec)))
+            if not self._clauses.is_upsert:
                 self._keys = once
 
     def contribution(self) -> Contribution:

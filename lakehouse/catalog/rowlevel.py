@@ -26,7 +26,7 @@ from lakehouse.catalog.models import rewritten
 from lakehouse.catalog.sets import Sets
 from lakehouse.catalog.state import StateReader, live_in, touching
 from lakehouse.core.hits import EVERYTHING, Hits, Removal, lost
-from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.interval import Interval, from_us, hull
 from lakehouse.core.operation import ENTRY_BITS, Contribution, Kind, NewTombstone
 from lakehouse.core.predicate import may_hold
 from lakehouse.core.segments import Segments
@@ -36,6 +36,8 @@ from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import WriteConflict
 
 _REWRITES = (Kind.UPDATE, Kind.MERGE)
+NOTE = 0
+"""Ordinal of a tombstone that hides nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,9 @@ def plan_rows(asked: Asked) -> tuple[list[tuple[NewTombstone, int]], Segments]:
     or if it moves out of what a running replace covers.
     """
     contribution, version = asked.contribution, asked.version
-    tombstones = [(one, version) for one in contribution.tombstones if one.kind == "key"]
+    # The keys that a merge conflicts over are noted for others to see; what others append beside it, it hides not.
+    ordinal = version if contribution.keys is None else NOTE
+    tombstones = [(one, ordinal) for one in contribution.tombstones if one.kind == "key"]
     hits = contribution.hits
     if hits is None or (not len(hits.rows) and hits.inserted is None):
         return tombstones, Segments.of([])
@@ -137,6 +141,8 @@ def _followed(asked: Asked, hits: Hits, changes: list[Change]) -> Interval:
         for one in moved:
             row_ids = sets.get(one.tombstone.id)
             if isinstance(row_ids, BitMap64) and row_ids & hits.row_ids:
+                if one.kind is Kind.MERGE:  # without these rows it would have inserted them
+                    raise _conflict(asked, "rows were rewritten by a merge", row_ids & hits.row_ids)
                 seen.add(one.operation)
                 written = written_interval(asked.connection, one.operation)
                 if written is not None:
@@ -235,7 +241,8 @@ def _emptied(asked: Asked, interval: Interval) -> Segments:
 def plan_taken(asked: Asked) -> tuple[list[Tombstone], Segments]:
     """An interval tombstone over what a delete takes, and the segments that lie wholly under it.
 
-    It reads nothing and locks nothing; it hides what was committed before. The tombstone stays as long as a segment was
+    It covers what may still come with a smaller ordinal, all or nothing of it: rows of a replace that runs. It reads
+    nothing and locks nothing; it hides what was committed before. The tombstone stays as long as a segment was
     there, for a compaction may hold copies of its rows.
     """
     contribution = asked.contribution
@@ -244,10 +251,14 @@ def plan_taken(asked: Asked) -> tuple[list[Tombstone], Segments]:
     segments, _ = asked.live(None if interval == Interval(None, None) else interval)
     older = segments.within(interval)
     note_taken(asked.connection, contribution.begun, interval, keys)
-    if not len(older):
+    running = running_replaces(asked.connection, asked.spec, interval)
+    if not len(older) and not running and asked.spec.write_order == "commit":
         return [], older
     starts, ends, _ = older.bounds
-    covered = interval.intersect(Interval(from_us(int(starts.min())), from_us(int(ends.max()))))
+    spans = [one.removal.interval for one in running]
+    if len(older):
+        spans.append(Interval(from_us(int(starts.min())), from_us(int(ends.max()))))
+    covered = interval.intersect(hull(spans) or interval) if asked.spec.write_order == "commit" else interval
     assert covered is not None
     cover = Tombstone(id=0, start=covered.start, end=covered.end, ordinal=asked.version, keys=keys)
     if keys is not None:

@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from lakehouse.core import Interval, Segment, Tombstone, is_visible
+from lakehouse.core.spec import ROW_ID
 from lakehouse.testing.strategies import key_scopes
 
 MICROSECOND = timedelta(microseconds=1)
@@ -112,10 +113,10 @@ def segments(draw: st.DrawFn, number: int, with_rows: bool = True) -> tuple[Segm
 
 @st.composite
 def tombstones(draw: st.DrawFn, number: int, kinds: tuple[str, ...] = ("hiding", "keyed", "key", "row")) -> Tombstone:
-    """A tombstone of any kind; those of keys and rows are sometimes bounded in time."""
+    """A tombstone of any kind; one of rows sometimes says which ids it has."""
     kind = draw(st.sampled_from(kinds))
     ordinal = draw(ORDINALS)
-    span = draw(spans()) if kind in ("hiding", "keyed") or draw(st.booleans()) else Interval(None, None)
+    span = draw(spans()) if kind in ("hiding", "keyed") else Interval(None, None)
     match kind:
         case "key":
             keys = draw(st.sets(st.integers(0, 4).map(lambda key: (key,)), max_size=3))
@@ -124,7 +125,9 @@ def tombstones(draw: st.DrawFn, number: int, kinds: tuple[str, ...] = ("hiding",
             row_ids = draw(
                 st.sets(st.sampled_from([10 * n + place for n in range(6) for place in range(4)]), max_size=6)
             )
-            return Tombstone(number, "row", span.start, span.end, ordinal=ordinal, row_ids=row_ids)
+            bounded = bool(row_ids) and draw(st.booleans())
+            low, high = ({ROW_ID: min(row_ids)}, {ROW_ID: max(row_ids)}) if bounded else ({}, {})
+            return Tombstone(number, "row", ordinal=ordinal, row_ids=row_ids, min=low, max=high)
         case _:
             scope = draw(client_scopes()) if kind == "keyed" else None
             return Tombstone(number, "interval", span.start, span.end, ordinal=ordinal, keys=scope)

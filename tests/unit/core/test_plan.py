@@ -69,19 +69,45 @@ def test_a_keyed_tombstone_masks_only_segments_that_may_hold_its_keys() -> None:
     assert shown(plan_read(listed, [part(1, 2, keys={"x": "UA"})], version=1)) == [([1], []), ([9], [1001])]
 
 
-def test_tombstones_of_keys_and_rows_mask_whatever_is_older_without_a_bound_in_time() -> None:
+def test_tombstones_of_keys_and_rows_reach_whatever_is_older_where_nothing_bounds_them() -> None:
     tombstones = [
         Tombstone(id=71, kind="key", ordinal=2, primary_keys={(1,)}),
         Tombstone(id=72, kind="row", ordinal=4, row_ids={1}),
     ]
     found = plan_read([day(1, 1), day(2, 3), day(3, 4)], tombstones, version=1)
-    assert shown(found) == [([3], []), ([1], [71, 72]), ([2], [72])]
+    assert shown(found) == [([3], []), ([1, 2], [71, 72])]
 
 
-def test_a_bounded_tombstone_of_rows_masks_only_where_it_lies() -> None:
-    early = Tombstone(id=71, kind="row", end=FIRST + 2 * DAY, ordinal=2, row_ids={1})
-    late = Tombstone(id=72, kind="row", start=FIRST + 2 * DAY, ordinal=3, row_ids={1})
-    assert shown(plan_read([day(1, 1), day(2, 1)], [early, late], version=1)) == [([1], [71]), ([2], [72])]
+def test_a_tombstone_of_rows_reaches_only_where_its_rows_may_be() -> None:
+    listed = [
+        day(1, 1, rows=10, first_row_id=0),
+        day(2, 1, rows=10, first_row_id=10),
+        day(3, 1, rows=9, first_row_id=20),
+    ]
+    early = Tombstone(id=71, kind="row", end=FIRST + 2 * DAY, ordinal=2)
+    last = Tombstone(id=72, kind="row", ordinal=3, min={"_row_id": 20}, max={"_row_id": 28})
+    assert shown(plan_read(listed[:2], [early], version=1)) == [([2], []), ([1], [71])]
+    assert shown(plan_read(listed, [last], version=1)) == [([1, 2], []), ([3], [72])]
+
+
+def test_a_tombstone_of_keys_reaches_only_segments_that_may_hold_them() -> None:
+    listed = [
+        day(1, 1, min={"k": 1}, max={"k": 5}),
+        day(2, 1, min={"k": 6}, max={"k": 9}),
+        day(3, 9, min={"k": 6}, max={"k": 9}),
+    ]
+    gone = Tombstone(id=71, kind="key", ordinal=2, min={"k": 7}, max={"k": 7})
+    assert shown(plan_read(listed, [gone], version=1)) == [([1, 3], []), ([2], [71])]
+
+
+def test_thousands_of_row_tombstones_make_one_group_more() -> None:
+    listed = [day(number, number, rows=10, first_row_id=10 * number) for number in range(30)]
+    gone = [
+        Tombstone(id=100 + n, kind="row", ordinal=100 + n, min={"_row_id": n % 100}, max={"_row_id": n % 100})
+        for n in range(3000)
+    ]
+    found = shown(plan_read(listed, gone, version=1))
+    assert [ids for ids, _ in found] == [list(range(10, 30)), list(range(10))]
 
 
 def test_a_year_of_days_each_with_its_own_mask_is_few_groups() -> None:
