@@ -57,8 +57,8 @@ class Segment:
 
     @property
     def row_ids(self) -> tuple[int, int] | None:
-        """The least and greatest row id, both included; None where they are not known."""
-        if not self.has_row_ids:
+        """The least and greatest row id, both included; None where they are not known, as without a count of rows."""
+        if not self.has_row_ids and self.rows:
             return self.first_row_id, self.first_row_id + self.rows - 1
         least, greatest = self.min.get(ROW_ID), self.max.get(ROW_ID)
         return None if least is None or greatest is None else (least, greatest)

@@ -83,7 +83,6 @@ def test_clean_up_changes_no_row_and_leaves_nothing_to_clean(state: State) -> No
     masks = [one for one in state.tombstones if one not in tombstones]
     assert state.visible(left, masks) == state.visible()
     assert plan_clean(left, masks) == ((), ())
-    assert all(one.kind == "interval" for one in tombstones)
 
 
 @given(states(), spans(), ORDINALS, grains())

@@ -52,10 +52,13 @@ def test_a_tombstone_that_lists_nothing_hides_nothing(kind: Any) -> None:
     assert visible(Tombstone(id=1, kind=kind, ordinal=4), key=("a",), row_id=1)
 
 
-def test_a_bounded_tombstone_of_rows_is_about_rows_inside_only() -> None:
-    tombstone = Tombstone(id=1, kind="row", start=DAY.start, end=DAY.end, ordinal=4, row_ids={7})
-    assert matches(tombstone, NOON, {}, row_id=7)
-    assert not matches(tombstone, DAY.end, {}, row_id=7)
+def test_the_interval_of_a_tombstone_of_rows_or_keys_is_no_part_of_what_it_matches() -> None:
+    rows = Tombstone(id=1, kind="row", start=DAY.start, end=DAY.end, ordinal=4, row_ids={7})
+    keys = Tombstone(id=1, kind="key", start=DAY.start, end=DAY.end, ordinal=4, primary_keys={(7,)})
+    for time in (NOON, DAY.end):
+        assert matches(rows, time, {}, row_id=7)
+        assert matches(keys, time, {}, primary_key=(7,))
+    assert not matches(rows, NOON, {}, row_id=8)
 
 
 def test_tombstones_of_several_kinds_hide_the_union() -> None:
