@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from lakehouse.cli import clean, look, rescue, run, statement, write
+from lakehouse.cli import change, clean, look, rescue, run, statement, write
 from lakehouse.cli.output import plain, printable
 from lakehouse.errors import LakehouseError
 
@@ -34,6 +34,10 @@ for name, command in (
     ("sql", statement.sql),
     ("append", write.append),
     ("replace", write.replace),
+    ("delete", change.delete),
+    ("update", change.update),
+    ("upsert", change.upsert),
+    ("resolve", change.resolve),
     ("compact", write.compact),
     ("restore", write.restore),
     ("tag", write.tag),

@@ -86,9 +86,9 @@ def append(
     """Append the rows of a file."""
     with open_lake(catalog, warehouse) as lake:
         target = lake.table(table)
-        with _counted(open_rows(file, target.schema), f"append to {table}") as rows:
+        with counted(open_rows(file, target.schema), f"append to {table}") as rows:
             commit = target.append(rows, message=message)
-    _print_commit(commit, as_json)
+    print_commit(commit, as_json)
 
 
 def replace(
@@ -121,9 +121,9 @@ def replace(
         if file is None:
             commit = target.replace(None, window, keys=keys, message=message)
         else:
-            with _counted(open_rows(file, target.schema), f"replace in {table}") as rows:
+            with counted(open_rows(file, target.schema), f"replace in {table}") as rows:
                 commit = target.replace(rows, window, keys=keys, message=message)
-    _print_commit(commit, as_json)
+    print_commit(commit, as_json)
 
 
 def compact(
@@ -138,7 +138,7 @@ def compact(
         commit = lake.table(table).compact(None if interval is None else Interval.of(interval))
     if commit is None:
         return print_json(None) if as_json else print_line(f"nothing to gain in {table}")
-    return _print_commit(commit, as_json)
+    return print_commit(commit, as_json)
 
 
 def restore(
@@ -151,7 +151,7 @@ def restore(
     """Make a new version that equals an old one."""
     with open_lake(catalog, warehouse) as lake:
         commit = lake.table(table).restore(point_in_history(version))
-    _print_commit(commit, as_json)
+    print_commit(commit, as_json)
 
 
 def tag(
@@ -195,22 +195,23 @@ def _keys(table: Table, given: list[str]) -> dict[str, list[Any]] | None:
 
 
 @contextmanager
-def _counted(rows: pa.RecordBatchReader, title: str) -> Iterator[pa.RecordBatchReader]:
+def counted(rows: pa.RecordBatchReader, title: str) -> Iterator[pa.RecordBatchReader]:
     """Rows with a count of them that grows on standard error, where that is a terminal."""
     terminal = console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TextColumn("rows"))
     with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
         task = progress.add_task(title, total=None)
 
-        def counted() -> Iterator[pa.RecordBatch]:
+        def batches() -> Iterator[pa.RecordBatch]:
             for batch in rows:
                 yield batch
                 progress.advance(task, batch.num_rows)
 
-        yield pa.RecordBatchReader.from_batches(rows.schema, counted())
+        yield pa.RecordBatchReader.from_batches(rows.schema, batches())
 
 
-def _print_commit(commit: Commit, as_json: bool) -> None:
+def print_commit(commit: Commit, as_json: bool) -> None:
+    """A commit in one line, or as JSON."""
     if as_json:
         return print_json(commit)
     segments = f"segments +{commit.added:,} -{commit.dropped:,}"

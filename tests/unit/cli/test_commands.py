@@ -107,6 +107,36 @@ def test_compact_says_when_there_is_nothing_to_gain(run: Run, trips: Path) -> No
     assert len(rows()) == 6
 
 
+def test_delete_and_update_change_the_rows_of_a_condition(run: Run, trips: Path) -> None:
+    before = len(rows())
+    ran = json.loads(run("update", "trips", "client=client + 100", "--where", "client = 12", "--json").out)
+    assert ran["operation"] == "update"
+    assert run("update", "trips", "client", "--where", "TRUE").code == 1
+    ran = json.loads(run("delete", "trips", "client = 112", "--message", "gone", "--json").out)
+    assert (ran["operation"], ran["message"]) == ("delete", "gone")
+    assert len(rows()) == before - ran["rows_deleted"]
+    assert run("delete", "trips", "nosuch = 1").code == 1
+
+
+def test_upsert_and_resolve_work_by_primary_key(run: Run, trips: Path) -> None:
+    assert run("upsert", "trips", str(trips)).code == 1
+    table = (
+        "init",
+        "keyed",
+        "--schema",
+        "at timestamp, client bigint, name string, price double",
+        "--time",
+        "at",
+        "--primary-key",
+        "client",
+    )
+    run(*table)
+    assert run("upsert", "keyed", str(trips), "--newest", "at").code == 0
+    assert run("upsert", "keyed", str(trips), "--newest", "at").code == 0
+    assert json.loads(run("resolve", "keyed", "--json").out)["operation"] == "resolve"
+    assert run("resolve", "keyed").out == "no key tombstone in keyed\n"
+
+
 def test_restore_goes_back_to_a_version_or_a_tag(run: Run, trips: Path) -> None:
     assert json.loads(run("tag", "good", "2", "--json").out) == {"good": 2}
     run("replace", "trips", "2013", "--empty")

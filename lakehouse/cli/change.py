@@ -1,0 +1,93 @@
+"""Commands that change single rows: delete, update, upsert, resolve."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lakehouse.cli.files import open_rows
+from lakehouse.cli.options import (
+    CatalogOption,
+    JsonOption,
+    MessageOption,
+    TableArgument,
+    WarehouseOption,
+    open_lake,
+)
+from lakehouse.cli.output import print_json, print_line
+from lakehouse.cli.write import FileArgument, counted, print_commit
+from lakehouse.errors import InvalidInput
+
+WhereArgument = Annotated[
+    str, typer.Argument(metavar="WHERE", help="a condition in SQL: 'client = 12'; TRUE: all", show_default=False)
+]
+
+
+def delete(
+    table: TableArgument,
+    where: WhereArgument,
+    message: MessageOption = None,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete the rows for which a condition is true."""
+    with open_lake(catalog, warehouse) as lake:
+        commit = lake.table(table).delete(where, message=message)
+    print_commit(commit, as_json)
+
+
+def update(
+    table: TableArgument,
+    assignments: Annotated[
+        list[str], typer.Argument(metavar="COLUMN=VALUE...", help="SQL expressions: 'delay=delay + 1'")
+    ],
+    where: Annotated[str, typer.Option(help="a condition in SQL; TRUE: all", show_default=False)],
+    message: MessageOption = None,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give columns new values where a condition is true."""
+    parts = [one.partition("=") for one in assignments]
+    for one, (column, sign, value) in zip(assignments, parts, strict=True):
+        if not (column and sign and value):
+            raise InvalidInput("an assignment is COLUMN=VALUE, as in 'delay=delay + 1'", found=one)
+    with open_lake(catalog, warehouse) as lake:
+        assigned = {column.strip(): value for column, _, value in parts}
+        commit = lake.table(table).update(assigned, where, message=message)
+    print_commit(commit, as_json)
+
+
+def upsert(
+    table: TableArgument,
+    file: FileArgument,
+    newest: Annotated[
+        str | None, typer.Option(help="of rows with one key, keep that with the greatest of this column")
+    ] = None,
+    message: MessageOption = None,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the rows of a file in the place of those with their primary keys."""
+    with open_lake(catalog, warehouse) as lake:
+        target = lake.table(table)
+        with counted(open_rows(file, target.schema), f"upsert into {table}") as rows:
+            commit = target.upsert(rows, newest=newest, message=message)
+    print_commit(commit, as_json)
+
+
+def resolve(
+    table: TableArgument,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Turn key tombstones into row tombstones, so that reads are faster; no row changes."""
+    with open_lake(catalog, warehouse) as lake:
+        commit = lake.table(table).resolve()
+    if commit is None:
+        return print_json(None) if as_json else print_line(f"no key tombstone in {table}")
+    return print_commit(commit, as_json)
