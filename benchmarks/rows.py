@@ -156,12 +156,14 @@ def main() -> int:
     options = parser.parse_args()
     results: dict[str, dict[str, float]] = {}
     for engine in ("duckdb", "spark") if options.spark else ("duckdb",):
-        with tempfile.TemporaryDirectory() as folder:
-            with lakehouse.connect(f"sqlite:///{folder}/c.db", f"{folder}/w") as lake:
-                results[engine] = scans(lake, options.rows, engine)
-                if engine == "duckdb":
-                    results["beside"] = deletes_beside_compaction(lake)
-                    results["during"] = during_compaction(lake, options.rows * 2)
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            lakehouse.connect(f"sqlite:///{folder}/c.db", f"{folder}/w") as lake,
+        ):
+            results[engine] = scans(lake, options.rows, engine)
+            if engine == "duckdb":
+                results["beside"] = deletes_beside_compaction(lake)
+                results["during"] = during_compaction(lake, options.rows * 2)
     for group, figures in results.items():
         sys.stdout.write(f"{group}\n" + "".join(f"  {name:50s} {value:10.3f}\n" for name, value in figures.items()))
     if options.json:
