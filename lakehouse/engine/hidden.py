@@ -128,7 +128,7 @@ def _set(tombstone: Tombstone, sets: _Sets) -> Any:
 
 def _may_hold(tombstone: Tombstone, segment: Segment, spec: TableSpec) -> bool:
     """Whether a key tombstone may hide rows of a segment."""
-    if tombstone.ordinal <= segment.ordinal or not tombstone.interval.overlaps(segment.interval):
+    if tombstone.ordinal <= segment.ordinal or tombstone.start >= segment.end or segment.start >= tombstone.end:
         return False
     for column in spec.primary_key:
         bounds: list[Any] = [one.get(column) for one in (tombstone.min, tombstone.max, segment.min, segment.max)]

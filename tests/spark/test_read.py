@@ -12,10 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyroaring import BitMap64
 
 from lakehouse.core.plan import ReadGroup
+from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine.duckdb import DuckDBEngine
-from lakehouse.engine.spark import SparkEngine, to_spark_type
+from lakehouse.engine.spark import SparkEngine, places, to_spark_type
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.predicate import parse
 from tests.unit.engine.harness import Store, spec_of
@@ -62,6 +64,54 @@ def test_random_segments_and_tombstones_read_as_the_rule_says(
         assert sorted(plain.toArrow()["number"].to_pylist()) == numbers
         where = engine.read(replace(case.query, where="(number % 3 = 0)", columns=("number",)))
         assert sorted(where.toArrow()["number"].to_pylist()) == [one for one in numbers if one % 3 == 0]
+
+
+def test_segments_that_no_tombstone_touches_are_read_like_plain_parquet(
+    store: Store, engine: SparkEngine, duck: DuckDBEngine
+) -> None:
+    spec = spec_of(SCHEMA, primary_key="id")
+    segments = store.write(duck, events(100), spec)
+    tombstones = (Tombstone(id=1, kind="row", ordinal=2), Tombstone(id=2, kind="key", ordinal=1))
+    masked = store.query(spec, segments, tombstones, sets={1: BitMap64([1 << 40]), 2: pa.table({"id": range(100)})})
+    assert plan_of(engine.read(masked)) == plan_of(engine.read(store.query(spec, segments)))
+
+
+@pytest.mark.parametrize("most", [1, 2, 9])
+def test_places_in_many_files_are_hidden_in_few_scans(
+    store: Store, engine: SparkEngine, duck: DuckDBEngine, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(places, "_SCAN_FILES", 2)
+    monkeypatch.setattr(places, "_MOST_FILES", most)
+    monkeypatch.setattr(places, "_COARSE_BITS", 4)
+    spec = spec_of(SCHEMA)
+    segments = store.write(duck, events(1000), spec)
+    ids = BitMap64(one.first_row_id + place for one in segments for place in (0, 1, 64, 130, one.rows - 1))
+    tombstone = Tombstone(id=1, kind="row", ordinal=2)
+    for where in (None, "(id % 2 = 0)"):
+        query = store.query(spec, segments, [tombstone], sets={1: ids}, where=where, columns=("id",))
+        rows = engine.read(query)
+        expected = duck.read(replace(query, where=None if where is None else "(id % 2 = 0)")).to_arrow()
+        assert sorted(one.id for one in rows.collect()) == sorted(expected["id"].to_pylist())
+        assert ("BroadcastHashJoin" in plan_of(rows)) is (most < len(segments))
+
+
+@pytest.mark.parametrize("setting", ["spark.sql.parquet.enableVectorizedReader", "spark.sql.codegen.wholeStage"])
+def test_places_are_right_whatever_reader_spark_uses(
+    spark: Any, store: Store, engine: SparkEngine, duck: DuckDBEngine, setting: str
+) -> None:
+    spec = spec_of(SCHEMA, properties={"ragged": True})
+    segments = store.write(duck, events(300_000, ordered=True), spec)
+    ids = BitMap64(segments[0].first_row_id + place for place in range(0, 300_000, 1009))
+    query = store.query(spec, segments, [Tombstone(id=1, kind="row", ordinal=2)], sets={1: ids}, where="(id >= 140000)")
+    for key in (setting, "spark.sql.files.maxPartitionBytes"):
+        spark.conf.set(key, "false" if key == setting else "100000")
+    try:
+        found = engine.read(query).selectExpr("count(*)", "count_if(id % 1009 = 0)").collect()
+    finally:
+        for key in (setting, "spark.sql.files.maxPartitionBytes"):
+            spark.conf.unset(key)
+    hidden = len([place for place in range(0, 300_000, 1009) if place >= 140_000])
+    assert [tuple(row) for row in found] == [(160_000 - hidden, 0)]
 
 
 def test_a_filter_is_pushed_into_the_scan(store: Store, engine: SparkEngine, duck: DuckDBEngine) -> None:
