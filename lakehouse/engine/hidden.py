@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from lakehouse.core.interval import Interval
 from lakehouse.core.segment import Segment
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID, TableSpec
@@ -20,8 +19,6 @@ from lakehouse.engine.masks import visible
 from lakehouse.errors import InternalError
 from lakehouse.predicate.term import Term
 
-START, END = "_start", "_end"
-"""Columns of a `KeyMask` that say in which time its rows hide."""
 _ANY_ID = (0, (1 << 63) - 1)
 _Sets = Mapping[int, BitMap64 | pa.Table]
 
@@ -31,14 +28,12 @@ class KeyMask:
     """What hides rows by the values of ``columns``.
 
     ``table`` has these columns, never null, and `ORDINAL`: a row is hidden if a row of the table has its values and a
-    greater ordinal than its segment. Without ``is_ordered`` every ordinal there is greater. With ``is_timed`` the
-    table has `START` and `END` too, in the time column's type, and hides only in between, closed-open.
+    greater ordinal than its segment. Without ``is_ordered`` every ordinal there is greater.
     """
 
     columns: tuple[str, ...]
     table: pa.Table
     is_ordered: bool
-    is_timed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +153,7 @@ def _numbers(ids: BitMap64) -> IntArray:
 def _hidden_places(segments: Sequence[Segment], rows: Sequence[Tombstone], sets: _Sets) -> list[IntArray | None]:
     """For each segment the places that row tombstones hide; None if its row ids have to be looked at to tell.
 
-    A row id names one row for life, and a tombstone's interval is where that row was when it was hidden: older values
-    elsewhere are hidden by what replaced them. So the ids alone decide.
+    A tombstone's interval says no more than where its rows are: the ids alone decide.
     """
     found: list[IntArray | None] = [np.empty(0, dtype=np.int64)] * len(segments)
     newer, taken = BitMap64(), 0
@@ -186,7 +180,7 @@ def _row_mask(segments: Sequence[Segment], rows: Sequence[Tombstone], query: Que
             ids = _slice(_set(one, query.sets), least, greatest) - seen
             seen |= ids
             tables.append((one, pa.table({ROW_ID: _numbers(ids)})))
-    return _mask((ROW_ID,), tables, segments, query.spec, is_timed=False)
+    return _mask((ROW_ID,), tables, segments)
 
 
 def _key_mask(segments: Sequence[Segment], keys: Sequence[Tombstone], query: Query) -> KeyMask | None:
@@ -194,40 +188,22 @@ def _key_mask(segments: Sequence[Segment], keys: Sequence[Tombstone], query: Que
     columns = query.spec.primary_key
     used = [one for one in keys if any(_may_hold(one, segment, query.spec) for segment in segments)]
     tables = [(one, _set(one, query.sets).select(columns)) for one in used]
-    limited = [one for one in used if not one.interval.contains(Interval(None, None))]
-    is_timed = query.spec.time not in columns and any(
-        not one.interval.contains(segment.interval) for one in limited for segment in segments
-    )
-    return _mask(columns, tables, segments, query.spec, is_timed)
+    return _mask(columns, tables, segments)
 
 
 def _mask(
-    columns: tuple[str, ...],
-    tables: Sequence[tuple[Tombstone, pa.Table]],
-    segments: Sequence[Segment],
-    spec: TableSpec,
-    is_timed: bool,
+    columns: tuple[str, ...], tables: Sequence[tuple[Tombstone, pa.Table]], segments: Sequence[Segment]
 ) -> KeyMask | None:
-    """One table of several, each row with its tombstone's ordinal and, where that matters, time."""
-    time = spec.schema.field(spec.time).type
-    parts = []
-    for tombstone, table in tables:
-        part = table.append_column(ORDINAL, _repeated(tombstone.ordinal, pa.int64(), table))
-        if is_timed:
-            part = part.append_column(START, _repeated(tombstone.start, time, table))
-            part = part.append_column(END, _repeated(tombstone.end, time, table))
-        parts.append(part)
+    """One table of several, each value with the greatest ordinal of its tombstones."""
+    parts = [
+        table.append_column(ORDINAL, pa.repeat(pa.scalar(one.ordinal, pa.int64()), table.num_rows))
+        for one, table in tables
+    ]
     if not any(part.num_rows for part in parts):
         return None
     table = pa.concat_tables(parts)
-    by = [*columns, *((START, END) if is_timed else ())]
     if len(parts) > 1:
-        greatest = table.group_by(by, use_threads=False).aggregate([(ORDINAL, "max")])
-        table = greatest.select([*by, f"{ORDINAL}_max"]).rename_columns([*by, ORDINAL])
+        greatest = table.group_by(list(columns), use_threads=False).aggregate([(ORDINAL, "max")])
+        table = greatest.select([*columns, f"{ORDINAL}_max"]).rename_columns([*columns, ORDINAL])
     newest = max(one.ordinal for one in segments)
-    is_ordered = any(tombstone.ordinal <= newest for tombstone, _ in tables)
-    return KeyMask(columns, table, is_ordered, is_timed)
-
-
-def _repeated(value: Any, kind: pa.DataType, table: pa.Table) -> pa.Array:
-    return pa.repeat(pa.scalar(value, kind), table.num_rows)
+    return KeyMask(columns, table, is_ordered=any(one.ordinal <= newest for one, _ in tables))

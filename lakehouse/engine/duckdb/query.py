@@ -10,7 +10,7 @@ import pyarrow as pa
 from lakehouse.core.spec import FIELD_ID, ROW_ID
 from lakehouse.engine import ORDINAL, ROW_ID_FIELD, Query
 from lakehouse.engine.duckdb import literals as sql
-from lakehouse.engine.hidden import END, START, KeyMask, Part
+from lakehouse.engine.hidden import KeyMask, Part
 
 _EXTRAS = {ROW_ID: pa.int64(), ORDINAL: pa.int64()}
 
@@ -62,7 +62,7 @@ def _part(query: Query, part: Part, files: Mapping[str, Path]) -> str:
     scan = _scan(query, part, files, [name for name in _EXTRAS if name in needed])
     if not part.places and not part.masks:
         return scan
-    joins = [_anti_join(query, mask, number) for number, mask in enumerate(part.masks)]
+    joins = [_anti_join(mask, number) for number, mask in enumerate(part.masks)]
     if part.places:
         ids = sql.numbers(part.hidden_ids)
         joins.append(f"ANTI JOIN (SELECT unnest({ids}) AS id) AS h ON r.{sql.name(ROW_ID)} = h.id")
@@ -96,15 +96,12 @@ def _row_id(part: Part) -> str:
     return by_place if part.places else f"coalesce({sql.name(ROW_ID)}, {by_place})"
 
 
-def _anti_join(query: Query, mask: KeyMask, number: int) -> str:
+def _anti_join(mask: KeyMask, number: int) -> str:
     """What is left of relation ``r`` by a mask."""
     hidden = f"m{number}"
     conditions = [f"r.{sql.name(name)} = {hidden}.{sql.name(name)}" for name in mask.columns]
     if mask.is_ordered:
         conditions.append(f"{hidden}.{sql.name(ORDINAL)} > r.{sql.name(ORDINAL)}")
-    if mask.is_timed:
-        time = f"r.{sql.name(query.spec.time)}"
-        conditions += [f"{time} >= {hidden}.{sql.name(START)}", f"{time} < {hidden}.{sql.name(END)}"]
     lists = sql.listed(f"unnest({sql.values(mask.table.column(name))}) AS {sql.name(name)}" for name in _used(mask))
     return f"ANTI JOIN (SELECT {lists}) AS {hidden} ON {' AND '.join(conditions)}"
 

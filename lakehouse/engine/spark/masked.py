@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark p
 
 from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import ORDINAL, Query
-from lakehouse.engine.hidden import END, START, KeyMask, Part
+from lakehouse.engine.hidden import KeyMask, Part
 from lakehouse.engine.spark.columns import quoted
 from lakehouse.engine.spark.scan import placed_scan, scan
 from lakehouse.engine.spark.types import to_spark_type
@@ -31,21 +31,19 @@ def masked_frame(
     masks = list(part.masks)
     if part.places:
         table = pa.table({ROW_ID: part.hidden_ids})
-        masks.append(KeyMask((ROW_ID,), table, is_ordered=False, is_timed=False))
+        masks.append(KeyMask((ROW_ID,), table, is_ordered=False))
     for mask in masks:
-        frame = _without(session, frame, mask, query.spec.time)
+        frame = _without(session, frame, mask)
     return frame.select(*(F.col(quoted(name)) for name in (*schema.names, *extras)))
 
 
-def _without(session: SparkSession, frame: DataFrame, mask: KeyMask, time: str) -> DataFrame:
+def _without(session: SparkSession, frame: DataFrame, mask: KeyMask) -> DataFrame:
     """The rows of a frame that a mask does not hide."""
-    used = [*mask.columns, *([ORDINAL] if mask.is_ordered else []), *([START, END] if mask.is_timed else [])]
+    used = [*mask.columns, *([ORDINAL] if mask.is_ordered else [])]
     names = {name: f"_m{number}" for number, name in enumerate(used)}
     table = mask.table.select(used).rename_columns(list(names.values()))
     hidden = F.broadcast(session.createDataFrame(table, to_spark_type(table.schema)))
     conditions = [F.col(quoted(name)) == F.col(names[name]) for name in mask.columns]
     if mask.is_ordered:
         conditions.append(F.col(ORDINAL) < F.col(names[ORDINAL]))
-    if mask.is_timed:
-        conditions += [F.col(quoted(time)) >= F.col(names[START]), F.col(quoted(time)) < F.col(names[END])]
     return frame.join(hidden, reduce(Column.__and__, conditions), "left_anti")

@@ -132,20 +132,21 @@ def _tombstones(
         start, end = (None, None) if is_wide else _span(chosen)
         known = {"id": number, "start": start, "end": end, "ordinal": chosen.randrange(1, 8)}
         picked = chosen.sample(held, chosen.randrange(len(held) // 3 + 1))
+        # The interval of a tombstone of keys or rows is where the rows with them are.
+        outside = [] if is_wide else [row for row in held if not start <= row["ts"] < end]
         match kind:
             case "interval":
                 keys = {"client": chosen.sample([None, "a", "b"], 1)} if chosen.random() < 0.5 else None
                 tombstones.append(Tombstone(**known, keys=keys))
             case "row":
                 ids = {row["_row_id"] for row in picked} | {chosen.randrange(1 << 62)}
-                # A tombstone's interval is where its rows are.
-                ids -= {row["_row_id"] for row in held if not is_wide and not start <= row["ts"] < end}
+                ids -= {row["_row_id"] for row in outside}
                 sets[number] = BitMap64(ids if picked else ())
                 tombstones.append(Tombstone(**known, kind="row", row_ids=ids if picked else ()))
             case _:
-                values = {_key(row, spec) for row in picked}
+                values = {_key(row, spec) for row in picked} - {_key(row, spec) for row in outside}
                 fields = [spec.schema.field(name) for name in spec.primary_key]
-                rows = [dict(zip(spec.primary_key, one, strict=True)) for one in values]
+                rows = [dict(zip(spec.primary_key, one, strict=True)) for one in sorted(values, key=repr)]
                 sets[number] = pa.Table.from_pylist(rows, schema=pa.schema(fields))
                 bounds = chosen.random() < 0.5 and values
                 least = {name: min(row[name] for row in rows) for name in spec.primary_key} if bounds else {}

@@ -118,12 +118,3 @@ def test_thousands_of_tombstones_and_segments_make_few_parts(tmp_path: Path) -> 
             newer = BitMap64().union(*(sets[one.id] for one in rows if one.ordinal > segment.ordinal))
             inside = [number - segment.first_row_id for number in newer]
             assert places.tolist() == [place for place in inside if 0 <= place < segment.rows]
-
-
-def test_a_key_tombstone_with_an_interval_hides_only_there(tmp_path: Path, engine: DuckDBEngine) -> None:
-    store, spec = Store(tmp_path), spec_of(SCHEMA, primary_key="id", properties={"ragged": True})
-    segments = store.write(engine, events(200), spec)
-    limited = Tombstone(id=1, kind="key", start="1970-01-02", end="1970-01-03", ordinal=2)
-    query = store.query(spec, segments, [limited], sets={1: pa.table({"id": pa.array(range(100))})})
-    expected = [row["id"] for row in events(200).to_pylist() if row["id"] >= 100 or row["ts"].day != 2]
-    assert sorted(engine.read(query).to_arrow()["id"].to_pylist()) == expected
