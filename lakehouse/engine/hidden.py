@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from lakehouse.core.plan import ReadGroup
 from lakehouse.core.segment import Segment
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID, TableSpec
@@ -69,17 +70,21 @@ class _Found:
 
 
 def plan_parts(query: Query) -> list[Part]:
-    """The parts of a query; at most three share a condition.
+    """The parts of a query; at most three share a condition, but for groups that have no row or key tombstones.
 
-    Segments that no row or key tombstone touches are read as if there were none. Fresh segments under row tombstones
+    Segments that none of those touches are read as if there were none. Fresh segments under row tombstones
     alone get ``places``, all others get masks. Cost: one pass over the sets of the tombstones, and over the segments.
     Raises `InternalError` if a tombstone's set is missing.
     """
-    groups = [group for group in query.plan.groups if group.segments]
-    known = {one.id: one for group in groups for one in group.tombstones if one.kind != "interval"}
-    if not known:
-        return [Part(group.segments, visible(query, group)) for group in groups]
-    rows, keys = _of_kind(known.values(), "row"), _of_kind(known.values(), "key")
+    parts: list[Part] = []
+    groups: list[ReadGroup] = []
+    for group in query.plan.groups:
+        if group.segments and any(one.kind != "interval" for one in group.tombstones):
+            groups.append(group)
+        elif group.segments:
+            parts.append(Part(group.segments, visible(query, group)))
+    known = {one.id: one for group in groups for one in group.tombstones}.values()
+    rows, keys = _of_kind(known, "row"), _of_kind(known, "key")
     hidden = iter(_hidden_places([one for group in groups for one in group.segments], rows, query.sets))
     found: dict[str | None, _Found] = {}
     for group in groups:
@@ -94,7 +99,7 @@ def plan_parts(query: Query) -> list[Part]:
                 into.places.append(places)
             else:
                 into.bare.append(segment)
-    return list(_parts(found.values(), query, rows, keys))
+    return [*parts, *_parts(found.values(), query, rows, keys)]
 
 
 def _of_kind(tombstones: Iterable[Tombstone], kind: TombstoneKind) -> list[Tombstone]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +13,8 @@ from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.hidden import KeyMask, Part
 
 _EXTRAS = {ROW_ID: pa.int64(), ORDINAL: pa.int64()}
+_VIRTUAL = {"file_index", "file_row_number"}
+"""Columns that DuckDB adds to every file, unless a column of the file has their name."""
 
 
 def result_schema(query: Query) -> pa.Schema:
@@ -71,14 +73,20 @@ def _part(query: Query, part: Part, files: Mapping[str, Path]) -> str:
 
 
 def _scan(query: Query, part: Part, files: Mapping[str, Path], extras: Sequence[str]) -> str:
-    columns = [sql.name(column) for column in query.spec.schema.names]
+    renamed = {name for name in query.spec.schema.names if extras and name.lower() in _VIRTUAL}
+    columns = [
+        f'"_{name}" AS {sql.name(name)}' if name in renamed else sql.name(name) for name in query.spec.schema.names
+    ]
     if ROW_ID in extras:
         columns.append(f"{_row_id(part)} AS {sql.name(ROW_ID)}")
     if ORDINAL in extras:
         columns.append(f"{_by_file([one.ordinal for one in part.segments])} AS {sql.name(ORDINAL)}")
     schema = query.spec.schema.append(ROW_ID_FIELD) if ROW_ID in extras else query.spec.schema
     paths = sql.listed(sql.file(str(files[segment.path])) for segment in part.segments)
-    source = f"read_parquet([{paths}], schema={_file_schema(schema)}, hive_partitioning=false)"
+    source = f"read_parquet([{paths}], schema={_file_schema(schema, renamed)}, hive_partitioning=false)"
+    if renamed:
+        source = f"(SELECT {sql.listed(columns)} FROM {source})"  # noqa: S608 - quoted by `literals`
+        columns = [sql.name(name) for name in (*query.spec.schema.names, *extras)]
     condition = "TRUE" if part.condition is None else part.condition.duckdb
     return f"SELECT {sql.listed(columns)} FROM {source} WHERE {condition}"  # noqa: S608 - quoted by `literals`
 
@@ -110,10 +118,11 @@ def _used(mask: KeyMask) -> list[str]:
     return [name for name in mask.table.column_names if mask.is_ordered or name != ORDINAL]
 
 
-def _file_schema(schema: pa.Schema) -> str:
+def _file_schema(schema: pa.Schema, renamed: Set[str]) -> str:
     """The columns by Parquet field id, so that a column absent from a file reads as null."""
     entries = []
     for field in schema:
-        name, kind = sql.text(field.name), sql.text(sql.type_name(field.type))
+        name = sql.text(f"_{field.name}" if field.name in renamed else field.name)
+        kind = sql.text(sql.type_name(field.type))
         entries.append(f"{field.metadata[FIELD_ID].decode()}: {{name: {name}, type: {kind}, default_value: NULL}}")
     return f"MAP {{{sql.listed(entries)}}}"

@@ -118,3 +118,16 @@ def test_thousands_of_tombstones_and_segments_make_few_parts(tmp_path: Path) -> 
             newer = BitMap64().union(*(sets[one.id] for one in rows if one.ordinal > segment.ordinal))
             inside = [number - segment.first_row_id for number in newer]
             assert places.tolist() == [place for place in inside if 0 <= place < segment.rows]
+
+
+@pytest.mark.parametrize("name", ["file_row_number", "File_Index"])
+def test_a_column_may_have_the_name_by_which_places_are_asked_for(
+    tmp_path: Path, engine: DuckDBEngine, name: str
+) -> None:
+    store, spec = Store(tmp_path), spec_of(SCHEMA.append(pa.field(name, pa.int64())), cluster_by=name)
+    (segment,) = store.write(engine, events(9, days=1).append_column(name, pa.array([5] * 8 + [6])), spec)
+    tombstones = [Tombstone(id=1, kind="row", ordinal=2), Tombstone(id=2, ordinal=2, keys={name: 6})]
+    query = store.query(spec, [segment], tombstones, sets={1: BitMap64([segment.first_row_id + 3])}, row_ids=True)
+    found = engine.read(query).to_arrow()
+    assert found["_row_id"].to_pylist() == [segment.first_row_id + place for place in range(8) if place != 3]
+    assert found[name].to_pylist() == [5] * 7
