@@ -121,18 +121,21 @@ def written_interval(connection: Connection, number: int) -> Interval | None:
     return None if start_us is None else Interval(from_us(start_us), from_us(end_us))
 
 
-def least_in_flight(connection: Connection, spec: TableSpec) -> int:
+def least_in_flight(connection: Connection, spec: TableSpec, *, but: int | None = None) -> int:
     """The least ordinal with which an operation that runs may still add rows; beyond every number if there is none.
 
-    A replace, and in write order ``start`` an append, has the number that it drew; a compaction that which it read.
+    A replace, and in write order ``start`` an append, has the number that it drew; a compaction that which it read. The
+    operation ``but`` is left out.
     """
-    query = select(operation.c.kind, operation.c.ordinal, operation.c.base_version).where(
+    query = select(operation.c.number, operation.c.kind, operation.c.ordinal, operation.c.base_version).where(
         text("state IN ('running', 'aborted')"),  # as the index says it
         operation.c.state == "running",
         operation.c.table_id == spec.id,
     )
     least = EVERYTHING
     for row in connection.execute(query):
+        if row.number == but:
+            continue
         if row.ordinal is not None:
             least = min(least, row.ordinal)
         elif row.kind == Kind.COMPACTION.value:

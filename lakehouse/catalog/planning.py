@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sqlalchemy import Connection
 
 from lakehouse.catalog import locks
-from lakehouse.catalog.happened import note_taken
+from lakehouse.catalog.happened import least_in_flight, note_taken
 from lakehouse.catalog.horizon import check_readable
 from lakehouse.catalog.rowlevel import Asked, plan_resolve, plan_rows, plan_taken, rewritten_rows
 from lakehouse.catalog.rows import Entry
@@ -18,7 +18,7 @@ from lakehouse.core.bins import bins_of
 from lakehouse.core.clean import idle
 from lakehouse.core.conflict import Cell
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import ENTRY_BITS, Contribution, Kind, NewTombstone, Priority
+from lakehouse.core.operation import ENTRY_BITS, Begun, Contribution, Kind, NewTombstone, Priority
 from lakehouse.core.replace import plan_replace
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
@@ -90,7 +90,7 @@ def planned(
                 grain=spec.grain,
             )
             plan.change(spec, DROP, replaced.drop_segments)
-            plan.change(spec, DROP, replaced.drop_tombstones if spec.write_order == "commit" else ())
+            plan.change(spec, DROP, _nobody_needs(connection, begun, replaced.drop_tombstones))
             parts = replaced.tombstones
             if spec.write_order == "start":
                 parts = tuple((part, begun.keys) for part in spec.grain.split(begun.interval))
@@ -196,9 +196,20 @@ def _plan_compaction(
     is_input = np.isin(segments.ids, list(contribution.inputs))
     inputs = segments.where(is_input)
     plan.change(spec, DROP, inputs)
-    if spec.write_order == "commit":
-        inside = [one for one in tombstones if locked.contains(one.interval)]
-        plan.change(spec, DROP, idle(inside, [*segments.where(~is_input), *outputs]) if inside else ())
+    inside = _nobody_needs(connection, begun, [one for one in tombstones if locked.contains(one.interval)])
+    plan.change(spec, DROP, idle(inside, [*segments.where(~is_input), *outputs]) if inside else ())
+
+
+def _nobody_needs(connection: Connection, begun: Begun, tombstones: Sequence[Tombstone]) -> Sequence[Tombstone]:
+    """Those of some tombstones in locked chunks that no operation in flight needs.
+
+    In write order ``start`` an append that runs has its number already; in write order ``commit`` nothing that could
+    come in these chunks has a smaller one, for they are locked.
+    """
+    if begun.table.write_order == "commit" or not tombstones:
+        return tombstones
+    least = least_in_flight(connection, begun.table, but=begun.number)
+    return [one for one in tombstones if one.ordinal <= least]
 
 
 def _plan_restore(

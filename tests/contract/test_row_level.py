@@ -459,3 +459,54 @@ def test_a_change_after_a_write_to_the_same_table_is_refused(lake, table):
         with pytest.raises(InvalidInput, match="put it first"):
             tx.table("flights").delete("value < 5")
     assert table.scan().count() == 10
+
+
+# Write order start
+
+
+@pytest.fixture
+def started(lake):
+    return lake.create_table(
+        "started",
+        "time TIMESTAMP NOT NULL, client STRING NOT NULL, value BIGINT",
+        time="time",
+        primary_key=["client"],
+        write_order="start",
+    )
+
+
+def test_a_tombstone_stays_while_an_append_that_it_hides_runs_and_goes_afterwards(started):
+    append = started.begin_append()
+    append.write(arrow([(DAY, "a", 1)]))
+    started.replace(arrow([(DAY, "b", 2)]), DAY)
+    started.compact()
+    assert len(started.tombstones()) == 1
+    append.commit()
+    assert values(started) == [2]
+    started.append(arrow([(DAY, "c", 3)]))
+    started.compact()
+    assert started.tombstones() == []
+    assert values(started) == [2, 3]
+
+
+def test_an_append_that_began_before_an_upsert_is_under_it(started):
+    append = started.begin_append()
+    append.write(arrow([(DAY, "a", 1)]))
+    started.upsert(arrow([(NEXT, "a", 2)]))
+    started.resolve()
+    assert [one.kind for one in started.tombstones()] == ["key"]
+    append.commit()
+    assert values(started) == [2]
+    started.resolve()
+    assert {one.kind for one in started.tombstones()} == {"row"}
+    assert values(started) == [2]
+
+
+def test_row_level_changes_see_what_was_committed_in_write_order_start(started):
+    started.append(arrow([(DAY, "a", 1), (DAY, "b", 2)]))
+    late = started.begin_append()
+    late.write(arrow([(DAY, "c", 1)]))
+    started.update({"value": "value + 10"}, "value = 1")
+    started.delete("value = 2")
+    late.commit()
+    assert values(started) == [1, 11]
