@@ -92,6 +92,28 @@ def statements(lake: lakehouse.Lake, spark: SparkSession) -> dict[str, Any]:
     return found
 
 
+def changes(lake: lakehouse.Lake, spark: SparkSession) -> list[list[bool | int]]:
+    """Rows and the sum of their ids, by both engines, after each of several row-level writes by Spark."""
+    table = lake.create_table("changed", DDL.replace("id BIGINT", "id BIGINT NOT NULL"), time="ts", primary_key=["id"])
+    rows = source(spark)
+    table.append(rows)
+    found = []
+    for write in (
+        lambda: table.delete("id % 100 = 7", engine="spark"),
+        lambda: table.update({"client": "client + 1"}, "id < 100", engine="spark"),
+        lambda: table.upsert(rows.where("id < 50")),
+        lambda: table.delete_keys(rows.where("id < 20")),
+        lambda: table.merge(rows.where("id < 40"), ["id"], when_matched_update={"client": "0"}, engine="spark"),
+        table.resolve,
+    ):
+        write()
+        frame, local = table.scan().to_spark(), table.scan().to_arrow()
+        counted = frame.agg(F.count("id"), F.sum("id"), F.sum("client")).collect()[0]
+        sums = [len(local), *(sum(local.column(name).to_pylist()) for name in ("id", "client"))]
+        found.append([list(counted) == sums, len(local)])
+    return found
+
+
 def main(kind: str, folder: Path) -> dict[str, Any]:
     """Append, replace, read, and lose a file."""
     spark = open_session(kind, folder)
@@ -121,6 +143,7 @@ def main(kind: str, folder: Path) -> dict[str, Any]:
         found["wrong_value"] = str(error)
     found["settings"] = spark.conf.get("spark.sql.parquet.outputTimestampType", "INT96")
     found["sql"] = statements(lake, spark)
+    found["changed"] = changes(lake, spark)
     victim = next((folder / "ware house").rglob("*.parquet"))
     frame = table.scan().to_spark()
     victim.unlink()

@@ -48,6 +48,7 @@ def test_a_lake_works_through(kind: str, tmp_path: Path) -> None:
         assert "set spark.sql.session.timeZone to UTC" in statements["zone"]
     assert statements["first"] == statements["again"] == [[334, 11]]
     assert (statements["inserted"], statements["views"]) == (5, 0)
+    assert found["changed"] == [[True, count] for count in (19_800, 19_800, 19_801, 19_781, 19_801, 19_801)]
     assert found["vanished"]
 
 
