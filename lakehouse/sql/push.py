@@ -17,6 +17,10 @@ from lakehouse.errors import InvalidInput
 from lakehouse.predicate import parse
 from lakehouse.sql.condition import renamed, written_again
 from lakehouse.sql.names import Reference
+from lakehouse.sql.sources import Scope, Source, kind, side
+
+_MORE_THAN_PICKS = ("group", "having", "qualify", "distinct", "limit", "offset")
+"""Parts of a SELECT under which a condition on its rows is none on the rows of its FROM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,41 +31,30 @@ class Wanted:
     where: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """One item of a FROM: its alias and columns, folded; ``columns`` is None where they are not known.
-
-    ``kept`` says that no join of this FROM fills it with nulls.
-    """
-
-    node: exp.Expr
-    alias: str
-    columns: frozenset[str] | None
-    join: exp.Join | None
-    kept: bool = True
-
-
-def pushed(references: Sequence[Reference], schemas: Mapping[str, pa.Schema]) -> dict[str, Wanted]:
+def pushed(tree: exp.Expr, references: Sequence[Reference], schemas: Mapping[str, pa.Schema]) -> dict[str, Wanted]:
     """What to ask of each table reference's scan, by relation. ``schemas`` are the tables', by relation too.
 
-    Cost: one walk of the SELECT around each reference.
+    Cost: one walk of the SELECT around each reference, and of those around that one.
     """
-    known = {id(reference.node): schemas[reference.relation] for reference in references}
-    return {one.relation: _wanted(one, schemas[one.relation], known) for one in references}
+    columns = {
+        id(one.node): frozenset(name.casefold() for name in schemas[one.relation].names)
+        for one in references
+        if not one.node.args["alias"].args.get("columns")
+    }
+    scope = Scope.of(tree, columns)
+    return {one.relation: _wanted(one.node, schemas[one.relation], scope) for one in references}
 
 
-def _wanted(reference: Reference, schema: pa.Schema, known: Mapping[int, pa.Schema]) -> Wanted:
-    node = reference.node
+def _wanted(node: exp.Table, schema: pa.Schema, scope: Scope) -> Wanted:
     select = node.parent.parent if isinstance(node.parent, exp.From | exp.Join) else None
-    if not isinstance(select, exp.Select) or node.args["alias"].args.get("columns"):
+    if not isinstance(select, exp.Select) or id(node) not in scope.columns:
         return Wanted(tuple(schema.names))  # renamed columns are not followed
-    sources = list(_sources(select, known))
-    source = next(one for one in sources if one.node is node)
-    filters = [_text(one, schema) for one in _conditions(select, source, sources)]
+    source = next(one for one in scope.sources(select) if one.node is node)
+    filters = [_text(one, schema) for one in _conditions(select, node, scope)]
     return Wanted(_columns(select, source, schema), " AND ".join(one for one in filters if one) or None)
 
 
-def _columns(select: exp.Select, source: _Source, schema: pa.Schema) -> tuple[str, ...]:
+def _columns(select: exp.Select, source: Source, schema: pa.Schema) -> tuple[str, ...]:
     """Columns whose names stand anywhere in the SELECT: more than are needed at times, never fewer."""
     for item in select.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
@@ -85,56 +78,47 @@ def _narrowest(schema: pa.Schema) -> str:
     return str(min(schema, key=width).name)
 
 
-def _sources(select: exp.Select, known: Mapping[int, pa.Schema]) -> Iterator[_Source]:
-    joins = list(select.args.get("joins") or ())
-    items = [(select.args["from_"].this, None), *((join.this, join) for join in joins)]
-    for place, (node, join) in enumerate(items):
-        later = [_side(one) for one in joins[place:]]
-        own = "" if join is None else _side(join)
-        kept = own not in ("LEFT", "FULL") and not {"RIGHT", "FULL"} & set(later)
-        yield _Source(node, node.alias_or_name.casefold(), _known_columns(node, known), join, kept)
-
-
-def _side(join: exp.Join) -> str:
-    return str(join.args.get("side") or "").upper()
-
-
-def _kind(join: exp.Join) -> str:
-    return str(join.args.get("kind") or "").upper()
-
-
-def _known_columns(node: exp.Expr, known: Mapping[int, pa.Schema]) -> frozenset[str] | None:
-    alias = node.args.get("alias")
-    if alias is not None and alias.args.get("columns"):
-        return frozenset(column.name.casefold() for column in alias.args["columns"])
-    if id(node) in known:
-        return frozenset(name.casefold() for name in known[id(node)].names)
-    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select) and not node.this.is_star:
-        return frozenset(name.casefold() for name in node.this.named_selects)
-    return None
-
-
-def _conditions(select: exp.Select, source: _Source, sources: Sequence[_Source]) -> Iterator[exp.Expr]:
-    """Conditions that rows of a source have to pass whatever else they meet, each about this source alone."""
-    own = sources.index(source)
-    where = select.args.get("where")
-    if where is not None and source.kept and _is_seen(source):
-        seen = [one for one in sources if _is_seen(one)]
-        yield from (one for one in _conjuncts(where.this) if _is_about(one, source, seen))
+def _conditions(select: exp.Select, node: exp.Expr, scope: Scope) -> Iterator[exp.Expr]:
+    """Conditions that rows of an item of a FROM have to pass whatever else they meet, each about this item alone."""
+    sources = scope.sources(select)
+    own = next(place for place, one in enumerate(sources) if one.node is node)
+    source = sources[own]
+    if source.kept and source.seen:
+        where = select.args.get("where")
+        found = [*(_conjuncts(where.this) if where is not None else ()), *_inherited(select, scope)]
+        seen = [one for one in sources if one.seen]
+        yield from (one for one in found if _is_about(one, source, seen))
     for place, one in enumerate(sources[own:], own):
         on = None if one.join is None else one.join.args.get("on")
         if one.join is None or on is None:
             continue
-        joined_here = place == own and _side(one.join) in ("", "LEFT")
-        kept_so_far = source.kept and _is_seen(source) and _side(one.join) == "" and _kind(one.join) != "ANTI"
+        joined_here = place == own and side(one.join) in ("", "LEFT")
+        kept_so_far = source.kept and source.seen and side(one.join) == "" and kind(one.join) != "ANTI"
         if joined_here or kept_so_far:
-            seen = [other for other in sources[: place + 1] if other is one or _is_seen(other)]
+            seen = [other for other in sources[: place + 1] if other is one or other.seen]
             yield from (condition for condition in _conjuncts(on) if _is_about(condition, source, seen))
 
 
-def _is_seen(source: _Source) -> bool:
-    """Whether a source's columns can be named after its join."""
-    return source.join is None or _kind(source.join) not in ("SEMI", "ANTI")
+def _inherited(select: exp.Select, scope: Scope) -> Iterator[exp.Expr]:
+    """Conditions of the SELECT around this one on its rows, in terms of its own FROM, where it only picks columns."""
+    if any(select.args.get(key) for key in _MORE_THAN_PICKS) or any(
+        one.find(exp.AggFunc, exp.Window) for one in select.expressions
+    ):
+        return
+    outputs = scope.outputs(select)
+    for around, node in scope.around(select):
+        for condition in _conditions(around, node, scope) if outputs else ():
+            columns = list(condition.find_all(exp.Column))
+            if all((outputs or {}).get(one.name.casefold()) is not None for one in columns):
+                yield _in_terms_of(condition, outputs or {})
+
+
+def _in_terms_of(condition: exp.Expr, outputs: Mapping[str, exp.Column | None]) -> exp.Expr:
+    held = exp.Paren(this=condition.copy())
+    for column in list(held.find_all(exp.Column)):
+        inner = outputs[column.name.casefold()]
+        column.replace(inner.copy() if inner is not None else column)
+    return held.this  # type: ignore[no-any-return]
 
 
 def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
@@ -150,7 +134,7 @@ def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
                 yield one
 
 
-def _is_about(condition: exp.Expr, source: _Source, sources: Sequence[_Source]) -> bool:
+def _is_about(condition: exp.Expr, source: Source, sources: Sequence[Source]) -> bool:
     """Whether every column of a condition can only be one of this source's own."""
     if condition.find(exp.Query) is not None or source.columns is None:
         return False

@@ -92,11 +92,11 @@ def bind(lake: Lake, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQuery:
         raise InvalidInput("the statement is nested too deeply") from error
     for _ in range(_ATTEMPTS if as_of is None else 0):
         try:
-            return BoundQuery(lake, engine, text, _reads(lake, references, lake.head))
+            return BoundQuery(lake, engine, text, _reads(lake, tree, references, lake.head))
         except VersionNotFound:
             if any(one.as_of is not None for one in references):
                 break  # may be the user's own
-    return BoundQuery(lake, engine, text, _reads(lake, references, lake.head if as_of is None else as_of))
+    return BoundQuery(lake, engine, text, _reads(lake, tree, references, lake.head if as_of is None else as_of))
 
 
 def _prefix(tree: exp.Expr) -> str:
@@ -107,9 +107,9 @@ def _prefix(tree: exp.Expr) -> str:
     return prefix
 
 
-def _reads(lake: Lake, references: list[Reference], as_of: Any) -> tuple[Read, ...]:
+def _reads(lake: Lake, tree: exp.Expr, references: list[Reference], as_of: Any) -> tuple[Read, ...]:
     tables = {one.relation: lake.table(one.table) for one in references}
-    wanted = pushed(references, {name: table.schema for name, table in tables.items()})
+    wanted = pushed(tree, references, {name: table.schema for name, table in tables.items()})
     reads = []
     for one in references:
         ask = wanted[one.relation]

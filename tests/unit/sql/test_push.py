@@ -90,7 +90,9 @@ def test_only_columns_that_are_needed_are_read(still_lake: lakehouse.Lake, text:
         ("SELECT 1 FROM trips a JOIN trips b USING (id) WHERE id = 1", [None, None]),
         ("SELECT 1 FROM trips, (SELECT 1 AS id) WHERE id = 1", [None]),
         ("SELECT 1 FROM trips, (SELECT 1 AS x) WHERE id = 1", ["(`id` = 1)"]),
-        ("SELECT 1 FROM trips, (SELECT * FROM VALUES (1) AS v(x)) WHERE id = 1", [None]),
+        ("SELECT 1 FROM trips, (SELECT * FROM VALUES (1) AS v(x)) WHERE id = 1", ["(`id` = 1)"]),
+        ("SELECT 1 FROM trips, (SELECT * FROM VALUES (1) AS v(id)) WHERE id = 1", [None]),
+        ("SELECT 1 FROM trips, (SELECT 1 AS x UNION SELECT 2) WHERE id = 1", [None]),
         (
             "SELECT 1 FROM trips t WHERE EXISTS (SELECT 1 FROM clients WHERE score = 1 AND id = 2)",
             ["(`score` = 1)", None],
@@ -100,6 +102,24 @@ def test_only_columns_that_are_needed_are_read(still_lake: lakehouse.Lake, text:
             [None, None],
         ),
         ("SELECT id AS score FROM trips WHERE id = 1 ORDER BY score", ["(`id` = 1)"]),
+        ("SELECT * FROM (SELECT * FROM trips) t WHERE t.id = 1", ["(`id` = 1)"]),
+        (
+            "SELECT * FROM (SELECT id AS n, client FROM trips) WHERE n = 1 AND client = 'a'",
+            ["(`id` = 1) AND (`client` = 'a')"],
+        ),
+        (
+            "WITH c AS (SELECT t.id FROM trips t WHERE price > 0) SELECT * FROM c WHERE id = 1",
+            ["(`price` > 0) AND (`id` = 1)"],
+        ),
+        ("WITH c AS (SELECT * FROM trips), d AS (SELECT id FROM c) SELECT * FROM d WHERE d.id = 1", ["(`id` = 1)"]),
+        ("WITH c AS (SELECT id FROM trips) SELECT * FROM c WHERE id = 1 UNION ALL SELECT * FROM c", [None]),
+        ("WITH c(n) AS (SELECT id FROM trips) SELECT * FROM c WHERE n = 1", [None]),
+        ("SELECT * FROM (SELECT id + 1 AS id FROM trips) WHERE id = 1", [None]),
+        ("SELECT * FROM (SELECT id, count(*) FROM trips GROUP BY id) WHERE id = 1", [None]),
+        ("SELECT * FROM (SELECT id, row_number() OVER (ORDER BY at) FROM trips) WHERE id = 1", [None]),
+        ("SELECT * FROM (SELECT id FROM trips ORDER BY at LIMIT 1) WHERE id = 1", [None]),
+        ("SELECT * FROM clients LEFT JOIN (SELECT id FROM trips) ON true WHERE id IS NULL", [None, None]),
+        ("SELECT * FROM clients LEFT JOIN (SELECT id FROM trips) ON id = 1", [None, "(`id` = 1)"]),
     ],
 )
 def test_conditions_reach_the_scans_they_are_about(
@@ -146,6 +166,14 @@ _WHERE = (
     "EXISTS (SELECT 1 FROM c AS d WHERE d.y = {a}.x AND d.x > 0)",
     "true",
 )
+_ITEMS = (
+    "{0}",
+    "(SELECT * FROM {0}) AS {0}",
+    "(SELECT y AS x, x AS y FROM {0} WHERE y > 0) AS {0}",
+    "(SELECT y AS x, count(*) AS y FROM {0} GROUP BY y) AS {0}",
+    "(SELECT x, row_number() OVER (ORDER BY x NULLS FIRST, y NULLS FIRST) AS y FROM {0}) AS {0}",
+    "(WITH w AS (SELECT p.x, q.y FROM {0} p LEFT JOIN a q ON p.y = q.x) SELECT * FROM w) AS {0}",
+)
 _JOINS = ("LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN")
 
 
@@ -154,7 +182,8 @@ def queries(draw: st.DrawFn) -> str:
     seen, text = ["a"], "a"
     for name in draw(st.permutations(["b", "c"]))[: draw(st.integers(1, 2))]:
         kind = draw(st.sampled_from(_JOINS))
-        text += f" {kind} {name} ON {draw(st.sampled_from(_ON)).format(a=name, b=draw(st.sampled_from(seen)))}"
+        item = draw(st.sampled_from(_ITEMS)).format(name)
+        text += f" {kind} {item} ON {draw(st.sampled_from(_ON)).format(a=name, b=draw(st.sampled_from(seen)))}"
         if "SEMI" not in kind and "ANTI" not in kind:
             seen.append(name)
     columns = ", ".join(f"{name}.x, {name}.y" for name in seen)

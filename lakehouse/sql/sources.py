@@ -1,0 +1,116 @@
+"""The items of a query's FROM: what each is called, and which columns it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One item of a FROM: its alias and columns, folded; ``columns`` is None where they are not known.
+
+    ``kept`` says that no join of this FROM fills it with nulls, ``seen`` that its columns can be named after its join.
+    """
+
+    node: exp.Expr
+    alias: str
+    columns: frozenset[str] | None
+    join: exp.Join | None
+    kept: bool = True
+    seen: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the whole statement says of names: columns of tables by node, queries of WITH by name, and who uses them."""
+
+    columns: Mapping[int, frozenset[str]]
+    queries: Mapping[str, exp.CTE]
+    uses: Mapping[str, list[exp.Table]]
+
+    @classmethod
+    def of(cls, tree: exp.Expr, columns: Mapping[int, frozenset[str]]) -> Scope:
+        """The scope of a resolved statement, in which every query of WITH has a name that is its own."""
+        uses: dict[str, list[exp.Table]] = {}
+        for table in tree.find_all(exp.Table):
+            uses.setdefault(table.name, []).append(table)
+        return cls(columns, {one.alias: one for one in tree.find_all(exp.CTE)}, uses)
+
+    def sources(self, select: exp.Select) -> list[Source]:
+        """The items of a SELECT's FROM, in order."""
+        joins = list(select.args.get("joins") or ())
+        items = [(select.args["from_"].this, None), *((join.this, join) for join in joins)]
+        return [
+            Source(
+                node,
+                node.alias_or_name.casefold(),
+                self._columns_of(node),
+                join,
+                (join is None or side(join) not in ("LEFT", "FULL"))
+                and not {"RIGHT", "FULL"} & {side(one) for one in joins[place:]},
+                join is None or kind(join) not in ("SEMI", "ANTI"),
+            )
+            for place, (node, join) in enumerate(items)
+        ]
+
+    def around(self, select: exp.Select) -> Iterator[tuple[exp.Select, exp.Expr]]:
+        """The SELECT whose FROM alone uses the rows of this one, and its item there; nothing if there is no such."""
+        place: exp.Expr | None = select.parent
+        if isinstance(place, exp.CTE):
+            users = self.uses.get(place.alias, [])
+            if place.args["alias"].args.get("columns") or len(users) != 1:
+                return
+            place = users[0]
+        elif not isinstance(place, exp.Subquery) or any(place.args.get(key) for key in ("limit", "offset", "with_")):
+            return
+        alias = place.args.get("alias")
+        held = place.parent.parent if isinstance(place.parent, exp.From | exp.Join) else None
+        if isinstance(held, exp.Select) and not (alias is not None and alias.args.get("columns")):
+            yield held, place
+
+    def outputs(self, select: exp.Select) -> dict[str, exp.Column | None] | None:
+        """The columns that a SELECT gives, folded, with the column of its FROM that each is, if it is one as it is."""
+        found: dict[str, exp.Column | None] = {}
+        for item in select.expressions:
+            if item.is_star:
+                names = self._star(select, item)
+                if names is None:
+                    return None
+                found.update({name: exp.column(name, quoted=True) for name in names})
+            else:
+                bare = item.unalias()
+                found[item.alias_or_name.casefold()] = bare if isinstance(bare, exp.Column) else None
+        return found
+
+    def _star(self, select: exp.Select, item: exp.Expr) -> frozenset[str] | None:
+        """What a bare ``*`` gives, where one item of the FROM is all there is."""
+        sources = self.sources(select) if select.args.get("from_") else []
+        if not isinstance(item, exp.Star) or item.args.get("except_") or len(sources) != 1:
+            return None
+        return sources[0].columns
+
+    def _columns_of(self, node: exp.Expr) -> frozenset[str] | None:
+        alias = node.args.get("alias")
+        if alias is not None and alias.args.get("columns"):
+            return frozenset(column.name.casefold() for column in alias.args["columns"])
+        if id(node) in self.columns:
+            return self.columns[id(node)]
+        query: exp.Expr | None = node.this if isinstance(node, exp.Subquery) else None
+        if isinstance(node, exp.Table) and node.name in self.queries:
+            held = self.queries[node.name]
+            query = None if held.args["alias"].args.get("columns") else held.this
+        outputs = self.outputs(query) if isinstance(query, exp.Select) else None
+        return None if outputs is None else frozenset(outputs)
+
+
+def side(join: exp.Join) -> str:
+    """LEFT, RIGHT, FULL or nothing."""
+    return str(join.args.get("side") or "").upper()
+
+
+def kind(join: exp.Join) -> str:
+    """INNER, CROSS, SEMI, ANTI, OUTER or nothing."""
+    return str(join.args.get("kind") or "").upper()
