@@ -120,6 +120,11 @@ _JOINS = frozenset({"", "INNER", "OUTER", "CROSS", "SEMI", "ANTI"})
 _CHAINS = (exp.And, exp.Or, exp.Add, exp.Sub, exp.Mul, exp.DPipe, exp.Union)
 _FORMATS: tuple[type[exp.Expr], ...] = (exp.TimeToStr, exp.TsOrDsToDate, exp.UnixToStr)
 _PLAIN = re.compile(r"[0-9 :.+-]+")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?")
+_DIGITS = re.compile(r"[0-9A-Fa-f]*")
+_WORDS = re.compile(r"[A-Za-z_ ]*")
+_QUOTED = (exp.Identifier, exp.Literal, exp.RawString, exp.HexString, exp.Var, exp.Anonymous)
+"""Nodes whose text is written in quotes, or checked by itself."""
 _FORMAT = re.compile(r"[A-Za-z0-9 :/.,_%-]*")
 
 
@@ -148,6 +153,7 @@ def _check_node(node: exp.Expr, engine: str) -> None:
     if engine == "duckdb" and (kind in SPARK_ONLY or _has_spark_form(node)):
         raise InvalidInput('only Spark calculates this as Spark does; use engine="spark"', found=shown(node))
     _check_words(node)
+    _check_place(node)
 
 
 def _has_spark_form(node: exp.Expr) -> bool:
@@ -162,7 +168,15 @@ def _has_spark_form(node: exp.Expr) -> bool:
 
 def _check_words(node: exp.Expr) -> None:
     """Parts that the parser keeps as bare text."""
+    if not isinstance(node, _QUOTED) and not all(
+        _WORDS.fullmatch(value) for value in node.args.values() if isinstance(value, str)
+    ):
+        raise refused(node)
     match node:
+        case exp.Literal() if not node.is_string and not _NUMBER.fullmatch(node.name):
+            raise refused(node)
+        case exp.HexString() if not _DIGITS.fullmatch(node.name):
+            raise refused(node)
         case exp.Var() if not _UNITS.fullmatch(node.name):
             raise refused(node, node.name[:100])
         case exp.Interval() if not isinstance(node.this, exp.Literal) or not _PLAIN.fullmatch(node.this.name):
@@ -171,6 +185,17 @@ def _check_words(node: exp.Expr) -> None:
             raise InvalidInput("an interval needs a unit, as in INTERVAL '2' HOUR", found=shown(node))
         case exp.Join() if str(node.args.get("kind") or "").upper() not in _JOINS:
             raise refused(node, str(node.args["kind"])[:100])
+    if isinstance(node, _FORMATS) and node.args.get("format") is not None:
+        written = node.args["format"]
+        if not isinstance(written, exp.Literal) or not _FORMAT.fullmatch(written.name):
+            raise InvalidInput("a format is text in quotes, of letters, digits, blanks and : / . , - _")
+
+
+def _check_place(node: exp.Expr) -> None:
+    """Nodes that are allowed in some places only."""
+    match node:
+        case exp.Dot() if not isinstance(node.expression, exp.Identifier):
+            raise refused(node)
         case exp.DataType() if node.this not in TYPES:
             raise InvalidInput("a query casts to simple types only", found=str(node.this))
         case exp.Star() if not _is_listed(node):
@@ -179,10 +204,6 @@ def _check_words(node: exp.Expr) -> None:
             raise InvalidInput("a list in parentheses stands after VALUES or IN; compare columns one by one")
         case exp.Table() if not isinstance(node.this, exp.Identifier):
             raise InvalidInput("table functions are not allowed; name a table of the lake", found=shown(node.this))
-    if isinstance(node, _FORMATS) and node.args.get("format") is not None:
-        written = node.args["format"]
-        if not isinstance(written, exp.Literal) or not _FORMAT.fullmatch(written.name):
-            raise InvalidInput("a format is text in quotes, of letters, digits, blanks and : / . , - _")
 
 
 def _is_listed(star: exp.Expr) -> bool:
