@@ -13,7 +13,7 @@ Schedule = tuple[int, ...]
 
 STEPS = 3
 """Begin, write, commit."""
-SIZES = {2: 3, 3: 5, 4: 2, 5: 1, 6: 1}
+SIZES = {2: 8, 3: 10, 4: 2, 5: 1, 6: 1}
 """How many operations a random case has, and how often."""
 GRAINS: tuple[Grain, ...] = ("day", "hour")
 ORDERS: tuple[WriteOrder, ...] = ("commit", "start")

@@ -12,19 +12,18 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 
-from lakehouse.testing.cases import Case, sample
+from lakehouse.testing.cases import STAGES, Case, sample
 from lakehouse.testing.schedules import Explorer
 from lakehouse.testing.targets import connect
 
 MEMORY = "/dev/shm"  # noqa: S108 - only a folder with a random name is made there
 SCRATCH = MEMORY if os.access(MEMORY, os.W_OK) else None
 """Where lakes are made: syncing a file to memory costs nothing."""
-A_LAKE = 1_000
-"""How many schedules one lake is used for, so that its history and files stay few."""
+A_LAKE = 500
+"""How many schedules one lake is used for, with one kind of table, so that its history and files stay few."""
 
 
 @contextmanager
@@ -38,11 +37,19 @@ def explorer(catalog: str | None = None) -> Iterator[Explorer]:
         shutil.rmtree(folder)
 
 
-def explore(cases: Iterator[Case], catalog: str | None = None) -> tuple[int, list[tuple[Case, list[str]]]]:
-    """Run cases; how many ran, and those that were wrong, made as short as they can be."""
+def lakes(count: int, seed: int, first: int = 0) -> Iterator[Iterator[Case]]:
+    """As many cases drawn at random, a lake's at a time, of each kind of table in turn."""
+    size = min(A_LAKE, -(-count // len(STAGES)))
+    for turn, done in enumerate(range(0, count, size)):
+        stage = STAGES[turn % len(STAGES)]
+        yield sample(min(size, count - done), seed, first=first + done, stages=[stage])
+
+
+def explore(listed: Iterable[Iterable[Case]], catalog: str | None = None) -> tuple[int, list[tuple[Case, list[str]]]]:
+    """Run cases, a lake's at a time; how many ran, and those that were wrong, made as short as they can be."""
     ran = 0
     wrong: list[tuple[Case, list[str]]] = []
-    while some := list(islice(cases, A_LAKE)):
+    for some in listed:
         with explorer(catalog) as found:
             for case in some:
                 ran += 1
@@ -65,10 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--catalog", help="URL of an empty catalog; a new SQLite file by default")
     chosen = parser.parse_args(arguments)
     seed = random.SystemRandom().randrange(10**6) if chosen.seed is None else chosen.seed
-    cases = iter([Case.read(chosen.case)]) if chosen.case else sample(chosen.schedules, seed, first=chosen.first)
+    listed = [[Case.read(chosen.case)]] if chosen.case else lakes(chosen.schedules, seed, chosen.first)
     sys.stdout.write(f"seed={seed}\n")
     began = time.monotonic()
-    ran, wrong = explore(cases, chosen.catalog)
+    ran, wrong = explore(listed, chosen.catalog)
     for case, _ in sorted(wrong, key=lambda one: len(one[0].schedule))[:1]:
         sys.stdout.write(f"the shortest again: python -m lakehouse.testing.explore --case '{case}'\n")
     rate = ran / (time.monotonic() - began)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lakehouse.testing.model_operation import CONDITIONAL, ModelOperation
+from lakehouse.testing.model_operation import CONDITIONAL, Kind, ModelOperation
 from lakehouse.testing.model_table import ModelTable
 
 
@@ -17,8 +17,11 @@ def conflict(operation: ModelOperation, table: ModelTable) -> str | None:
     if operation.kind not in CONDITIONAL:
         return None
     for breaks, reason in REASONS:
-        if breaks(operation, table) and not (operation.forced and breaks not in PLAIN):
+        if not breaks(operation, table):
+            continue
+        if not operation.forced or breaks in PLAIN:
             return reason
+        operation.passed.append(breaks.__name__)
     return None
 
 
@@ -51,12 +54,21 @@ def saw_what_comes_after(operation: ModelOperation, table: ModelTable) -> bool:
 
 
 def writes_into_a_replace(operation: ModelOperation, table: ModelTable) -> bool:
-    """Whether it writes rows into what a replace covers, or a delete took, that was committed after it read."""
+    """Whether it writes rows into what a replace covers that was committed after it read."""
+    return _writes_into(operation, table, "replace")
+
+
+def writes_into_what_was_taken(operation: ModelOperation, table: ModelTable) -> bool:
+    """Whether it writes rows into what a delete took after it read."""
+    return _writes_into(operation, table, "take")
+
+
+def _writes_into(operation: ModelOperation, table: ModelTable, kind: Kind) -> bool:
     written = [one.after for one in operation.rewritten if one.after is not None] + operation.rows
     return any(
-        version > operation.base and table.covered(row, replace.interval, replace.keys)
-        for version, replace in table.done
-        if replace.kind in ("replace", "take")
+        version > operation.base and table.covered(row, other.interval, other.keys)
+        for version, other in table.done
+        if other.kind == kind
         for row in written
     )
 
@@ -93,7 +105,8 @@ REASONS: tuple[tuple[Callable[[ModelOperation, ModelTable], bool], str], ...] = 
     (moves_out_of_a_replace, "a row would be moved out of what a running replace covers"),
     (lost_a_row, "a row that is rewritten was changed"),
     (saw_what_comes_after, "what was read comes after what was not seen"),
-    (writes_into_a_replace, "what is written belongs below what was replaced or taken since"),
+    (writes_into_a_replace, "what is written belongs below a replace that was committed since"),
+    (writes_into_what_was_taken, "what is written belongs below what was taken since"),
     (matches_otherwise, "what a merge's source matches is other rows by now"),
     (removes_what_a_merge_matched, "a row that is deleted was matched by a merge since"),
     (misses_what_was_moved_to_it, "a row that is meant came since"),

@@ -88,6 +88,8 @@ class ModelOperation:
     aborted: bool = False
     forced: bool = False
     """Whether it is to be committed although it conflicts, where another run was."""
+    passed: list[str] = field(default_factory=list)
+    """Why it conflicted then."""
     fenced: bool = False
     ended: bool = False
 

@@ -5,29 +5,34 @@ from __future__ import annotations
 import pytest
 
 import lakehouse
-from lakehouse.table import Table
-from lakehouse.testing.cases import STAGES, Case, places, sample
+from lakehouse.testing.cases import STAGES, Case, sample
 from lakehouse.testing.explore import explorer, main
-from lakehouse.testing.planned import MENU
 from lakehouse.testing.schedules import Explorer
+from tests.concurrency.broken import BROKEN
 
-SHARDS = 8
-A_SHARD = 280
-HERE = {one.kind for one in MENU if one.kind in ("restore", "expire", "compact") or hasattr(Table, f"begin_{one.kind}")}
-CHOSEN = {"chosen": places(*HERE), "stages": [one for one in STAGES if not one.masked or "upsert" in HERE]}
+A_STAGE = 250
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("shard", range(SHARDS))
-def test_every_schedule_ends_as_the_model_and_a_serial_order_do(shard):
+@pytest.mark.parametrize("stage", STAGES, ids=str)
+def test_every_schedule_ends_as_the_model_and_a_serial_order_do(stage):
     with explorer() as found:
-        assert found.explore(sample(A_SHARD, seed=1, first=shard * A_SHARD, **CHOSEN)) == (A_SHARD, [])
+        assert found.explore(sample(A_STAGE, seed=1, stages=[stage])) == (A_STAGE, [])
 
 
 @pytest.mark.timeout(300)
 def test_schedules_end_as_the_model_and_a_serial_order_do_on_postgresql(postgres_url, warehouse):
     with lakehouse.connect(postgres_url, str(warehouse), wait_seconds=0) as lake:
-        assert Explorer(lake).explore(sample(100, seed=9, **CHOSEN)) == (100, [])
+        assert Explorer(lake).explore(sample(100, seed=9, stages=STAGES[:2])) == (100, [])
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda found: found.__name__)
+def test_a_broken_rule_is_noticed(monkeypatch, broken):
+    with explorer() as found:
+        cases = [Case.read(text) for text in BROKEN[broken]]
+        assert found.explore(cases) == (len(cases), [])
+        broken(monkeypatch)
+        assert all(found.check(case) for case in cases)
 
 
 def test_the_command_runs_one_schedule(capsys):

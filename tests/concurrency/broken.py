@@ -1,0 +1,106 @@
+"""Deliberately broken libraries: each breaks one rule of visibility, ordinals, row ids or conflicts, in one spot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyroaring import BitMap64
+
+from lakehouse.catalog import planning, rowlevel
+from lakehouse.core.hits import Hits
+from lakehouse.core.operation import Kind
+from lakehouse.core.plan import plan_read
+from lakehouse.engine import Query
+from lakehouse.operation import Compaction
+from lakehouse.scan import sets_of
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def equal_ordinals(patch: pytest.MonkeyPatch) -> None:
+    """A tombstone hides what was written with it, as if its ordinal were greater."""
+    original = planning._with_set
+    patch.setattr(planning, "_with_set", lambda made, entry, ordinal: original(made, entry, ordinal + 1))
+
+
+def compaction_at_its_commit(patch: pytest.MonkeyPatch) -> None:
+    """A compaction's outputs have its commit's number, and not the one that it read at."""
+    original = planning._plan_compaction
+
+    def late(connection: Any, states: Any, contribution: Any, plan: Any, outputs: list[Any], *, version: int) -> None:
+        outputs[:] = [replace(one, ordinal=version) for one in outputs]
+        original(connection, states, contribution, plan, outputs, version=version)
+
+    patch.setattr(planning, "_plan_compaction", late)
+
+
+def compaction_loses_row_ids(patch: pytest.MonkeyPatch) -> None:
+    """A compaction does not store row ids, so that its rows get others."""
+
+    def rewrite(self: Any, merge: Any) -> None:
+        plan = plan_read(merge.segments, merge.tombstones, version=self.base_version)
+        self._inputs.update(one.id for one in merge.segments)
+        if plan.groups:
+            query = Query(plan, self._begun.table, self._lake.warehouse, sets=sets_of(self._lake, plan))
+            self._store(self._lake.local_engine, self._lake.local_engine.read(query).reader())
+
+    patch.setattr(Compaction, "_rewrite", rewrite)
+
+
+def replace_ignores_what_was_rewritten(patch: pytest.MonkeyPatch) -> None:
+    """A replace leaves the rows that an update brought into what it covers while it ran."""
+    patch.setattr(planning, "rewritten_rows", lambda asked: None)
+
+
+def rows_leave_a_running_replace(patch: pytest.MonkeyPatch) -> None:
+    """An update may move rows out of what a running replace covers."""
+    patch.setattr(Hits, "moved_out", lambda hits, interval, keys: BitMap64())
+
+
+def restore_leaves_maintenance_running(patch: pytest.MonkeyPatch) -> None:
+    """A restore takes no chunk from a compaction."""
+    patch.setattr(planning, "locks", SimpleNamespace(**{**vars(planning.locks), "make_way": lambda *wanted: None}))
+
+
+def deletes_are_not_repeated_after_a_restore(patch: pytest.MonkeyPatch) -> None:
+    """A delete that read before a restore is committed after it as it was."""
+    original = rowlevel.removals_since
+
+    def without(*asked: Any) -> Iterator[Any]:
+        return ((kind, one) for kind, one in original(*asked) if kind is not Kind.RESTORE)
+
+    patch.setattr(rowlevel, "removals_since", without)
+
+
+BROKEN: dict[Patch, tuple[str, ...]] = {
+    equal_ordinals: ("day,split,commit,plain:17,1:1,0,1,0,1,0", "day,split,commit,plain:18,18:1,1,0,0,0,1"),
+    compaction_at_its_commit: (
+        "day,split,commit,plain:24,19:1,1,0,0,1,0",
+        "day,split,commit,plain:24,17:1,0,0,1,1,0",
+    ),
+    compaction_loses_row_ids: (
+        "day,split,commit,plain:25,11:0,1,0,1,0,1",
+        "day,split,commit,plain:10,25:0,1,0,1,1,0",
+    ),
+    replace_ignores_what_was_rewritten: (
+        "day,split,commit,plain:11,5:0,1,0,0,1,1",
+        "day,split,commit,plain:11,5:1,1,0,0,0,1",
+    ),
+    rows_leave_a_running_replace: (
+        "day,split,commit,plain:13,3:0,1,0,0,1,1",
+        "day,split,commit,plain:13,6:0,0,1,0,1,1",
+    ),
+    restore_leaves_maintenance_running: (
+        "day,split,commit,plain:11,24,27:0,0,0,1,1,2,2,2,1",
+        "day,split,commit,masked:18,24,27:0,0,0,1,1,2,2,2,1",
+    ),
+    deletes_are_not_repeated_after_a_restore: (
+        "day,split,commit,plain:12,9,27:0,0,0,1,1,2,2,2,1",
+        "day,split,commit,plain:8,9,27:0,0,0,1,1,2,2,2,1",
+    ),
+}
+"""By what is broken: schedules that notice it."""
