@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Annotated, Any, Literal
 
-import duckdb
 import pyarrow as pa
 import typer
 
@@ -19,7 +19,6 @@ from lakehouse.cli.options import (
 )
 from lakehouse.cli.output import print_json, print_line, print_table
 from lakehouse.core.commit import Commit
-from lakehouse.engine.duckdb import read_relation
 
 _MOST = 1000
 
@@ -58,8 +57,10 @@ def _first_rows(found: Any, most: int) -> pa.Table | None:
     """The first rows of a result, if it is one of rows."""
     if isinstance(found, pa.Table):
         return found.slice(0, most)
-    if isinstance(found, duckdb.DuckDBPyRelation):
-        return read_relation(found.limit(most))
+    if hasattr(found, "to_arrow_table"):
+        # Loaded with the lake; other commands need not wait for it.
+        rows: pa.Table = import_module("lakehouse.engine.duckdb").read_relation(found.limit(most))
+        return rows
     return found.limit(most).toArrow() if hasattr(found, "toArrow") else None
 
 

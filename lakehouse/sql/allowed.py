@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.written import shown
-from lakehouse.sql.functions import FUNCTIONS, NAMED, SPARK_ONLY, function_names
+from lakehouse.sql.functions import FUNCTIONS, NAMED, NAMES, SPARK_ONLY
 
 _MAX_DEPTH = 200
 _BINARY = ("this", "expression")
@@ -216,7 +216,7 @@ def refused(node: exp.Expr, part: str = "") -> InvalidInput:
     """The error for a construct that is not on the list."""
     found = f"{shown(node)} {part}".strip()
     if isinstance(node, exp.Func):
-        return InvalidInput("this function is not allowed", found=found, functions=" ".join(function_names()))
+        return InvalidInput("this function is not allowed", found=found, functions=NAMES)
     return InvalidInput(
         "not allowed in a statement; use SELECT with joins, WITH, sub-queries, set operations and window functions",
         found=found,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from sqlglot import exp
 
 _AGGREGATES: tuple[type[exp.Expr], ...] = (
@@ -55,9 +53,16 @@ SPARK_ONLY: frozenset[type[exp.Expr]] = frozenset(
 NAMED = frozenset({"every", "some", "isnull", "isnotnull", "now", "btrim", "make_date"})
 """Functions that the parser keeps by name; `lakehouse.sql.normal` turns those into others that both engines have."""
 
-
-@cache
-def function_names() -> tuple[str, ...]:
-    """Names for errors, sorted: as Spark calls them, as far as the parser knows."""
-    names = {name.lower() for kind in FUNCTIONS if issubclass(kind, exp.Func) for name in kind.sql_names()[:1]}
-    return tuple(sorted(names | NAMED))
+NAMES = (
+    "abs add_months any_value approx_count_distinct array array_agg array_contains array_distinct array_max array_min "
+    "array_size avg bool_and bool_or btrim cbrt ceil char_length coalesce collect_list collect_set concat concat_ws "
+    "contains corr count count_if covar_pop covar_samp cume_dist current_date current_timestamp date date_add "
+    "date_format date_sub date_trunc datediff day dayofmonth dayofweek dayofyear dense_rank endswith every exp extract "
+    "first first_value floor from_unixtime greatest hour if ifnull initcap instr isnan isnotnull isnull lag last "
+    "last_day last_value lead least left length ln locate log log10 log2 lower ltrim make_date map_keys max max_by md5 "
+    "median min min_by minute mode month months_between named_struct now nth_value ntile nullif nvl nvl2 percent_rank "
+    "percentile percentile_approx position power quarter rank replace reverse right round row_number rtrim second sign "
+    "size some sqrt startswith stddev stddev_pop struct substring sum timestampadd timestampdiff to_date to_timestamp "
+    "trim trunc unix_micros unix_millis unix_seconds upper var_pop variance weekofyear year"
+)
+"""What users may call, in Spark's names, for errors and for docs/sql.md."""

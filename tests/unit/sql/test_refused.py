@@ -11,7 +11,7 @@ from sqlglot import exp
 import lakehouse
 from lakehouse.errors import InvalidInput
 from lakehouse.sql.allowed import NODES, check_allowed
-from lakehouse.sql.functions import FUNCTIONS, NAMED
+from lakehouse.sql.functions import FUNCTIONS, NAMED, NAMES
 from lakehouse.sql.parse import parse_statement
 
 OUTSIDE = (
@@ -128,6 +128,35 @@ def test_of_sparks_functions_only_listed_ones_pass() -> None:
         "regexp_replace", "udf", "call_function", "hash", "encode",
     }  # fmt: skip
     assert passed & dangerous == set()
+
+
+def test_functions_that_an_error_names_can_be_called() -> None:
+    assert NAMES.split() == sorted(NAMES.split())
+    page = (Path(__file__).resolve().parents[3] / "docs/sql.md").read_text()
+    assert [word for line in page.splitlines() if line.startswith("    ") for word in line.split()] == NAMES.split()
+    for name in NAMES.split():
+        assert any(_passes(f"SELECT {name}{arguments} FROM t") for arguments in _ARGUMENTS), name
+
+
+_ARGUMENTS = (
+    "(a)",
+    "(a, b)",
+    "()",
+    "(year FROM a)",
+    "(HOUR, a, b)",
+    "(a, b, 'c')",
+    "(a, 'yyyy')",
+    "('DAY', a)",
+    "(a, 1)",
+)
+
+
+def _passes(text: str) -> bool:
+    try:
+        check(text)
+    except InvalidInput:
+        return False
+    return True
 
 
 def test_what_the_list_names_exists_in_the_parser() -> None:
