@@ -57,11 +57,13 @@ def _first_rows(found: Any, most: int) -> pa.Table | None:
     """The first rows of a result, if it is one of rows."""
     if isinstance(found, pa.Table):
         return found.slice(0, most)
+    # Engines are loaded with the lake, or by it; other commands need not wait for them.
+    rows: pa.Table | None = None
     if hasattr(found, "to_arrow_table"):
-        # Loaded with the lake; other commands need not wait for it.
-        rows: pa.Table = import_module("lakehouse.engine.duckdb").read_relation(found.limit(most))
-        return rows
-    return found.limit(most).toArrow() if hasattr(found, "toArrow") else None
+        rows = import_module("lakehouse.engine.duckdb").read_relation(found.limit(most))
+    elif hasattr(found, "toArrow"):
+        rows = import_module("lakehouse.engine.spark").read_frame_rows(found.limit(most))
+    return rows
 
 
 def _print_rows(rows: pa.Table, limit: int, as_json: bool) -> None:

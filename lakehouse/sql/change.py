@@ -31,14 +31,10 @@ def insert(lake: Lake, tree: exp.Insert, *, as_of: Any, engine: str) -> Commit:
     target = _target(lake, tree.this.this if isinstance(tree.this, exp.Schema) else tree.this)
     columns = [_column(target, name) for name in named] or list(target.schema.names)
     source = tree.expression
-    if tree.args.get("with_") is not None:
-        if isinstance(source, exp.Values):
-            raise InvalidInput("VALUES takes no WITH")
-        source.set("with_", tree.args["with_"].copy())
-    if isinstance(source, exp.Values):
+    if isinstance(source, exp.Values) and tree.args.get("with_") is None:
         rows: Any = fixed_rows(lake, _typed(source, [target.schema.field(name).type for name in columns]))
     else:
-        rows = bind(lake, source, as_of=as_of, engine=engine).rows()
+        rows = bind(lake, _under(tree, source), as_of=as_of, engine=engine).rows()
     found = _names(rows)
     if tree.args.get("by_name"):
         columns = [_column(target, name) for name in found]
@@ -89,10 +85,22 @@ def _source(tree: exp.Merge) -> tuple[exp.Expr, tuple[str, ...]]:
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=using.copy()))
     else:
         raise InvalidInput("MERGE takes a table or a query in parentheses after USING", found=shown(using))
-    if tree.args.get("with_") is not None:
-        query = query.copy()
-        query.set("with_", tree.args["with_"].copy())
-    return query, aliases
+    return _under(tree, query), aliases
+
+
+def _under(statement: exp.Expr, query: exp.Expr) -> exp.Expr:
+    """A statement's query with the queries of the statement's own WITH, which stand before the query's."""
+    with_ = statement.args.get("with_")
+    if with_ is None:
+        return query
+    if not isinstance(query, exp.Query) or with_.args.get("recursive"):
+        raise InvalidInput("WITH stands before a query here, and is not recursive", found=shown(query))
+    query, own = query.copy(), query.args.get("with_")
+    listed = [*with_.expressions, *(own.expressions if own is not None else ())]
+    query.set(
+        "with_", exp.With(expressions=[one.copy() for one in listed], recursive=own and own.args.get("recursive"))
+    )
+    return query
 
 
 def _aliases(node: exp.Expr) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from lakehouse.errors import EngineUnavailable
 
 try:
     from lakehouse.engine.spark.engine import SparkEngine, open_engine
+    from lakehouse.engine.spark.statement import read_frame_rows
     from lakehouse.engine.spark.types import to_spark_type
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("lakehouse"):
@@ -12,4 +13,4 @@ except ModuleNotFoundError as error:
         "Spark is missing; install it: pip install 'pyspark[connect]'", module=error.name
     ) from error
 
-__all__ = ["SparkEngine", "open_engine", "to_spark_type"]
+__all__ = ["SparkEngine", "open_engine", "read_frame_rows", "to_spark_type"]

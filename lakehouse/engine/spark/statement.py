@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.errors import AnalysisException, ParseException
+import pyarrow as pa
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.engine.spark.settings import held
@@ -42,6 +43,15 @@ def run_query(session: SparkSession, text: str, frames: Mapping[str, DataFrame])
     except (AnalysisException, ParseException) as error:
         raise InvalidInput("Spark refuses the statement", cause=str(error).split("\n", maxsplit=1)[0][:300]) from error
     return rows
+
+
+def read_frame_rows(frame: DataFrame) -> pa.Table:
+    """All rows of a frame, in memory. Raises `InvalidInput` where the query fails on some row."""
+    try:
+        return frame.toArrow()
+    except PySparkException as error:
+        cause = str(error).split("\n", maxsplit=1)[0][:300]
+        raise InvalidInput("Spark fails on some row; correct the statement", cause=cause) from error
 
 
 def _is_connect(session: SparkSession) -> bool:

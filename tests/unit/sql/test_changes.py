@@ -31,10 +31,16 @@ def test_a_query_is_inserted_by_place_or_by_name(lake: lakehouse.Lake) -> None:
         "INSERT INTO clients (score, since) WITH c AS (SELECT at FROM trips) SELECT 3, at FROM c LIMIT 1",
         engine="duckdb",
     )
+    lake.sql(
+        """WITH c AS (SELECT * FROM trips WHERE id = 4)
+        INSERT INTO clients WITH d AS (SELECT * FROM c) SELECT at, 'd', 4 FROM d""",
+        engine="duckdb",
+    )
     assert rows_of(lake, "SELECT name, score FROM clients WHERE score < 5 ORDER BY score") == [
         ("UA", 1),
         (None, 2),
         (None, 3),
+        ("d", 4),
     ]
 
 
