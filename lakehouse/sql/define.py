@@ -106,13 +106,13 @@ def _real(node: exp.Expr, names: Mapping[str, str]) -> str:
 
 def _read_property(node: exp.Expr, names: Mapping[str, str], arguments: dict[str, Any]) -> None:
     match node:
-        case exp.FileFormatProperty() if node.this.name.lower() == "lakehouse":
+        case exp.FileFormatProperty() if node.name.lower() == "lakehouse":
             pass
         case exp.PartitionedByProperty():
             for part in node.this.expressions:
                 _read_partition(part, names, arguments)
         case exp.ClusteredByProperty() if not node.args.get("sorted_by"):
-            buckets = int(node.args["buckets"].name)
+            buckets = _buckets(node.args.get("buckets"))
             arguments["cluster_by"].update(dict.fromkeys((_real(one, names) for one in node.expressions), buckets))
         case exp.ClusterProperty():
             arguments["cluster_by"].update(dict.fromkeys((_real(one, names) for one in node.expressions), 0))
@@ -127,9 +127,15 @@ def _read_property(node: exp.Expr, names: Mapping[str, str], arguments: dict[str
             )
 
 
+def _buckets(node: exp.Expr | None) -> int:
+    if not isinstance(node, exp.Literal) or not node.name.isdecimal():
+        raise InvalidInput("say how many buckets, as in bucket(16, client)", found="" if node is None else shown(node))
+    return int(node.name)
+
+
 def _read_partition(part: exp.Expr, names: Mapping[str, str], arguments: dict[str, Any]) -> None:
     if isinstance(part, exp.PartitionedByBucket):
-        arguments["cluster_by"][_real(part.this, names)] = int(part.expression.name)
+        arguments["cluster_by"][_real(part.this, names)] = _buckets(part.expression)
         return
     called = part.name.lower() if isinstance(part, exp.Anonymous) else part.key
     inner = part.expressions[0] if isinstance(part, exp.Anonymous) and part.expressions else part.this
