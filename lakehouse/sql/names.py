@@ -99,8 +99,12 @@ def _point(version: exp.Expr | None) -> Any:
     if version is None:
         return None
     value = version.args.get("expression")
-    if version.args.get("kind") == "AS OF" and version.name == "VERSION" and isinstance(value, exp.Literal):
-        return value.name if value.is_string else int(value.name)
+    said = value.name if isinstance(value, exp.Literal) else ""
+    if version.args.get("kind") == "AS OF" and version.name == "VERSION" and said:
+        if isinstance(value, exp.Literal) and value.is_string:
+            return said
+        if said.isdecimal():
+            return int(said)
     if version.args.get("kind") == "AS OF" and version.name == "TIMESTAMP":
         written = value.this if isinstance(value, exp.Cast) else value
         if isinstance(written, exp.Literal) and written.is_string:

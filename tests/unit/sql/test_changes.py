@@ -136,6 +136,12 @@ def test_merge_puts_rows_to_those_they_match(lake: lakehouse.Lake, clauses: str,
     assert trips(lake) == expected
 
 
+def test_sides_of_a_merge_may_be_called_as_one_likes(lake: lakehouse.Lake) -> None:
+    swapped = "MERGE INTO trips AS source USING clients AS target ON source.client = target.name"
+    lake.sql(f"{swapped} WHEN MATCHED AND target.score = 10 THEN UPDATE SET price = target.score", engine="duckdb")
+    assert [row[2] for row in trips(lake)] == [10.0, 2.0, None, 10.0]
+
+
 def test_merge_takes_queries_versions_and_stars(lake: lakehouse.Lake) -> None:
     lake.sql("CREATE TABLE late (at TIMESTAMP, id BIGINT, client STRING, price DOUBLE) PARTITIONED BY (days(at))")
     lake.sql("INSERT INTO late VALUES ('2013-01-05 07:00', 1, 'new', 0), ('2013-04-01', 9, 'new', 0)")

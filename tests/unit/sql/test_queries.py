@@ -125,6 +125,7 @@ def test_a_statement_sees_the_lake_as_it_was_when_it_began(lake: lakehouse.Lake)
         ("SELECT * FROM trips TIMESTAMP AS OF 'yesterday'", InvalidInput),
         ("SELECT * FROM trips TIMESTAMP AS OF current_date()", InvalidInput),
         ("SELECT * FROM trips VERSION AS OF 1 + 1", InvalidInput),
+        ("SELECT * FROM trips VERSION AS OF 1.5", InvalidInput),
         ("WITH c AS (SELECT 1) SELECT * FROM c VERSION AS OF 1", InvalidInput),
         ("SELECT nothing FROM trips", InvalidInput),
         ("SELECT id FROM trips a JOIN trips b ON a.id = b.id", InvalidInput),
