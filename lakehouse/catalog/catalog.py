@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from lakehouse.catalog import commit, expiry, exporting, frames, locks, log, operations, pins, tables
 from lakehouse.catalog.checking import Checks
@@ -15,14 +15,11 @@ from lakehouse.catalog.database import Database, take_head
 from lakehouse.catalog.horizon import check_readable, keep_horizon
 from lakehouse.catalog.listing import list_changes, list_chunks
 from lakehouse.catalog.migration import ensure_migrated
-from lakehouse.catalog.models import bin  # noqa: A004 - the word of the scheme
 from lakehouse.catalog.operations import new_id
-from lakehouse.catalog.planning import changes_between
-from lakehouse.catalog.rows import Entry
+from lakehouse.catalog.planning import changed_entries
 from lakehouse.catalog.sets import FilesNeeded, ReadFile, Sets, no_files
-from lakehouse.catalog.state import BinState, StateReader, live_in, touching
+from lakehouse.catalog.state import BinState, StateReader, extent_of, live_in, touching
 from lakehouse.catalog.waiting import Waiting
-from lakehouse.core.bins import bin_interval
 from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame
 from lakehouse.core.conflict import Cell
 from lakehouse.core.expire import Expired, Wish
@@ -183,13 +180,7 @@ class Catalog:
 
     def extent(self, spec: TableSpec) -> Interval | None:
         """From the first to the last chunk that ever held something, or further; None if none ever did."""
-        bins = self._read(
-            lambda connection: connection.execute(select(bin.c.bin).where(bin.c.table_id == spec.id)).scalars().all()
-        )
-        if not bins:
-            return None
-        spans = [bin_interval(spec.grain, one) for one in bins]
-        return Interval(min(one.start for one in spans), max(one.end for one in spans))
+        return self._read(lambda connection: extent_of(connection, spec))
 
     def key_frames(self, spec: TableSpec) -> Listing[KeyFrame]:
         """Every key frame of a table."""
@@ -218,11 +209,7 @@ class Catalog:
             )
 
         before, after = self._read(question)
-        changes: dict[int, tuple[int, Entry]] = {}
-        for number in before.keys() | after.keys():
-            for action, entry in changes_between(before.get(number), after.get(number)):
-                changes[entry.id] = (action, entry)
-        return Diff(a, b, list_changes(spec.grain, [changes[entry] for entry in sorted(changes)]))
+        return Diff(a, b, list_changes(spec.grain, changed_entries(before, after)))
 
     # Forgetting
 

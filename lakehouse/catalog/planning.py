@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -79,24 +79,7 @@ def planned(
             sets, resolved = plan_resolve(asked)
             plan.change(spec, DROP, resolved)
         case Kind.REPLACE:
-            assert begun.interval is not None
-            segments_now, tombstones_now = _live(connection, states, spec, version, begun.interval)
-            replaced = plan_replace(
-                segments_now,
-                tombstones_now,
-                interval=begun.interval,
-                keys=begun.keys,
-                ordinal=ordinal,
-                grain=spec.grain,
-            )
-            plan.change(spec, DROP, replaced.drop_segments)
-            plan.change(spec, DROP, _nobody_needs(connection, begun, replaced.drop_tombstones))
-            parts = replaced.tombstones
-            if spec.write_order == "start":
-                parts = tuple((part, begun.keys) for part in spec.grain.split(begun.interval))
-            tombstones = [
-                Tombstone(id=0, start=part.start, end=part.end, ordinal=ordinal, keys=keys) for part, keys in parts
-            ]
+            tombstones = _plan_replace(asked, plan, ordinal)
             rows = rewritten_rows(asked)
             sets = [] if rows is None else [(rows, version)]
         case Kind.COMPACTION:
@@ -115,6 +98,23 @@ def planned(
             plan.sets[tombstone.id] = made.content
     plan.change(spec, ADD, plan.new)
     return plan
+
+
+def _plan_replace(asked: Asked, plan: Planned, ordinal: int) -> list[Tombstone]:
+    """DROP what a replace takes over whole; the interval tombstones over the rest."""
+    begun = asked.contribution.begun
+    spec = begun.table
+    assert begun.interval is not None
+    segments, tombstones = _live(asked.connection, asked.states, spec, asked.version, begun.interval)
+    replaced = plan_replace(
+        segments, tombstones, interval=begun.interval, keys=begun.keys, ordinal=ordinal, grain=spec.grain
+    )
+    plan.change(spec, DROP, replaced.drop_segments)
+    plan.change(spec, DROP, _nobody_needs(asked.connection, begun, replaced.drop_tombstones))
+    parts = replaced.tombstones
+    if spec.write_order == "start":
+        parts = tuple((part, begun.keys) for part in spec.grain.split(begun.interval))
+    return [Tombstone(id=0, start=part.start, end=part.end, ordinal=ordinal, keys=keys) for part, keys in parts]
 
 
 def _with_set(made: NewTombstone, entry: int, ordinal: int) -> Tombstone:
@@ -247,6 +247,15 @@ def changes_between(before: BinState | None, after: BinState | None) -> Iterator
         if state is not None and len(ids):
             yield from ((action, segment) for segment in state.segments.where(np.isin(state.segments.ids, ids)))
             yield from ((action, state.tombstones[one]) for one in ids.tolist() if one in state.tombstones)
+
+
+def changed_entries(before: Mapping[int, BinState], after: Mapping[int, BinState]) -> list[tuple[int, Entry]]:
+    """What leads from some bins' states to later ones: ADD or DROP and the entry, each once, by id."""
+    changes: dict[int, tuple[int, Entry]] = {}
+    for number in before.keys() | after.keys():
+        for action, entry in changes_between(before.get(number), after.get(number)):
+            changes[entry.id] = (action, entry)
+    return [changes[entry] for entry in sorted(changes)]
 
 
 def _runs(intervals: Iterable[Interval]) -> list[Interval]:

@@ -18,13 +18,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from sqlalchemy import Connection, Table, text
+from sqlalchemy import Connection, Table, select, text
 
-from lakehouse.catalog.models import segment, tombstone
+from lakehouse.catalog.models import (
+    bin,  # noqa: A004 - the word of the scheme
+    segment,
+    tombstone,
+)
 from lakehouse.catalog.prepared import Prepared
 from lakehouse.catalog.rows import DamagedPage, decode_page, segments_from_rows, segments_schema, tombstone_from_row
 from lakehouse.core.bins import bin_interval, bin_ranges
-from lakehouse.core.interval import Interval
+from lakehouse.core.interval import Interval, hull
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import TableId, TableSpec
@@ -238,6 +242,12 @@ def batches(values: Iterable[V]) -> Iterator[list[V]]:
 def touching(spec: TableSpec, interval: Interval | None) -> Ranges:
     """The bins that hold what may touch the chunks of an interval (None: all)."""
     return bin_ranges(spec.grain, None if interval is None else spec.grain.align(interval))
+
+
+def extent_of(connection: Connection, spec: TableSpec) -> Interval | None:
+    """From the first to the last bin that ever held something; None if none ever did."""
+    bins = connection.execute(select(bin.c.bin).where(bin.c.table_id == spec.id)).scalars().all()
+    return hull(bin_interval(spec.grain, one) for one in bins)
 
 
 def live_in(states: Iterable[BinState]) -> tuple[Segments, dict[int, Tombstone]]:

@@ -110,7 +110,7 @@ def parse_expression(
 
     >>> schema = pa.schema([("client", pa.int64()), ("name", pa.string())])
     >>> parse_expression("client + 1", schema, schema.field("client")).duckdb
-    '("client" + 1)'
+    '("client" + CAST(1 AS BIGINT))'
     """
     if not isinstance(text, str) or not text.strip():
         raise InvalidInput(
