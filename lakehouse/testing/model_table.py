@@ -174,9 +174,14 @@ class ModelTable:
         return self.versions[max(known)]
 
     @property
+    def newest(self) -> int:
+        """The newest version."""
+        return max(self.versions)
+
+    @property
     def head(self) -> State:
         """The newest state."""
-        return self.versions[max(self.versions)]
+        return self.versions[self.newest]
 
 
 def order(row: Row) -> tuple[tuple[bool, Any], ...]:

@@ -21,6 +21,8 @@ SCHEMA = pa.schema(
         pa.field("value", pa.int64()),
     ]
 )
+KEYED = pa.schema([SCHEMA.field("time"), SCHEMA.field("client"), SCHEMA.field("value").with_nullable(False)])
+"""The same with values that can be a primary key."""
 DDL = "time TIMESTAMP NOT NULL, client STRING, value BIGINT"
 
 

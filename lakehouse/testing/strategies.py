@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -86,3 +89,78 @@ def rows_within(draw: st.DrawFn, interval: Interval, keys: KeyScope | None, *, m
     times = st.one_of(ends, naive.map(lambda found: found.replace(tzinfo=UTC)))
     listed = clients() if keys is None else st.sampled_from(keys["client"])
     return draw(rows(times, listed, max_size=max_size))
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A predicate on `lakehouse.testing.rows`, as the library and as the model takes it."""
+
+    sql: str
+    holds: Callable[[Mapping[str, Any]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What an update does, as the library and as the model takes it."""
+
+    sql: dict[str, str]
+    change: Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+def reading(near: tuple[datetime, ...] = EDGES) -> st.SearchStrategy[Condition]:
+    """Predicates that no interval and values of the cluster column say, so that rows have to be read."""
+    values = st.integers(-(2**63), 2**63 - 1)
+    return st.one_of(
+        st.builds(_from_value, values), st.builds(_from_value_and_time, values, edges(near)), st.builds(_even)
+    )
+
+
+def conditions(near: tuple[datetime, ...] = EDGES) -> st.SearchStrategy[Condition]:
+    """Predicates, among them some that no row has to be read for."""
+    plain = clients().filter(lambda client: client is not None and "'" not in client and "\\" not in client)
+    return st.one_of(reading(near), st.builds(_of_client, plain), st.builds(_from_time, edges(near)))
+
+
+def assignments(near: tuple[datetime, ...] = EDGES) -> st.SearchStrategy[Assignment]:
+    """Updates of the client, and of the time."""
+    return st.one_of(st.builds(_to_client), st.builds(_to_time, edges(near)))
+
+
+def keyed_rows(near: tuple[datetime, ...], known: list[int]) -> st.SearchStrategy[list[Row]]:
+    """One to four rows of different values, some of them known."""
+    values = st.sampled_from([*known, 0, 1, 2])
+    one = st.tuples(edges(near), clients(), values)
+    return st.lists(one, min_size=1, max_size=4, unique_by=lambda row: row[2])
+
+
+def _literal(time: datetime) -> str:
+    return f"TIMESTAMP '{time:%Y-%m-%d %H:%M:%S.%f}'"
+
+
+def _from_value(value: int) -> Condition:
+    return Condition(f"value >= {value}", lambda row: bool(row["value"] >= value))
+
+
+def _from_value_and_time(value: int, time: datetime) -> Condition:
+    sql = f"value < {value} AND time >= {_literal(time)}"
+    return Condition(sql, lambda row: bool(row["value"] < value and row["time"] >= time))
+
+
+def _even() -> Condition:
+    return Condition("client IS NOT NULL AND value <> 0", lambda row: row["client"] is not None and row["value"] != 0)
+
+
+def _of_client(client: str) -> Condition:
+    return Condition(f"client = '{client}'", lambda row: bool(row["client"] == client))
+
+
+def _from_time(time: datetime) -> Condition:
+    return Condition(f"time >= {_literal(time)}", lambda row: bool(row["time"] >= time))
+
+
+def _to_client() -> Assignment:
+    return Assignment({"client": "'moved'"}, lambda _: {"client": "moved"})
+
+
+def _to_time(time: datetime) -> Assignment:
+    return Assignment({"time": _literal(time)}, lambda _: {"time": time})
