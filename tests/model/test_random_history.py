@@ -6,8 +6,9 @@ import itertools
 import os
 import shutil
 import tempfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -26,16 +27,17 @@ from hypothesis.stateful import (
 import lakehouse
 from lakehouse.core import timeline
 from lakehouse.core.interval import Interval
-from lakehouse.errors import LockLost, LockTimeout, VersionNotFound
+from lakehouse.errors import LockLost, LockTimeout, VersionNotFound, WriteConflict
 from lakehouse.testing import strategies
-from lakehouse.testing.model import ModelLake
-from lakehouse.testing.rows import COLUMNS, SCHEMA, arrow, plain, visible
+from lakehouse.testing.model import Clauses, ModelLake
+from lakehouse.testing.rows import COLUMNS, KEYED, SCHEMA, arrow, plain, visible
 
 TABLES = ("one", "two")
 DAYS = tuple(datetime(2012, month, day, tzinfo=UTC) for month, day in ((2, 28), (2, 29), (3, 1), (12, 31)))
 WEEKS = (*DAYS, datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 7, tzinfo=UTC))
 
 
+WIDE = timedelta(days=40)
 SCRATCH = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # syncing a file to memory costs nothing
 
 
@@ -63,11 +65,18 @@ class History(RuleBasedStateMachine):
         self.made = 0
         for index, name in enumerate(TABLES):
             properties = {"ragged": str(ragged and index == 0).lower(), "target_rows": str(target_rows)}
+            schema, key = (KEYED, ("value",)) if name == "two" else (SCHEMA, ())
             table = self.lake.create_table(
-                name, SCHEMA, time="time", grain=grain, cluster_by=("client",), properties=properties
+                name,
+                schema,
+                time="time",
+                grain=grain,
+                primary_key=key,
+                cluster_by=("client",),
+                properties=properties,
             )
             self.tables[name], self.names[name] = table, name
-            self.model.create_table(name, COLUMNS, time="time", grain=grain)
+            self.model.create_table(name, COLUMNS, time="time", grain=grain, primary_key=key)
             self.numbers[name] = {table.version: self.model.newest}
 
     def new_catalog(self):
@@ -131,6 +140,74 @@ class History(RuleBasedStateMachine):
             assert any(holder.kind == "replace" for holder in self.model.tables[name].holders)
             return
         self.note(name, restored, self.model.restore(name, self.numbers[name][version]))
+
+    def change(self, name, do, begun):
+        """Change single rows; where a replace runs, that may have to wait for it."""
+        try:
+            version = do().version
+        except (WriteConflict, LockTimeout):
+            assert any(one.kind == "replace" for one in self.model.tables[name].holders)
+            begun.abort()
+            return
+        begun.forced = True
+        self.note(name, version, begun.commit())
+
+    @rule(name=st.sampled_from(TABLES), meant=strategies.conditions(WEEKS))
+    def delete(self, name, meant):
+        begun = self.model.begin_delete(name, meant.holds)
+        self.change(name, lambda: self.tables[name].delete(meant.sql), begun)
+
+    @rule(name=st.sampled_from(TABLES), meant=strategies.conditions(WEEKS), values=strategies.assignments(WEEKS))
+    def update(self, name, meant, values):
+        begun = self.model.begin_update(name, values.change, meant.holds)
+        self.change(name, lambda: self.tables[name].update(values.sql, meant.sql), begun)
+
+    @rule(
+        name=st.sampled_from(TABLES),
+        updates=st.booleans(),
+        inserts=st.booleans(),
+        data=st.data(),
+    )
+    def merge(self, name, updates, inserts, data):
+        rows = data.draw(strategies.keyed_rows(DAYS, self.known(name)))
+        clauses = Clauses((lambda _, source: {"client": source["client"]}) if updates else None, not updates, inserts)
+        begun = self.model.begin_merge(name, rows, ("value",), clauses)
+        self.change(
+            name,
+            lambda: self.tables[name].merge(
+                arrow(rows),
+                ["value"],
+                when_matched_update={"client": "source.client"} if updates else None,
+                when_matched_delete=not updates,
+                when_not_matched_insert=inserts,
+            ),
+            begun,
+        )
+
+    def known(self, name):
+        """The keys of some rows."""
+        return [row[2] for row in self.model.rows(name)[:8]]
+
+    @rule(data=st.data())
+    def upsert(self, data):
+        rows = data.draw(strategies.keyed_rows(DAYS, self.known("two")))
+        begun = self.model.begin_upsert("two")
+        begun.write(rows)
+        self.change("two", lambda: self.tables["two"].upsert(arrow(rows)), begun)
+
+    @rule(data=st.data())
+    def delete_keys(self, data):
+        keys = [row[2:] for row in data.draw(strategies.keyed_rows(DAYS, self.known("two")))]
+        begun = self.model.begin_delete_keys("two")
+        begun.write(keys)
+        listed = pa.table({"value": pa.array([key for (key,) in keys], pa.int64())})
+        self.change("two", lambda: self.tables["two"].delete_keys(listed), begun)
+
+    @rule()
+    def resolve(self):
+        commit = self.tables["two"].resolve()
+        if commit is not None:
+            self.note("two", commit.version, self.model.table("two").newest)
 
     @rule(
         name=st.sampled_from(TABLES),
@@ -209,10 +286,33 @@ class History(RuleBasedStateMachine):
         # What it locked: the chunks of ragged segments too, and of all of time only where something is.
         return name, real, self.model.begin_compaction(name, real.begun.interval), None, None
 
+    @rule(target=operations, name=st.sampled_from(TABLES), meant=strategies.reading(WEEKS))
+    def begin_delete(self, name, meant):
+        model = self.model.begin_delete(name, meant.holds)
+        return name, self.tables[name].begin_delete(meant.sql), model, None, None
+
+    @rule(
+        target=operations,
+        name=st.sampled_from(TABLES),
+        meant=strategies.conditions(WEEKS),
+        values=strategies.assignments(WEEKS),
+    )
+    def begin_update(self, name, meant, values):
+        model = self.model.begin_update(name, values.change, meant.holds)
+        return name, self.tables[name].begin_update(values.sql, meant.sql), model, None, None
+
+    @rule(target=operations, data=st.data())
+    def begin_upsert(self, data):
+        rows = data.draw(strategies.keyed_rows(DAYS, self.known("two")))
+        real, model = self.tables["two"].begin_upsert(), self.model.begin_upsert("two")
+        real.write(arrow(rows))
+        model.write(rows)
+        return "two", real, model, None, None
+
     @rule(operation=operations, data=st.data())
     def write(self, operation, data):
         _, real, model, interval, keys = operation
-        if model.kind == "compact" or model.ended:
+        if model.kind not in ("append", "replace") or model.ended:
             return
         near = strategies.rows(strategies.edges(DAYS), max_size=4)
         rows = data.draw(near if interval is None else strategies.rows_within(interval, keys))
@@ -224,8 +324,24 @@ class History(RuleBasedStateMachine):
         name, real, model, _, _ = operation
         if model.kind == "compact":
             self.commit_compaction(name, real, model)
+        elif model.kind in ("delete", "update"):
+            self.commit_change(name, real, model)
         else:
             self.note(name, real.commit().version, model.commit())
+
+    def commit_change(self, name, real, model):
+        """Commit what read rows, unless it conflicts: with what was committed since, or a replace that runs."""
+        before = self.lake.head
+        try:
+            version = real.commit().version
+        except WriteConflict:
+            replacing = any(one.kind == "replace" for one in self.model.tables[name].holders)
+            assert replacing or self.model.table(name).newest > model.base
+            assert self.lake.head == before
+            model.abort()
+            return
+        model.forced = True
+        self.note(name, version, model.commit())
 
     def commit_compaction(self, name, real, model):
         """Commit it, unless it was fenced."""
@@ -376,6 +492,8 @@ class History(RuleBasedStateMachine):
     def chunks_count_what_is_live(self):
         for name in TABLES if hasattr(self, "lake") else ():
             table = self.tables[name]
+            if any(one.end - one.start > WIDE for one in table.tombstones()):
+                continue  # every chunk that a tombstone covers is listed
             for chunk in table.chunks():
                 live = table.segments(interval=Interval(chunk.start, chunk.end))
                 assert (chunk.segments, chunk.rows) == (len(live), sum(segment.rows for segment in live))
