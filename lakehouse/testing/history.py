@@ -23,6 +23,7 @@ FAR: Final = Interval.of("2013-03-01")
 KEPT: Final = (40, 40, 5)
 """How many versions a clean-up may keep."""
 _FIRST = datetime(2013, 1, 5, tzinfo=UTC)
+_NEW_CLIENT = "ü"
 _CLIENTS = ("a", "b", "c d", None)
 _HOURS = 96
 
@@ -90,6 +91,14 @@ def after(world: World, step: Step, versions: Mapping[int, World]) -> World:
             emptied = world.replaced(1, step.interval)
             written = emptied.with_rows(1, emptied.rows[1] + step.rows)
             return written.with_rows(0, written.rows[0] + step.rows)
+        case "delete" | "update" | "delete an interval":
+            hit = [one for one in world.rows[place] if _is_hit(step, one)]
+            changed = [(time, _NEW_CLIENT, value) for time, _, value in hit] if step.kind == "update" else []
+            return world.with_rows(place, (*(one for one in world.rows[place] if one not in hit), *changed))
+        case "upsert":
+            values = {value for *_, value in step.rows}
+            kept = tuple(one for one in world.rows[place] if one[2] not in values)
+            return world.with_rows(place, kept + step.rows)
         case "restore":
             return world.with_rows(place, versions[step.version].rows[place])
         case "rename":
@@ -104,6 +113,12 @@ def after(world: World, step: Step, versions: Mapping[int, World]) -> World:
             return world
 
 
+def _is_hit(step: Step, row: Row) -> bool:
+    if step.interval is not None:
+        return _covers(step.interval, None, row)
+    return row[2] % 10 == step.version
+
+
 def _append(lake: Any, step: Step) -> int:
     return int(lake.table(step.name).append(arrow(step.rows), txn=step.txn).version)
 
@@ -115,6 +130,29 @@ def _replace(lake: Any, step: Step) -> int:
 
 def _drop(lake: Any, step: Step) -> int:
     return int(lake.table(step.name).drop(step.interval).version)
+
+
+def _delete(lake: Any, step: Step) -> int:
+    return int(lake.table(step.name).delete(f"value % 10 = {step.version}").version)
+
+
+def _delete_interval(lake: Any, step: Step) -> int:
+    assert step.interval is not None
+    start, end = (f"{one:%Y-%m-%dT%H:%M:%S}" for one in step.interval)
+    return int(lake.table(step.name).delete(f"time >= '{start}' AND time < '{end}'").version)
+
+
+def _update(lake: Any, step: Step) -> int:
+    return int(lake.table(step.name).update({"client": f"'{_NEW_CLIENT}'"}, f"value % 10 = {step.version}").version)
+
+
+def _upsert(lake: Any, step: Step) -> int:
+    return int(lake.table(step.name).upsert(arrow(step.rows)).version)
+
+
+def _resolve(lake: Any, step: Step) -> int | None:
+    commit = lake.table(step.name).resolve()
+    return None if commit is None else commit.version
 
 
 def _compact(lake: Any, step: Step) -> int | None:
@@ -177,6 +215,11 @@ KINDS: Final[Mapping[str, Callable[[Any, Step], int | None]]] = {
     "replace a part": _replace,
     "replace keys": _replace,
     "drop": _drop,
+    "delete": _delete,
+    "delete an interval": _delete_interval,
+    "update": _update,
+    "upsert": _upsert,
+    "resolve": _resolve,
     "compact": _compact,
     "restore": _restore,
     "transaction": _transaction,
@@ -192,7 +235,7 @@ KINDS: Final[Mapping[str, Callable[[Any, Step], int | None]]] = {
 """How each kind of step is done; what it returns is the version that it made, if any."""
 
 UNVERSIONED: Final = frozenset({"tag", "abort", "export", "clean up", "read"})
-"""Kinds that never make a version; a compaction may find nothing to do."""
+"""Kinds that never make a version; a compaction or resolve may find nothing to do."""
 
 
 def do(lake: Any, step: Step) -> int | None:
@@ -201,10 +244,12 @@ def do(lake: Any, step: Step) -> int | None:
 
 
 def create_tables(lake: Any) -> None:
-    """The two tables of a history: one by day, one ragged, both with a cluster column."""
+    """The two tables of a history: one by day, one ragged, both with a cluster column; a row's value is its key."""
     for name, ragged in zip(TABLES, ("false", "true"), strict=True):
         properties = {"ragged": ragged, "target_rows": "50"}
-        lake.create_table(name, SCHEMA, time="time", cluster_by=("client",), properties=properties)
+        lake.create_table(
+            name, SCHEMA, time="time", primary_key=("value",), cluster_by=("client",), properties=properties
+        )
 
 
 @dataclass(slots=True)
@@ -249,22 +294,36 @@ class Author:
             case "replace keys":
                 keys = {"client": (self.chance.choice(_CLIENTS),)}
                 return replace(step, rows=self._rows(0, 48, keys["client"]), interval=_span(0, 48), keys=keys)
-            case "drop":
+            case "drop" | "delete an interval":
                 start = self.chance.randrange(_HOURS - 1)
                 return replace(step, interval=_span(start, self.chance.randrange(start + 1, _HOURS)))
+            case "delete" | "update":
+                return replace(step, version=self.chance.randrange(3))
+            case "upsert":
+                return replace(step, rows=self._known_and_new(step.place))
             case "restore" | "tag" | "read":
                 return replace(step, version=self.chance.choice(list(self.versions)), other=f"tag-{self.made}")
             case "clean up":
                 self.versions = {}  # which of them are forgotten shows when it is done
                 return replace(step, version=self.chance.choice(KEPT))
+        return self._named(step)
+
+    def _named(self, step: Step) -> Step:
+        match step.kind:
             case "rename":
                 return replace(step, other=f"{TABLES[step.place]}_{self.made}")
             case "create":
                 return replace(step, other=f"extra_{self.made}")
             case "drop table":
                 return replace(step, other=self.world.extra)
-            case _:
-                return step
+        return step
+
+    def _known_and_new(self, place: int) -> tuple[Row, ...]:
+        """Rows with up to two keys that are there, and one that is not."""
+        known = self.world.rows[place]
+        again = self.chance.sample(known, min(2, len(known)))
+        moved = {value: (_at(self.chance.randrange(_HOURS)), "a", value) for *_, value in again}
+        return (*moved.values(), *self._rows(0, _HOURS)[:1])
 
     def _rows(self, first: int, last: int, clients: tuple[str | None, ...] = _CLIENTS) -> tuple[Row, ...]:
         count = self.chance.randrange(1, 4)
