@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,23 +28,45 @@ class _Counted:
     bytes: int = 0
     tombstones: int = 0
 
+    def add(self, version: int, entry: Entry) -> None:
+        self.version = max(self.version, version)
+        if isinstance(entry, Segment):
+            self.segments += 1
+            self.rows += entry.rows
+            self.bytes += entry.bytes
+        else:
+            self.tombstones += 1
+
+
+def _is_wide(grain: Grain, interval: Interval) -> bool:
+    return grain.number_of(interval.end_us - 1) - grain.number_of(interval.start_us) >= MOST_LISTED
+
+
+MOST_LISTED = 10_000
+"""Chunks of one segment or tombstone that are told one by one."""
+
 
 def list_chunks(grain: Grain, states: Iterable[BinState]) -> Listing[Chunk]:
-    """Every chunk in which something is live, by time. Cost: one step for each chunk of each segment."""
+    """Every chunk in which something is live, by time. Cost: one step for each chunk of each segment.
+
+    What spans more than `MOST_LISTED` chunks, as tombstones of keys do, is counted where something else is.
+    """
     found: defaultdict[Interval, _Counted] = defaultdict(_Counted)
+    wide: list[tuple[int, Entry, Interval]] = []
     for state in states:
         span = bin_interval(grain, state.bin)
         for entry in (*state.segments, *state.tombstones.values()):
             here = entry.interval.intersect(span)
+            if here is not None and _is_wide(grain, here):
+                wide.append((state.version, entry, here))
+                continue
             for chunk in grain.chunks(here) if here is not None else ():
-                counted = found[chunk]
-                counted.version = max(counted.version, state.version)
-                if isinstance(entry, Segment):
-                    counted.segments += 1
-                    counted.rows += entry.rows
-                    counted.bytes += entry.bytes
-                else:
-                    counted.tombstones += 1
+                found[chunk].add(state.version, entry)
+    listed = sorted(found, key=lambda chunk: chunk.start) if wide else []
+    starts, ends = [one.start for one in listed], [one.end for one in listed]
+    for version, entry, here in wide:
+        for chunk in listed[bisect_right(ends, here.start) : bisect_left(starts, here.end)]:
+            found[chunk].add(version, entry)
     return Listing(
         Chunk(
             start=chunk.start,
@@ -59,10 +82,11 @@ def list_chunks(grain: Grain, states: Iterable[BinState]) -> Listing[Chunk]:
 
 
 def list_changes(grain: Grain, changes: Iterable[tuple[int, Entry]]) -> dict[Interval, ChunkDiff]:
-    """Changes, each told in every chunk that it touches, by time."""
+    """Changes, each told in every chunk that it touches, by time; once where those are more than `MOST_LISTED`."""
     found: defaultdict[Interval, tuple[list[Entry], list[Entry]]] = defaultdict(lambda: ([], []))
     for action, entry in changes:
-        for chunk in grain.chunks(entry.interval):
+        aligned = grain.align(entry.interval)
+        for chunk in (aligned,) if _is_wide(grain, aligned) else grain.chunks(entry.interval):
             found[chunk][action != ADD].append(entry)
     return {
         chunk: ChunkDiff(

@@ -428,6 +428,23 @@ def test_changes_tell_inserts_deletes_and_both_forms_of_updates(keyed):
     assert versions == sorted(versions)
 
 
+# Looks
+
+
+def test_chunks_and_differences_do_not_walk_through_all_time_for_a_tombstone_of_keys(lake):
+    table = lake.create_table(
+        "hours", "time TIMESTAMP NOT NULL, client STRING NOT NULL, value BIGINT", time="time", grain="hour",
+        primary_key=["client"],
+    )  # fmt: skip
+    before = table.upsert(arrow([(DAY, "a", 1), ("2013-03-01", "b", 2)])).version
+    after = table.upsert(arrow([(NEXT, "a", 3)])).version
+    assert [(one.segments, one.tombstones) for one in table.chunks()] == [(1, 2), (1, 2), (1, 2)]
+    found = table.diff(before, after)
+    assert {one.kind for one in found.added if hasattr(one, "kind")} == {"key"}
+    assert len(found.chunks) == 2
+    assert len(table.timeline().slices) == 3
+
+
 # Transactions
 
 
