@@ -379,6 +379,38 @@ def test_what_began_before_a_restore_runs_again(table, kind):
     assert values(table) == list(range(10))
 
 
+def test_an_expiry_during_an_open_delete_or_update_loses_neither(lake, table):
+    table.append(many(10))
+    delete, update = table.begin_delete("value = 1"), table.begin_update({"value": "102"}, "value = 2")
+    delete.run()
+    update.run()
+    table.append(many(1, value=50))
+    table.compact()
+    lake.expire(keep_last=1)
+    lake.collect(grace_seconds=0)
+    delete.commit()
+    update.commit()
+    assert values(table) == [0, *range(3, 10), 50, 102]
+    assert not lake.check().findings
+
+
+def test_a_row_under_tombstones_of_all_kinds_stays_hidden_when_some_of_them_go(lake, keyed):
+    keyed.append(arrow([(DAY, "a", 1), (DAY, "b", 2), (NEXT, "c", 3)]))
+    row = keyed.begin_delete("value = 1")
+    row.run()
+    keyed.delete_keys(pa.table({"client": ["a"]}))
+    keyed.delete(f"time < '{NEXT}' AND client = 'a'")
+    row.commit()
+    assert {one.kind for one in keyed.tombstones()} == {"row", "key", "interval"}
+    assert values(keyed) == [2, 3]
+    keyed.resolve()
+    assert values(keyed) == [2, 3]
+    keyed.compact(DAY)
+    keyed.compact()
+    assert (values(keyed), keyed.tombstones()) == ([2, 3], [])
+    assert not lake.check().findings
+
+
 # Resolve
 
 
