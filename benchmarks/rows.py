@@ -69,6 +69,8 @@ def scans(lake: Any, total: int, engine: str) -> dict[str, float]:
 
     base()
     table.delete("y = 1000", engine=engine)
+    table.upsert(chosen(rows(np.arange(2, dtype=np.int64), total)))
+    table.resolve()
     found["delete of 0.1 % scattered, s"] = timed(lambda: table.delete("y = 3", engine=engine))
     scan()
     found["scan with 0.1 % deleted, ratio"] = ratio(scan, base)

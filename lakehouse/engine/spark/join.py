@@ -15,26 +15,32 @@ from lakehouse.engine import Joined, Query
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.engine.spark.columns import quoted, value
 
+_PLACE = "_place"
+"""Number of a source's row; columns of a user may not begin with an underscore."""
+
 
 @contextmanager
 def matched(
     session: SparkSession, joined: Joined, target: Query, rows: DataFrame, source: Any
 ) -> Iterator[SparkMatches]:
-    """Join, keep, and forget at the end."""
+    """Join, keep, and forget at the end. The source is kept first, so that Spark knows that a small one is."""
     given = source if is_spark_frame(source) else session.createDataFrame(pa.table(source))
-    condition = F.expr(joined.condition)
-    pairs = given.alias("source").join(rows.alias("target"), condition, "left")
-    kept = pairs.select(F.struct("source.*").alias("source"), F.struct("target.*").alias("target")).persist()
+    kept = given.withColumn(_PLACE, F.monotonically_increasing_id()).persist()
+    kept.count()
+    pairs = rows.alias("target").join(kept.alias("source"), F.expr(joined.condition), "inner")
+    found = pairs.select(F.struct("source.*").alias("source"), F.struct("target.*").alias("target")).persist()
     try:
-        yield SparkMatches(kept, target)
+        yield SparkMatches(kept, found, target)
     finally:
+        found.unpersist()
         kept.unpersist()
 
 
 class SparkMatches:
-    """Pairs in a kept frame of two structs, ``source`` and ``target``; the latter's id is null where none is."""
+    """The source, its rows numbered, and the pairs in a frame of two structs, ``source`` and ``target``; both kept."""
 
-    def __init__(self, pairs: DataFrame, target: Query) -> None:
+    def __init__(self, source: DataFrame, pairs: DataFrame, target: Query) -> None:
+        self._source = source
         self._pairs = pairs
         self._target = target
 
@@ -50,11 +56,12 @@ class SparkMatches:
 
     def inserted(self, values: Mapping[str, str]) -> DataFrame:
         """Rows made of the source's rows that match none."""
-        missing = self._pairs.where(F.col(f"target.{ROW_ID}").isNull())
+        matched = self._pairs.select(F.col(f"source.{_PLACE}").alias(_PLACE)).distinct()
+        missing = self._source.join(matched, _PLACE, "left_anti").alias("source")
         return missing.select(*(value(values.get(one.name, "NULL"), one) for one in self._target.spec.schema))
 
     def _where(self, where: str) -> DataFrame:
-        return self._pairs.where(F.col(f"target.{ROW_ID}").isNotNull()).where(F.expr(where))
+        return self._pairs.where(F.expr(where))
 
 
 def to_arrow(frame: DataFrame, query: Query) -> pa.Table:

@@ -44,7 +44,10 @@ def placed_scan(
     # Spark encodes a path alike in both places, but writes file:/// here and file:/ in a row.
     paths = [uri.removeprefix("file:").lstrip("/") for uri in frame.inputFiles()]
     known = [(f"{scheme}{path}", *numbers["/" + unquote(path)]) for path in paths for scheme in ("file:/", "file:///")]
-    starts = F.broadcast(session.createDataFrame(known, f"_file STRING, _first BIGINT, {ORDINAL} BIGINT"))
+    fields = pa.schema([("_file", pa.string()), ("_first", pa.int64()), (ORDINAL, pa.int64())])
+    # As an Arrow table: a list of rows would be read by a job in a Python worker.
+    rows = pa.Table.from_arrays([pa.array(column) for column in zip(*known, strict=True)], schema=fields)
+    starts = F.broadcast(session.createDataFrame(rows))
     columns = [F.col(quoted(name)) for name in schema.names]
     placed = frame.select(
         *columns,
