@@ -2,6 +2,8 @@
 
     python benchmarks/rows.py [--rows 5000000] [--spark] [--json FILE]
 
+A scan reads two columns and groups by one: ``SELECT y % 10, sum(x), count(*) ... GROUP BY y % 10``.
+
 Every figure of a scan is a ratio to the scan of the same table before the first delete, taken in turn with it.
 """
 
@@ -58,8 +60,8 @@ def scans(lake: Any, total: int, engine: str) -> dict[str, float]:
     def scan(as_of: Any = None) -> Any:
         made = table.scan(columns=["x", "y"], as_of=as_of)
         if engine == "spark":
-            return made.to_spark().agg({"x": "sum", "y": "avg"}).collect()
-        return made.to_duckdb().aggregate("sum(x), avg(y)").fetchall()
+            return made.to_spark().selectExpr("y % 10 AS g", "x").groupBy("g").agg({"x": "sum", "g": "count"}).collect()
+        return made.to_duckdb().aggregate("y % 10, sum(x), count(*)", "y % 10").fetchall()
 
     def base() -> Any:
         return scan(clean)

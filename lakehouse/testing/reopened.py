@@ -23,6 +23,8 @@ RECOVERY_SECONDS = 5.0
 _GONE_SECONDS = 5.0
 _SCANNED = 8
 """Versions whose rows are read at the end of a lake; of every version, what is live is compared."""
+_BEYOND = 9
+"""Last digit of the values of rows in `FAR`: no step of a history changes them, so that no segment spans both."""
 _LOCKING = frozenset({"replace", "replace a part", "replace keys", "drop", "transaction", "abort"})
 
 
@@ -139,8 +141,8 @@ def recover(life: Life, lake: Any, step: Step | None, died: float, *, landed: bo
     life.made += 1
     name = life.world.names[place]
     table = lake.table(name)
-    rows = arrow([(FAR.start, "a", 10 * life.made)])
-    written = Step("append", place, name, rows=((FAR.start, "a", 10 * life.made),))
+    rows = arrow([(FAR.start, "a", 10 * life.made + _BEYOND)])
+    written = Step("append", place, name, rows=((FAR.start, "a", 10 * life.made + _BEYOND),))
     dead_compacts = step is not None and step.kind == "compact"
     with table.begin_compaction(FAR, wait_seconds=RECOVERY_SECONDS if dead_compacts else 0.0) as compaction:
         compaction.abort()

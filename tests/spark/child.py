@@ -144,7 +144,7 @@ def main(kind: str, folder: Path) -> dict[str, Any]:
     found["settings"] = spark.conf.get("spark.sql.parquet.outputTimestampType", "INT96")
     found["sql"] = statements(lake, spark)
     found["changed"] = changes(lake, spark)
-    victim = next((folder / "ware house").rglob("*.parquet"))
+    victim = folder / "ware house" / table.segments()[0].path
     frame = table.scan().to_spark()
     victim.unlink()
     try:
