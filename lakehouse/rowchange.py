@@ -115,8 +115,12 @@ class Delete(RowChange):
         self._emptied: frozenset[int] = frozenset()
 
     def _run(self) -> None:
-        self._taken = whole_scope(self._where.tree, self._begun.table)
-        if self._taken is None:
+        spec = self._begun.table
+        self._taken = whole_scope(self._where.tree, spec)
+        if self._taken is not None:
+            # Looked at now, so that the commit, for which others wait, has only to look at what came since.
+            self._lake.catalog.live(spec, self.base_version, self._taken[0])
+        else:
             query = self._query(self._where, self._told)
             self._found(self._engine.collect(query))
             self._emptied = emptied(query.plan.segments, self._hits)

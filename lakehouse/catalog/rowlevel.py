@@ -243,28 +243,22 @@ def plan_taken(asked: Asked) -> tuple[list[Tombstone], Segments]:
 
     It covers what may still come with a smaller ordinal, all or nothing of it: rows of a replace that runs. It reads
     nothing and locks nothing; it hides what was committed before. The tombstone stays as long as a segment was
-    there, for a compaction may hold copies of its rows.
+    there, for a compaction may hold copies of its rows. Cost: the chunks of the interval.
     """
     contribution = asked.contribution
     assert contribution.taken is not None
     interval, keys = contribution.taken
-    segments, _ = asked.live(None if interval == Interval(None, None) else interval)
-    older = segments.within(interval)
     note_taken(asked.connection, contribution.begun, interval, keys)
-    running = running_replaces(asked.connection, asked.spec, interval)
-    if not len(older) and not running and asked.spec.write_order == "commit":
-        return [], older
+    older = asked.live(interval)[0].within(interval)
     starts, ends, _ = older.bounds
-    spans = [one.removal.interval for one in running]
-    if len(older):
-        spans.append(Interval(from_us(int(starts.min())), from_us(int(ends.max()))))
-    covered = interval.intersect(hull(spans) or interval) if asked.spec.write_order == "commit" else interval
-    assert covered is not None
-    cover = Tombstone(id=0, start=covered.start, end=covered.end, ordinal=asked.version, keys=keys)
-    if keys is not None:
-        return [cover], Segments.of([])
-    inside = (starts >= interval.start_us) & (ends <= interval.end_us)
-    return [cover], older.where(inside)
+    span = Interval(from_us(int(starts.min())), from_us(int(ends.max()))) if len(older) else None
+    inside = older.where((starts >= interval.start_us) & (ends <= interval.end_us) & (keys is None))
+    running = [one.removal.interval for one in running_replaces(asked.connection, asked.spec, interval)]
+    reach = interval if asked.spec.write_order == "start" else hull([*running, *([] if span is None else [span])])
+    covered = None if reach is None else interval.intersect(reach)
+    if covered is None:
+        return [], inside
+    return [Tombstone(id=0, start=covered.start, end=covered.end, ordinal=asked.version, keys=keys)], inside
 
 
 def rewritten_rows(asked: Asked) -> NewTombstone | None:
