@@ -14,8 +14,7 @@ from lakehouse.core.deep import reached
 from lakehouse.core.operation import DEFINITIONS, Kind
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
-from lakehouse.core.sets import row_ids_of
-from lakehouse.core.skyline import IntArray
+from lakehouse.core.sets import row_id_array, row_ids_of
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
@@ -45,8 +44,7 @@ class Changes:
         self._spec = spec
         self.since = since
         self.until = until
-        fields = [field.with_nullable(True) if field.nullable else field for field in spec.schema]
-        self.schema = pa.schema([*fields, (CHANGE_TYPE, pa.string()), (VERSION, pa.int64())])
+        self.schema = pa.schema([*spec.schema, (CHANGE_TYPE, pa.string()), (VERSION, pa.int64())])
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream: one commit's changes are in memory at a time."""
@@ -155,7 +153,7 @@ class _State:
 
     def rows(self, segments: Segments, row_ids: BitMap64) -> pa.Table:
         """The rows of some segments that can be seen, of these ids, with ``_row_id``."""
-        wanted = np.fromiter(row_ids, dtype=np.int64, count=len(row_ids))
+        wanted = row_id_array(row_ids)
         parts = []
         if len(wanted):
             for batch in self._read(segments, self._spec.schema.names):
@@ -198,8 +196,7 @@ def _touched(segments: Segments, tombstones: list[Tombstone]) -> Iterator[np.nda
 
 
 def _of(rows: pa.Table, row_ids: BitMap64) -> pa.Table:
-    wanted: IntArray = np.fromiter(row_ids, dtype=np.int64, count=len(row_ids))
-    return rows.filter(pa.array(np.isin(rows.column(ROW_ID).to_numpy(), wanted)))
+    return rows.filter(pa.array(np.isin(rows.column(ROW_ID).to_numpy(), row_id_array(row_ids))))
 
 
 def _differ(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Any:

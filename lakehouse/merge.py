@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Contribution, Kind
 from lakehouse.core.predicate import And, Compare, Predicate
 from lakehouse.core.sets import is_ordered, key_bounds
 from lakehouse.core.spec import ROW_ID, TableSpec
-from lakehouse.engine import Joined, Matches, Query
+from lakehouse.engine import Matches, Query
 from lakehouse.engine.conform import conform, stores
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate import ParsedExpression, ParsedPredicate, equal_columns, parse, parse_expression
-from lakehouse.rowchange import RowChange
+from lakehouse.rowchange import RowChange, require_columns
 from lakehouse.schema import from_spark_type
 from lakehouse.storage.columns import read_columns
 from lakehouse.upsert import keys_interval, require_keys
@@ -61,8 +61,7 @@ class Merge(RowChange):
 
     def _run(self) -> None:
         clauses, dialect = self._clauses, self._engine.dialect
-        joined = Joined(clauses.on.sql(dialect))
-        with self._engine.join(joined, self._target(), self._source) as matches:
+        with self._engine.join(clauses.on.sql(dialect), self._target(), self._source) as matches:
             hits = self._matched(matches)
             self._found(hits)
             if clauses.updates is not None and len(hits):
@@ -103,9 +102,8 @@ class Merge(RowChange):
         paths = [one.path for one in self._segments[written:]]
         if not paths:
             return
-        names = list(dict.fromkeys([spec.time, *spec.cluster_by]))
         assert self._hits is not None
-        self._hits = replace(self._hits, inserted=read_columns(self._lake.warehouse, paths, names, spec))
+        self._hits = replace(self._hits, inserted=read_columns(self._lake.warehouse, paths, self._placing, spec))
         if spec.primary_key:
             keys = require_keys(read_columns(self._lake.warehouse, paths, spec.primary_key, spec), spec)
             once = keys.group_by(keys.column_names).aggregate([])
@@ -119,15 +117,14 @@ class Merge(RowChange):
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""
         found = super().contribution()
-        return replace(
-            found, keys=self._keys, read=self._reach().interval(self._begun.table.time) or Interval(None, None)
-        )
+        return replace(found, keys=self._keys, read=self._looked_in(self._reach))
 
     def _target(self) -> Query:
         """Every row that a row of the source can match."""
         spec = self._begun.table
-        return replace(self._query(self._reach(), tuple(spec.schema.names)), columns=None)
+        return replace(self._query(self._reach, tuple(spec.schema.names)), columns=None)
 
+    @cached_property
     def _reach(self) -> ParsedPredicate:
         """What every matching row passes, for pruning: the source's least and greatest of what must be equal."""
         parts: list[Predicate] = []
@@ -204,9 +201,7 @@ def _read_values(
     if given is not True and not isinstance(given, Mapping):
         raise InvalidInput(f"{what} is True, False or columns with SQL expressions", found=repr(given)[:200])
     chosen = same if given is True else given
-    unknown = [name for name in chosen if name not in spec.schema.names]
-    if unknown:
-        raise InvalidInput("no such column; choose among the table's", unknown=unknown, columns=spec.schema.names)
+    require_columns(chosen, spec)
     return {
         name: parse_expression(text, spec.schema, spec.schema.field(name), schemas) for name, text in chosen.items()
     }

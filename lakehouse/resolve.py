@@ -51,7 +51,7 @@ class Resolve(RowChange):
             if len(rows):
                 row_ids = row_ids_of(rows.column(ROW_ID))
                 span = Hits(spec.time, rows).interval
-                made = self.tombstone("row", span, row_ids, (*row_id_bounds(row_ids), {}))
+                made = self.tombstone("row", span, row_ids, row_id_bounds(row_ids))
                 self._tombstones.append(replace(made, replaces=one))
 
     def _rows(self, segments: Segments, others: list[Tombstone], keyed: Tombstone, sets: dict[int, Any]) -> pa.Table:

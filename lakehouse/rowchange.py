@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Engine, Query
 from lakehouse.errors import InvalidInput
 from lakehouse.operation import Operation
-from lakehouse.predicate import ParsedExpression, ParsedPredicate, parse, parse_expression, whole_scope
+from lakehouse.predicate import ParsedExpression, ParsedPredicate, parse_expression, whole_scope
 from lakehouse.scan import planned_read, sets_of
 from lakehouse.storage.columns import read_columns
 
@@ -67,18 +67,27 @@ class RowChange(Operation):
         spec = self._begun.table
         return tuple(dict.fromkeys([spec.time, *spec.cluster_by, *spec.primary_key]))
 
+    @property
+    def _placing(self) -> tuple[str, ...]:
+        """Columns that say whether a row lies in what a replace covers."""
+        spec = self._begun.table
+        return tuple(dict.fromkeys([spec.time, *spec.cluster_by]))
+
+    def _looked_in(self, where: ParsedPredicate) -> Interval:
+        """Where rows that pass a filter can lie."""
+        return where.interval(self._begun.table.time) or Interval(None, None)
+
     def _found(self, rows: pa.Table) -> None:
         """Note the rows that were found, and make the tombstone that hides them as they are."""
         self._hits = Hits(self._begun.table.time, rows)
         if len(rows):
             row_ids = self._hits.row_ids
-            low, high = row_id_bounds(row_ids)
-            self._tombstones.append(self.tombstone("row", self._hits.interval, row_ids, (low, high, {})))
+            self._tombstones.append(self.tombstone("row", self._hits.interval, row_ids, row_id_bounds(row_ids)))
 
     def _rewritten(self) -> None:
         """Note what the rewritten rows are now, as far as others have to know it."""
         spec = self._begun.table
-        names = list(dict.fromkeys([ROW_ID, spec.time, *spec.cluster_by]))
+        names = [ROW_ID, *self._placing]
         paths = [one.path for one in self._segments if one.has_row_ids]
         assert self._hits is not None
         if paths:
@@ -127,10 +136,9 @@ class Delete(RowChange):
 
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""
-        return replace(super().contribution(), taken=self._taken, emptied=self._emptied, read=self._where_read())
-
-    def _where_read(self) -> Interval:
-        return self._where.interval(self._begun.table.time) or Interval(None, None)
+        return replace(
+            super().contribution(), taken=self._taken, emptied=self._emptied, read=self._looked_in(self._where)
+        )
 
 
 class Update(RowChange):
@@ -163,8 +171,7 @@ class Update(RowChange):
 
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""
-        read = self._where.interval(self._begun.table.time) or Interval(None, None)
-        return replace(super().contribution(), read=read)
+        return replace(super().contribution(), read=self._looked_in(self._where))
 
 
 def emptied(segments: Segments, hits: Hits | None) -> frozenset[int]:
@@ -178,16 +185,16 @@ def emptied(segments: Segments, hits: Hits | None) -> frozenset[int]:
     return frozenset(segments.ids[(counted == rows) & (greatest - least + 1 == rows)].tolist())
 
 
-def read_where(where: Any, spec: TableSpec) -> ParsedPredicate:
-    """The filter of a delete or update; ``TRUE`` means every row."""
-    return parse(where, spec.schema)
-
-
 def read_assignments(assigned: Any, spec: TableSpec) -> dict[str, ParsedExpression]:
     """What columns are to become, by column. Raises `InvalidInput` for unknown columns."""
     if not isinstance(assigned, Mapping) or not assigned:
         raise InvalidInput('an update takes columns and SQL expressions, as in {"value": "value + 1"}', found=assigned)
-    unknown = [name for name in assigned if name not in spec.schema.names]
+    require_columns(assigned, spec)
+    return {name: parse_expression(text, spec.schema, spec.schema.field(name)) for name, text in assigned.items()}
+
+
+def require_columns(names: Iterable[str], spec: TableSpec) -> None:
+    """Raise `InvalidInput` for names that are no columns of a table."""
+    unknown = [name for name in names if name not in spec.schema.names]
     if unknown:
         raise InvalidInput("no such column; choose among the table's", unknown=unknown, columns=spec.schema.names)
-    return {name: parse_expression(text, spec.schema, spec.schema.field(name)) for name, text in assigned.items()}

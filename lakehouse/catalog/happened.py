@@ -10,9 +10,8 @@ from sqlalchemy import Connection, func, select, text, update
 
 from lakehouse.catalog.encoding import decode_keys, encode_keys
 from lakehouse.catalog.models import chunk_lock, operation, segment
-from lakehouse.catalog.prepared import Prepared
 from lakehouse.catalog.rows import tombstone_from_row
-from lakehouse.catalog.state import PAIRS, rows_by_id, rows_of_pairs, touching
+from lakehouse.catalog.state import PAIRS, prepared_over, rows_by_id, rows_of_pairs, touching
 from lakehouse.core.hits import EVERYTHING, Removal
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.keys import KeyScope
@@ -51,15 +50,14 @@ def changes_since(connection: Connection, spec: TableSpec, interval: Interval, v
     return [Change(tombstone_from_row(row), row["operation"], kinds[row["operation"]]) for row in wanted]
 
 
-_ADDED = Prepared(
-    lambda dialect: text(
-        f"""
-        SELECT DISTINCT delta.entry FROM {PAIRS[dialect]} bin CROSS JOIN delta
-        WHERE bin.table_id = :table AND bin.bin BETWEEN pair.first AND pair.second AND bin.version > :after
-          AND delta.table_id = bin.table_id AND delta.bin = bin.bin AND delta.version > :after
-          AND delta.action = 1 AND delta.is_tombstone
-        """  # noqa: S608 - constants
-    )
+_ADDED = prepared_over(
+    PAIRS,
+    """
+    SELECT DISTINCT delta.entry FROM {wanted} bin CROSS JOIN delta
+    WHERE bin.table_id = :table AND bin.bin BETWEEN pair.first AND pair.second AND bin.version > :after
+      AND delta.table_id = bin.table_id AND delta.bin = bin.bin AND delta.version > :after
+      AND delta.action = 1 AND delta.is_tombstone
+    """,
 )
 
 

@@ -13,15 +13,14 @@ from lakehouse.catalog.happened import least_in_flight, note_taken
 from lakehouse.catalog.horizon import check_readable
 from lakehouse.catalog.rowlevel import Asked, plan_resolve, plan_rows, plan_taken, rewritten_rows
 from lakehouse.catalog.rows import Entry
-from lakehouse.catalog.state import BinState, StateReader, live_in, touching
+from lakehouse.catalog.state import BinState
 from lakehouse.core.bins import bins_of
 from lakehouse.core.clean import idle
 from lakehouse.core.conflict import Cell
-from lakehouse.core.interval import Interval
+from lakehouse.core.interval import Interval, hull
 from lakehouse.core.operation import ENTRY_BITS, Begun, Contribution, Kind, NewTombstone, Priority
 from lakehouse.core.replace import plan_replace
 from lakehouse.core.segment import Segment
-from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD, DROP, diff
@@ -53,12 +52,12 @@ def planned(
     now_us: int,
 ) -> Planned:
     """The delta of one operation at ``asked.version``, of which it is a part."""
-    connection, states, contribution, version = asked.connection, asked.states, asked.contribution, asked.version
+    contribution, version = asked.contribution, asked.version
     begun = contribution.begun
     spec = begun.table
     plan = Planned()
     if begun.kind is Kind.RESTORE:
-        _plan_restore(connection, states, contribution, plan, version=version, now_us=now_us)
+        _plan_restore(asked, plan, now_us)
         return plan
     ordinal = version if begun.ordinal is None else begun.ordinal
     if begun.kind is Kind.COMPACTION:
@@ -83,7 +82,7 @@ def planned(
             rows = rewritten_rows(asked)
             sets = [] if rows is None else [(rows, version)]
         case Kind.COMPACTION:
-            _plan_compaction(connection, states, contribution, plan, segments, version=version)
+            _plan_compaction(asked, plan, segments)
         case _:
             raise InternalError("no such operation on rows", kind=begun.kind)
     first = len(segments) + len(tombstones)
@@ -105,7 +104,7 @@ def _plan_replace(asked: Asked, plan: Planned, ordinal: int) -> list[Tombstone]:
     begun = asked.contribution.begun
     spec = begun.table
     assert begun.interval is not None
-    segments, tombstones = _live(asked.connection, asked.states, spec, asked.version, begun.interval)
+    segments, tombstones = asked.live(begun.interval)
     replaced = plan_replace(
         segments, tombstones, interval=begun.interval, keys=begun.keys, ordinal=ordinal, grain=spec.grain
     )
@@ -167,36 +166,21 @@ def _segments(contribution: Contribution, ordinal: int, first_row_id: int) -> li
     return made
 
 
-def _live(
-    connection: Connection, states: StateReader, spec: TableSpec, version: int, interval: Interval
-) -> tuple[Segments, list[Tombstone]]:
-    segments, tombstones = live_in(states.read(connection, spec, version, touching(spec, interval)).values())
-    return segments, list(tombstones.values())
-
-
-def _plan_compaction(
-    connection: Connection,
-    states: StateReader,
-    contribution: Contribution,
-    plan: Planned,
-    outputs: list[Segment],
-    *,
-    version: int,
-) -> None:
+def _plan_compaction(asked: Asked, plan: Planned, outputs: list[Segment]) -> None:
     """DROP the inputs, and the tombstones that hide nothing once the outputs stand in their place.
 
     Inputs that a delete dropped meanwhile need not be: it left a tombstone that hides their rows in the outputs too.
     Nobody else can have, for the chunks are locked.
     """
-    begun = contribution.begun
+    begun = asked.contribution.begun
     spec = begun.table
     assert begun.interval is not None
     locked = spec.grain.align(begun.interval)
-    segments, tombstones = _live(connection, states, spec, version, locked)
-    is_input = np.isin(segments.ids, list(contribution.inputs))
+    segments, tombstones = asked.live(locked)
+    is_input = np.isin(segments.ids, list(asked.contribution.inputs))
     inputs = segments.where(is_input)
     plan.change(spec, DROP, inputs)
-    inside = _nobody_needs(connection, begun, [one for one in tombstones if locked.contains(one.interval)])
+    inside = _nobody_needs(asked.connection, begun, [one for one in tombstones if locked.contains(one.interval)])
     plan.change(spec, DROP, idle(inside, [*segments.where(~is_input), *outputs]) if inside else ())
 
 
@@ -212,28 +196,20 @@ def _nobody_needs(connection: Connection, begun: Begun, tombstones: Sequence[Tom
     return [one for one in tombstones if one.ordinal <= least]
 
 
-def _plan_restore(
-    connection: Connection,
-    states: StateReader,
-    contribution: Contribution,
-    plan: Planned,
-    *,
-    version: int,
-    now_us: int,
-) -> None:
+def _plan_restore(asked: Asked, plan: Planned, now_us: int) -> None:
     """DROP what is live and was not at the target version, ADD what was and is not, in chunks changed since."""
-    spec = contribution.begun.table
+    connection, contribution, spec = asked.connection, asked.contribution, asked.spec
     assert contribution.target is not None
     check_readable(connection, spec, contribution.target)
-    now = states.read(connection, spec, version, since=contribution.target)
-    then = states.read(connection, spec, contribution.target, since=contribution.target)
+    now = asked.states.read(connection, spec, asked.version, since=contribution.target)
+    then = asked.states.read(connection, spec, contribution.target, since=contribution.target)
     touched: list[Interval] = []
     for number in sorted(now.keys() | then.keys()):
         for action, entry in changes_between(now.get(number), then.get(number)):
             plan.changes[number, entry.id] = (action, entry)
             touched.append(spec.grain.align(entry.interval))
-    if touched:
-        span = Interval(min(one.start for one in touched), max(one.end for one in touched))
+    span = hull(touched)
+    if span is not None:
         note_taken(connection, contribution.begun, span, None)
     for run in _runs(touched):
         locks.make_way(connection, locks.Wanted(spec, Cell(run), Priority.USER), now_us)

@@ -275,7 +275,7 @@ def rewritten_rows(asked: Asked) -> NewTombstone | None:
         assert isinstance(told, BitMap64)
         row_ids |= told
     assert begun.interval is not None
-    low, high = row_id_bounds(row_ids)
+    low, high, _ = row_id_bounds(row_ids)
     return NewTombstone("row", begun.interval, len(row_ids), content=encode_set(row_ids), min=low, max=high)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
-from lakehouse.catalog.prepared import Prepared
+from lakehouse.catalog.state import IDS, prepared_over, rows_of_ids
 from lakehouse.core.sets import MatchSet, decode_set
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import InternalError
@@ -24,15 +23,9 @@ def no_files(path: str, size: int) -> bytes:
 
 
 _REMEMBERED_BYTES = 256 << 20
-_WANTED = {
-    "sqlite": "json_each(:ids) AS wanted",
-    "postgresql": "unnest(CAST(:ids AS bigint[])) AS wanted (value)",
-}
-_CONTENTS = Prepared(
-    lambda dialect: text(
-        f"SELECT tombstone_set.id, tombstone_set.content FROM {_WANTED[dialect]}"  # noqa: S608 - constants
-        " CROSS JOIN tombstone_set WHERE tombstone_set.id = wanted.value"
-    )
+_CONTENTS = prepared_over(
+    IDS,
+    "SELECT tombstone_set.id, tombstone_set.content FROM {wanted} tombstone_set WHERE tombstone_set.id = wanted.value",
 )
 
 
@@ -92,11 +85,9 @@ class Sets:
         if not tombstones:
             return {}
         by_id: Mapping[int, Tombstone] = {one.id: one for one in tombstones}
-        ids = sorted(by_id)
-        bound = json.dumps(ids) if connection.dialect.name == "sqlite" else ids
         found = {
             entry: self._remember(by_id[entry], bytes(content))
-            for entry, content in _CONTENTS.run(connection, {"ids": bound})
+            for entry, content in rows_of_ids(connection, _CONTENTS, by_id)
         }
         if len(found) < len(by_id):
             raise InternalError("a tombstone's set is not in the catalog", tombstone=min(by_id.keys() - found.keys()))

@@ -281,25 +281,29 @@ def rows_of_pairs(
 
 def rows_by_id(connection: Connection, table: str, ids: Iterable[int]) -> list[dict[str, Any]]:
     """Rows of ``segment`` or ``tombstone``, by column. Cost: a seek each."""
-    wanted = sorted(ids)
-    if not wanted:
-        return []
-    bound = json.dumps(wanted) if connection.dialect.name == "sqlite" else wanted
     names, statement = _ENTRIES[table]
-    return [dict(zip(names, row, strict=True)) for row in statement.run(connection, {"ids": bound})]
+    return [dict(zip(names, row, strict=True)) for row in rows_of_ids(connection, statement, ids)]
+
+
+def rows_of_ids(connection: Connection, statement: Prepared, ids: Iterable[int]) -> Iterator[Any]:
+    """Rows of a statement that takes `IDS` as one parameter of its database's own kind."""
+    wanted = sorted(ids)
+    if wanted:
+        bound = json.dumps(wanted) if connection.dialect.name == "sqlite" else wanted
+        yield from statement.run(connection, {"ids": bound})
 
 
 PAIRS = {
     "sqlite": "(SELECT value ->> 0 AS first, value ->> 1 AS second FROM json_each(:pairs)) AS pair CROSS JOIN",
     "postgresql": "unnest(CAST(:first AS bigint[]), CAST(:second AS bigint[])) AS pair (first, second) CROSS JOIN",
 }
-_IDS = {
+IDS = {
     "sqlite": "json_each(:ids) AS wanted CROSS JOIN",
     "postgresql": "unnest(CAST(:ids AS bigint[])) AS wanted (value) CROSS JOIN",
 }
 
 
-def _prepared(source: Mapping[str, str], statement: str) -> Prepared:
+def prepared_over(source: Mapping[str, str], statement: str) -> Prepared:
     """A statement over a list that is one parameter; it is read first, and each of its values sought in a table."""
     return Prepared(lambda dialect: text(statement.replace("{wanted}", source[dialect])))
 
@@ -308,10 +312,10 @@ def _entries(table: Table) -> tuple[list[str], Prepared]:
     names = table.columns.keys()
     columns = ", ".join(f"{table.name}.{name}" for name in names)
     statement = f"SELECT {columns} FROM {{wanted}} {table.name} WHERE {table.name}.id = wanted.value"  # noqa: S608
-    return names, _prepared(_IDS, statement)
+    return names, prepared_over(IDS, statement)
 
 
-_BINS = _prepared(
+_BINS = prepared_over(
     PAIRS,
     """
     SELECT bin.bin,
@@ -327,14 +331,14 @@ _BINS = _prepared(
     WHERE bin.table_id = :table AND bin.bin BETWEEN pair.first AND pair.second AND bin.version > :since
     """,
 )
-_FRAMES = _prepared(
+_FRAMES = prepared_over(
     PAIRS,
     """
     SELECT key_frame.bin, key_frame.version, key_frame.page FROM {wanted} key_frame
     WHERE key_frame.table_id = :table AND key_frame.bin = pair.first AND key_frame.version = pair.second
     """,
 )
-_DELTAS = _prepared(
+_DELTAS = prepared_over(
     PAIRS,
     """
     SELECT delta.bin, delta.entry, delta.action, delta.is_tombstone FROM {wanted} delta

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from lakehouse.core.bucket import BucketSet
+from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.errors import InternalError
@@ -65,9 +66,14 @@ def decode_set(kind: TombstoneKind, stored: bytes) -> MatchSet:
     return pa.ipc.open_stream(pa.BufferReader(content)).read_all()
 
 
-def row_id_bounds(row_ids: BitMap64) -> tuple[dict[str, int], dict[str, int]]:
-    """Least and greatest of a set that is not empty, as a tombstone's ``min`` and ``max``."""
-    return {ROW_ID: row_ids.min()}, {ROW_ID: row_ids.max()}
+def row_id_array(row_ids: BitMap64) -> IntArray:
+    """Row ids in ascending order."""
+    return np.asarray(row_ids.to_array(), dtype=np.int64)
+
+
+def row_id_bounds(row_ids: BitMap64) -> tuple[dict[str, int], dict[str, int], dict[str, bytes]]:
+    """Least and greatest of a set that is not empty, and no buckets, as `key_bounds` gives them of keys."""
+    return {ROW_ID: row_ids.min()}, {ROW_ID: row_ids.max()}, {}
 
 
 def key_bounds(keys: pa.Table, spec: TableSpec) -> tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]:

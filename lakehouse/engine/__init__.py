@@ -51,15 +51,6 @@ class Query:
     sets: Mapping[int, BitMap64 | pa.Table] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """How a source is joined to a plan's rows: a condition over ``target`` and ``source`` in the engine's dialect."""
-
-    condition: str
-    keys: tuple[str, ...] = ()
-    """Columns of the same name that must be equal, if the condition says no more than that."""
-
-
 class Matches(Protocol):
     """Pairs of a source's row and the row that it matches, if there is one."""
 
@@ -101,5 +92,8 @@ class Engine(Protocol):
     def newest(self, rows: Any, spec: TableSpec, column: str) -> Any:
         """Of rows with one primary key that which has the greatest value in a column; as rows for `write`."""
 
-    def join(self, joined: Joined, target: Query, source: Any) -> AbstractContextManager[Matches]:
-        """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
+    def join(self, condition: str, target: Query, source: Any) -> AbstractContextManager[Matches]:
+        """Rows of a source, each with the row of the plan that it matches, kept until the context is left.
+
+        The condition is over ``target`` and ``source``, in the engine's dialect.
+        """

@@ -12,6 +12,7 @@ from pyroaring import BitMap64
 
 from lakehouse.core.plan import ReadGroup
 from lakehouse.core.segment import Segment
+from lakehouse.core.sets import row_id_array
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.core.tombstone import Tombstone, TombstoneKind
@@ -151,10 +152,6 @@ def _slice(ids: BitMap64, least: int, greatest: int) -> BitMap64:
     return ids[ids.rank(least - 1) if least > 0 else 0 : ids.rank(greatest)]
 
 
-def _numbers(ids: BitMap64) -> IntArray:
-    return np.asarray(ids.to_array(), dtype=np.int64)
-
-
 def _hidden_places(segments: Sequence[Segment], rows: Sequence[Tombstone], sets: _Sets) -> list[IntArray | None]:
     """For each segment the places that row tombstones hide; None if its row ids have to be looked at to tell.
 
@@ -169,7 +166,7 @@ def _hidden_places(segments: Sequence[Segment], rows: Sequence[Tombstone], sets:
             taken += 1
         hidden = _slice(newer, *_id_range(segment))
         if hidden:
-            found[place] = None if segment.has_row_ids else _numbers(hidden) - segment.first_row_id
+            found[place] = None if segment.has_row_ids else row_id_array(hidden) - segment.first_row_id
     return found
 
 
@@ -184,7 +181,7 @@ def _row_mask(segments: Sequence[Segment], rows: Sequence[Tombstone], query: Que
         if one.ordinal > oldest:
             ids = _slice(_set(one, query.sets), least, greatest) - seen
             seen |= ids
-            tables.append((one, pa.table({ROW_ID: _numbers(ids)})))
+            tables.append((one, pa.table({ROW_ID: row_id_array(ids)})))
     return _mask((ROW_ID,), tables, segments)
 
 

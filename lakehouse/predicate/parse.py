@@ -132,7 +132,8 @@ def equal_columns(on: str) -> Iterator[tuple[str, str]]:
     >>> list(equal_columns("target.k = source.id AND source.v > 1"))
     [('k', 'id')]
     """
-    for part in parse_condition(on).flatten() if isinstance(parse_condition(on), exp.And) else [parse_condition(on)]:
+    node = parse_condition(on)
+    for part in node.flatten() if isinstance(node, exp.And) else [node]:
         match part.unnest():
             case exp.EQ(this=exp.Column() as one, expression=exp.Column() as other):
                 sides = {one.table.casefold(): one.name, other.table.casefold(): other.name}

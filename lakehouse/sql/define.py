@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from lakehouse.core.chunk import Grain
 from lakehouse.errors import InvalidInput, TableNotFound
+from lakehouse.predicate.literals import SPARK_TYPES
 from lakehouse.predicate.parse import DIALECT, PARSER_ERRORS
 from lakehouse.predicate.written import shown
 from lakehouse.sql.names import table_name
@@ -20,13 +21,7 @@ if TYPE_CHECKING:
 
 _GRAINS = {f"{grain.value}{end}": grain.value for grain in Grain for end in ("", "s")}
 _TYPE_NAMES: Mapping[pa.DataType, str] = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
+    **SPARK_TYPES,
     pa.string(): "STRING",
     pa.binary(): "BINARY",
     pa.date32(): "DATE",

@@ -12,14 +12,12 @@ import duckdb
 import pyarrow as pa
 
 from lakehouse.core.spec import ROW_ID, TableSpec
-from lakehouse.engine import Joined, Matches, Query, WriteTarget
+from lakehouse.engine import Matches, Query, WriteTarget
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.join import matched
-from lakehouse.engine.duckdb.result import DuckDBRows
+from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.write import stored_schema, write_tables
-
-_BATCH_ROWS = 100_000
 
 
 class DuckDBEngine:
@@ -55,7 +53,7 @@ class DuckDBEngine:
         ]
         chosen = sql.listed([*columns, sql.name(ROW_ID)])
         relation = self.read(replace(query, columns=None, row_ids=True)).relation()
-        return relation.project(chosen).to_arrow_reader(_BATCH_ROWS)
+        return relation.project(chosen).to_arrow_reader(BATCH_ROWS)
 
     def newest(self, rows: Any, spec: TableSpec, column: str) -> pa.RecordBatchReader:
         """Of rows with one primary key that which has the greatest value in a column, nulls being least."""
@@ -65,11 +63,11 @@ class DuckDBEngine:
             f"SELECT * FROM given QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {by} DESC NULLS LAST) = 1"  # noqa: S608
         )
         chosen: Any = self._cursor().from_arrow(given).query("given", statement)
-        return chosen.to_arrow_reader(_BATCH_ROWS)
+        return chosen.to_arrow_reader(BATCH_ROWS)
 
-    def join(self, joined: Joined, target: Query, source: Any) -> AbstractContextManager[Matches]:
+    def join(self, condition: str, target: Query, source: Any) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
-        return matched(self._cursor(), joined, self.read(target), source)
+        return matched(self._cursor(), condition, self.read(target), source)
 
     def close(self) -> None:
         """Free what reads have kept. The engine can be used again."""

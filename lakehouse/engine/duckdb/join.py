@@ -11,24 +11,21 @@ import duckdb
 import pyarrow as pa
 
 from lakehouse.core.spec import ORDINAL, ROW_ID
-from lakehouse.engine import Joined
 from lakehouse.engine.duckdb import literals as sql
-from lakehouse.engine.duckdb.result import DuckDBRows
+from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
 from lakehouse.engine.duckdb.source import tables
-
-_BATCH_ROWS = 100_000
 
 
 @contextmanager
 def matched(
-    cursor: duckdb.DuckDBPyConnection, joined: Joined, target: DuckDBRows, source: Any
+    cursor: duckdb.DuckDBPyConnection, condition: str, target: DuckDBRows, source: Any
 ) -> Iterator[DuckDBMatches]:
     """Join, keep, and forget at the end. The source is read once, into memory."""
     cursor.register("lakehouse_source", pa.concat_tables(tables(source, target.schema.names)))
     view = f"lakehouse_target_{uuid4().hex}"
     target.relation(cursor).create_view(view)
     try:
-        pairs = f"lakehouse_source AS source LEFT JOIN {view} AS target ON {joined.condition}"
+        pairs = f"lakehouse_source AS source LEFT JOIN {view} AS target ON {condition}"
         cursor.execute(f"CREATE TEMP TABLE lakehouse_pairs AS SELECT source, target FROM {pairs}")  # noqa: S608
         yield DuckDBMatches(cursor, target.schema)
     finally:
@@ -54,13 +51,13 @@ class DuckDBMatches:
         """Matched rows for which a condition holds with new values; with ``_row_id``."""
         values = [self._value(name, assigned.get(name, f"target.{sql.name(name)}")) for name in self._columns()]
         chosen = sql.listed([*values, f"target.{sql.name(ROW_ID)} AS {sql.name(ROW_ID)}"])
-        return self._rows(self._pairs(chosen, where)).to_arrow_reader(_BATCH_ROWS)
+        return self._rows(self._pairs(chosen, where)).to_arrow_reader(BATCH_ROWS)
 
     def inserted(self, values: Mapping[str, str]) -> pa.RecordBatchReader:
         """Rows made of the source's rows that match none."""
         chosen = sql.listed(self._value(name, values.get(name, "NULL")) for name in self._columns())
         query = f"SELECT {chosen} FROM lakehouse_pairs WHERE target.{sql.name(ROW_ID)} IS NULL"  # noqa: S608
-        return self._rows(query).to_arrow_reader(_BATCH_ROWS)
+        return self._rows(query).to_arrow_reader(BATCH_ROWS)
 
     def _rows(self, query: str) -> Any:
         return self._cursor.sql(query)

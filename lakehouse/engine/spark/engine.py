@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
 from lakehouse.core.spec import ROW_ID, TableSpec
-from lakehouse.engine import Joined, Matches, Query, WriteTarget
+from lakehouse.engine import Matches, Query, WriteTarget
 from lakehouse.engine.spark.columns import quoted, value
 from lakehouse.engine.spark.join import matched, to_arrow
 from lakehouse.engine.spark.read import read_frame
@@ -62,9 +62,9 @@ class SparkEngine:
         chosen: DataFrame = rows.withColumn("_place", place).where("_place = 1").drop("_place")
         return chosen
 
-    def join(self, joined: Joined, target: Query, source: Any) -> AbstractContextManager[Matches]:
+    def join(self, condition: str, target: Query, source: Any) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
-        return matched(self.session, joined, target, self.read(target), source)
+        return matched(self.session, condition, target, self.read(target), source)
 
 
 def open_engine(session: SparkSession | None) -> SparkEngine:

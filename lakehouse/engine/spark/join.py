@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
 from lakehouse.core.spec import ORDINAL, ROW_ID
-from lakehouse.engine import Joined, Query
+from lakehouse.engine import Query
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.engine.spark.columns import quoted, value
 
@@ -21,13 +21,13 @@ _PLACE = "_place"
 
 @contextmanager
 def matched(
-    session: SparkSession, joined: Joined, target: Query, rows: DataFrame, source: Any
+    session: SparkSession, condition: str, target: Query, rows: DataFrame, source: Any
 ) -> Iterator[SparkMatches]:
     """Join, keep, and forget at the end. The source is kept first, so that Spark knows that a small one is."""
     given = source if is_spark_frame(source) else session.createDataFrame(pa.table(source))
     kept = given.withColumn(_PLACE, F.monotonically_increasing_id()).persist()
     kept.count()
-    pairs = rows.alias("target").join(kept.alias("source"), F.expr(joined.condition), "inner")
+    pairs = rows.alias("target").join(kept.alias("source"), F.expr(condition), "inner")
     found = pairs.select(F.struct("source.*").alias("source"), F.struct("target.*").alias("target")).persist()
     try:
         yield SparkMatches(kept, found, target)
