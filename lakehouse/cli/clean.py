@@ -8,7 +8,7 @@ import typer
 
 from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
 from lakehouse.cli.output import plain, print_json, print_line, print_table, show_bytes
-from lakehouse.core.expire import duration_seconds
+from lakehouse.core.duration import duration_seconds
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="only say what would go")]
 

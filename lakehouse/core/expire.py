@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lakehouse.core.duration import duration_seconds
 from lakehouse.core.interval import to_us, to_utc
 from lakehouse.core.listing import Listing
 from lakehouse.errors import InvalidInput
@@ -21,8 +21,6 @@ LIVE = np.iinfo(np.int64).max
 """The version that drops what is live."""
 
 
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)")
 _MOST_SECONDS = 1e11
 
 
@@ -67,16 +65,6 @@ class Wish:
                 "older_than is a time, or an age such as 30d, a timedelta or seconds", found=repr(older_than)
             )
         return cls(age_seconds=float(older_than), keep_last=keep_last)
-
-
-def duration_seconds(text: str) -> float | None:
-    """Seconds of a text such as "30d"; None for text that is none.
-
-    >>> duration_seconds("30d"), duration_seconds("1.5h"), duration_seconds("2013-01-05")
-    (2592000.0, 5400.0, None)
-    """
-    found = _DURATION.fullmatch(text)
-    return None if found is None else float(found[1]) * _UNITS[found[2] or "s"]
 
 
 @dataclass(frozen=True, slots=True)

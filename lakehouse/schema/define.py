@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lakehouse.core.chunk import Grain
 from lakehouse.core.keys import KeyScope, key_scope
+from lakehouse.core.policy import NAMES, Policy
 from lakehouse.core.spec import TableId, TableSpec, WriteOrder
 from lakehouse.errors import InvalidInput
 from lakehouse.schema.names import check_table_name
@@ -17,6 +18,7 @@ from lakehouse.schema.read import to_schema
 from lakehouse.schema.values import typed_value
 
 _MAX_BUCKETS = 1 << 20
+_KNOWN = (*NAMES, "ragged")
 
 
 def define_table(
@@ -57,7 +59,7 @@ def define_table(
         primary_key=keys,
         cluster_by=_cluster_columns(columns, cluster_by),
         write_order=cast(WriteOrder, write_order),
-        properties=_properties(properties or {}),
+        properties=read_table_properties(properties or {}, columns),
     )
 
 
@@ -94,23 +96,22 @@ def _cluster_columns(columns: pa.Schema, given: Sequence[str] | Mapping[str, Any
     return dict(given)
 
 
-def _properties(given: Mapping[Any, Any]) -> dict[str, str]:
+def read_table_properties(given: Mapping[Any, Any], columns: pa.Schema) -> dict[str, str]:
     """Properties as text. Those that the library knows are checked; others are the user's own and kept."""
     kept: dict[str, str] = {}
     for key, value in given.items():
         if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
             raise InvalidInput("properties map text to text", key=repr(key), value=repr(value))
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        match key:
-            case "target_rows" if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 2**40):
-                raise InvalidInput("property target_rows is a number of rows of at least 1", target_rows=text)
-            case "ragged" if text not in ("true", "false"):
-                raise InvalidInput("property ragged is true or false", ragged=text)
-            case "target_rows" | "ragged":
-                pass
-            case _ if close := difflib.get_close_matches(key, ("target_rows", "ragged"), 1, 0.8):
-                raise InvalidInput(f"unknown property; did you mean {close[0]}", property=key)
+        if key == "ragged" and text not in ("true", "false"):
+            raise InvalidInput("property ragged is true or false", ragged=text)
+        if key not in _KNOWN and (close := difflib.get_close_matches(key, _KNOWN, 1, 0.8)):
+            raise InvalidInput(f"unknown property; did you mean {close[0]}", property=key)
         kept[key] = text
+    policy = Policy.of(kept)
+    for name in policy.index:
+        if name not in columns.names or pa.types.is_nested(columns.field(name).type):
+            raise InvalidInput("property index names a column that is not there or is nested", column=name)
     return kept
 
 

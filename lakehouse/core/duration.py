@@ -1,0 +1,18 @@
+"""Lengths of time as people write them."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)")
+
+
+def duration_seconds(text: str) -> float | None:
+    """Seconds of a text such as "30d"; None for text that is none.
+
+    >>> duration_seconds("30d"), duration_seconds("1.5h"), duration_seconds("2013-01-05")
+    (2592000.0, 5400.0, None)
+    """
+    found = _DURATION.fullmatch(text)
+    return None if found is None else float(found[1]) * _UNITS[found[2] or "s"]
