@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from lakehouse.lake import Lake
 
 CHANGE_TYPE, VERSION = "_change_type", "_version"
-_CHANGE_NOTHING = {Kind.COMPACTION.value, Kind.RESOLVE.value, Kind.RECOVER.value, *(one.value for one in DEFINITIONS)}
+_CHANGE_NOTHING = {
+    Kind.COMPACTION.value,
+    Kind.CLEAN.value,
+    Kind.RESOLVE.value,
+    Kind.RECOVER.value,
+    *(one.value for one in DEFINITIONS),
+}
 
 
 class Changes:

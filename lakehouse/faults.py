@@ -27,6 +27,8 @@ POINTS: Final[Mapping[str, str]] = {
     "collect.after_delete": "a batch of files is deleted, the catalog still lists them",
     "export.written": "every part of an export is durable, its manifest is not written",
     "export.before_rename": "an export is complete and durable but for its name",
+    "task.claimed": "a task of the table service is claimed, nothing is done for it",
+    "task.done": "a task did its work and committed, the queue does not know",
     "read.planned": "a read's plan is made, no data file is open",
 }
 """Every point and what is true when it is reached."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -20,14 +20,17 @@ from lakehouse.core.commit import Commit
 from lakehouse.core.expire import Collected, Expired, Wish
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import WriteOrder
+from lakehouse.core.task import Maintained, Task, TaskState, Worker
 from lakehouse.engine import Engine
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import AlreadyExists, InvalidInput
 from lakehouse.export import Exported, write_export
 from lakehouse.lease import Heartbeat
+from lakehouse.looks import Looks
 from lakehouse.pins import Pins
 from lakehouse.schema import check_table_name, define_table
+from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
 from lakehouse.sql import run_statement
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.sets import read_set
@@ -118,10 +121,15 @@ class Lake:
         self.wait_seconds = wait_seconds
         self.heartbeat = Heartbeat(catalog)
         self.pins = Pins(catalog, pin_seconds, self.heartbeat.start)
-        self.heartbeat.also = self.pins.beat
+        self.looks = Looks(catalog)
+        self.heartbeat.also = self._beat
         self.local_engine = DuckDBEngine()
         self._spark = spark
         self._spark_engine: Engine | None = None
+
+    def _beat(self) -> None:
+        self.pins.beat()
+        self.looks.tell()
 
     # Tables
 
@@ -301,6 +309,55 @@ class Lake:
             self.catalog.checks(), self.warehouse, rebuild_key_frames=rebuild_key_frames, delete_unknown=delete_unknown
         )
 
+    # The table service
+
+    def maintain(
+        self,
+        *,
+        table: str | None = None,
+        budget_bytes: int | None = None,
+        dry_run: bool = False,
+        engine: str | None = None,
+        workers: Collection[Worker] = tuple(Worker),
+    ) -> Maintained:
+        """Do one round of maintenance: plan what changed, then run tasks by score until none is left.
+
+        ``budget_bytes``: what they may read together. ``engine``: ``spark`` rewrites by Spark, else it is done in
+        process. ``dry_run`` returns what would be done first, and why, and writes nothing. No row changes, and what
+        users do beside it neither waits nor fails.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> with connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
+        ...     [task.kind.value for task in lake.maintain().tasks]
+        ['gc']
+        """
+        return maintain(self, Limits(workers, table, read_limit(budget_bytes), engine), dry_run=dry_run)
+
+    def plan_tasks(self, *, table: str | None = None, dry_run: bool = False) -> Listing[Task]:
+        """Plan what is worth doing (of one table) now, and return what waits, best first."""
+        return plan_tasks(self, table, dry_run=dry_run)
+
+    def tasks(self, *, table: str | None = None, state: str | None = None, limit: int | None = None) -> Listing[Task]:
+        """Tasks of the table service, newest first; those in state ``waiting`` best first."""
+        if state is not None and state not in tuple(TaskState):
+            raise InvalidInput("no such state; one of waiting, running, done, failed and cancelled", state=state)
+        chosen = None if table is None else self.table(table).spec.id
+        held = None if state is None else TaskState(state)
+        return self.catalog.tasks().tasks(table=chosen, state=held, limit=read_limit(limit))
+
+    def run_task(self, task_id: int, *, engine: str | None = None) -> Task:
+        """Run a task that waits, now, and return it as it ended. Raises `InvalidInput` if it does not wait."""
+        return run_one(self, task_id, engine=engine)
+
+    def cancel_task(self, task_id: int) -> None:
+        """End a task that waits or runs; one that runs commits nothing more. Raises `InvalidInput` if it is over."""
+        operation = self.catalog.tasks().cancel(task_id)
+        if operation is not None:
+            self.catalog.release(operation, if_running=True)
+
     # Recovery
 
     def export(self, *, keep: int = 3) -> Exported:
@@ -341,6 +398,7 @@ class Lake:
     def close(self) -> None:
         """Close the catalog's connections. A Spark session that was given, or started, goes on."""
         self.heartbeat.close()
+        self.looks.tell()
         self.pins.close()
         self.local_engine.close()
         self.catalog.close()

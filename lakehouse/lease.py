@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.operation import Begun
@@ -20,6 +21,7 @@ class Heartbeat:
         self._catalog = catalog
         self.also = also
         self._running: dict[int, Begun] = {}
+        self._calls: dict[object, Callable[[], object]] = {}
         self._guard = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -45,6 +47,19 @@ class Heartbeat:
         with self._guard:
             self._running.pop(begun.number, None)
 
+    @contextmanager
+    def calling(self, renew: Callable[[], object]) -> Iterator[None]:
+        """Call something at every beat, inside a ``with`` block."""
+        key = object()
+        with self._guard:
+            self._calls[key] = renew
+        self.start()
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._calls.pop(key, None)
+
     def close(self) -> None:
         """Stop renewing."""
         self._stop.set()
@@ -52,10 +67,12 @@ class Heartbeat:
     def _beat(self, stop: threading.Event) -> None:
         while not stop.wait(self._catalog.lease_seconds / 3):
             with self._guard:
-                running = list(self._running.values())
+                running, calls = list(self._running.values()), list(self._calls.values())
             try:
                 if running:
                     self._catalog.renew(running)
+                for renew in calls:
+                    renew()
             except LakehouseError as error:
                 # The next beat tries again; if none gets through, commit finds out whether the lock was taken.
                 logger.warning("leases were not renewed: %s", error)

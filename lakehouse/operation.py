@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
 
 from lakehouse.arguments import Txn
 from lakehouse.core.bucket import Buckets
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import MIN_TIME, Interval
 from lakehouse.core.layout import Merge, plan_merges
-from lakehouse.core.operation import Begun, Contribution, Kind, NewSegment, NewTombstone
+from lakehouse.core.operation import Begun, Contribution, Kind, NewSegment, NewTombstone, NothingToDo
 from lakehouse.core.plan import plan_read
 from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set
 from lakehouse.core.spec import TableSpec
@@ -277,12 +279,20 @@ class Replace(Append):
 
 
 class Compaction(Operation):
-    """Rewrites many small or masked segments into few: the same rows, with the same row ids."""
+    """Rewrites many small or masked segments into few: the same rows, with the same row ids.
+
+    Of the segments that it locked it takes those that a rewrite improves; or those that were ``chosen``, by id, if all
+    of them are still there.
+    """
 
     kind = Kind.COMPACTION
 
-    def __init__(self, lake: Lake, begun: Begun, **marks: Any) -> None:
+    def __init__(
+        self, lake: Lake, begun: Begun, *, engine: Engine, chosen: Collection[int] | None = None, **marks: Any
+    ) -> None:
         super().__init__(lake, begun, **marks)
+        self._engine = engine
+        self._chosen = chosen
         self._inputs: set[int] = set()
         self._ran = False
 
@@ -303,17 +313,20 @@ class Compaction(Operation):
         spec = begun.table
         locked = spec.grain.align(begun.interval)
         segments, tombstones = self._lake.catalog.live(spec, begun.base_version, locked)
+        if self._chosen is not None:
+            taken = segments.where(np.isin(segments.ids, list(self._chosen)))
+            whole = len(taken) == len(self._chosen) and all(locked.contains(one.interval) for one in taken)
+            return iter([Merge(tuple(taken), tuple(tombstones))] if whole else [])
         inside = [one for one in segments if locked.contains(one.interval)]
         return iter(plan_merges(inside, tombstones, grain=spec.grain, target_rows=spec.target_rows, ragged=spec.ragged))
 
     def _rewrite(self, merge: Merge) -> None:
         spec = self._begun.table
-        engine = self._lake.local_engine
         plan = plan_read(merge.segments, merge.tombstones, version=self.base_version)
         self._inputs.update(one.id for one in merge.segments)
         if plan.groups:
             query = Query(plan, spec, self._lake.warehouse, row_ids=True, sets=sets_of(self._lake, plan))
-            self._store(engine, engine.read(query).reader(), row_ids=True)
+            self._store(self._engine, self._engine.rewrite(query, {}), row_ids=True)
 
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""
@@ -324,6 +337,53 @@ class Compaction(Operation):
         if not self._ran and self._state == "running":
             self.run()
         return super().commit()
+
+
+class Clean(Operation):
+    """Drops, at its commit, segments that can no longer be seen and tombstones that hide nothing, in locked chunks."""
+
+    kind = Kind.CLEAN
+    has_work = True
+    """Whether there is work, its commit sees."""
+
+    def run(self) -> None:
+        """Read nothing: the catalog knows it all."""
+
+
+class Maintenance(Protocol):
+    """An operation that may find that there is nothing to gain."""
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `run` found anything."""
+
+    def run(self) -> None:
+        """Do everything but the commit."""
+
+    def commit(self) -> Commit:
+        """Make it visible. Raises `NothingToDo`."""
+
+    def abort(self) -> None:
+        """Give up."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def commit_if_useful(operation: Maintenance) -> Commit | None:
+    """Run and commit an operation; None, and nothing is left of it, where there is nothing to gain."""
+    with operation:
+        operation.run()
+        try:
+            if operation.has_work:
+                return operation.commit()
+        except NothingToDo:
+            logger.debug("nothing was left to do at the commit")
+        operation.abort()
+        return None
 
 
 class Restore(Operation):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
 
 
 class Resolve(RowChange):
-    """Maintenance that changes no row. It takes no lock; what it cannot replace safely at its commit, it leaves."""
+    """Maintenance that changes no row. It takes no lock; what it cannot replace safely at its commit, it leaves.
+
+    It resolves all key tombstones, or those ``chosen`` by id.
+    """
 
     kind = Kind.RESOLVE
 
-    def __init__(self, lake: Lake, begun: Begun, **marks: Any) -> None:
+    def __init__(self, lake: Lake, begun: Begun, *, chosen: Collection[int] | None = None, **marks: Any) -> None:
         super().__init__(lake, begun, engine=lake.local_engine, **marks)
+        self._chosen = chosen
         self._resolved: list[Tombstone] = []
         self._looked_at: frozenset[int] = frozenset()
 
@@ -42,6 +47,8 @@ class Resolve(RowChange):
         spec = self._begun.table
         segments, tombstones = self._lake.catalog.live(spec, self.base_version)
         keyed = sorted((one for one in tombstones if one.kind == "key"), key=lambda one: one.ordinal)
+        if self._chosen is not None:
+            keyed = [one for one in keyed if one.id in self._chosen]
         self._looked_at = frozenset(segments.ids.tolist())
         others = [one for one in tombstones if one.kind != "key"]
         sets = self._lake.catalog.sets([one for one in tombstones if one.kind != "interval"])

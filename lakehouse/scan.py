@@ -73,6 +73,7 @@ def planned_read(
         if within is None and implied is not None:
             return ReadPlan(version, interval, ())  # the filter and the interval exclude each other
         within = within or interval
+    lake.looks.count(spec, within)
     segments, tombstones = lake.catalog.live(spec, version, within)
     predicate = None if where is None else where.tree
     return plan_read(segments, tombstones, version=version, interval=within, predicate=predicate)

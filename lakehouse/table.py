@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -12,13 +12,16 @@ from lakehouse.changes import Changes
 from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
+from lakehouse.core.policy import Policy
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
+from lakehouse.core.task import Amplification
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import InvalidInput, VersionNotFound
 from lakehouse.scan import Scan
+from lakehouse.schema import read_table_properties
 from lakehouse.writing import Writes
 
 T = TypeVar("T")
@@ -77,8 +80,29 @@ class Table(Writes):
 
     @property
     def properties(self) -> dict[str, str]:
-        """Properties as given when the table was created."""
+        """Properties as given when the table was created, or since."""
         return dict(self._spec.properties)
+
+    @property
+    def policy(self) -> Policy:
+        """How the table service keeps the table: what its properties say, and the defaults of the rest."""
+        return Policy.of(self._spec.properties)
+
+    def set_properties(self, properties: Mapping[str, Any]) -> None:
+        """Change properties; None takes one away. The rows stay as they are. Raises `InvalidInput`."""
+
+        def changed(spec: TableSpec) -> Mapping[str, str]:
+            kept = {name: held for name, held in {**spec.properties, **properties}.items() if held is not None}
+            return read_table_properties(kept, spec.schema)
+
+        changed(self._spec)
+        self._spec = self._lake.catalog.set_properties(self.name, changed)
+
+    def amplification(self) -> Amplification:
+        """Bytes that users wrote into the table so far, and bytes that maintenance wrote anew."""
+        known = self._lake.catalog.tasks().upkeep(self._spec.id)
+        since = self._lake.catalog.tasks().written(self._spec.id, known.planned_version, self._lake.head)
+        return Amplification(known.appended_bytes + since.appended_bytes, known.rewritten_bytes + since.rewritten_bytes)
 
     @property
     def version(self) -> int:

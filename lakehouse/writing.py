@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakehouse.arguments import Txn, read_message, read_properties, read_txn, read_wait
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Kind, Priority
+from lakehouse.core.operation import Begun, Kind, Priority
 from lakehouse.core.replace import check_replaceable
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput, LockTimeout, WriteConflict
 from lakehouse.merge import Merge, read_clauses, read_source
-from lakehouse.operation import Append, Compaction, Operation, Replace, Restore, locked_for_compaction
+from lakehouse.operation import (
+    Append,
+    Clean,
+    Compaction,
+    Operation,
+    Replace,
+    Restore,
+    commit_if_useful,
+    locked_for_compaction,
+)
 from lakehouse.predicate import parse
 from lakehouse.resolve import Resolve
 from lakehouse.rowchange import Delete, RowChange, Update, read_assignments
@@ -157,12 +166,14 @@ class Writes:
 
         Reads the key columns of what they may be about. Runs beside everything and changes no row.
         """
-        with self.begin_resolve(**marks) as op:
-            op.run()
-            if not op.has_work:
-                op.abort()
-                return None
-            return op.commit()
+        return commit_if_useful(self.begin_resolve(**marks))
+
+    def clean(self, interval: Any = None, *, message: str | None = None) -> Commit | None:
+        """Drop segments that can no longer be seen, and tombstones that hide nothing; None if there are none.
+
+        Reads no row. Raises `LockTimeout` if a user's operation holds a chunk, `LockLost` if one took it meanwhile.
+        """
+        return commit_if_useful(self.begin_clean(interval, message=message))
 
     def compact(
         self, interval: Any = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
@@ -171,12 +182,7 @@ class Writes:
 
         Raises `LockTimeout` if a user's operation holds a chunk, `LockLost` if one took a chunk meanwhile.
         """
-        with self.begin_compaction(interval, message=message, properties=properties) as op:
-            op.run()
-            if not op.has_work:
-                op.abort()
-                return None
-            return op.commit()
+        return commit_if_useful(self.begin_compaction(interval, message=message, properties=properties))
 
     def restore(
         self,
@@ -280,29 +286,48 @@ class Writes:
         require_primary_key(self._spec)
         return self._begin(DeleteKeys, txn=txn, **marks)
 
-    def begin_resolve(self, **marks: Any) -> Resolve:
-        """Begin to turn key tombstones into row tombstones: `run`, then `commit`."""
-        return self._begin(Resolve, **marks)
+    def begin_resolve(self, tombstones: Collection[int] | None = None, **marks: Any) -> Resolve:
+        """Begin to turn key tombstones (all, or those of some ids) into row tombstones: `run`, then `commit`."""
+        return self._begin(Resolve, chosen=tombstones, **marks)
 
     def begin_compaction(
         self,
         interval: Any = None,
         *,
+        segments: Collection[int] | None = None,
+        engine: str | None = None,
         wait_seconds: float = 0.0,
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Compaction:
-        """Lock the interval's chunks (None: all) at low priority and begin a compaction: `run`, then `commit`."""
+        """Lock the interval's chunks (None: all) at low priority and begin a compaction: `run`, then `commit`.
+
+        ``segments``: ids of those to rewrite together, inside the interval; the default are those that gain by it.
+        """
         marks = _marks(message, properties)
         wanted = None if interval is None else Interval.of(interval)
-        begun = self._lake.catalog.begin(
+        if segments is None:
+            wanted = locked_for_compaction(self._lake, self._spec, wanted)
+        elif wanted is None:
+            raise InvalidInput("give the interval in which the segments lie", segments=len(segments))
+        begun = self._maintains(Kind.COMPACTION, wanted, wait_seconds)
+        return Compaction(self._lake, begun, engine=self._lake.engine(engine), chosen=segments, **marks)
+
+    def begin_clean(self, interval: Any = None, *, wait_seconds: float = 0.0, message: str | None = None) -> Clean:
+        """Lock the interval's chunks (None: all) at low priority; the commit drops there what can no longer matter."""
+        wanted = None if interval is None else Interval.of(interval)
+        locked = locked_for_compaction(self._lake, self._spec, wanted)
+        return Clean(self._lake, self._maintains(Kind.CLEAN, locked, wait_seconds), **_marks(message, None))
+
+    def _maintains(self, kind: Kind, interval: Interval, wait_seconds: float) -> Begun:
+        """Begin an operation that holds chunks until a user wants them."""
+        return self._lake.catalog.begin(
             self._spec,
-            Kind.COMPACTION,
-            interval=locked_for_compaction(self._lake, self._spec, wanted),
+            kind,
+            interval=interval,
             priority=Priority.MAINTENANCE,
             wait_seconds=self._wait(wait_seconds),
         )
-        return Compaction(self._lake, begun, **marks)
 
     def _begin(
         self,

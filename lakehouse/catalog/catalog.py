@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from lakehouse.catalog import commit, expiry, exporting, frames, locks, log, operations, pins, tables
+from lakehouse.catalog import commit, expiry, exporting, frames, locks, log, operations, pins, plancounts, tables
 from lakehouse.catalog.checking import Checks
 from lakehouse.catalog.collection import Collection
 from lakehouse.catalog.database import Database, take_head
@@ -19,11 +20,12 @@ from lakehouse.catalog.operations import new_id
 from lakehouse.catalog.planning import changed_entries
 from lakehouse.catalog.sets import FilesNeeded, ReadFile, Sets, no_files
 from lakehouse.catalog.state import BinState, StateReader, extent_of, live_in, touching
+from lakehouse.catalog.tasks import TaskQueue
 from lakehouse.catalog.waiting import Waiting
 from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame
 from lakehouse.core.conflict import Cell
 from lakehouse.core.expire import Expired, Wish
-from lakehouse.core.interval import Interval
+from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.listing import Listing
 from lakehouse.core.operation import Begun, Contribution, Kind, Priority
@@ -58,6 +60,11 @@ class Catalog:
         """The database's address, without its password."""
         return self._database.url.render_as_string(hide_password=True)
 
+    @property
+    def address(self) -> str:
+        """The database's address as it was given, password and all: for other processes, not for people."""
+        return self._database.url.render_as_string(hide_password=False)
+
     def close(self) -> None:
         """Close every connection."""
         self._database.close()
@@ -85,6 +92,10 @@ class Catalog:
             lambda connection: tables.rename_table(connection, old, new),
             settled=lambda connection: True if tables.find_table(connection, new) else None,
         )
+
+    def set_properties(self, name: str, change: tables.Change) -> TableSpec:
+        """Give a table other properties."""
+        return self._database.run(lambda connection: tables.set_properties(connection, name, change))
 
     def drop_table(self, name: str) -> None:
         """Drop a table."""
@@ -249,6 +260,35 @@ class Catalog:
         """Whether the catalog agrees with itself, and what it knows of files."""
         return Checks(self._database)
 
+    # The table service
+
+    def tasks(self) -> TaskQueue:
+        """The queue of the table service's tasks."""
+        return TaskQueue(self._database, self.lease_seconds)
+
+    def count_plans(self, counts: Mapping[tuple[TableId, int], int]) -> None:
+        """Add to how often bins were planned."""
+        self._database.run(
+            lambda connection: plancounts.add(connection, counts, self._database.now_us(connection)), durable=False
+        )
+
+    def plan_rates(self, spec: TableSpec) -> plancounts.Rates:
+        """How often each time of a table is planned."""
+        return self._read(lambda connection: plancounts.read_rates(connection, spec, self._database.now_us(connection)))
+
+    def now(self) -> datetime:
+        """The catalog's clock."""
+        return from_us(self._read(self._database.now_us))
+
+    def versions_at(self, ages: Iterable[float]) -> dict[float, int]:
+        """The newest version that is at least so many seconds old, by age; 0 where none is."""
+
+        def question(connection: Connection) -> dict[float, int]:
+            now_us = self._database.now_us(connection)
+            return {age: log.version_at(connection, now_us - int(age * 1_000_000)) or 0 for age in ages}
+
+        return self._read(question)
+
     # Operations
 
     def locks(self, spec: TableSpec) -> Listing[ChunkLock]:
@@ -336,9 +376,10 @@ class Catalog:
         self._waiting.notify()
         return ended
 
-    def release(self, operation_id: str) -> None:
+    def release(self, operation_id: str, *, if_running: bool = False) -> None:
         """End a running operation, whoever's it is. Raises `InvalidInput` if no such one runs."""
-        if not self._database.run(lambda connection: operations.release_by_id(connection, operation_id)):
+        ended = self._database.run(lambda connection: operations.release_by_id(connection, operation_id))
+        if not ended and not if_running:
             raise InvalidInput("no such operation runs; see the locks for those that do", operation=operation_id)
         self._waiting.notify()
 

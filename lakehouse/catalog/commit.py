@@ -27,7 +27,7 @@ from lakehouse.catalog.sets import Sets
 from lakehouse.catalog.state import StateReader
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import from_us, to_us
-from lakehouse.core.operation import Contribution, Kind
+from lakehouse.core.operation import REWRITES, Contribution, Kind
 from lakehouse.core.replace import MOST_CHUNKS
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableId, TableSpec
@@ -68,6 +68,9 @@ class TableDelta:
             "tombstones_dropped": found[DROP, False],
             "rows_added": rows[ADD],
             "rows_deleted": self.rows_deleted or rows[DROP],
+            "bytes_added": sum(
+                entry.bytes for action, entry in distinct.values() if action == ADD and isinstance(entry, Segment)
+            ),
         }
 
 
@@ -146,7 +149,7 @@ def record(
         change = deltas.setdefault(spec.id, TableDelta(spec, begun.kind.value))
         if change.operation != begun.kind.value:
             change.operation = Kind.TRANSACTION.value
-        change.counts_rows = begun.kind is not Kind.COMPACTION
+        change.counts_rows = begun.kind not in REWRITES
         first_row_id = next_row_id - _new_rows(contribution)
         question = Asked(connection, states, sets, contribution, version)
         plan = planned(question, first_row_id=first_row_id, now_us=committed_us)
@@ -184,6 +187,7 @@ def _as_told(
         rows_deleted=total["rows_deleted"],
         tombstones_added=total["tombstones_added"],
         tombstones_dropped=total["tombstones_dropped"],
+        bytes_added=total["bytes_added"],
         message=message,
         properties=dict(properties or {}),
         txn=next((one.txn for one in contributions if one.txn is not None), None),

@@ -8,6 +8,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -200,6 +201,7 @@ class CommitTableRow(SQLModel, table=True):
     tombstones_dropped: int = Field(sa_column=_big())
     rows_added: int = Field(sa_column=_big())
     rows_deleted: int = Field(sa_column=_big())
+    bytes_added: int = Field(sa_column=_big(server_default="0"))
 
 
 class TxnRow(SQLModel, table=True):
@@ -326,6 +328,78 @@ class KeyFrameRow(SQLModel, table=True):
     page: bytes = Field(sa_column=Column(LargeBinary(), nullable=False))
 
 
+def _open_tasks(name: str, column: str, *, unique: bool = False) -> Index:
+    """Over tasks that are not over, which are few whatever the history."""
+    where = text("state IN ('waiting', 'running')")
+    return Index(name, column, unique=unique, sqlite_where=where, postgresql_where=where)
+
+
+class TaskRow(SQLModel, table=True):
+    """A task of the table service, kept for a while after its end. ``table_id`` is null for one of the whole lake.
+
+    ``identity`` says what it is about, so that nothing is proposed twice; ``entries`` holds the ids of the segments and
+    tombstones that it takes. A running one belongs to whoever has its ``owner`` token, until its lease runs out.
+    """
+
+    __tablename__ = "task"
+    __table_args__ = (
+        CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')"),
+        CheckConstraint("(state = 'running') = (owner IS NOT NULL)"),
+        CheckConstraint("(start_us IS NULL) = (end_us IS NULL)"),
+        _open_tasks("task_open", "identity", unique=True),
+        _open_tasks("task_score", "score"),
+        {"sqlite_autoincrement": True},
+    )
+    id: int | None = Field(default=None, sa_column=Column(_NUMBER, primary_key=True, autoincrement=True))
+    table_id: int | None = Field(default=None, sa_column=_reference("lake_table.id", nullable=True))
+    kind: str = Field(sa_column=Column(Text(), nullable=False))
+    state: str = Field(sa_column=Column(Text(), nullable=False))
+    worker: str = Field(sa_column=Column(Text(), nullable=False))
+    identity: str = Field(sa_column=Column(Text(), nullable=False))
+    score: float = Field(sa_column=Column(Float(), nullable=False))
+    cause: str = Field(sa_column=Column(Text(), nullable=False))
+    start_us: int | None = Field(default=None, sa_column=_big(nullable=True))
+    end_us: int | None = Field(default=None, sa_column=_big(nullable=True))
+    segments: int = Field(sa_column=_big())
+    entries: bytes = Field(sa_column=Column(LargeBinary(), nullable=False))
+    budget_bytes: int = Field(sa_column=_big())
+    predicted: str = Field(sa_column=Column(Text(), nullable=False))
+    actual: str | None = Field(default=None, sa_column=Column(Text()))
+    attempts: int = Field(sa_column=_big())
+    created_us: int = Field(sa_column=_big())
+    not_before_us: int = Field(sa_column=_big())
+    started_us: int | None = Field(default=None, sa_column=_big(nullable=True))
+    ended_us: int | None = Field(default=None, sa_column=_big(nullable=True, index=True))
+    lease_until_us: int | None = Field(default=None, sa_column=_big(nullable=True))
+    owner: str | None = Field(default=None, sa_column=Column(Text()))
+    operation: str | None = Field(default=None, sa_column=Column(Text()))
+    version: int | None = Field(default=None, sa_column=_big(nullable=True))
+    error: str | None = Field(default=None, sa_column=Column(Text()))
+
+
+class UpkeepRow(SQLModel, table=True):
+    """Up to which version the service looked at a table, when it is to look again, and the bytes written until then."""
+
+    __tablename__ = "upkeep"
+    table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
+    planned_version: int = Field(sa_column=_big())
+    planned_us: int = Field(sa_column=_big())
+    not_before_us: int = Field(sa_column=_big())
+    due_us: int | None = Field(default=None, sa_column=_big(nullable=True))
+    appended_bytes: int = Field(sa_column=_big())
+    rewritten_bytes: int = Field(sa_column=_big())
+
+
+class PlanCountRow(SQLModel, table=True):
+    """How often reads look at the chunks of a bin: a count that halves every week, as it was at a time."""
+
+    __tablename__ = "plan_count"
+    table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
+    bin: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    plans: float = Field(sa_column=Column(Float(), nullable=False))
+    counted_us: int = Field(sa_column=_big())
+
+
 lake = LakeRow.__table__  # type: ignore[attr-defined]
 lake_table = TableRow.__table__  # type: ignore[attr-defined]
 operation = OperationRow.__table__  # type: ignore[attr-defined]
@@ -344,4 +418,7 @@ rewritten = RewrittenRow.__table__  # type: ignore[attr-defined]
 bin = BinRow.__table__  # type: ignore[attr-defined]  # noqa: A001 - the word of the scheme
 delta = DeltaRow.__table__  # type: ignore[attr-defined]
 key_frame = KeyFrameRow.__table__  # type: ignore[attr-defined]
+task = TaskRow.__table__  # type: ignore[attr-defined]
+upkeep = UpkeepRow.__table__  # type: ignore[attr-defined]
+plan_count = PlanCountRow.__table__  # type: ignore[attr-defined]
 metadata = SQLModel.metadata

@@ -15,16 +15,18 @@ from lakehouse.catalog.rowlevel import Asked, plan_resolve, plan_rows, plan_take
 from lakehouse.catalog.rows import Entry
 from lakehouse.catalog.state import BinState
 from lakehouse.core.bins import bins_of
-from lakehouse.core.clean import idle
+from lakehouse.core.clean import idle, plan_clean
 from lakehouse.core.conflict import Cell
 from lakehouse.core.interval import Interval, hull
-from lakehouse.core.operation import ENTRY_BITS, Begun, Contribution, Kind, NewTombstone, Priority
+from lakehouse.core.operation import ENTRY_BITS, Begun, Contribution, Kind, NewTombstone, NothingToDo, Priority
 from lakehouse.core.replace import plan_replace
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD, DROP, diff
 from lakehouse.errors import InternalError, InvalidInput
+
+_MAY_BE_IDLE = (Kind.CLEAN, Kind.RESOLVE)
 
 
 @dataclass(slots=True)
@@ -81,8 +83,8 @@ def planned(
             tombstones = _plan_replace(asked, plan, ordinal)
             rows = rewritten_rows(asked)
             sets = [] if rows is None else [(rows, version)]
-        case Kind.COMPACTION:
-            _plan_compaction(asked, plan, segments)
+        case Kind.COMPACTION | Kind.CLEAN:
+            _plan_rewrite(asked, plan, segments)
         case _:
             raise InternalError("no such operation on rows", kind=begun.kind)
     first = len(segments) + len(tombstones)
@@ -96,6 +98,8 @@ def planned(
         if made.content:
             plan.sets[tombstone.id] = made.content
     plan.change(spec, ADD, plan.new)
+    if not plan.changes and begun.kind in _MAY_BE_IDLE:
+        raise NothingToDo
     return plan
 
 
@@ -166,7 +170,7 @@ def _segments(contribution: Contribution, ordinal: int, first_row_id: int) -> li
     return made
 
 
-def _plan_compaction(asked: Asked, plan: Planned, outputs: list[Segment]) -> None:
+def _plan_rewrite(asked: Asked, plan: Planned, outputs: list[Segment]) -> None:
     """DROP the inputs, and the tombstones that hide nothing once the outputs stand in their place.
 
     Inputs that a delete dropped meanwhile need not be: it left a tombstone that hides their rows in the outputs too.
@@ -177,7 +181,10 @@ def _plan_compaction(asked: Asked, plan: Planned, outputs: list[Segment]) -> Non
     assert begun.interval is not None
     locked = spec.grain.align(begun.interval)
     segments, tombstones = asked.live(locked)
-    is_input = np.isin(segments.ids, list(asked.contribution.inputs))
+    taken = asked.contribution.inputs
+    if begun.kind is Kind.CLEAN:
+        taken = frozenset(one.id for one in plan_clean(segments, tombstones)[0] if locked.contains(one.interval))
+    is_input = np.isin(segments.ids, list(taken))
     inputs = segments.where(is_input)
     plan.change(spec, DROP, inputs)
     inside = _nobody_needs(asked.connection, begun, [one for one in tombstones if locked.contains(one.interval)])

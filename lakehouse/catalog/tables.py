@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sqlalchemy import Connection, select, update
 
 from lakehouse.catalog.commit import next_version, record_version
-from lakehouse.catalog.models import commit_table, lake_table
+from lakehouse.catalog.models import commit_table, lake_table, upkeep
 from lakehouse.catalog.rows import spec_definition, spec_from_row
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import AlreadyExists, TableNotFound
 
+Change = Callable[[TableSpec], Mapping[str, str]]
+"""What makes of a table its new properties. May be called again."""
 _live = lake_table.c.dropped_version.is_(None)
 
 
@@ -62,6 +65,20 @@ def rename_table(connection: Connection, old: str, new: str) -> None:
     _record(connection, version, now_us, Kind.RENAME, held[0].id, f"rename table {old} to {new}")
 
 
+def set_properties(connection: Connection, name: str, change: Change) -> TableSpec:
+    """Give a table other properties, worked out from those that it has now."""
+    version, now_us = next_version(connection)
+    held = find_table(connection, name)
+    if held is None:
+        raise _missing(connection, name)
+    spec = replace(held[0], properties=change(held[0]))
+    connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(definition=spec_definition(spec)))
+    # Another policy may want other things of what is there.
+    connection.execute(update(upkeep).where(upkeep.c.table_id == spec.id).values(due_us=now_us, not_before_us=now_us))
+    _record(connection, version, now_us, Kind.ALTER, spec.id, f"set properties of table {name}")
+    return spec
+
+
 def drop_table(connection: Connection, name: str) -> None:
     """Take a table out of the lake; its rows stay in storage until they are collected."""
     version, now_us = next_version(connection)
@@ -88,7 +105,15 @@ def _missing(connection: Connection, name: str) -> TableNotFound:
 def _record(connection: Connection, version: int, now_us: int, kind: Kind, table: int, message: str) -> None:
     record_version(connection, version, kind, now_us, message=message)
     nothing = dict.fromkeys(
-        ("segments_added", "segments_dropped", "tombstones_added", "tombstones_dropped", "rows_added", "rows_deleted"),
+        (
+            "segments_added",
+            "segments_dropped",
+            "tombstones_added",
+            "tombstones_dropped",
+            "rows_added",
+            "rows_deleted",
+            "bytes_added",
+        ),
         0,
     )
     connection.execute(commit_table.insert().values(version=version, table_id=table, operation=kind.value, **nothing))

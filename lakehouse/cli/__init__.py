@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from lakehouse.cli import change, clean, look, rescue, run, statement, write
+from lakehouse.cli import change, clean, look, maintain, rescue, run, statement, write
 from lakehouse.cli.output import plain, printable
 from lakehouse.errors import LakehouseError
 
@@ -47,6 +47,8 @@ for name, command in (
     ("check", clean.check),
     ("export", rescue.export),
     ("recover", rescue.recover),
+    ("maintain", maintain.maintain),
+    ("tasks", maintain.tasks),
     ("migrate", run.migrate),
     ("console", run.console),
 ):

@@ -22,7 +22,7 @@ class Commit:
 
     ``added`` and ``dropped`` count segments. ``rows_added`` counts the rows of new segments; ``rows_deleted`` those of
     dropped segments, as stored (rows hidden by a tombstone alone are not counted: that would mean reading them). Both
-    are 0 for a compaction, which changes no row.
+    are 0 for a compaction, which changes no row; ``bytes_added`` counts its new segments too.
     """
 
     version: int
@@ -38,6 +38,7 @@ class Commit:
     message: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict, hash=False)
     txn: tuple[str, int] | None = None
+    bytes_added: int = 0
 
     def to_arrow(self) -> pa.Table:
         """The commit as an Arrow table of one row."""

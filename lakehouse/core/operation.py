@@ -30,18 +30,26 @@ class Kind(StrEnum):
     DELETE_KEYS = "delete_keys"
     RESOLVE = "resolve"
     COMPACTION = "compact"
+    CLEAN = "clean"
     RESTORE = "restore"
     CREATE = "create"
     RENAME = "rename"
     DROP_TABLE = "drop_table"
+    ALTER = "alter"
     TRANSACTION = "transaction"
     RECOVER = "recover"
 
 
 ENTRY_BITS = 20
 """An operation makes fewer than 2^20 segments and tombstones; the bits of an entry's id above are its number."""
-DEFINITIONS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE)
+REWRITES = (Kind.COMPACTION, Kind.CLEAN)
+"""Kinds that take segments and write others, or none, and change no row."""
+DEFINITIONS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE, Kind.ALTER)
 """Kinds that change what a table is, not its rows."""
+
+
+class NothingToDo(Exception):
+    """What maintenance found when it looked under the head."""
 
 
 class Priority(IntEnum):

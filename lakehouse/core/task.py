@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lakehouse.core.interval import Interval
+from lakehouse.core.listing import Listing
 
 Ids = npt.NDArray[np.int64]
 
@@ -20,6 +22,8 @@ READ_MS_PER_BYTE = 1.0 / 1_000_000
 """Cost of each byte that it reads: a megabyte in a thousandth of a second."""
 MASK_MS_PER_ROW = 1.0 / 100_000
 """Cost of each row that it compares with tombstones."""
+ENTRY_MS = 1.0 / 400
+"""Cost of each live segment or tombstone that its plan looks at."""
 
 
 class TaskKind(StrEnum):
@@ -55,6 +59,8 @@ class Worker(StrEnum):
 class Gain:
     """What one scan of all that a task takes saves: files not opened, bytes not read, rows not masked.
 
+    ``entries`` are live segments and tombstones that its plan no longer looks at.
+
     >>> Gain(files=9, bytes=2_000_000, masked_rows=100_000).cost_ms
     12.0
     >>> (Gain(files=9) - Gain(files=1)).files
@@ -64,17 +70,19 @@ class Gain:
     files: int = 0
     bytes: int = 0
     masked_rows: int = 0
+    entries: int = 0
 
     @property
     def cost_ms(self) -> float:
         """All of it in thousandths of a second of one scan, by the constants of this module."""
-        return self.files * OPEN_MS + self.bytes * READ_MS_PER_BYTE + self.masked_rows * MASK_MS_PER_ROW
+        opened = self.files * OPEN_MS + self.bytes * READ_MS_PER_BYTE
+        return opened + self.masked_rows * MASK_MS_PER_ROW + self.entries * ENTRY_MS
 
     def __add__(self, other: Gain) -> Gain:
-        return Gain(self.files + other.files, self.bytes + other.bytes, self.masked_rows + other.masked_rows)
+        return Gain(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     def __sub__(self, other: Gain) -> Gain:
-        return Gain(self.files - other.files, self.bytes - other.bytes, self.masked_rows - other.masked_rows)
+        return Gain(*(mine - theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,6 +143,22 @@ class Task:
     error: str | None = None
     details: Mapping[str, int] = field(default_factory=dict)
     """Other figures of its result, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """A round of the service: the tasks that it ran in that order, or would run."""
+
+    tasks: Listing[Task]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that they read at most."""
+        return sum(one.budget_bytes for one in self.tasks)
+
+    def to_arrow(self) -> pa.Table:
+        """A row a task."""
+        return self.tasks.to_arrow()
 
 
 @dataclass(frozen=True, slots=True)

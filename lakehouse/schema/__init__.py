@@ -1,6 +1,6 @@
 """A table's schema: read from what users pass, brought to one form, checked, and kept as JSON."""
 
-from lakehouse.schema.define import define_table, typed_scope
+from lakehouse.schema.define import define_table, read_table_properties, typed_scope
 from lakehouse.schema.definition import definition_from_json, definition_to_json
 from lakehouse.schema.encoding import schema_from_json, schema_to_json
 from lakehouse.schema.names import check_column_name, check_table_name
@@ -14,6 +14,7 @@ __all__ = [
     "definition_from_json",
     "definition_to_json",
     "from_spark_type",
+    "read_table_properties",
     "schema_from_json",
     "schema_to_json",
     "to_schema",

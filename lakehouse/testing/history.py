@@ -160,6 +160,18 @@ def _compact(lake: Any, step: Step) -> int | None:
     return None if commit is None else commit.version
 
 
+def _clean(lake: Any, step: Step) -> int | None:
+    commit = lake.table(step.name).clean()
+    return None if commit is None else commit.version
+
+
+def _tend(lake: Any, step: Step) -> int | None:
+    """What the table service thinks best."""
+    waiting = lake.plan_tasks(table=step.name)
+    done = lake.run_task(waiting[0].id) if waiting else None
+    return None if done is None else done.version
+
+
 def _restore(lake: Any, step: Step) -> int:
     return int(lake.table(step.name).restore(step.version).version)
 
@@ -221,6 +233,8 @@ KINDS: Final[Mapping[str, Callable[[Any, Step], int | None]]] = {
     "upsert": _upsert,
     "resolve": _resolve,
     "compact": _compact,
+    "clean": _clean,
+    "tend": _tend,
     "restore": _restore,
     "transaction": _transaction,
     "rename": _rename,
@@ -235,7 +249,7 @@ KINDS: Final[Mapping[str, Callable[[Any, Step], int | None]]] = {
 """How each kind of step is done; what it returns is the version that it made, if any."""
 
 UNVERSIONED: Final = frozenset({"tag", "abort", "export", "clean up", "read"})
-"""Kinds that never make a version; a compaction or resolve may find nothing to do."""
+"""Kinds that never make a version; maintenance may find nothing to do."""
 
 
 def do(lake: Any, step: Step) -> int | None:
@@ -246,7 +260,7 @@ def do(lake: Any, step: Step) -> int | None:
 def create_tables(lake: Any) -> None:
     """The two tables of a history: one by day, one ragged, both with a cluster column; a row's value is its key."""
     for name, ragged in zip(TABLES, ("false", "true"), strict=True):
-        properties = {"ragged": ragged, "target_rows": "50"}
+        properties = {"ragged": ragged, "target_rows": "50", "small_files": "3", "tombstone_debt": "0"}
         lake.create_table(
             name, SCHEMA, time="time", primary_key=("value",), cluster_by=("client",), properties=properties
         )

@@ -25,6 +25,7 @@ _SCANNED = 8
 """Versions whose rows are read at the end of a lake; of every version, what is live is compared."""
 _BEYOND = 9
 """Last digit of the values of rows in `FAR`: no step of a history changes them, so that no segment spans both."""
+_MAINTAINING = frozenset({"compact", "clean", "tend"})
 _LOCKING = frozenset({"replace", "replace a part", "replace keys", "drop", "transaction", "abort"})
 
 
@@ -143,8 +144,8 @@ def recover(life: Life, lake: Any, step: Step | None, died: float, *, landed: bo
     table = lake.table(name)
     rows = arrow([(FAR.start, "a", 10 * life.made + _BEYOND)])
     written = Step("append", place, name, rows=((FAR.start, "a", 10 * life.made + _BEYOND),))
-    dead_compacts = step is not None and step.kind == "compact"
-    with table.begin_compaction(FAR, wait_seconds=RECOVERY_SECONDS if dead_compacts else 0.0) as compaction:
+    dead_holds = step is not None and step.kind in _MAINTAINING
+    with table.begin_compaction(FAR, wait_seconds=RECOVERY_SECONDS if dead_holds else 0.0) as compaction:
         compaction.abort()
     life.stepped(written, table.append(rows).version)
     beside = Step("replace", place, name, rows=written.rows, interval=(FAR.start, FAR.end))

@@ -1,0 +1,105 @@
+"""Commands of the table service: maintain, tasks."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Annotated
+
+import typer
+
+from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
+from lakehouse.cli.output import print_json, print_line, print_table, show_bytes
+from lakehouse.core.policy import read_size
+from lakehouse.core.task import Task, Worker
+from lakehouse.errors import InvalidInput
+from lakehouse.service import Limits, Service
+
+TableOption = Annotated[str | None, typer.Option("--table", help="only this table", show_default=False)]
+
+
+def maintain(
+    once: Annotated[bool, typer.Option("--once", help="one round, then end")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="only say what would be done, why, and what it gains")
+    ] = False,
+    table: TableOption = None,
+    budget: Annotated[str | None, typer.Option(help="bytes to read in a round, as 4GiB", show_default=False)] = None,
+    engine: Annotated[str | None, typer.Option(help="spark: rewrite by Spark", show_default=False)] = None,
+    worker: Annotated[str | None, typer.Option(help="only resident or elastic tasks", show_default=False)] = None,
+    every: Annotated[float, typer.Option(min=0.1, help="seconds between rounds")] = 5.0,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep tables in shape: plan, merge, resolve, clean, collect. Runs until Ctrl-C, or one round with --once."""
+    limits = _limits(table, budget, engine, worker)
+    with open_lake(catalog, warehouse) as lake:
+        if once or dry_run:
+            done = lake.maintain(
+                table=table, budget_bytes=limits.budget_bytes, dry_run=dry_run, engine=engine, workers=limits.workers
+            )
+            return print_json(done.tasks) if as_json else _show(done.tasks, dry_run=dry_run)
+        stop = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        told = print_json if as_json else _show_one
+        Service(lake, limits, every_seconds=every, told=told).run(stop)
+    return None
+
+
+def tasks(
+    table: TableOption = None,
+    state: Annotated[
+        str | None, typer.Option(help="waiting, running, done, failed or cancelled", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="so many")] = 50,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the tasks of the table service, newest first; what waits, best first."""
+    with open_lake(catalog, warehouse) as lake:
+        found = lake.tasks(table=table, state=state, limit=limit)
+    return print_json(found) if as_json else _show(found)
+
+
+def _limits(table: str | None, budget: str | None, engine: str | None, worker: str | None) -> Limits:
+    if engine not in (None, "spark", "duckdb"):
+        raise typer.BadParameter("--engine is spark or duckdb")
+    if worker not in (None, *Worker):
+        raise typer.BadParameter("--worker is resident or elastic")
+    try:
+        size = None if budget is None else read_size(budget)
+    except InvalidInput as error:
+        raise typer.BadParameter(f"--budget: {error}") from error
+    return Limits(tuple(Worker) if worker is None else (Worker(worker),), table, size, engine)
+
+
+def _show(found: list[Task], *, dry_run: bool = False) -> None:
+    if not found:
+        return print_line("nothing to do" if dry_run else "no tasks")
+    print_table(
+        ["id", "table", "kind", "state", "interval", "score", "reads", "gains", "gained", "why"],
+        [
+            [
+                one.id or "-",
+                one.table or "-",
+                one.kind.value,
+                one.state.value,
+                str(one.interval or "-"),
+                f"{one.score:,.1f}",
+                show_bytes(one.budget_bytes),
+                f"{one.predicted.cost_ms:,.1f} ms",
+                "-" if one.actual is None else f"{one.actual.cost_ms:,.1f} ms",
+                one.error or one.cause,
+            ]
+            for one in found
+        ],
+    )
+    return print_line(f"{len(found):,} tasks, which read {show_bytes(sum(one.budget_bytes for one in found))} at most")
+
+
+def _show_one(done: Task) -> None:
+    gained = "" if done.actual is None else f", gains {done.actual.cost_ms:,.1f} ms a scan"
+    print_line(f"{done.kind.value} {done.table or ''} {done.state.value}{gained}: {done.error or done.cause}")

@@ -1,0 +1,44 @@
+"""How often this process plans which chunks: counted in memory, told to the catalog with the heartbeat.
+
+The table service weighs what it could gain by it. A count that is lost with its process is no harm.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+
+from lakehouse.catalog.catalog import Catalog
+from lakehouse.catalog.plancounts import WHOLE
+from lakehouse.core.bins import bins_of
+from lakehouse.core.interval import Interval
+from lakehouse.core.spec import TableId, TableSpec
+from lakehouse.errors import LakehouseError
+
+logger = logging.getLogger(__name__)
+
+
+class Looks:
+    """Plans since the catalog was told last. Thread-safe."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._counts: Counter[tuple[TableId, int]] = Counter()
+        self._guard = threading.Lock()
+
+    def count(self, spec: TableSpec, interval: Interval | None) -> None:
+        """A read looks at the chunks of an interval (None: all)."""
+        bins = [WHOLE] if interval is None else bins_of(spec.grain, interval)
+        with self._guard:
+            self._counts.update((spec.id, one) for one in bins)
+
+    def tell(self) -> None:
+        """Add what was counted to the catalog's counts."""
+        with self._guard:
+            counts, self._counts = self._counts, Counter()
+        if counts:
+            try:
+                self._catalog.count_plans(counts)
+            except LakehouseError as error:
+                logger.warning("%s plans were not counted: %s", counts.total(), error)

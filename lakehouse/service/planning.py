@@ -1,0 +1,93 @@
+"""PLAN: what is worth doing with a table, by every strategy."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakehouse.catalog.tasks import Proposal
+from lakehouse.core.policy import Policy
+from lakehouse.core.spec import TableSpec
+from lakehouse.core.strategy import TableState, combine
+from lakehouse.core.strategy.clean import clean
+from lakehouse.core.task import Candidate, TaskKind, Worker
+from lakehouse.service.registry import strategies
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+    from lakehouse.table import Table
+
+logger = logging.getLogger(__name__)
+RESIDENT_BYTES = 64 << 20
+"""What a RESOLVE reads at most for the service to do it itself."""
+_RESIDENT = {TaskKind.CLEAN}
+_HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """What is worth doing with a table as it was at a version, best first, and how long it took to find out.
+
+    ``due_seconds``: when limits grow stricter for what has been left alone since; None if they no longer do.
+    """
+
+    spec: TableSpec
+    version: int
+    proposals: tuple[Proposal, ...]
+    failed: tuple[str, ...]
+    seconds: float
+    due_seconds: float | None
+
+
+def plan_table(lake: Lake, table: Table) -> TablePlan:
+    """Ask every strategy about a table. Cost: its live segments, in columns; nothing is read but the catalog.
+
+    A strategy of another package that fails is left out and named: the others stand.
+    """
+    began = time.monotonic()
+    spec, policy, version = table.spec, table.policy, table.version
+    if not policy.enabled:
+        return TablePlan(spec, version, (), (), time.monotonic() - began, None)
+    state = _state(lake, spec, policy, version)
+    candidates: list[Candidate] = []
+    failed: list[str] = []
+    for name, strategy in strategies().items():
+        try:
+            candidates.extend(strategy(state))
+        except Exception:
+            logger.exception("strategy %s failed on table %s", name, spec.name)
+            failed.append(name)
+    written = table.amplification()
+    left = policy.write_amplification * written.appended_bytes - written.rewritten_bytes
+    tasks = [*combine(state, candidates, rewritable_bytes=max(0.0, left)), *clean(state)]
+    proposals = sorted((Proposal(one, _worker(one)) for one in tasks), key=lambda one: -one.candidate.score)
+    is_young = state.settled.get(max(policy.ages, default=0.0), version) < version
+    due_seconds = _HOUR if is_young else None
+    return TablePlan(spec, version, tuple(proposals), tuple(failed), time.monotonic() - began, due_seconds)
+
+
+def _state(lake: Lake, spec: TableSpec, policy: Policy, version: int) -> TableState:
+    segments, tombstones = lake.catalog.live(spec, version)
+    busy = lake.catalog.tasks().busy(spec.id)
+    if busy:
+        segments = segments.where(~np.isin(segments.ids, list(busy)))
+        tombstones = [one for one in tombstones if one.id not in busy]
+    return TableState(
+        spec=spec,
+        policy=policy,
+        version=version,
+        now=lake.catalog.now(),
+        segments=segments,
+        tombstones=tuple(tombstones),
+        settled=lake.catalog.versions_at(policy.ages),
+        scans=lake.catalog.plan_rates(spec),
+    )
+
+
+def _worker(candidate: Candidate) -> Worker:
+    is_small = candidate.kind is TaskKind.RESOLVE and candidate.bytes <= RESIDENT_BYTES
+    return Worker.RESIDENT if is_small or candidate.kind in _RESIDENT else Worker.ELASTIC

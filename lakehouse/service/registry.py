@@ -1,0 +1,25 @@
+"""Strategies: the library's own, and those that other packages register."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
+
+from lakehouse.core.strategy import BUILT_IN, Strategy
+from lakehouse.errors import InvalidInput
+
+GROUP = "lakehouse.strategies"
+"""The group of entry points under which a package names its strategies; one of a name of ours stands in its place."""
+
+
+@cache
+def strategies() -> Mapping[str, Strategy]:
+    """Every strategy by its name. Raises `InvalidInput` for an entry point that is no function."""
+    found = dict(BUILT_IN)
+    for point in entry_points(group=GROUP):
+        strategy = point.load()
+        if not callable(strategy):
+            raise InvalidInput("a strategy is a function of a table's state", entry_point=point.value)
+        found[point.name] = strategy
+    return found

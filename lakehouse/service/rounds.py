@@ -1,0 +1,135 @@
+"""A round of the service: plan what changed, then run tasks by score until none is left or the budget is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lakehouse.catalog.tasks import Proposal
+from lakehouse.core.listing import Listing
+from lakehouse.core.spec import TableId
+from lakehouse.core.task import Maintained, Task, TaskKind, TaskState, Worker
+from lakehouse.errors import InvalidInput
+from lakehouse.service.planning import plan_table
+from lakehouse.service.running import run_claim
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+
+COLLECT_SECONDS = 3600.0
+"""How often the lake is collected."""
+_MOST_PLANS = 20
+"""Plans of one table in one round: a plan that always finds more would never end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a round may do: by which workers, on which table (None: all), and bytes to read (None: no limit)."""
+
+    workers: Collection[Worker] = tuple(Worker)
+    table: str | None = None
+    budget_bytes: int | None = None
+    engine: str | None = None
+
+
+def maintain(lake: Lake, limits: Limits, *, dry_run: bool = False) -> Maintained:
+    """One round. With ``dry_run``, what would be done now, for every table by score; nothing is written."""
+    if dry_run:
+        return Maintained(_would_do(lake, limits))
+    return Maintained(Listing(work(lake, limits)))
+
+
+def work(lake: Lake, limits: Limits) -> Iterator[Task]:
+    """Run tasks until none may be run, and give each when it has ended."""
+    queue = lake.catalog.tasks()
+    table = None if limits.table is None else lake.table(limits.table).spec.id
+    left = limits.budget_bytes
+    plans: dict[str | None, int] = {}
+    while True:
+        if Worker.RESIDENT in limits.workers:
+            queue.ask_for_plans(table)
+            if table is None:
+                queue.ask_for_collection(COLLECT_SECONDS)
+        kinds = [kind for kind in TaskKind if kind is not TaskKind.PLAN or max(plans.values(), default=0) < _MOST_PLANS]
+        claim = queue.claim(workers=limits.workers, kinds=kinds, table=table, most_bytes=left, quiet=quiet_tables(lake))
+        if claim is None:
+            return
+        done = run_claim(lake, claim, engine=limits.engine)
+        if done.kind is TaskKind.PLAN:
+            plans[done.table] = plans.get(done.table, 0) + 1
+        if left is not None:
+            left -= done.budget_bytes
+        yield done
+
+
+def run_one(lake: Lake, task_id: int, *, engine: str | None = None) -> Task:
+    """Run a task that waits, now. Raises `InvalidInput` if it does not, or if what it locks is taken by another."""
+    queue = lake.catalog.tasks()
+    queue.hurry(task_id)
+    claim = queue.claim(task_id=task_id)
+    if claim is None:
+        found = queue.task(task_id)
+        raise InvalidInput("the task cannot be run now", task=task_id, state=found.state.value, error=found.error)
+    return run_claim(lake, claim, engine=engine)
+
+
+def plan_tasks(lake: Lake, table: str | None, *, dry_run: bool = False) -> Listing[Task]:
+    """Plan a table, or all, and return what waits, by score."""
+    if dry_run:
+        return _would_do(lake, Limits(table=table))
+    queue = lake.catalog.tasks()
+    chosen = None if table is None else lake.table(table).spec.id
+    queue.ask_for_plans(chosen, at_once=True)
+    while (claim := queue.claim(kinds=[TaskKind.PLAN], table=chosen)) is not None:
+        run_claim(lake, claim)
+    return queue.tasks(table=chosen, state=TaskState.WAITING)
+
+
+def quiet_tables(lake: Lake) -> list[TableId]:
+    """Tables in whose quiet hours it is."""
+    now = None
+    quiet = []
+    for name in lake.tables():
+        table = lake.table(name)
+        hours = table.policy.quiet_hours
+        if hours is not None:
+            now = now or lake.catalog.now()
+            if hours.holds(now):
+                quiet.append(table.spec.id)
+    return quiet
+
+
+def _would_do(lake: Lake, limits: Limits) -> Listing[Task]:
+    now = lake.catalog.now()
+    names = lake.tables() if limits.table is None else [limits.table]
+    found = [_unstored(name, one, now) for name in names for one in plan_table(lake, lake.table(name)).proposals]
+    left = limits.budget_bytes
+    chosen: Listing[Task] = Listing()
+    for one in sorted(found, key=lambda task: -task.score):
+        if one.worker in limits.workers and (left is None or one.budget_bytes <= left):
+            chosen.append(one)
+            left = None if left is None else left - one.budget_bytes
+    return chosen
+
+
+def _unstored(table: str, proposal: Proposal, now: datetime) -> Task:
+    one = proposal.candidate
+    return Task(
+        id=0,
+        table=table,
+        kind=one.kind,
+        state=TaskState.WAITING,
+        worker=proposal.worker,
+        score=one.score,
+        cause=one.cause,
+        interval=one.interval,
+        segments=len(one.segments),
+        budget_bytes=one.bytes,
+        predicted=one.gain,
+        actual=None,
+        attempts=0,
+        created_at=now,
+        not_before=now,
+    )

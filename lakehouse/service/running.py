@@ -1,0 +1,186 @@
+"""Running one claimed task, and what became of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakehouse.catalog.tasks import Claim
+from lakehouse.core.commit import Commit
+from lakehouse.core.interval import Interval
+from lakehouse.core.operation import ENTRY_BITS
+from lakehouse.core.plan import plan_read
+from lakehouse.core.segments import Segments
+from lakehouse.core.task import Gain, Task, TaskKind, TaskState
+from lakehouse.core.tombstone import Tombstone
+from lakehouse.errors import LockLost, LockTimeout, TableNotFound
+from lakehouse.faults import reach
+from lakehouse.operation import Compaction, commit_if_useful
+from lakehouse.service.planning import plan_table
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+    from lakehouse.table import Table
+
+logger = logging.getLogger(__name__)
+TASKS_KEPT_SECONDS = 30 * 86_400.0
+_PLAN_SHARE = 10.0
+"""A table is not planned again before so many times what its last plan took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a task did: the version of its commit, what a scan saves by it, and other figures."""
+
+    version: int | None = None
+    actual: Gain = field(default_factory=Gain)
+    details: Mapping[str, int] = field(default_factory=dict)
+
+
+class Outdated(Exception):
+    """What a task was to take is no longer there."""
+
+
+def run_claim(lake: Lake, claim: Claim, *, engine: str | None = None) -> Task:
+    """Run a claimed task to its end, and return it as it is then.
+
+    It gives way to users' operations and is tried again later; so it is when it fails, a few times. Nothing of a task
+    that does not end well is visible.
+    """
+    queue = lake.catalog.tasks()
+    try:
+        reach("task.claimed")
+        with _kept(lake, claim):
+            outcome = _RUN[claim.task.kind](lake, claim, engine)
+            reach("task.done")
+        queue.end(claim, TaskState.DONE, actual=outcome.actual, version=outcome.version, details=dict(outcome.details))
+    except (Outdated, TableNotFound) as error:
+        queue.end(claim, TaskState.CANCELLED, error=str(error))
+    except (LockTimeout, LockLost) as error:
+        queue.put_back(claim, str(error), is_failure=False)
+    except Exception as error:  # whatever it is, the other tasks have to go on; the task tells of it
+        logger.exception("task %s (%s of %s) failed", claim.task.id, claim.task.kind, claim.task.table)
+        queue.put_back(claim, f"{type(error).__name__}: {error}")
+    return queue.task(claim.task.id)
+
+
+@contextmanager
+def _kept(lake: Lake, claim: Claim) -> Iterator[None]:
+    """Renew the claim's lease while its task runs."""
+    queue = lake.catalog.tasks()
+    with lake.heartbeat.calling(lambda: queue.renew(claim)):
+        yield
+
+
+def _plan(lake: Lake, claim: Claim, _: str | None) -> Outcome:
+    plan = plan_table(lake, _table(lake, claim))
+    lake.catalog.tasks().propose(
+        plan.spec,
+        plan.version,
+        plan.proposals,
+        pause_seconds=plan.seconds * _PLAN_SHARE,
+        due_seconds=plan.due_seconds,
+    )
+    return Outcome(details={"tasks": len(plan.proposals), "failed_strategies": len(plan.failed)})
+
+
+def _merge(lake: Lake, claim: Claim, engine: str | None) -> Outcome:
+    table = _table(lake, claim)
+    wanted = set(claim.entries.tolist())
+    operation = table.begin_compaction(
+        _interval(claim), segments=wanted, engine=engine, message=claim.task.cause, properties=_properties(claim)
+    )
+    lake.catalog.tasks().note_operation(claim, operation.id)
+    segments, tombstones = lake.catalog.live(table.spec, operation.base_version, _interval(claim))
+    before = scan_cost(segments.where(np.isin(segments.ids, list(wanted))), tombstones)
+    commit = commit_if_useful(operation)
+    if commit is None:
+        raise Outdated("segments that it was to merge are no longer there")
+    return _merged(lake, table, operation, commit, before)
+
+
+def _merged(lake: Lake, table: Table, operation: Compaction, commit: Commit, before: Gain) -> Outcome:
+    """Measured on what is there after the commit, for nobody knows what it was committed beside."""
+    segments, tombstones = lake.catalog.live(table.spec, commit.version, operation.begun.interval)
+    made = segments.where(segments.ids >> ENTRY_BITS == operation.begun.number)
+    details = {"segments": commit.added, "bytes": made.bytes}
+    return Outcome(commit.version, before - scan_cost(made, tombstones), {"segments_out": details["segments"]})
+
+
+def _resolve(lake: Lake, claim: Claim, _: str | None) -> Outcome:
+    table = _table(lake, claim)
+    wanted = frozenset(claim.entries.tolist())
+    operation = table.begin_resolve(tombstones=wanted, message=claim.task.cause, properties=_properties(claim))
+    lake.catalog.tasks().note_operation(claim, operation.id)
+    return _measured(lake, claim, commit_if_useful(operation))
+
+
+def _clean(lake: Lake, claim: Claim, _: str | None) -> Outcome:
+    table = _table(lake, claim)
+    return _measured(lake, claim, table.clean(_interval(claim), message=claim.task.cause))
+
+
+def _measured(lake: Lake, claim: Claim, commit: Commit | None) -> Outcome:
+    """What a commit without a rewrite saves."""
+    if commit is None:
+        return Outcome()
+    entries = commit.dropped + commit.tombstones_dropped - commit.tombstones_added
+    return Outcome(commit.version, Gain(entries=entries), {})
+
+
+def _collect(lake: Lake, claim: Claim, _: str | None) -> Outcome:
+    """Forget versions as every table's retention allows, delete what nothing can reach, forget old tasks."""
+    policies = [lake.table(name).policy for name in lake.tables()]
+    ages = [one.retention_seconds for one in policies]
+    versions = 0
+    if ages and None not in ages:
+        keep_last = max(one.keep_last for one in policies)
+        versions = lake.expire(older_than=max(filter(None, ages), default=0.0), keep_last=keep_last).versions
+    gone = lake.collect()
+    tasks = lake.catalog.tasks().forget(TASKS_KEPT_SECONDS)
+    details = {"versions": versions, "files_deleted": gone.files, "bytes_deleted": gone.bytes, "tasks": tasks}
+    return Outcome(details=details)
+
+
+def _not_yet(lake: Lake, claim: Claim, _: str | None) -> Outcome:
+    raise NotImplementedError(claim.task.kind)
+
+
+_RUN: Mapping[TaskKind, Callable[[Lake, Claim, str | None], Outcome]] = {
+    TaskKind.PLAN: _plan,
+    TaskKind.MERGE: _merge,
+    TaskKind.RESOLVE: _resolve,
+    TaskKind.CLEAN: _clean,
+    TaskKind.GC: _collect,
+    TaskKind.STATS: _not_yet,
+    TaskKind.INDEX: _not_yet,
+}
+
+
+def scan_cost(segments: Segments, tombstones: list[Tombstone]) -> Gain:
+    """What a scan of some segments costs: files, bytes, and rows that are compared with tombstones."""
+    plan = plan_read(segments, tombstones, version=0)
+    opened = plan.segments
+    masked = sum(Segments.of(group.segments).rows for group in plan.groups if group.tombstones)
+    return Gain(files=len(opened), bytes=opened.bytes, masked_rows=masked, entries=len(segments))
+
+
+def _table(lake: Lake, claim: Claim) -> Table:
+    if claim.task.table is None:
+        raise TableNotFound("the task's table is gone", task=claim.task.id)
+    return lake.table(claim.task.table)
+
+
+def _interval(claim: Claim) -> Interval:
+    assert claim.task.interval is not None
+    return claim.task.interval
+
+
+def _properties(claim: Claim) -> dict[str, str]:
+    """What leads from a version back to the task that made it."""
+    return {"task": str(claim.task.id)}
