@@ -115,7 +115,7 @@ class Segments(Sequence[Segment]):
             )
         least = self.numbers("first_row_id")
         greatest = least + self.numbers("rows") - 1
-        stored = self._column("has_row_ids").to_numpy(zero_copy_only=False).astype(np.bool_)
+        stored = self.flags("has_row_ids")
         if stored.any():
             low, high = self.statistics(LOW + ROW_ID), self.statistics(HIGH + ROW_ID)
             assert low is not None, "bounds of row ids are columns of every table's segments"
@@ -148,6 +148,12 @@ class Segments(Sequence[Segment]):
             return np.array([getattr(one, field) for one in self._values], dtype=np.int64)
         found: IntArray = self._whole(field).to_numpy()
         return found if self._places is None else found[self._places]
+
+    def flags(self, field: str) -> npt.NDArray[np.bool_]:
+        """A field of each that is true or false."""
+        if self._values is not None:
+            return np.array([getattr(one, field) for one in self._values], dtype=np.bool_)
+        return np.asarray(self._column(field).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
     def statistics(self, name: str) -> pa.Array | None:
         """One column of statistics, such as ``min:delay``; None where there is none."""

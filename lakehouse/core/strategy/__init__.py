@@ -1,18 +1,20 @@
-"""Strategies: plain functions from a table's state to what is worth doing with it."""
+"""Strategies: plain functions from a table's state to what is worth doing with it, and their combination to tasks."""
 
-from collections.abc import Iterable
-
+from lakehouse.core.strategy.combine import combine
+from lakehouse.core.strategy.deleted_rows import deleted_rows
+from lakehouse.core.strategy.outliers import outliers
+from lakehouse.core.strategy.overlap import overlap
+from lakehouse.core.strategy.small_files import small_files
 from lakehouse.core.strategy.state import Strategy, TableState
-from lakehouse.core.task import Candidate
+from lakehouse.core.strategy.tombstone_debt import tombstone_debt
 
-BUILT_IN: tuple[tuple[str, Strategy], ...] = ()
-"""The library's own strategies, by name."""
+BUILT_IN: tuple[tuple[str, Strategy], ...] = (
+    ("small_files", small_files),
+    ("overlap", overlap),
+    ("deleted_rows", deleted_rows),
+    ("outliers", outliers),
+    ("tombstone_debt", tombstone_debt),
+)
+"""The library's own strategies, by the name of the policy's property that limits each."""
 
 __all__ = ["BUILT_IN", "Strategy", "TableState", "combine"]
-
-
-def combine(
-    state: TableState, candidates: Iterable[Candidate], *, rewritable_bytes: float = float("inf")
-) -> list[Candidate]:
-    """Tasks that have no segment in common, by score, the greatest first."""
-    return sorted(candidates, key=lambda one: -one.score)
