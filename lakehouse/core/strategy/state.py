@@ -59,16 +59,17 @@ class TableState:
         >>> spec = TableSpec(1, "t", "t", pa.schema([]), "ts", Grain.DAY)
         >>> rates = np.array([0, 10, 20]), np.array([5.0, 40.0, 0.0])
         >>> state = TableState(spec, Policy(), 9, datetime(2013, 1, 5), Segments.of([]), scans=rates)
-        >>> state.scans_of(np.array([0, 0, 30]), np.array([10, 15, 40])).tolist()
-        [5.0, 40.0, 1.0]
+        >>> state.scans_of(np.array([0, 0, 30, -9]), np.array([10, 15, 40, 0])).tolist()
+        [5.0, 40.0, 1.0, 1.0]
         """
         times, rates = self.scans
         found = np.ones(len(starts))
         if len(times):
-            first = np.maximum(np.searchsorted(times, starts, side="right") - 1, 0)
-            last = np.maximum(np.searchsorted(times, ends, side="left"), first + 1)
+            first = np.searchsorted(times, starts, side="right")
+            last = np.maximum(np.searchsorted(times, ends, side="left"), first) + 1
             pairs = np.column_stack([first, last]).ravel()
-            found = np.maximum(found, np.maximum.reduceat(np.append(rates, 0.0), pairs)[::2])
+            before = np.concatenate([[0.0], rates, [0.0]])  # nothing is known of what lies before the first time
+            found = np.maximum(found, np.maximum.reduceat(before, pairs)[::2])
         return found
 
 
