@@ -86,6 +86,10 @@ class Changes:
         """How many rows there are: an update has two."""
         return sum(len(table) for table in self._tables())
 
+    def of(self, version: int) -> int:
+        """How many rows one commit changed, whatever it was: an update counts two."""
+        return sum(len(table) for table in self._at(version))
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 

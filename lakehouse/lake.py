@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +22,7 @@ from lakehouse.core.expire import Collected, Expired, Wish
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import WriteOrder
 from lakehouse.core.task import Maintained, Task, TaskState, Worker
+from lakehouse.deepcheck import check_rows
 from lakehouse.engine import Engine
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.frames import is_spark_frame
@@ -290,12 +292,12 @@ class Lake:
         grace = read_seconds(grace_seconds, "grace_seconds")
         return collect(self.catalog.collection(grace), self.warehouse, dry_run=dry_run)
 
-    def check(self, *, rebuild_key_frames: bool = False, delete_unknown: bool = False) -> Checked:
+    def check(self, *, rebuild_key_frames: bool = False, delete_unknown: bool = False, deep: bool = False) -> Checked:
         """Compare the catalog with itself and with what is stored, and list what is wrong.
 
         ``rebuild_key_frames`` writes every key frame anew. ``delete_unknown`` deletes files in tables' folders that
         the catalog does not explain, if they are a day old. Cost: every delta and key frame, and a look at (not into)
-        every file.
+        every file. ``deep`` reads them: every live row, and what each commit of maintenance took and made.
 
         Examples
         --------
@@ -305,9 +307,10 @@ class Lake:
         ...     lake.check().is_sound
         True
         """
-        return check(
+        found = check(
             self.catalog.checks(), self.warehouse, rebuild_key_frames=rebuild_key_frames, delete_unknown=delete_unknown
         )
+        return replace(found, findings=Listing([*found.findings, *check_rows(self)])) if deep else found
 
     # The table service
 

@@ -62,13 +62,16 @@ def check(
     delete_unknown: Annotated[
         bool, typer.Option("--delete-unknown", help="delete unknown files of tables, a day old")
     ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="read every row, and those that maintenance took and made")
+    ] = False,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the catalog with itself and with what is stored; exit code 1 if anything is wrong."""
     with open_lake(catalog, warehouse) as lake:
-        found = lake.check(rebuild_key_frames=rebuild_key_frames, delete_unknown=delete_unknown)
+        found = lake.check(rebuild_key_frames=rebuild_key_frames, delete_unknown=delete_unknown, deep=deep)
     if as_json:
         print_json({**plain(found), "is_sound": found.is_sound})
     else:

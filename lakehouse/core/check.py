@@ -14,7 +14,8 @@ class Finding:
     """One thing that is not as it should be.
 
     ``kind``: *missing*, *short*, *long* or *unreadable* of a segment's file; *unknown* of a file that the catalog does
-    not explain; *shared* of a file that two segments have; *key frame*, *delta*, *bin* or *log* of the catalog.
+    not explain; *shared* of a file that two segments have; *key frame*, *delta*, *bin* or *log* of the catalog; *rows*
+    of a file whose rows are not those that were committed; *maintenance* of a commit that changed rows and may not.
     """
 
     kind: str

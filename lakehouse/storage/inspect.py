@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.exports import EXPORTS
@@ -31,6 +37,26 @@ def find_faults(warehouse: Path, files: Iterable[tuple[str, int]]) -> Iterator[t
             elif status.st_size != size:
                 kind = "short" if status.st_size < size else "long"
                 yield stored, kind, f"the size is another one: expected={size} found={status.st_size}"
+
+
+def read_through(warehouse: Path, stored: str, time: str) -> tuple[int, tuple[datetime, datetime] | None]:
+    """Decode every page of a file: its rows, and the least and greatest time where it has that column by this name.
+
+    Raises `SegmentUnreadable`. Cost: the file, a row group in memory.
+    """
+    path = Locator(warehouse).file(stored)
+    rows = 0
+    bounds: list[Any] = []
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                batch.validate(full=True)
+                rows += batch.num_rows
+                if time in batch.schema.names and batch.num_rows:
+                    bounds.extend(pc.min_max(batch.column(time)).as_py().values())
+    except (pa.ArrowException, OSError) as error:
+        raise SegmentUnreadable("data file is malformed; restore it from a copy", path=stored, cause=error) from error
+    return rows, (min(bounds), max(bounds)) if bounds else None
 
 
 def list_files(warehouse: Path) -> dict[str, float]:

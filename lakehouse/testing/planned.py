@@ -13,8 +13,9 @@ from typing import Any, Literal
 from lakehouse.core.interval import Interval
 
 Kind = Literal[
-    "append", "replace", "delete", "update", "upsert", "delete_keys", "merge", "compact", "resolve", "restore", "expire"
-]
+    "append", "replace", "delete", "update", "upsert", "delete_keys", "merge",
+    "compact", "resolve", "clean", "restore", "expire",
+]  # fmt: skip
 Grain = Literal["hour", "day"]
 WriteOrder = Literal["commit", "start"]
 Unit = int
@@ -23,9 +24,9 @@ Short = tuple[Unit, str, int, int]
 """A row: time, client, key, value."""
 
 COLUMNS = ("time", "client", "key", "value")
-AT_ONCE = ("restore", "expire")
+AT_ONCE = ("restore", "clean", "expire")
 """Kinds of operations that are one step."""
-UNSEEN = ("compact", "resolve", "expire")
+UNSEEN = ("compact", "resolve", "clean", "expire")
 """Kinds of operations that change no row."""
 CHANGED = 10_000
 """What an update adds to a value; values that were not updated are below."""
@@ -170,6 +171,7 @@ MENU = (
     Planned("resolve"),
     Planned("restore"),
     Planned("expire"),
+    Planned("clean"),
 )
 """Every kind: replaces that are whole, partial, empty and keyed, updates that move rows in time and between clients."""
 

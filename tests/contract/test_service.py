@@ -8,6 +8,7 @@ from datetime import timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
+from sqlalchemy import text
 
 from lakehouse.catalog.tasks import MOST_ATTEMPTS, Proposal
 from lakehouse.core.interval import Interval, to_utc
@@ -42,8 +43,6 @@ def proposed(lake, table, *candidates, worker=Worker.ELASTIC):
 
 def late(queue, claim):
     """Let a claim's lease run out, as if its worker had died."""
-    from sqlalchemy import text
-
     statement = text("UPDATE task SET lease_until_us = 0 WHERE id = :id")
     queue._database.run(lambda connection: connection.execute(statement, {"id": claim.task.id}))
 

@@ -203,6 +203,22 @@ class History(RuleBasedStateMachine):
         listed = pa.table({"value": pa.array([key for (key,) in keys], pa.int64())})
         self.change("two", lambda: self.tables["two"].delete_keys(listed), begun)
 
+    @rule(name=st.sampled_from(TABLES), tends=st.booleans())
+    def keep_in_shape(self, name, tends):
+        """Drop what cannot matter, or do what the table service finds best; no row changes by either."""
+        try:
+            if tends:
+                waiting = self.lake.plan_tasks(table=self.names[name])
+                done = self.lake.run_task(waiting[0].id) if waiting else None
+                version = None if done is None else done.version
+            else:
+                commit = self.tables[name].clean()
+                version = None if commit is None else commit.version
+        except LockTimeout:
+            return
+        if version is not None:
+            self.note(name, version, self.model.table(name).newest)
+
     @rule()
     def resolve(self):
         commit = self.tables["two"].resolve()
