@@ -29,6 +29,9 @@ POINTS: Final[Mapping[str, str]] = {
     "export.before_rename": "an export is complete and durable but for its name",
     "task.claimed": "a task of the table service is claimed, nothing is done for it",
     "task.done": "a task did its work and committed, the queue does not know",
+    "summaries.written": "indexes or sketches of some segments are made, their files durable, none is in the catalog",
+    "summaries.stored": "some small ones are in the catalog, the operation that made them runs",
+    "summaries.registered": "all are in the catalog, their operation is ended",
     "read.planned": "a read's plan is made, no data file is open",
 }
 """Every point and what is true when it is reached."""

@@ -28,6 +28,7 @@ from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import AlreadyExists, InvalidInput
 from lakehouse.export import Exported, write_export
+from lakehouse.filters import Filters
 from lakehouse.lease import Heartbeat
 from lakehouse.looks import Looks
 from lakehouse.pins import Pins
@@ -125,6 +126,7 @@ class Lake:
         self.pins = Pins(catalog, pin_seconds, self.heartbeat.start)
         self.looks = Looks(catalog)
         self.heartbeat.also = self._beat
+        self.filters = Filters(catalog.summaries, warehouse)
         self.local_engine = DuckDBEngine()
         self._spark = spark
         self._spark_engine: Engine | None = None

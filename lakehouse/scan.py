@@ -76,7 +76,8 @@ def planned_read(
     lake.looks.count(spec, within)
     segments, tombstones = lake.catalog.live(spec, version, within)
     predicate = None if where is None else where.tree
-    return plan_read(segments, tombstones, version=version, interval=within, predicate=predicate)
+    plan = plan_read(segments, tombstones, version=version, interval=within, predicate=predicate)
+    return lake.filters.narrowed(plan, spec, predicate)
 
 
 def sets_of(lake: Lake, plan: ReadPlan) -> dict[int, MatchSet]:

@@ -107,7 +107,8 @@ class _Reader(spark_source.DataSourceReader):
         interval = None if text is None else Interval.of(text)
         with lake:
             segments, tombstones = lake.catalog.live(table.spec, self._version, interval)
-        plan = plan_read(segments, tombstones, version=self._version, interval=interval, predicate=self._predicate)
+            plan = plan_read(segments, tombstones, version=self._version, interval=interval, predicate=self._predicate)
+            plan = lake.filters.narrowed(plan, table.spec, self._predicate)
         return [_Part(part) for group in plan.groups for part in _packed(group)]
 
     def read(self, partition: spark_source.InputPartition) -> Iterator[pa.RecordBatch]:

@@ -16,12 +16,14 @@ from lakehouse.core.policy import Policy
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
+from lakehouse.core.summary import ColumnListing
 from lakehouse.core.task import Amplification
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import InvalidInput, VersionNotFound
 from lakehouse.scan import Scan
 from lakehouse.schema import read_table_properties
+from lakehouse.statistics import read_statistics
 from lakehouse.writing import Writes
 
 T = TypeVar("T")
@@ -186,6 +188,14 @@ class Table(Writes):
     def tombstones(self, as_of: Any = None, interval: Any = None) -> Listing[Tombstone]:
         """Live tombstones, by id, that overlap an interval."""
         return Listing(self._live(as_of, interval)[1])
+
+    def statistics(self, as_of: Any = None, interval: Any = None) -> ColumnListing:
+        """What is known of each column in live segments that overlap an interval, made without opening a data file.
+
+        Rows that tombstones hide count. ``distinct`` and ``bytes`` are of segments with sketches, which maintenance
+        makes (`lakehouse.indexing.build_statistics`).
+        """
+        return read_statistics(self._lake.catalog.summaries, self._spec, self._live(as_of, interval)[0])
 
     def timeline(self, interval: Any = None, as_of: Any = None) -> Timeline:
         """What a laser sees from left to right: slices of the same visible segments, and what is overshadowed."""

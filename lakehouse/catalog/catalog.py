@@ -20,6 +20,7 @@ from lakehouse.catalog.operations import new_id
 from lakehouse.catalog.planning import changed_entries
 from lakehouse.catalog.sets import FilesNeeded, ReadFile, Sets, no_files
 from lakehouse.catalog.state import BinState, StateReader, extent_of, live_in, touching
+from lakehouse.catalog.summaries import Summaries
 from lakehouse.catalog.tasks import TaskQueue
 from lakehouse.catalog.waiting import Waiting
 from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame
@@ -54,6 +55,7 @@ class Catalog:
         self._sets = Sets(read_file)
         self._frames = frames.FrameWriter(self._database, self._states)
         self._waiting = Waiting(self._database)
+        self.summaries = Summaries(self._database)
 
     @property
     def url(self) -> str:

@@ -26,6 +26,7 @@ from lakehouse.catalog.models import (
     lake_table,
     operation,
     segment,
+    segment_summary,
     tombstone,
 )
 from lakehouse.catalog.rows import DamagedPage, decode_page, segments_from_rows, segments_schema, spec_from_row
@@ -63,9 +64,10 @@ class Checks:
         return found, counted
 
     def segments(self) -> list[tuple[str, int]]:
-        """Path and bytes of every file of a segment or a tombstone's set."""
+        """Path and bytes of every file of a segment, a tombstone's set or a summary."""
         queries = [
-            select(of.c.path, of.c.bytes).where(of.c.path != "").order_by(of.c.id) for of in (segment, tombstone)
+            select(of.c.path, of.c.bytes).where(of.c.path != "").order_by(*of.primary_key)
+            for of in (segment, tombstone, segment_summary)
         ]
         return self._database.read(
             lambda connection: [(row.path, row.bytes) for one in queries for row in connection.execute(one)]
@@ -115,7 +117,8 @@ def _bins_in(of: Any, spec: TableSpec) -> Any:
 
 
 def _explained(connection: Connection) -> tuple[set[str], set[str]]:
-    files = {path for of in (segment, tombstone, garbage) for path in connection.execute(select(of.c.path)).scalars()}
+    holders = (segment, segment_summary, tombstone, garbage)
+    files = {path for of in holders for path in connection.execute(select(of.c.path)).scalars()}
     open_ones = (
         select(lake_table.c.folder, operation.c.id)
         .join(lake_table, lake_table.c.id == operation.c.table_id)

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exist
 from lakehouse.catalog.database import Database
 from lakehouse.catalog.expiry import end_operations
 from lakehouse.catalog.horizon import hold_history
-from lakehouse.catalog.models import garbage, lake_table, operation, segment, tombstone
+from lakehouse.catalog.models import garbage, lake_table, operation, segment, segment_summary, tombstone
 from lakehouse.core.operation import ENTRY_BITS
 from lakehouse.errors import InternalError
 
@@ -53,7 +53,7 @@ def ended_folders(connection: Connection, after: int, *, late: tuple[int, int] |
     ended: ColumnElement[bool] = operation.c.state == "aborted"
     if late is not None:
         ended = or_(ended, _is_late(*late))
-    is_seen = exists().where(segment.c.operation == operation.c.number)
+    is_seen = or_(*(exists().where(of.c.operation == operation.c.number) for of in (segment, segment_summary)))
     rows = connection.execute(
         select(operation.c.number, operation.c.id, lake_table.c.folder)
         .join(lake_table, lake_table.c.id == operation.c.table_id)
@@ -90,11 +90,12 @@ def due_files(connection: Connection, after: int, before_us: int) -> Batch:
 
 
 def _needed(connection: Connection, paths: list[str]) -> str | None:
-    """A path that a segment or tombstone has. A path names its operation, so that this costs a seek each."""
+    """A path that a segment, tombstone or summary has. A path names its operation, so that this costs a seek each."""
     ids = {path.split("/")[1] for path in paths if path.count("/") >= 2}
     numbers = list(connection.execute(select(operation.c.number).where(operation.c.id.in_(ids))).scalars())
     mine = or_(*(tombstone.c.id.between(one << ENTRY_BITS, (one + 1 << ENTRY_BITS) - 1) for one in numbers))
-    for of, its in ((segment, segment.c.operation.in_(numbers)), (tombstone, mine)):
+    of_operations = [(of, of.c.operation.in_(numbers)) for of in (segment, segment_summary)]
+    for of, its in (*of_operations, (tombstone, mine)):
         found: str | None = connection.execute(select(of.c.path).where(its, of.c.path.in_(paths)).limit(1)).scalar()
         if found:
             return found

@@ -41,7 +41,13 @@ from lakehouse.faults import reach
 
 MOST_ENTRIES = 1_000
 """Segments and tombstones that one transaction forgets."""
-_NEEDS_NO_BASE = (Kind.APPEND.value, Kind.REPLACE.value, Kind.UPSERT.value, Kind.DELETE_KEYS.value)
+_NEEDS_NO_BASE = (
+    Kind.APPEND.value,
+    Kind.REPLACE.value,
+    Kind.UPSERT.value,
+    Kind.DELETE_KEYS.value,
+    Kind.SUMMARIZE.value,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from lakehouse.catalog.models import (
     operation,
     rewritten,
     segment,
+    segment_summary,
     tag,
     tombstone,
     tombstone_set,
@@ -29,6 +30,7 @@ from lakehouse.catalog.models import (
 )
 from lakehouse.catalog.rows import Values, spec_from_row
 from lakehouse.catalog.state import StateReader, batches
+from lakehouse.catalog.summaries import forget_summaries
 from lakehouse.core.bins import bins_of
 from lakehouse.core.expire import Numbers, newest_at
 from lakehouse.core.interval import Interval, from_us
@@ -66,13 +68,16 @@ def forget_entries(
     for batch in batches(sorted(touched)):
         _forget_in_bins(connection, spec, batch, ids, clean=clean, points=points)
     of = tombstone if is_tombstone else segment
+    files = [row["path"] for row in rows if row["path"]]
+    if not is_tombstone:
+        files += forget_summaries(connection, ids.tolist())
     connection.execute(delete(of).where(of.c.id == bindparam("dead")), [{"dead": entry} for entry in ids.tolist()])
     if is_tombstone:
         connection.execute(
             delete(tombstone_set).where(tombstone_set.c.id == bindparam("dead")),
             [{"dead": entry} for entry in ids.tolist()],
         )
-    marks = [{"table_id": table, "path": row["path"], "marked_us": now_us} for row in rows if row["path"]]
+    marks = [{"table_id": table, "path": path, "marked_us": now_us} for path in files]
     if marks:
         connection.execute(garbage.insert(), marks)
 
@@ -225,7 +230,8 @@ def forget_commits(connection: Connection, clean: int, points: Numbers) -> int:
 def forget_operations(connection: Connection, clean: int, now_us: int) -> None:
     """Forget operations that ended long ago and that nothing refers to any more."""
     ended = operation.c.state.in_(("committed", "collected")), operation.c.begun_us < now_us - _WEEK_US
-    used = [exists().where(of.c.operation == operation.c.number) for of in (segment, chunk_lock, rewritten)]
+    users = (segment, segment_summary, chunk_lock, rewritten)
+    used = [exists().where(of.c.operation == operation.c.number) for of in users]
     old = (
         select(operation.c.number)
         .where(*ended, func.coalesce(operation.c.version, 0) < clean, *(~one for one in used))

@@ -80,7 +80,8 @@ class OperationRow(SQLModel, table=True):
     """An operation from begin to its end; its folder is registered here before its first byte is written.
 
     ``collected``: it was aborted and its folder has been deleted. What takes an interval over says which (``start_us``,
-    ``end_us``, ``keys``), for those who changed single rows there meanwhile.
+    ``end_us``, ``keys``), for those who changed single rows there meanwhile. One that made indexes or sketches ends as
+    committed at the head that it found: it makes no version.
     """
 
     __tablename__ = "operation"
@@ -288,6 +289,27 @@ class TombstoneSetRow(SQLModel, table=True):
     content: bytes = Field(sa_column=Column(LargeBinary(), nullable=False))
 
 
+class SegmentSummaryRow(SQLModel, table=True):
+    """What a column's values in a segment come to, by its Parquet field id: an index or a sketch. Derived.
+
+    It is in ``content`` or, with a ``path``, in a file that the operation wrote.
+    """
+
+    __tablename__ = "segment_summary"
+    __table_args__ = (
+        CheckConstraint("kind IN ('index', 'sketch')"),
+        CheckConstraint("(path = '') = (content IS NOT NULL)"),
+        CheckConstraint("(path = '') = (operation IS NULL)"),
+    )
+    segment: int = Field(sa_column=_reference("segment.id", primary_key=True, autoincrement=False))
+    kind: str = Field(sa_column=Column(Text(), primary_key=True))
+    field: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    operation: int | None = Field(default=None, sa_column=_reference("operation.number", nullable=True, index=True))
+    content: bytes | None = Field(default=None, sa_column=Column(LargeBinary()))
+    path: str = Field(sa_column=Column(Text(), nullable=False))
+    bytes: int = Field(sa_column=_big())
+
+
 class BinRow(SQLModel, table=True):
     """The newest version of a bin, its newest key frame, and how many versions lie behind that."""
 
@@ -414,6 +436,7 @@ tag = TagRow.__table__  # type: ignore[attr-defined]
 segment = SegmentRow.__table__  # type: ignore[attr-defined]
 tombstone = TombstoneRow.__table__  # type: ignore[attr-defined]
 tombstone_set = TombstoneSetRow.__table__  # type: ignore[attr-defined]
+segment_summary = SegmentSummaryRow.__table__  # type: ignore[attr-defined]
 rewritten = RewrittenRow.__table__  # type: ignore[attr-defined]
 bin = BinRow.__table__  # type: ignore[attr-defined]  # noqa: A001 - the word of the scheme
 delta = DeltaRow.__table__  # type: ignore[attr-defined]

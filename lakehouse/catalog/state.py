@@ -285,12 +285,14 @@ def rows_by_id(connection: Connection, table: str, ids: Iterable[int]) -> list[d
     return [dict(zip(names, row, strict=True)) for row in rows_of_ids(connection, statement, ids)]
 
 
-def rows_of_ids(connection: Connection, statement: Prepared, ids: Iterable[int]) -> Iterator[Any]:
+def rows_of_ids(
+    connection: Connection, statement: Prepared, ids: Iterable[int], values: Mapping[str, Any] | None = None
+) -> Iterator[Any]:
     """Rows of a statement that takes `IDS` as one parameter of its database's own kind."""
     wanted = sorted(ids)
     if wanted:
         bound = json.dumps(wanted) if connection.dialect.name == "sqlite" else wanted
-        yield from statement.run(connection, {"ids": bound})
+        yield from statement.run(connection, {**(values or {}), "ids": bound})
 
 
 PAIRS = {

@@ -31,6 +31,7 @@ class Kind(StrEnum):
     RESOLVE = "resolve"
     COMPACTION = "compact"
     CLEAN = "clean"
+    SUMMARIZE = "summarize"
     RESTORE = "restore"
     CREATE = "create"
     RENAME = "rename"

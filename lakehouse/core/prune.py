@@ -89,7 +89,7 @@ def _compare(segments: Segments, column: str, operator: Operator, value: Any) ->
     may_have_values = ~_only_nulls(segments, column)
     if low is None or high is None:
         return may_have_values
-    kinds = {kind_of(value), _column_kind(low.type)}
+    kinds = {kind_of(value), column_kind(low.type)}
     if kinds <= NUMBERS and "decimal" not in kinds and (len(kinds) > 1 or kinds == {"float"}):
         return may_have_values & _compare_rounded(operator, value, low, high, kinds)
     if len(kinds) > 1 and None not in kinds and not kinds <= NUMBERS:
@@ -114,7 +114,7 @@ def _without_other_buckets(segments: Segments, column: str, value: Any, low: pa.
     return found
 
 
-def _column_kind(kind: pa.DataType) -> str | None:
+def column_kind(kind: pa.DataType) -> str | None:
     """What `lakehouse.core.predicate.kind_of` says of the column's values."""
     if pa.types.is_boolean(kind):
         return "bool"

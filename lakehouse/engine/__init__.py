@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,11 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from lakehouse.core.plan import ReadPlan
+from lakehouse.core.segment import Segment
 from lakehouse.core.spec import FIELD_ID, ORDINAL, ROW_ID, TableSpec
+from lakehouse.core.summary import Summary
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.summaries import Summarizing
 
 __all__ = ["ORDINAL", "ROW_ID_FIELD", "Engine", "Query", "WriteTarget"]
 
@@ -96,4 +100,10 @@ class Engine(Protocol):
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left.
 
         The condition is over ``target`` and ``source``, in the engine's dialect.
+        """
+
+    def summarize(self, work: Summarizing, segments: Sequence[Segment]) -> Iterator[list[Summary] | SegmentUnreadable]:
+        """What each segment's columns come to, in any order; an error for one that cannot be read.
+
+        Raises `OSError` where a summary cannot be written.
         """

@@ -96,7 +96,7 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
     footer = file.metadata
     if footer.num_rows == 0:
         return None
-    columns = _primitive_columns(file.schema_arrow)
+    columns = primitive_columns(file.schema_arrow)
     if spec.time not in columns:
         raise SegmentUnreadable("data file lacks the time column", path=str(path), column=spec.time)
     gathered = {
@@ -142,7 +142,7 @@ def read_buckets(metadata: Mapping[bytes, bytes]) -> dict[str, bytes]:
     return {name: bytes.fromhex(text) for name, text in held.items()}
 
 
-def _primitive_columns(schema: pa.Schema) -> dict[str, int]:
+def primitive_columns(schema: pa.Schema) -> dict[str, int]:
     """By name, the index among the file's leaf columns of every column that is not nested."""
     columns: dict[str, int] = {}
     leaf = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -11,13 +11,17 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.core.summary import Summary
 from lakehouse.engine import Matches, Query, WriteTarget
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.join import matched
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.write import stored_schema, write_tables
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.summaries import Summarizing
 
 
 class DuckDBEngine:
@@ -68,6 +72,14 @@ class DuckDBEngine:
     def join(self, condition: str, target: Query, source: Any) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
         return matched(self._cursor(), condition, self.read(target), source)
+
+    def summarize(self, work: Summarizing, segments: Sequence[Segment]) -> Iterator[list[Summary] | SegmentUnreadable]:
+        """What each segment's columns come to, one after the other; an error for one that cannot be read."""
+        for one in segments:
+            try:
+                yield work(one)
+            except SegmentUnreadable as error:
+                yield error
 
     def close(self) -> None:
         """Free what reads have kept. The engine can be used again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -11,14 +11,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
+from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.core.summary import Summary
 from lakehouse.engine import Matches, Query, WriteTarget
 from lakehouse.engine.spark.columns import quoted, value
 from lakehouse.engine.spark.join import matched, to_arrow
 from lakehouse.engine.spark.read import read_frame
 from lakehouse.engine.spark.session import start_session
 from lakehouse.engine.spark.statement import run_query
+from lakehouse.engine.spark.summaries import summarize
 from lakehouse.engine.spark.write import write_frame
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.summaries import Summarizing
 
 
 class SparkEngine:
@@ -65,6 +70,10 @@ class SparkEngine:
     def join(self, condition: str, target: Query, source: Any) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
         return matched(self.session, condition, target, self.read(target), source)
+
+    def summarize(self, work: Summarizing, segments: Sequence[Segment]) -> Iterator[list[Summary] | SegmentUnreadable]:
+        """What each segment's columns come to, made in tasks; an error for one that cannot be read."""
+        return summarize(self.session, work, segments)
 
 
 def open_engine(session: SparkSession | None) -> SparkEngine:

@@ -1,0 +1,129 @@
+"""Looks into the indexes of segments, so that a read leaves out those that hold none of the values that it wants."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from lakehouse.catalog.summaries import Summaries
+from lakehouse.core.bloom import Blocks, DamagedFilter, Owner, Probe, decode_blocks, may_hold, may_hold_stored
+from lakehouse.core.group import ReadGroup
+from lakehouse.core.hashing import Hashes
+from lakehouse.core.lookup import asks, matching_indexed
+from lakehouse.core.plan import ReadPlan
+from lakehouse.core.predicate import Predicate
+from lakehouse.core.prune import Mask
+from lakehouse.core.segments import Segments
+from lakehouse.core.spec import TableSpec
+from lakehouse.core.summary import Summary, SummaryKind, field_id, indexed_columns
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.summaries import read_part
+
+logger = logging.getLogger(__name__)
+
+_REMEMBERED_BYTES = 64 << 20
+_COST_BYTES = 400
+"""What a remembered filter takes beside its blocks."""
+_Held: TypeAlias = "Blocks | Summary"
+"""A filter's blocks, or where its file is."""
+
+
+class Filters:
+    """Filters by segment and column, the last used of which are remembered up to a size. Thread-safe.
+
+    Filters in files are read a page at a time, and what is remembered is where they are. One that is missing or damaged
+    is passed over, with a warning: the segment is read.
+    """
+
+    def __init__(self, summaries: Summaries, warehouse: Path, size: int = _REMEMBERED_BYTES) -> None:
+        self._summaries = summaries
+        self._warehouse = warehouse
+        self._left = size
+        self._held: OrderedDict[Owner, tuple[_Held, int]] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def narrowed(self, plan: ReadPlan, spec: TableSpec, predicate: Predicate | None) -> ReadPlan:
+        """A plan without segments whose indexes say that no row can pass.
+
+        Free for tables without the property ``index`` and for filters that it cannot serve; else a question to the
+        catalog for each condition, and a look at a page for each segment and value that nothing else left out.
+        """
+        names = indexed_columns(spec)
+        if predicate is None or not names or not plan.groups:
+            return plan
+        indexed = pa.schema([spec.schema.field(name) for name in names])
+        if not asks(predicate, indexed):
+            return plan
+        kept = matching_indexed(predicate, plan.segments, indexed, partial(self._look, spec))
+        if kept.all():
+            return plan
+        groups, first = [], 0
+        for group in plan.groups:
+            end = first + len(group.segments)
+            segments = Segments.of(group.segments).where(kept[first:end])
+            groups += [ReadGroup(segments, group.tombstones)] if len(segments) else []
+            first = end
+        return ReadPlan(plan.version, plan.interval, tuple(groups))
+
+    def _look(self, spec: TableSpec, column: str, segments: Segments, hashes: Hashes) -> Mask:
+        field, probe = field_id(spec, column), Probe.of(hashes)
+        owners = [Owner(one, field) for one in segments.ids.tolist()]
+        held = self._filters(owners)
+        found = np.ones(len(owners), np.bool_)
+        for place, owner in enumerate(owners):
+            if owner in held:
+                found[place] = self._holds_any(held[owner], owner, probe)
+        return found
+
+    def _holds_any(self, held: _Held, owner: Owner, probe: Probe) -> bool:
+        if not isinstance(held, Summary):
+            return bool(may_hold(held, probe).any())
+        try:
+            read = partial(read_part, self._warehouse, held.path)
+            return bool(may_hold_stored(held.bytes, read, probe, owner).any())
+        except (DamagedFilter, OSError, SegmentUnreadable) as error:
+            logger.warning("the index in %s is passed over, its segment is read: %s", held.path, error)
+            return True
+
+    def _filters(self, owners: list[Owner]) -> dict[Owner, _Held]:
+        """The filters that there are of one column."""
+        found: dict[Owner, _Held] = {}
+        with self._guard:
+            for owner in owners:
+                if owner in self._held:
+                    self._held.move_to_end(owner)
+                    found[owner] = self._held[owner][0]
+        missing = [owner.segment for owner in owners if owner not in found]
+        for one in self._summaries.read(SummaryKind.INDEX, missing, owners[0].field) if missing else ():
+            owner = Owner(one.segment, one.field_id)
+            held = self._decoded(one, owner)
+            if held is not None:
+                found[owner] = held
+                self._remember(owner, held)
+        return found
+
+    def _decoded(self, stored: Summary, owner: Owner) -> _Held | None:
+        if stored.path:
+            return stored
+        try:
+            return decode_blocks(stored.content, owner)
+        except DamagedFilter as error:
+            logger.warning("the index of segment %d is passed over, the segment is read: %s", stored.segment, error)
+            return None
+
+    def _remember(self, owner: Owner, held: _Held) -> None:
+        cost = _COST_BYTES + (0 if isinstance(held, Summary) else held.nbytes)
+        with self._guard:
+            if owner not in self._held:
+                self._held[owner] = held, cost
+                self._left -= cost
+            while self._left < 0 and self._held:
+                _, (_, freed) = self._held.popitem(last=False)
+                self._left += freed

@@ -1,0 +1,124 @@
+"""Summaries made of segments' files, and files of those summaries that are too large for the catalog."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakehouse.core.bloom import Owner, encode_blocks, make_blocks
+from lakehouse.core.distinct import Registers, add_hashes, encode_registers, no_registers
+from lakehouse.core.hashing import Hashes, distinct, distinct_hashes
+from lakehouse.core.segment import Segment
+from lakehouse.core.spec import FIELD_ID, TableSpec
+from lakehouse.core.summary import INLINE_BYTES, Summary, SummaryKind, columns_of, field_id
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.files import make_folder, sync_files
+from lakehouse.storage.footer import primitive_columns
+from lakehouse.storage.paths import Locator, verify
+
+_BATCH_ROWS = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Summarizing:
+    """Makes the summaries of one kind, below an operation's ``folder``, a stored path."""
+
+    spec: TableSpec
+    warehouse: Path
+    folder: str
+    kind: SummaryKind
+
+    def __call__(self, segment: Segment, attempt: str = "") -> list[Summary]:
+        """A segment's summaries, one a column. Cost: a read of these columns; memory for their distinct values.
+
+        ``attempt`` sets the files of one try apart from those of another. Raises `SegmentUnreadable`, and `OSError`
+        where a summary cannot be written.
+        """
+        if self.kind is SummaryKind.SKETCH:
+            return [
+                Summary(segment.id, one.id, encode_registers(one.registers, one.bytes))
+                for one in self._gathered(segment)
+            ]
+        made = [
+            (one, encode_blocks(make_blocks(distinct(one.parts)), Owner(segment.id, one.id)))
+            for one in self._gathered(segment)
+        ]
+        return list(self._stored(segment, made, attempt))
+
+    def _gathered(self, segment: Segment) -> list[_Column]:
+        (path,) = verify(self.warehouse, [segment]).values()
+        try:
+            with pq.ParquetFile(path) as file:
+                return self._read(file)
+        except (pa.ArrowException, OSError) as error:
+            raise SegmentUnreadable(
+                "data file is cut short or malformed; restore it", path=str(path), cause=error
+            ) from error
+
+    def _read(self, file: pq.ParquetFile) -> list[_Column]:
+        stored = {int((one.metadata or {}).get(FIELD_ID, b"-1")): one.name for one in file.schema_arrow}
+        leaves = primitive_columns(file.schema_arrow)
+        found = []
+        for name in columns_of(self.spec, self.kind):
+            known = field_id(self.spec, name)
+            there = stored.get(known)
+            size = 0 if there is None else _column_bytes(file.metadata, leaves[there])
+            found.append(_Column(known, there, self.spec.schema.field(name).type, size))
+        there = [one for one in found if one.stored is not None]
+        if there:
+            for batch in file.iter_batches(_BATCH_ROWS, columns=[one.stored for one in there]):
+                for one in there:
+                    one.add(batch.column(one.stored), self.kind)
+        return found
+
+    def _stored(self, segment: Segment, made: Sequence[tuple[_Column, bytes]], attempt: str) -> Iterator[Summary]:
+        written = []
+        for column, content in made:
+            if len(content) <= INLINE_BYTES:
+                yield Summary(segment.id, column.id, content)
+                continue
+            name = f"{segment.id}-{column.id}{attempt}.{self.kind.value}"
+            path = self.warehouse / self.folder / name
+            make_folder(path.parent)
+            path.write_bytes(content)
+            written.append(path)
+            yield Summary(segment.id, column.id, path=f"{self.folder}/{name}", bytes=len(content))
+        sync_files(written)
+
+
+@dataclass(slots=True)
+class _Column:
+    """What was seen of a column: by field id, under its name in the file (None: it is not there, all are null)."""
+
+    id: int
+    stored: str | None
+    type: pa.DataType
+    bytes: int
+    parts: list[Hashes] = field(default_factory=list)
+    registers: Registers = field(default_factory=no_registers)
+
+    def add(self, values: pa.Array, kind: SummaryKind) -> None:
+        """Note values of one batch."""
+        hashes = distinct_hashes(values if values.type == self.type else values.cast(self.type))
+        if kind is SummaryKind.INDEX:
+            self.parts.append(hashes)
+        else:
+            add_hashes(self.registers, hashes)
+
+
+def _column_bytes(footer: pq.FileMetaData, leaf: int) -> int:
+    return sum(footer.row_group(group).column(leaf).total_compressed_size for group in range(footer.num_row_groups))
+
+
+def read_part(warehouse: Path, stored: str, offset: int, length: int) -> bytes:
+    """Some bytes of a stored path. Raises `OSError`."""
+    handle = os.open(Locator(warehouse).file(stored), os.O_RDONLY)
+    try:
+        return os.pread(handle, length, offset)
+    finally:
+        os.close(handle)
