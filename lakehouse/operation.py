@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from lakehouse.arguments import Txn
 from lakehouse.core.bucket import Buckets
 from lakehouse.core.commit import Commit
-from lakehouse.core.interval import MIN_TIME, Interval
-from lakehouse.core.layout import Merge, plan_merges
-from lakehouse.core.operation import Begun, Contribution, Kind, NewSegment, NewTombstone, NothingToDo
-from lakehouse.core.plan import plan_read
+from lakehouse.core.interval import Interval
+from lakehouse.core.operation import Begun, Contribution, Kind, NewSegment, NewTombstone
 from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set
-from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import TombstoneKind
-from lakehouse.engine import Engine, Query, WriteTarget
+from lakehouse.engine import Engine, WriteTarget
 from lakehouse.errors import InvalidInput, LakehouseError, StorageUnavailable, WriteConflict
 from lakehouse.faults import reach
-from lakehouse.scan import sets_of
 from lakehouse.storage.files import delete_operation
 from lakehouse.storage.footer import FileStatistics, read_footers
 from lakehouse.storage.outside import values_outside
@@ -90,18 +84,19 @@ class Operation:
         """The caller's mark, which commits once."""
         return self._txn
 
-    def commit(self) -> Commit:
+    def commit(self, *, if_useful: bool = False) -> Commit:
         """Make everything visible as one version. A second call returns the same commit.
 
         Raises `LockLost` if the chunks were taken, `WriteConflict` if rows that it rewrites were changed by another
-        one since it began, `CommitUnknown` if nobody can tell.
+        one since it began, `CommitUnknown` if nobody can tell. With ``if_useful``, raises `NothingToDo`, and goes on,
+        where nothing would change.
         """
         if self._commit is not None:
             return self._commit
         self._require_running()
         try:
             commit = self._lake.catalog.commit(
-                [self.contribution()],
+                [replace(self.contribution(), if_useful=if_useful)],
                 message=self._message,
                 properties=self._properties,
                 wait_seconds=self.wait_seconds,
@@ -278,114 +273,6 @@ class Replace(Append):
             )
 
 
-class Compaction(Operation):
-    """Rewrites many small or masked segments into few: the same rows, with the same row ids.
-
-    Of the segments that it locked it takes those that a rewrite improves; or those that were ``chosen``, by id, if all
-    of them are still there.
-    """
-
-    kind = Kind.COMPACTION
-
-    def __init__(
-        self, lake: Lake, begun: Begun, *, engine: Engine, chosen: Collection[int] | None = None, **marks: Any
-    ) -> None:
-        super().__init__(lake, begun, **marks)
-        self._engine = engine
-        self._chosen = chosen
-        self._inputs: set[int] = set()
-        self._ran = False
-
-    @property
-    def has_work(self) -> bool:
-        """Whether `run` found anything to gain."""
-        return bool(self._inputs)
-
-    def run(self) -> None:
-        """Read and rewrite. Cost: the bytes of the segments that are worth it, streamed."""
-        self._ran = True
-        for merge in self._merges():
-            self._rewrite(merge)
-
-    def _merges(self) -> Iterator[Merge]:
-        begun = self._begun
-        assert begun.interval is not None
-        spec = begun.table
-        locked = spec.grain.align(begun.interval)
-        segments, tombstones = self._lake.catalog.live(spec, begun.base_version, locked)
-        if self._chosen is not None:
-            taken = segments.where(np.isin(segments.ids, list(self._chosen)))
-            whole = len(taken) == len(self._chosen) and all(locked.contains(one.interval) for one in taken)
-            return iter([Merge(tuple(taken), tuple(tombstones))] if whole else [])
-        inside = [one for one in segments if locked.contains(one.interval)]
-        return iter(plan_merges(inside, tombstones, grain=spec.grain, target_rows=spec.target_rows, ragged=spec.ragged))
-
-    def _rewrite(self, merge: Merge) -> None:
-        spec = self._begun.table
-        plan = plan_read(merge.segments, merge.tombstones, version=self.base_version)
-        self._inputs.update(one.id for one in merge.segments)
-        if plan.groups:
-            query = Query(plan, spec, self._lake.warehouse, row_ids=True, sets=sets_of(self._lake, plan))
-            self._store(self._engine, self._engine.rewrite(query, {}), row_ids=True)
-
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
-        return Contribution(self._begun, segments=tuple(self._segments), inputs=frozenset(self._inputs))
-
-    def commit(self) -> Commit:
-        """Put the new segments in the old ones' place; runs first if `run` was not called."""
-        if not self._ran and self._state == "running":
-            self.run()
-        return super().commit()
-
-
-class Clean(Operation):
-    """Drops, at its commit, segments that can no longer be seen and tombstones that hide nothing, in locked chunks."""
-
-    kind = Kind.CLEAN
-    has_work = True
-    """Whether there is work, its commit sees."""
-
-    def run(self) -> None:
-        """Read nothing: the catalog knows it all."""
-
-
-class Maintenance(Protocol):
-    """An operation that may find that there is nothing to gain."""
-
-    @property
-    def has_work(self) -> bool:
-        """Whether `run` found anything."""
-
-    def run(self) -> None:
-        """Do everything but the commit."""
-
-    def commit(self) -> Commit:
-        """Make it visible. Raises `NothingToDo`."""
-
-    def abort(self) -> None:
-        """Give up."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-def commit_if_useful(operation: Maintenance) -> Commit | None:
-    """Run and commit an operation; None, and nothing is left of it, where there is nothing to gain."""
-    with operation:
-        operation.run()
-        try:
-            if operation.has_work:
-                return operation.commit()
-        except NothingToDo:
-            logger.debug("nothing was left to do at the commit")
-        operation.abort()
-        return None
-
-
 class Restore(Operation):
     """Makes the table what it was at a version, by a new commit."""
 
@@ -398,14 +285,3 @@ class Restore(Operation):
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""
         return Contribution(self._begun, target=self._target)
-
-
-def locked_for_compaction(lake: Lake, spec: TableSpec, interval: Interval | None) -> Interval:
-    """What a compaction of an interval must lock: its chunks, and all chunks of ragged segments that touch them."""
-    if interval is None:
-        return lake.catalog.extent(spec) or spec.grain.chunk(MIN_TIME)
-    aligned = spec.grain.align(interval)
-    segments, _ = lake.catalog.live(spec, lake.catalog.head(), aligned)
-    start = min([aligned.start, *(one.start for one in segments)])
-    end = max([aligned.end, *(one.end for one in segments)])
-    return spec.grain.align(Interval(start, end))

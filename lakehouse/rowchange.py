@@ -51,11 +51,11 @@ class RowChange(Operation):
     def _run(self) -> None:
         raise NotImplementedError
 
-    def commit(self) -> Commit:
+    def commit(self, *, if_useful: bool = False) -> Commit:
         """Make it visible; runs first if `run` was not called. Raises `WriteConflict`, which ends the operation."""
         if not self._ran and self._state == "running":
             self.run()
-        return super().commit()
+        return super().commit(if_useful=if_useful)
 
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""

@@ -32,7 +32,7 @@ class KeyedWrite(Append):
         self._keys: list[pa.Table] = []
         self._tombstones: tuple[NewTombstone, ...] = ()
 
-    def commit(self) -> Commit:
+    def commit(self, *, if_useful: bool = False) -> Commit:
         """Make it visible. Raises `InvalidInput`, and ends the operation, if a key was written twice."""
         if self._state == "running":
             try:
@@ -40,7 +40,7 @@ class KeyedWrite(Append):
             except BaseException:
                 self._fail()
                 raise
-        return super().commit()
+        return super().commit(if_useful=if_useful)
 
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""

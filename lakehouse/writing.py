@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakehouse.arguments import Txn, read_message, read_properties, read_txn, read_wait
+from lakehouse.compaction import Clean, Compaction, commit_if_useful, locked_for_compaction
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Kind, Priority
@@ -14,16 +15,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput, LockTimeout, WriteConflict
 from lakehouse.merge import Merge, read_clauses, read_source
-from lakehouse.operation import (
-    Append,
-    Clean,
-    Compaction,
-    Operation,
-    Replace,
-    Restore,
-    commit_if_useful,
-    locked_for_compaction,
-)
+from lakehouse.operation import Append, Operation, Replace, Restore
 from lakehouse.predicate import parse
 from lakehouse.resolve import Resolve
 from lakehouse.rowchange import Delete, RowChange, Update, read_assignments

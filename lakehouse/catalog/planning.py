@@ -26,8 +26,6 @@ from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD, DROP, diff
 from lakehouse.errors import InternalError, InvalidInput
 
-_MAY_BE_IDLE = (Kind.CLEAN, Kind.RESOLVE)
-
 
 @dataclass(slots=True)
 class Planned:
@@ -98,7 +96,7 @@ def planned(
         if made.content:
             plan.sets[tombstone.id] = made.content
     plan.change(spec, ADD, plan.new)
-    if not plan.changes and begun.kind in _MAY_BE_IDLE:
+    if contribution.if_useful and not plan.changes:
         raise NothingToDo
     return plan
 

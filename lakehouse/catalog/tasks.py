@@ -6,26 +6,30 @@ the head for it. A claim ends with its lease, so that a worker that died keeps a
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-from pyroaring import BitMap64
 from sqlalchemy import ColumnElement, Connection, Text, and_, cast, delete, exists, func, or_, select, true, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from lakehouse.catalog.database import Database
 from lakehouse.catalog.models import commit_table, lake_table, task, upkeep
-from lakehouse.core.interval import Interval, from_us
+from lakehouse.catalog.taskrows import (
+    Claim,
+    Proposal,
+    ids_of,
+    new_row,
+    proposed_row,
+    task_from_row,
+    with_names,
+)
 from lakehouse.core.listing import Listing
 from lakehouse.core.operation import DEFINITIONS, REWRITES
-from lakehouse.core.sets import decode_set, encode_set, row_id_array
 from lakehouse.core.spec import TableId, TableSpec
-from lakehouse.core.task import Amplification, Candidate, Gain, Ids, Task, TaskKind, TaskState, Worker
+from lakehouse.core.task import Amplification, Gain, Task, TaskKind, TaskState, Worker
 from lakehouse.errors import InvalidInput, LockLost
 
 MOST_ATTEMPTS = 5
@@ -34,31 +38,6 @@ _FIRST_PAUSE_SECONDS = 5.0
 _OPEN = (TaskState.WAITING.value, TaskState.RUNNING.value)
 _LOCKING = (TaskKind.MERGE.value, TaskKind.CLEAN.value)
 """Kinds that lock the chunks of their interval."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A task that this process runs until its lease ends: what it takes, and the token that says whose it is."""
-
-    task: Task
-    table_id: TableId | None
-    owner: str
-    entries: Ids
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A candidate with the worker that is to run it."""
-
-    candidate: Candidate
-    worker: Worker
-
-    def identity(self, spec: TableSpec) -> str:
-        """What it is about."""
-        found = hashlib.blake2b(digest_size=12)
-        found.update(np.ascontiguousarray(self.candidate.segments).tobytes())
-        found.update(np.ascontiguousarray(self.candidate.tombstones).tobytes())
-        return f"{spec.id}:{self.candidate.kind.value}:{found.hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +63,21 @@ class TaskQueue:
     ) -> Listing[Task]:
         """Tasks, newest first; those that wait by score."""
         order = [task.c.score.desc(), task.c.id] if state is TaskState.WAITING else [task.c.id.desc()]
-        query = _with_names().order_by(*order).limit(limit)
+        query = with_names().order_by(*order).limit(limit)
         if table is not None:
             query = query.where(task.c.table_id == table)
         if state is not None:
             query = query.where(task.c.state == state.value)
-        return self._database.read(lambda connection: Listing(map(_task, connection.execute(query))))
+        return self._database.read(lambda connection: Listing(map(task_from_row, connection.execute(query))))
 
     def task(self, task_id: int) -> Task:
         """A task by id. Raises `InvalidInput`."""
         found = self._database.read(
-            lambda connection: connection.execute(_with_names().where(task.c.id == task_id)).first()
+            lambda connection: connection.execute(with_names().where(task.c.id == task_id)).first()
         )
         if found is None:
             raise InvalidInput("no such task; see the list of tasks", task=task_id)
-        return _task(found)
+        return task_from_row(found)
 
     def busy(self, table: TableId) -> set[int]:
         """Segments and tombstones that running tasks of a table take."""
@@ -109,7 +88,7 @@ class TaskQueue:
                 task.c.state == TaskState.RUNNING.value,
                 task.c.lease_until_us >= self._database.now_us(connection),
             )
-            return {one for held in connection.execute(running).scalars() for one in _ids(held).tolist()}
+            return {one for held in connection.execute(running).scalars() for one in ids_of(held).tolist()}
 
         return self._database.read(question)
 
@@ -154,7 +133,7 @@ class TaskQueue:
                 query = query.where(lake_table.c.id == table)
             due = connection.execute(query).all()
             rows = [
-                _row(
+                new_row(
                     kind=TaskKind.PLAN,
                     identity=f"{row.id}:plan",
                     table_id=row.id,
@@ -180,7 +159,7 @@ class TaskQueue:
             )
             if not connection.execute(select(recent)).scalar():
                 cause = "forget what retention lets go, delete files that nothing can reach"
-                row = _row(
+                row = new_row(
                     kind=TaskKind.GC, identity="gc", table_id=None, worker=Worker.RESIDENT, score=1.0, cause=cause,
                     now_us=now_us,
                 )  # fmt: skip
@@ -216,7 +195,7 @@ class TaskQueue:
                 "rewritten_bytes": held.rewritten_bytes + wrote.rewritten_bytes,
             }
             _upsert(connection, upkeep, [upkeep.c.table_id], {"table_id": spec.id, **values})
-            rows = {one.identity(spec): _proposed(spec, one, now_us) for one in proposals}
+            rows = {one.identity(spec): proposed_row(spec, one, now_us) for one in proposals}
             waiting = and_(
                 task.c.table_id == spec.id, task.c.state == TaskState.WAITING.value, task.c.kind != TaskKind.PLAN.value
             )
@@ -297,8 +276,8 @@ class TaskQueue:
                     lease_until_us=now_us + self._lease_us,
                 )
             )
-            row = connection.execute(_with_names().where(task.c.id == chosen)).one()
-            return Claim(_task(row), row.table_id, owner, _ids(row.entries))
+            row = connection.execute(with_names().where(task.c.id == chosen)).one()
+            return Claim(task_from_row(row), row.table_id, owner, ids_of(row.entries))
 
         return self._database.run(work)
 
@@ -440,92 +419,6 @@ def _is_locked(now_us: int) -> ColumnElement[bool]:
 
 def _held(claim: Claim) -> Any:
     return update(task).where(task.c.id == claim.task.id, task.c.owner == claim.owner)
-
-
-def _with_names() -> Any:
-    return select(task, lake_table.c.name.label("table_name")).outerjoin(lake_table, lake_table.c.id == task.c.table_id)
-
-
-def _row(
-    *, kind: TaskKind, identity: str, table_id: int | None, worker: Worker, score: float, cause: str, now_us: int
-) -> dict[str, Any]:
-    return {
-        "table_id": table_id,
-        "kind": kind.value,
-        "state": TaskState.WAITING.value,
-        "worker": worker.value,
-        "identity": identity,
-        "score": score,
-        "cause": cause,
-        "start_us": None,
-        "end_us": None,
-        "segments": 0,
-        "entries": b"",
-        "budget_bytes": 0,
-        "predicted": "{}",
-        "attempts": 0,
-        "created_us": now_us,
-        "not_before_us": now_us,
-    }
-
-
-def _proposed(spec: TableSpec, proposal: Proposal, now_us: int) -> dict[str, Any]:
-    one = proposal.candidate
-    locked = spec.grain.align(one.interval)
-    entries = BitMap64(np.concatenate([one.segments, one.tombstones]).astype(np.uint64))
-    row = _row(
-        kind=one.kind,
-        identity=proposal.identity(spec),
-        table_id=spec.id,
-        worker=proposal.worker,
-        score=one.score,
-        cause=one.cause,
-        now_us=now_us,
-    )
-    return row | {
-        "start_us": locked.start_us,
-        "end_us": locked.end_us,
-        "segments": len(one.segments),
-        "entries": encode_set(entries),
-        "budget_bytes": one.bytes,
-        "predicted": json.dumps(asdict(one.gain)),
-    }
-
-
-def _ids(entries: bytes) -> Ids:
-    if not entries:
-        return np.empty(0, dtype=np.int64)
-    held = decode_set("row", bytes(entries))
-    assert isinstance(held, BitMap64)
-    return row_id_array(held)
-
-
-def _task(row: Any) -> Task:
-    result = json.loads(row.actual) if row.actual else {}
-    gain = {name: result.pop(name) for name in ("files", "bytes", "masked_rows", "entries") if name in result}
-    return Task(
-        id=row.id,
-        table=row.table_name,
-        kind=TaskKind(row.kind),
-        state=TaskState(row.state),
-        worker=Worker(row.worker),
-        score=row.score,
-        cause=row.cause,
-        interval=None if row.start_us is None else Interval(from_us(row.start_us), from_us(row.end_us)),
-        segments=row.segments,
-        budget_bytes=row.budget_bytes,
-        predicted=Gain(**json.loads(row.predicted)),
-        actual=Gain(**gain) if row.actual else None,
-        attempts=row.attempts,
-        created_at=from_us(row.created_us),
-        not_before=from_us(row.not_before_us),
-        started_at=None if row.started_us is None else from_us(row.started_us),
-        ended_at=None if row.ended_us is None else from_us(row.ended_us),
-        lease_until=None if row.lease_until_us is None else from_us(row.lease_until_us),
-        version=row.version,
-        error=row.error,
-        details=result,
-    )
 
 
 def _upkeep(connection: Connection, table: TableId) -> Upkeep:

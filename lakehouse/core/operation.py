@@ -133,6 +133,8 @@ class Contribution:
     keys: pa.Table | None = None
     resolved: tuple[Tombstone, ...] = ()
     txn: tuple[str, int] | None = None
+    if_useful: bool = False
+    """Whether nothing is to be committed where nothing changes."""
 
     @property
     def rows_deleted(self) -> int:

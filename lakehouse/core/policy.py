@@ -98,8 +98,10 @@ class Policy:
     ``retention_seconds`` and ``keep_last`` say how long versions stay readable (None: for ever). ``small_files``: that
     many segments below half the target in one chunk are merged. ``overlap``: so many segments over one point of time
     and cluster keys. ``deleted_rows``: that share of hidden rows. ``outliers``: an interval that many times wider than
-    the share of its rows. ``tombstone_debt``: so many milliseconds of a scan for masks. ``task_bytes`` is the most that
-    one task reads, ``write_amplification`` the most that may be rewritten for each byte that was written.
+    the share of its rows. ``tombstone_debt``: so many milliseconds of a scan for masks. ``order``: what merges sort by.
+    ``index`` names columns that get Bloom filters, ``statistics`` asks for sketches of distinct values: each reads a
+    segment once more. ``task_bytes`` is the most that one task reads, ``write_amplification`` the most that may be
+    rewritten for each byte that was written.
     """
 
     enabled: bool = True
@@ -114,6 +116,7 @@ class Policy:
     tombstone_debt: Threshold = Threshold(((0.0, 50.0), (3600.0, 10.0), (DAY, 2.0)))
     order: str = "time"
     index: tuple[str, ...] = ()
+    statistics: bool = False
     task_bytes: int = 1 << 30
     write_amplification: float = 4.0
     others: Mapping[str, str] = field(default_factory=dict)
@@ -212,6 +215,7 @@ NAMES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "tombstone_debt": ("tombstone_debt", Threshold.of),
     "order": ("order", _order),
     "index": ("index", _names),
+    "statistics": ("statistics", _switch),
     "task_bytes": ("task_bytes", read_size),
     "write_amplification": ("write_amplification", _factor),
 }

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakehouse.catalog.tasks import Proposal
+from lakehouse.catalog.taskrows import Proposal
 from lakehouse.core.policy import Policy
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.strategy import TableState, combine
 from lakehouse.core.strategy.clean import clean
 from lakehouse.core.task import Candidate, TaskKind, Worker
 from lakehouse.service.registry import strategies
+from lakehouse.service.summaries import summaries
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
@@ -63,7 +64,9 @@ def plan_table(lake: Lake, table: Table) -> TablePlan:
             failed.append(name)
     written = table.amplification()
     left = policy.write_amplification * written.appended_bytes - written.rewritten_bytes
-    tasks = [*combine(state, candidates, rewritable_bytes=max(0.0, left)), *clean(state)]
+    merges = combine(state, candidates, rewritable_bytes=max(0.0, left))
+    taken = np.concatenate([np.empty(0, dtype=np.int64), *(one.segments for one in merges)])
+    tasks = [*merges, *clean(state), *summaries(lake, state, taken)]
     proposals = sorted((Proposal(one, _worker(one)) for one in tasks), key=lambda one: -one.candidate.score)
     is_young = state.settled.get(max(policy.ages, default=0.0), version) < version
     due_seconds = _HOUR if is_young else None

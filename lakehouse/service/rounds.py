@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from lakehouse.catalog.tasks import Proposal
+from lakehouse.catalog.taskrows import Proposal
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableId
 from lakehouse.core.task import Maintained, Task, TaskKind, TaskState, Worker

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakehouse.catalog.tasks import Claim
+from lakehouse.catalog.taskrows import Claim
+from lakehouse.compaction import Compaction, commit_if_useful
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import ENTRY_BITS
@@ -20,7 +21,7 @@ from lakehouse.core.task import Gain, Task, TaskKind, TaskState
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import LockLost, LockTimeout, TableNotFound
 from lakehouse.faults import reach
-from lakehouse.operation import Compaction, commit_if_useful
+from lakehouse.indexing import build_indexes, build_statistics
 from lakehouse.service.planning import plan_table
 
 if TYPE_CHECKING:
@@ -147,8 +148,14 @@ def _collect(lake: Lake, claim: Claim, _: str | None) -> Outcome:
     return Outcome(details=details)
 
 
-def _not_yet(lake: Lake, claim: Claim, _: str | None) -> Outcome:
-    raise NotImplementedError(claim.task.kind)
+def _index(lake: Lake, claim: Claim, engine: str | None) -> Outcome:
+    made = build_indexes(lake, _table(lake, claim).spec, claim.entries.tolist(), engine)
+    return Outcome(details={"indexes": made})
+
+
+def _sketch(lake: Lake, claim: Claim, engine: str | None) -> Outcome:
+    made = build_statistics(lake, _table(lake, claim).spec, claim.entries.tolist(), engine)
+    return Outcome(details={"sketches": made})
 
 
 _RUN: Mapping[TaskKind, Callable[[Lake, Claim, str | None], Outcome]] = {
@@ -157,8 +164,8 @@ _RUN: Mapping[TaskKind, Callable[[Lake, Claim, str | None], Outcome]] = {
     TaskKind.RESOLVE: _resolve,
     TaskKind.CLEAN: _clean,
     TaskKind.GC: _collect,
-    TaskKind.STATS: _not_yet,
-    TaskKind.INDEX: _not_yet,
+    TaskKind.STATS: _sketch,
+    TaskKind.INDEX: _index,
 }
 
 

@@ -153,121 +153,16 @@ class LibraryTarget:
     def _done(self, planned: Planned) -> str:
         """Do at once what is one step."""
         match planned.kind:
-    def write(self, begun: Any, planned: Planned) -> None:
-        """Stage its rows, or do its work."""
-
-    def commit(self, begun: Any) -> Result:
-        """End it."""
-
-    def abort(self, begun: Any) -> None:
-        """Give it up."""
-
-    def version(self) -> int:
-        """The table's newest version."""
-
-    def seen(self, version: int) -> Seen:
-        """What a reader sees at a version."""
-
-
-@dataclass(slots=True)
-class LibraryTarget:
-    """A table of a real lake. Every schedule begins by a restore of what it was at first."""
-
-    lake: Any
-    table: Any
-    stage: Stage
-    start: int
-    newest: int = 0
-    horizon: int = 0
-    reads: int = 0
-    running: list[Any] = field(default_factory=list)
-    files: dict[int, Seen] = field(default_factory=dict)
-    """What was read of files, which never change."""
-
-    @classmethod
-    def new(cls, lake: Any, name: str, stage: Stage) -> LibraryTarget:
-        """A new table of a lake, with what `before` puts there."""
-        table = lake.create_table(
-            name,
-            SCHEMA,
-            time="time",
-            grain=stage.grain,
-            primary_key=("key",),
-            cluster_by=("client",),
-            write_order=stage.write_order,
-            properties={"ragged": str(stage.ragged).lower()},
-        )
-        target = cls(lake, table, stage, 0)
-        for planned in before(stage):
-            begun = target.begin(planned)
-            target.write(begun, planned)
-            assert target.commit(begun) == "ok"
-        target.start = target.newest
-        lake.tag(f"{name}-{START}", target.start)
-        return target
-
-    def reset(self) -> None:
-        """Make it what it was at first, and end what a schedule left."""
-        for begun in self.running:
-            begun.abort()
-        self.running.clear()
-        if self.newest != self.start:
-            self.newest = self.table.restore(self.start).version
-
-    def begin(self, planned: Planned) -> Any:
-        """Begin it without waiting for locks."""
-        try:
-            begun = self._begun(planned)
-        except LockTimeout:
-            return "locked"
-        if not isinstance(begun, str):
-            self.running.append(begun)
-        return begun
-
-    def _begun(self, planned: Planned) -> Any:
-        table, stage, where, values = self.table, self.stage, planned.where, planned.set
-        match planned.kind:
-            case "append":
-                return table.begin_append()
-            case "replace":
-                return table.begin_replace(stage.interval(planned.span), keys=planned.scope, wait_seconds=0)
-            case "compact":
-                return table.begin_compaction(stage.interval(planned.span))
-            case "resolve":
-                return table.begin_resolve()
-            case "delete":
-                assert where is not None
-                return table.begin_delete(where.sql(stage))
-            case "update":
-                assert where is not None
-                assert values is not None
-                return table.begin_update(values.sql(stage), where.sql(stage))
-            case "upsert":
-                return table.begin_upsert()
-            case "delete_keys":
-                return table.begin_delete_keys()
-            case "merge":
-                source = tabled(stage.rows(planned.rows), SCHEMA)
-                update = None if values is None else _from_source(values.sql(stage))
-                return table.begin_merge(
-                    source,
-                    on=["key"],
-                    when_matched_update=update,
-                    when_matched_delete=values is None or None,
-                    when_not_matched_insert=planned.inserts,
-                )
             case "restore":
                 self.newest = self.table.restore(self.start, wait_seconds=0).version
-                return "ok"
             case "clean":
                 with suppress(LockTimeout):  # whoever holds the chunks is not waited for
                     commit = self.table.clean()
                     self.newest = self.newest if commit is None else commit.version
-                return "ok"
             case "expire":
                 self.horizon = self.lake.expire(keep_last=1).horizon
                 assert all(self.horizon <= begun.base_version for begun in self.running)
-                return "ok"
+        return "ok"
 
     def write(self, begun: Any, planned: Planned) -> None:
         """Stage its rows, or do its work."""

@@ -11,11 +11,11 @@ import pytest
 from pyroaring import BitMap64
 
 from lakehouse.catalog import planning, rowlevel
+from lakehouse.compaction import Compaction
 from lakehouse.core.hits import Hits
 from lakehouse.core.operation import Kind
 from lakehouse.core.plan import plan_read
 from lakehouse.engine import Query
-from lakehouse.operation import Compaction
 from lakehouse.scan import sets_of
 
 Patch = Callable[[pytest.MonkeyPatch], None]

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import text
 
-from lakehouse.catalog.tasks import MOST_ATTEMPTS, Proposal
+from lakehouse.catalog.taskrows import Proposal
+from lakehouse.catalog.tasks import MOST_ATTEMPTS
 from lakehouse.core.interval import Interval, to_utc
 from lakehouse.core.task import Candidate, Gain, TaskKind, TaskState, Worker
 from lakehouse.errors import InvalidInput
@@ -391,3 +392,14 @@ def test_ended_tasks_are_listed_and_forgotten_in_time(lake, table):
         lake.tasks(state="gone")
     assert lake.catalog.tasks().forget(0) > 0
     assert lake.tasks() == []
+
+
+def test_indexes_and_statistics_are_made_where_the_policy_asks_for_them(lake, table):
+    table.append(arrow([(DAY, "a", n) for n in range(100)]))
+    assert {one.kind for one in lake.maintain().tasks} == {TaskKind.PLAN, TaskKind.GC}
+    table.set_properties({"index": "client", "statistics": "on"})
+    kinds = [one.kind for one in lake.maintain().tasks]
+    assert sorted(kinds) == ["index", "plan", "stats"]
+    assert table.scan(where="client = 'b'").plan().files == []
+    assert next(one for one in table.statistics() if one.column == "value").distinct > 90
+    assert [one.kind for one in lake.plan_tasks()] == []

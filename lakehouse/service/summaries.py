@@ -1,0 +1,57 @@
+"""INDEX and STATS: segments that lack what their table's policy asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.segments import Segments
+from lakehouse.core.strategy import TableState
+from lakehouse.core.task import Candidate, Gain, Ids, TaskKind
+from lakehouse.indexing import missing_indexes, missing_statistics
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+
+_MOST_SEGMENTS = 256
+"""Segments of one task."""
+
+
+def summaries(lake: Lake, state: TableState, merged: Ids) -> Iterator[Candidate]:
+    """Candidates for what is not about to be merged. A table that asks for nothing costs nothing."""
+    left = state.segments.where(~np.isin(state.segments.ids, merged)) if len(merged) else state.segments
+    if state.policy.index:
+        missing = missing_indexes(lake, state.spec, left)
+        what = f"an index of {', '.join(state.policy.index)}"
+        yield from _candidates(TaskKind.INDEX, what, left.where(np.isin(left.ids, missing)), state)
+    if state.policy.statistics:
+        missing = missing_statistics(lake, state.spec, left)
+        yield from _candidates(TaskKind.STATS, "sketches", left.where(np.isin(left.ids, missing)), state)
+
+
+def _candidates(kind: TaskKind, what: str, segments: Segments, state: TableState) -> Iterator[Candidate]:
+    """In order of time, each within what one task may read; a segment above that goes alone."""
+    order = np.lexsort((segments.ids, segments.bounds[0]))
+    segments = segments.take(order)
+    sizes = segments.numbers("bytes")
+    first = 0
+    while first < len(segments):
+        within = int(np.searchsorted(np.cumsum(sizes[first:]), state.policy.task_bytes, side="right"))
+        part = segments[first : first + min(max(within, 1), _MOST_SEGMENTS)]
+        starts, ends, _ = part.bounds
+        yield Candidate(
+            kind=kind,
+            strategy=kind.value,
+            cause=f"{len(part)} segments lack {what}",
+            interval=Interval(from_us(int(starts.min())), from_us(int(ends.max()))),
+            segments=np.sort(part.ids),
+            bytes=part.bytes,
+            rows=part.rows,
+            # Of a look-up by value every other file, say; a sketch helps people and planners, no scan.
+            gain=Gain(files=len(part) // 2) if kind is TaskKind.INDEX else Gain(),
+            scans=float(state.scans_of(starts.min()[None], ends.max()[None])[0]),
+        )
+        first += len(part)
