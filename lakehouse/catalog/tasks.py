@@ -102,10 +102,10 @@ class TaskQueue:
 
     # Planning
 
-    def ask_for_plans(self, table: TableId | None = None, *, at_once: bool = False) -> int:
+    def ask_for_plans(self, table: TableId | None = None, *, patient: bool = False, whatever: bool = False) -> int:
         """Propose a PLAN for each table that changed since its last one, or has grown older; return how many.
 
-        Nothing is asked for sooner than a table's own pause allows. With ``at_once`` every table is planned.
+        With ``patient``, nothing is asked for sooner than a table's pause allows; with ``whatever``, every table is.
         """
 
         def work(connection: Connection) -> int:
@@ -125,7 +125,7 @@ class TaskQueue:
                 .outerjoin(upkeep, upkeep.c.table_id == lake_table.c.id)
                 .where(
                     lake_table.c.dropped_version.is_(None),
-                    true() if at_once else _is_due(behind, now_us),
+                    true() if whatever else _is_due(behind, now_us, patient=patient),
                     ~exists().where(task.c.identity == _plan_identity(lake_table.c.id), task.c.state.in_(_OPEN)),
                 )
             )
@@ -392,10 +392,10 @@ class TaskQueue:
         return self._database.run(work)
 
 
-def _is_due(behind: ColumnElement[int], now_us: int) -> ColumnElement[bool]:
-    """Whether a table changed since its plan, or is to be looked at again, and its pause is over."""
-    is_paused = func.coalesce(upkeep.c.not_before_us, 0) > now_us
-    return and_(~is_paused, or_(behind > 0, upkeep.c.due_us <= now_us))
+def _is_due(behind: ColumnElement[int], now_us: int, *, patient: bool) -> ColumnElement[bool]:
+    """Whether a table changed since its plan, or is to be looked at again, and (if that matters) its pause is over."""
+    is_due = or_(behind > 0, upkeep.c.due_us <= now_us)
+    return and_(is_due, func.coalesce(upkeep.c.not_before_us, 0) <= now_us) if patient else is_due
 
 
 def _plan_identity(table_id: ColumnElement[Any]) -> ColumnElement[str]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 COLLECT_SECONDS = 3600.0
 """How often the lake is collected."""
 _MOST_PLANS = 20
-"""Plans of one table in one round: a plan that always finds more would never end."""
+"""Plans of a table in one round: it ends although others go on writing."""
+_WORK = tuple(kind for kind in TaskKind if kind is not TaskKind.PLAN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +42,31 @@ def maintain(lake: Lake, limits: Limits, *, dry_run: bool = False) -> Maintained
     return Maintained(Listing(work(lake, limits)))
 
 
-def work(lake: Lake, limits: Limits) -> Iterator[Task]:
-    """Run tasks until none may be run, and give each when it has ended."""
+def work(lake: Lake, limits: Limits, *, patient: bool = False) -> Iterator[Task]:
+    """Plan, run what waits, and again, until a plan finds nothing more; give each task when it has ended.
+
+    ``patient``: a table whose plan takes long is not planned again at once.
+    """
     queue = lake.catalog.tasks()
     table = None if limits.table is None else lake.table(limits.table).spec.id
+    plans = Worker.RESIDENT in limits.workers
     left = limits.budget_bytes
-    plans: dict[str | None, int] = {}
-    while True:
-        if Worker.RESIDENT in limits.workers:
-            queue.ask_for_plans(table)
-            if table is None:
-                queue.ask_for_collection(COLLECT_SECONDS)
-        kinds = [kind for kind in TaskKind if kind is not TaskKind.PLAN or max(plans.values(), default=0) < _MOST_PLANS]
-        claim = queue.claim(workers=limits.workers, kinds=kinds, table=table, most_bytes=left, quiet=quiet_tables(lake))
-        if claim is None:
+    if plans and table is None:
+        queue.ask_for_collection(COLLECT_SECONDS)
+    for _ in range(_MOST_PLANS):
+        if plans:
+            queue.ask_for_plans(table, patient=patient)
+            while (claim := queue.claim(kinds=[TaskKind.PLAN], table=table)) is not None:
+                yield run_claim(lake, claim)
+        found = False
+        quiet = quiet_tables(lake)
+        while claim := queue.claim(workers=limits.workers, kinds=_WORK, table=table, most_bytes=left, quiet=quiet):
+            found = True
+            done = run_claim(lake, claim, engine=limits.engine)
+            left = None if left is None else left - done.budget_bytes
+            yield done
+        if not found:
             return
-        done = run_claim(lake, claim, engine=limits.engine)
-        if done.kind is TaskKind.PLAN:
-            plans[done.table] = plans.get(done.table, 0) + 1
-        if left is not None:
-            left -= done.budget_bytes
-        yield done
 
 
 def run_one(lake: Lake, task_id: int, *, engine: str | None = None) -> Task:
@@ -81,7 +86,7 @@ def plan_tasks(lake: Lake, table: str | None, *, dry_run: bool = False) -> Listi
         return _would_do(lake, Limits(table=table))
     queue = lake.catalog.tasks()
     chosen = None if table is None else lake.table(table).spec.id
-    queue.ask_for_plans(chosen, at_once=True)
+    queue.ask_for_plans(chosen, whatever=True)
     while (claim := queue.claim(kinds=[TaskKind.PLAN], table=chosen)) is not None:
         run_claim(lake, claim)
     return queue.tasks(table=chosen, state=TaskState.WAITING)

@@ -68,7 +68,7 @@ class Service:
             stop.wait(self._every_seconds)
 
     def _tasks(self, stop: threading.Event, limits: Limits) -> None:
-        for done in work(self._lake, limits):
+        for done in work(self._lake, limits, patient=True):
             if self._told is not None:
                 self._told(done)
             if stop.is_set():
