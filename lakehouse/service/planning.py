@@ -12,7 +12,7 @@ import numpy as np
 from lakehouse.catalog.taskrows import Proposal
 from lakehouse.core.policy import Policy
 from lakehouse.core.spec import TableSpec
-from lakehouse.core.strategy import TableState, combine
+from lakehouse.core.strategy import TableState, checked, combine
 from lakehouse.core.strategy.clean import clean
 from lakehouse.core.task import Candidate, TaskKind, Worker
 from lakehouse.service.registry import strategies
@@ -58,7 +58,7 @@ def plan_table(lake: Lake, table: Table) -> TablePlan:
     failed: list[str] = []
     for name, strategy in strategies().items():
         try:
-            candidates.extend(strategy(state))
+            candidates.extend(checked(state, strategy(state)))
         except Exception:
             logger.exception("strategy %s failed on table %s", name, spec.name)
             failed.append(name)

@@ -1,6 +1,6 @@
 """Strategies: plain functions from a table's state to what is worth doing with it, and their combination to tasks."""
 
-from lakehouse.core.strategy.combine import combine
+from lakehouse.core.strategy.combine import checked, combine
 from lakehouse.core.strategy.deleted_rows import deleted_rows
 from lakehouse.core.strategy.outliers import outliers
 from lakehouse.core.strategy.overlap import overlap
@@ -17,4 +17,4 @@ BUILT_IN: tuple[tuple[str, Strategy], ...] = (
 )
 """The library's own strategies, by the name of the policy's property that limits each."""
 
-__all__ = ["BUILT_IN", "Strategy", "TableState", "combine"]
+__all__ = ["BUILT_IN", "Strategy", "TableState", "checked", "combine"]

@@ -83,13 +83,15 @@ class Boxes:
 
 
 def _ranks(low: pa.Array, high: pa.Array) -> tuple[IntArray, IntArray]:
+    """Bounds as numbers from 1 on, 0 for no lower bound and a number above all others for no upper one."""
     both = pa.chunked_array([low, high]).combine_chunks()
-    ranks = (
-        pc.rank(both, sort_keys="ascending", null_placement="at_end", tiebreaker="dense").to_numpy().astype(np.int64)
-    )
-    least, greatest = ranks[: len(low)].copy(), ranks[len(low) :].copy()
-    if low.null_count:
-        least[np.asarray(low.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)] = 0
+    encoded = both.dictionary_encode()
+    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
+    rank = np.zeros(len(order) + 1, dtype=np.int64)
+    rank[order] = np.arange(1, len(order) + 1)
+    codes = rank[encoded.indices.fill_null(len(order)).to_numpy()]
+    least, greatest = codes[: len(low)], codes[len(low) :]
+    greatest[greatest == 0] = len(order) + 1
     return least, greatest
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from lakehouse.core.interval import Interval
+from lakehouse.core.skyline import distinct
 from lakehouse.core.strategy.draft import cells, pieces
 from lakehouse.core.strategy.state import TableState
 from lakehouse.core.task import Candidate, Gain, TaskKind
@@ -32,7 +33,7 @@ def combine(
     more than is left of ``rewritable_bytes``; no worse one goes before it. Raises `InvalidInput` for a candidate
     that names what the state does not have. Cost: one sort of the segments, and a step for each candidate.
     """
-    known = _Known(state)
+    known = _Known.of(state)
     listed = sorted((known.checked(one) for one in candidates), key=lambda one: -one.score)
     merges = [part for one in listed if one.kind is TaskKind.MERGE for part in known.steps(one)]
     tasks = _Tasks(known)
@@ -43,16 +44,32 @@ def combine(
     return sorted(chosen + _others(tasks, rest), key=lambda one: -one.score)
 
 
+def checked(state: TableState, candidates: Iterable[Candidate]) -> list[Candidate]:
+    """A strategy's candidates, if all of them can be tasks. Raises `InvalidInput` as `combine` does."""
+    known = _Known.of(state)
+    return [known.checked(one) for one in candidates]
+
+
 class _Known:
     """The state's ids in order, to find places by."""
+
+    @classmethod
+    def of(cls, state: TableState) -> _Known:
+        """That of a state, made once."""
+        if "known" not in state.found:
+            state.found["known"] = cls(state)
+        found: _Known = state.found["known"]
+        return found
 
     def __init__(self, state: TableState) -> None:
         self.state = state
         self.cells, _ = cells(state)
         self.bytes = state.segments.numbers("bytes")
         self.rows = state.segments.numbers("rows")
-        self._order = np.argsort(state.segments.ids, kind="stable")
-        self._ids = state.segments.ids[self._order]
+        ids = state.segments.ids
+        is_sorted = bool((ids[1:] > ids[:-1]).all())
+        self._order = np.arange(len(ids)) if is_sorted else np.argsort(ids, kind="stable")
+        self._ids = ids[self._order]
         self._tombstones = np.array(sorted(one.id for one in state.tombstones), dtype=np.int64)
 
     def checked(self, candidate: Candidate) -> Candidate:
@@ -86,7 +103,7 @@ class _Known:
         found: IntArray = self._order[np.searchsorted(self._ids, ids)]
         return found
 
-    def of(self, candidate: Candidate, places: IntArray, gain: Gain) -> Candidate:
+    def remade(self, candidate: Candidate, places: IntArray, gain: Gain) -> Candidate:
         """The candidate with other segments."""
         starts, ends, _ = self.state.segments.bounds
         return replace(
@@ -112,7 +129,7 @@ class _Known:
         parts = [*np.split(small, cuts[1:]), *large[:, None]] if len(small) else [*large[:, None]]
         # A single segment of many gains nothing by itself unless it is masked.
         useful = [part for part in parts if len(part) > 1 or candidate.gain.masked_rows or len(candidate.segments) == 1]
-        return [self.of(candidate, part, _share(candidate.gain, len(part) / len(places))) for part in useful]
+        return [self.remade(candidate, part, _share(candidate.gain, len(part) / len(places))) for part in useful]
 
 
 @dataclass(slots=True)
@@ -137,12 +154,12 @@ class _Tasks:
     def add(self, candidate: Candidate) -> None:
         """Take a merge in, with those that it meets; leave it out where all together would be too large."""
         places = self._known.places(candidate.segments)
-        owners = {int(one) for one in np.unique(self._owner[places]) if one >= 0}
+        owners = {int(one) for one in distinct(self._owner[places]) if one >= 0}
         met = owners | {
-            self._by_cell[cell] for cell in np.unique(self._known.cells[places]).tolist() if cell in self._by_cell
+            self._by_cell[cell] for cell in distinct(self._known.cells[places]).tolist() if cell in self._by_cell
         }
         for wanted in (met, owners):
-            union = np.unique(np.concatenate([places, *(self._merges[one].places for one in sorted(wanted))]))
+            union = distinct(np.concatenate([places, *(self._merges[one].places for one in sorted(wanted))]))
             if not wanted or int(self._known.bytes[union].sum()) <= self._known.state.policy.task_bytes:
                 self._put(candidate, places, union, wanted)
                 return
@@ -159,22 +176,24 @@ class _Tasks:
         added = _share(candidate.gain, float(is_new.mean()))
         gain = gain + added if met else candidate.gain
         # What two strategies see in the same segments is seen once.
-        gain = Gain(*(max(one, other) for one, other in zip(_fields(gain), _fields(candidate.gain), strict=True)))
+        gain = Gain(*(max(one, other) for one, other in zip(astuple(gain), astuple(candidate.gain), strict=True)))
         causes.setdefault(candidate.strategy, candidate.cause)
-        joined = replace(self._known.of(best, union, gain), scans=scans)
+        joined = replace(self._known.remade(best, union, gain), scans=scans)
         self._merges[self._next] = _Merge(joined, union, causes)
         self._owner[union] = self._next
-        for cell in np.unique(self._known.cells[union]).tolist():
+        for cell in distinct(self._known.cells[union]).tolist():
             self._by_cell[cell] = self._next
         self._next += 1
 
     def within(self, rewritable_bytes: float) -> list[Candidate]:
-        """The best tasks that together rewrite no more than that."""
+        """The best tasks that together rewrite no more than that; the others are forgotten."""
         tasks = sorted((_named(one) for one in self._merges.values()), key=lambda one: -one.score)
-        if not tasks:
-            return []
         rewritten = np.cumsum([one.bytes for one in tasks])
-        return tasks[: int(np.searchsorted(rewritten, rewritable_bytes, side="right"))]
+        chosen = tasks[: int(np.searchsorted(rewritten, rewritable_bytes, side="right"))]
+        self._owner[:] = -1
+        for number, one in enumerate(chosen):
+            self._owner[self._known.places(one.segments)] = number
+        return chosen
 
     def without_merged(self, candidate: Candidate) -> Candidate | None:
         """What a task of another kind has to do beside the merges; None for nothing."""
@@ -186,7 +205,7 @@ class _Tasks:
             return candidate
         if not len(left):
             return None
-        return self._known.of(candidate, left, _share(candidate.gain, len(left) / len(places)))
+        return self._known.remade(candidate, left, _share(candidate.gain, len(left) / len(places)))
 
 
 def _others(tasks: _Tasks, candidates: list[Candidate]) -> list[Candidate]:
@@ -216,11 +235,7 @@ def _named(merge: _Merge) -> Candidate:
 
 
 def _share(gain: Gain, share: float) -> Gain:
-    return Gain(*(round(one * share) for one in _fields(gain)))
-
-
-def _fields(gain: Gain) -> tuple[int, int, int]:
-    return gain.files, gain.bytes, gain.masked_rows
+    return Gain(*(round(one * share) for one in astuple(gain)))
 
 
 def _contains(known: IntArray, ids: IntArray) -> bool:

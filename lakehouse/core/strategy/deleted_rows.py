@@ -19,7 +19,7 @@ def deleted_rows(state: TableState) -> Iterable[Candidate]:
     hidden is an estimate by bounds (`lakehouse.core.strategy.hidden`).
     """
     segments = state.segments
-    hidden = Hidden.of(segments, state.tombstones)
+    hidden = Hidden.of(state)
     rows = segments.numbers("rows")
     share = hidden.rows / np.maximum(rows, 1)
     limits = state.limits(state.policy.deleted_rows, np.maximum(hidden.newest, segments.ordinals))

@@ -122,16 +122,18 @@ def within(values: npt.NDArray[Any], begins: IntArray) -> npt.NDArray[Any]:
 def pieces(size: IntArray, begins: IntArray, most_bytes: int) -> IntArray:
     """Cut runs of elements that are smaller than half of ``most_bytes`` into runs of at most that; where those begin.
 
-    Each but a run's last has at least a quarter of it.
-
     >>> pieces(np.array([30, 30, 30, 30, 30]), np.array([0]), 100).tolist()
-    [0, 1, 3, 4]
+    [0, 3]
+    >>> pieces(np.array([30, 30, 30]), np.array([0]), 100).tolist()
+    [0]
     """
     if not len(size):
         return begins
-    step = max(most_bytes // 2, 1)
-    number = within(size, begins) // step
+    # With a step that leaves room for the largest, what begins within one step is never too much together.
+    step = np.maximum(most_bytes - np.maximum.reduceat(size, begins) + 1, 1)
+    step = np.where(total(size, begins) <= most_bytes, most_bytes + 1, step)
     runs = numbers_of(begins, len(size))
+    number = (within(size, begins) - size) // step[runs]
     is_first = np.ones(len(size), dtype=np.bool_)
     is_first[1:] = (np.diff(number) != 0) | (np.diff(runs) != 0)
     return np.flatnonzero(is_first)
@@ -143,6 +145,13 @@ def cells(state: TableState) -> tuple[IntArray, Mask]:
     A cell is a time chunk. In a ragged table, where segments may span chunks, segments of like width share one, so that
     a narrow segment does not become a part of a wide one.
     """
+    if "cells" not in state.found:
+        state.found["cells"] = _cells(state)
+    found: tuple[IntArray, Mask] = state.found["cells"]
+    return found
+
+
+def _cells(state: TableState) -> tuple[IntArray, Mask]:
     starts, ends, _ = state.segments.bounds
     grain = state.spec.grain
     first = grain.floor_us(starts)

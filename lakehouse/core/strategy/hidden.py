@@ -16,6 +16,7 @@ from lakehouse.core.segments import HIGH, LOW, Segments
 from lakehouse.core.skyline import BARE, Skyline, bounds
 from lakehouse.core.spec import ROW_ID
 from lakehouse.core.strategy.draft import FloatArray, IntArray, Mask
+from lakehouse.core.strategy.state import TableState
 from lakehouse.core.tombstone import Tombstone
 
 _CLASSES = 64
@@ -40,12 +41,19 @@ class Hidden:
     newest: IntArray
 
     @classmethod
-    def of(cls, segments: Segments, tombstones: tuple[Tombstone, ...]) -> Hidden:
+    def of(cls, state: TableState) -> Hidden:
         """Look at all of them. What covers a segment wholly is not counted: such segments are dropped, not rewritten.
 
         Cost: some sorts of the tombstones, a few passes over the segments for each kind of tombstone, and for those of
         keys one for each of at most about fifty bundles.
         """
+        if "hidden" not in state.found:
+            state.found["hidden"] = cls._looked_up(state.segments, state.tombstones)
+        found: Hidden = state.found["hidden"]
+        return found
+
+    @classmethod
+    def _looked_up(cls, segments: Segments, tombstones: tuple[Tombstone, ...]) -> Hidden:
         length = len(segments)
         found = cls(
             np.zeros(length), np.zeros(length, np.bool_), np.zeros(length, np.bool_), np.full(length, BARE, np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,8 @@ class TableState:
     scans: tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] = field(
         default_factory=lambda: (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
     )
+    found: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What one strategy found out about all segments, kept for the others."""
 
     def limits(self, threshold: Threshold, ordinals: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """A threshold's limit for things whose newest ordinal is given.

@@ -43,31 +43,32 @@ def tombstone_debt(state: TableState) -> Iterable[Candidate]:
 
 def _resolved(state: TableState) -> list[Candidate]:
     keyed = [one for one in state.tombstones if one.kind == "key"]
-    chosen: list[Candidate] = []
     for age, limit in state.policy.tombstone_debt.steps:
         old = [one for one in keyed if not age or one.ordinal <= state.settled.get(age, -1)]
         candidate = _resolve(state, old, limit)
-        if candidate is not None and (not chosen or len(candidate.tombstones) > len(chosen[0].tombstones)):
-            chosen = [candidate]
-    return chosen
+        if candidate is not None:  # of all that are as old, and so of the most
+            return [candidate]
+    return []
 
 
 def _resolve(state: TableState, tombstones: list[Tombstone], limit: float) -> Candidate | None:
     """A task for those that reach something, if together they cost enough."""
-    segments = state.segments
+    segments = state.segments.where(Hidden.of(state).keyed)
     touched: Mask = np.zeros(len(segments), dtype=np.bool_)
     telling: list[Tombstone] = []
+    if segments.rows * MASK_MS_PER_ROW < limit:
+        return None
     for mask, bundle in reached(segments, tombstones):
         touched |= mask
         telling.extend(bundle)
     part = segments.where(touched)
-    if not telling or part.rows * MASK_MS_PER_ROW < limit or not touched.any():
+    if not telling or part.rows * MASK_MS_PER_ROW < limit:
         return None
     starts, ends, _ = part.bounds
     # The columns of the key, the time and the row id are all that is read of a file.
     columns = len(set(state.spec.primary_key) | {state.spec.time})
     share = min(1.0, columns / max(len(state.spec.schema), 1))
-    scans = state.scans_of(starts[:1].copy(), ends[:1].copy()) if len(part) == 1 else state.scans_of(starts, ends)
+    scans = state.scans_of(starts, ends)
     return Candidate(
         TaskKind.RESOLVE,
         "tombstone_debt",
@@ -84,7 +85,7 @@ def _resolve(state: TableState, tombstones: list[Tombstone], limit: float) -> Ca
 
 def _merged(state: TableState) -> list[Candidate]:
     segments = state.segments
-    hidden = Hidden.of(segments, tuple(one for one in state.tombstones if one.kind != "key"))
+    hidden = Hidden.of(state)
     if not hidden.placed.any():
         return []
     starts, ends, ordinals = segments.bounds
