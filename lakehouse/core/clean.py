@@ -32,12 +32,11 @@ def plan_clean(
     >>> [[one.id for one in dropped] for dropped in plan_clean([old], [cover])]
     [[1], [2]]
     """
-    listed, covers = list(segments), list(tombstones)
+    listed, covers = Segments.of(segments), list(tombstones)
     intervals = [one for one in covers if one.kind == "interval"]
-    starts, ends, ordinals = bounds(listed)
+    starts, ends, ordinals = listed.bounds
     hidden = Skyline.of(*bounds([one for one in intervals if one.hides_interval])).least(starts, ends) > ordinals
-    left = [one for one, is_hidden in zip(listed, hidden, strict=True) if not is_hidden]
-    return tuple(listed[place] for place in np.flatnonzero(hidden).tolist()), idle(covers, left)
+    return tuple(listed.take(np.flatnonzero(hidden))), idle(covers, listed.where(~hidden))
 
 
 def idle(tombstones: Iterable[Tombstone], segments: Iterable[Segment]) -> tuple[Tombstone, ...]:
