@@ -47,6 +47,7 @@ for name, command in (
     ("check", clean.check),
     ("export", rescue.export),
     ("recover", rescue.recover),
+    ("alter", maintain.alter),
     ("maintain", maintain.maintain),
     ("tasks", maintain.tasks),
     ("migrate", run.migrate),

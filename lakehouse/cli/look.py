@@ -146,6 +146,7 @@ def show_table(
             "primary_key": list(shown.primary_key),
             "cluster_by": shown.cluster_by,
             "properties": shown.properties,
+            "policy": shown.policy.described(),
             "schema": [
                 {"name": field.name, "type": str(field.type), "nullable": field.nullable} for field in shown.schema
             ],
@@ -171,6 +172,12 @@ def _print_document(document: dict[str, Any]) -> None:
     for name in ("time", "grain", "primary_key", "cluster_by", "properties"):
         if document[name]:
             print_line(f"  {name.replace('_', ' ')}: {show(document[name])}")
+    print_table(
+        ["property", "value"],
+        [[name, f"{value} (default)" if name not in document["properties"] else value]
+         for name, value in document["policy"].items()],
+        title="maintenance",
+    )  # fmt: skip
     print_table(["column", "type", "null"], [[one["name"], one["type"], one["nullable"]] for one in document["schema"]])
     print_table(
         ["chunk", "until", "version", "segments", "tombstones", "rows", "size"],

@@ -1,4 +1,4 @@
-"""Commands of the table service: maintain, tasks."""
+"""Commands of the table service: maintain, tasks, alter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
+from lakehouse.cli.options import CatalogOption, JsonOption, TableArgument, WarehouseOption, open_lake
 from lakehouse.cli.output import print_json, print_line, print_table, show_bytes
 from lakehouse.core.policy import read_size
 from lakehouse.core.task import Task, Worker
@@ -62,6 +62,29 @@ def tasks(
     with open_lake(catalog, warehouse) as lake:
         found = lake.tasks(table=table, state=state, limit=limit)
     return print_json(found) if as_json else _show(found)
+
+
+def alter(
+    table: TableArgument,
+    properties: Annotated[
+        list[str], typer.Argument(metavar="NAME=VALUE...", help="NAME= takes one away", show_default=False)
+    ],
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Change a table's properties, among them its maintenance policy (see `show`)."""
+    given: dict[str, str | None] = {}
+    for one in properties:
+        name, is_there, value = one.partition("=")
+        if not is_there:
+            raise typer.BadParameter(f"write NAME=VALUE: {one}")
+        given[name] = value or None
+    with open_lake(catalog, warehouse) as lake:
+        altered = lake.table(table)
+        altered.set_properties(given)
+        shown = altered.policy.described()
+    return print_json(shown) if as_json else print_table(["property", "value"], [list(one) for one in shown.items()])
 
 
 def _limits(table: str | None, budget: str | None, engine: str | None, worker: str | None) -> Limits:
