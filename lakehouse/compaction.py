@@ -14,6 +14,7 @@ from lakehouse.core.interval import MIN_TIME, Interval
 from lakehouse.core.layout import Merge, plan_merges
 from lakehouse.core.operation import Begun, Contribution, Kind, NothingToDo
 from lakehouse.core.plan import plan_read
+from lakehouse.core.policy import Policy
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Engine, Query
 from lakehouse.operation import Operation
@@ -73,7 +74,9 @@ class Compaction(Operation):
         self._inputs.update(one.id for one in merge.segments)
         if plan.groups:
             query = Query(plan, spec, self._lake.warehouse, row_ids=True, sets=sets_of(self._lake, plan))
-            self._store(self._engine, self._engine.rewrite(query, {}), row_ids=True)
+            is_curve = Policy.of(spec.properties).order == "zorder"
+            by = (spec.time, *spec.cluster_by) if is_curve else (spec.time,)
+            self._store(self._engine, self._engine.ordered(query, by), row_ids=True)
 
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""

@@ -93,6 +93,12 @@ class Engine(Protocol):
         With ``_row_id``, so that a row keeps it. An expression ``NULL`` has the column's type.
         """
 
+    def ordered(self, query: Query, by: Sequence[str]) -> Any:
+        """All rows of the plan with ``_row_id``, sorted, as rows for `write`; memory is bounded whatever their number.
+
+        By one column, or by the Z-order of several (`lakehouse.engine.order`), of which the first is the time.
+        """
+
     def newest(self, rows: Any, spec: TableSpec, column: str) -> Any:
         """Of rows with one primary key that which has the greatest value in a column; as rows for `write`."""
 

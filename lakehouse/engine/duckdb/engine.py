@@ -18,6 +18,7 @@ from lakehouse.engine import Matches, Query, WriteTarget
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.join import matched
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
+from lakehouse.engine.duckdb.sort import sorted_batches
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.write import stored_schema, write_tables
 from lakehouse.errors import SegmentUnreadable
@@ -58,6 +59,11 @@ class DuckDBEngine:
         chosen = sql.listed([*columns, sql.name(ROW_ID)])
         relation = self.read(replace(query, columns=None, row_ids=True)).relation()
         return relation.project(chosen).to_arrow_reader(BATCH_ROWS)
+
+    def ordered(self, query: Query, by: Sequence[str]) -> pa.RecordBatchReader:
+        """All rows of the plan with ``_row_id``, sorted by one column or by the Z-order of several, as a stream."""
+        rows = self.read(replace(query, columns=None, row_ids=True))
+        return pa.RecordBatchReader.from_batches(rows.schema, sorted_batches(rows, query, by))
 
     def newest(self, rows: Any, spec: TableSpec, column: str) -> pa.RecordBatchReader:
         """Of rows with one primary key that which has the greatest value in a column, nulls being least."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -48,11 +48,28 @@ class DuckDBRows:
         """The rows as a stream of batches: memory does not grow with them."""
         return pa.RecordBatchReader.from_batches(self.schema, self._batches(self._files(), batch_rows))
 
+    def ordered(self, expressions: Sequence[str], connection: duckdb.DuckDBPyConnection) -> Iterator[pa.RecordBatch]:
+        """The rows by some expressions, as batches; what does not fit into the connection's memory waits on disk."""
+        files = self._files()
+        rows = rows_query(self._query, plan_parts(self._query), files)
+        yield from self._streamed(connection, files, f"SELECT * FROM ({rows}) ORDER BY {', '.join(expressions)}")  # noqa: S608
+
+    def sample(self, rows: int, connection: duckdb.DuckDBPyConnection) -> pa.Table:
+        """So many of the rows, the same each time, spread over all; every row is read."""
+        files = self._files()
+        text = rows_query(self._query, plan_parts(self._query), files)
+        statement = f"SELECT * FROM ({text}) USING SAMPLE reservoir({rows} ROWS) REPEATABLE (7)"  # noqa: S608
+        table = self._run(files, lambda: connection.sql(statement).to_arrow_table())
+        return table.cast(self.schema)
+
     def _batches(self, files: dict[str, Path], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        if not files:
-            return
-        cursor = self._cursor()
-        statement = rows_query(self._query, plan_parts(self._query), files)
+        if files:
+            statement = rows_query(self._query, plan_parts(self._query), files)
+            yield from self._streamed(self._cursor(), files, statement, batch_rows)
+
+    def _streamed(
+        self, cursor: duckdb.DuckDBPyConnection, files: dict[str, Path], statement: str, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[pa.RecordBatch]:
         stream = self._run(files, lambda: cursor.sql(statement).to_arrow_reader(batch_rows))
         while True:
             batch = self._run(files, lambda: next(stream, None))

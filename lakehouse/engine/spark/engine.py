@@ -18,6 +18,7 @@ from lakehouse.engine import Matches, Query, WriteTarget
 from lakehouse.engine.spark.columns import quoted, value
 from lakehouse.engine.spark.join import matched, to_arrow
 from lakehouse.engine.spark.read import read_frame
+from lakehouse.engine.spark.sort import ordered_frame
 from lakehouse.engine.spark.session import start_session
 from lakehouse.engine.spark.statement import run_query
 from lakehouse.engine.spark.summaries import summarize
@@ -59,6 +60,10 @@ class SparkEngine:
         return frame.select(
             *(value(assigned.get(one.name, quoted(one.name)), one) for one in query.spec.schema), F.col(ROW_ID)
         )
+
+    def ordered(self, query: Query, by: Sequence[str]) -> DataFrame:
+        """All rows of the plan with ``_row_id``, as a lazy frame of sorted partitions, each for one segment."""
+        return ordered_frame(self.session, query, by)
 
     def newest(self, rows: Any, spec: TableSpec, column: str) -> DataFrame:
         """Of rows with one primary key that which has the greatest value in a column, nulls being least."""
