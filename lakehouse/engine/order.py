@@ -54,9 +54,8 @@ def plan_order(spec: TableSpec, plan: ReadPlan, by: Sequence[str], sample: pa.Ta
     places = []
     for number, name in enumerate(by):
         cuts = _cuts(sample.column(name), 1 << bits)
-        # Few values are spread over all bits, so that the first bit of each coordinate halves it.
-        cells = [(place << bits) // (len(cuts) + 1) for place in range(len(cuts) + 1)]
-        places.append(_tree(spec, name, cuts, [spread(cell, len(by), len(by) - 1 - number) for cell in cells]))
+        leaves = [spread(cell, len(by), len(by) - 1 - number) for cell in (0, *cuts.values())]
+        places.append(_tree(spec, name, list(cuts), leaves))
     trees.append(places)
     duckdb, spark = (tuple(" + ".join(tree[dialect] for tree in sum_) for sum_ in trees) for dialect in (0, 1))
     return Order((*duckdb, *plain.duckdb), (*spark, *plain.spark))
@@ -83,20 +82,25 @@ def _chunk_starts(spec: TableSpec, plan: ReadPlan) -> list[Any]:
     return pa.array(found, pa.timestamp("us", "UTC")).cast(kind).to_pylist() if found else []
 
 
-def _cuts(column: pa.ChunkedArray, cells: int) -> list[Any]:
-    """Values that cut a sample into so many parts of like size, in order, each once."""
+def _cuts(column: pa.ChunkedArray, cells: int) -> dict[Any, int]:
+    """Values that cut a sample into so many parts of like size, in order, and the cell that begins with each.
+
+    A value that is in many rows takes several cells, of which it has the first.
+    """
     values = column.combine_chunks().drop_null()
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if pa.types.is_floating(values.type):
         values = values.filter(pc.invert(pc.is_nan(values)))
     if not len(values):
-        return []
+        return {}
     ordered = values.take(pc.array_sort_indices(values))
-    places = np.unique((np.arange(1, cells) * len(ordered)) // cells)
-    found = list(dict.fromkeys(ordered.take(pa.array(places)).to_pylist()))
-    # Nothing lies below the least value.
-    return found[1:] if found and found[0] == ordered[0].as_py() else found
+    places = (np.arange(1, cells) * len(ordered)) // cells
+    found: dict[Any, int] = {}
+    for cell, value in enumerate(ordered.take(pa.array(places)).to_pylist(), start=1):
+        found.setdefault(value, cell)
+    found.pop(ordered[0].as_py(), None)  # nothing lies below it
+    return found
 
 
 def _tree(spec: TableSpec, column: str, cuts: Sequence[Any], leaves: Sequence[int]) -> tuple[str, str]:

@@ -18,8 +18,8 @@ from lakehouse.engine import Matches, Query, WriteTarget
 from lakehouse.engine.spark.columns import quoted, value
 from lakehouse.engine.spark.join import matched, to_arrow
 from lakehouse.engine.spark.read import read_frame
-from lakehouse.engine.spark.sort import ordered_frame
 from lakehouse.engine.spark.session import start_session
+from lakehouse.engine.spark.sort import ordered_frame
 from lakehouse.engine.spark.statement import run_query
 from lakehouse.engine.spark.summaries import summarize
 from lakehouse.engine.spark.write import write_frame
