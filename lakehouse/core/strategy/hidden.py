@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,8 @@ class Hidden:
     placed: Mask
     keyed: Mask
     newest: IntArray
+    keys: list[Tombstone] = field(default_factory=list)
+    """Key tombstones that reach a segment."""
 
     @classmethod
     def of(cls, state: TableState) -> Hidden:
@@ -179,10 +181,12 @@ def _add_keys(found: Hidden, segments: Segments, gone: list[Tombstone]) -> None:
     """A bundle's keys, each taken to be in one row of the segments that it reaches."""
     rows = segments.numbers("rows")
     for mask, bundle in reached(segments, gone):
-        share = min(1.0, sum(one.rows for one in bundle) / max(int(rows[mask].sum()), 1))
-        found.rows[mask] += share * rows[mask]
-        found.keyed[mask] = True
-        found.newest[mask] = np.maximum(found.newest[mask], max(one.ordinal for one in bundle))
+        places = np.flatnonzero(mask)
+        held = rows[places]
+        found.rows[places] += min(1.0, sum(one.rows for one in bundle) / max(int(held.sum()), 1)) * held
+        found.keyed[places] = True
+        found.newest[places] = np.maximum(found.newest[places], max(one.ordinal for one in bundle))
+        found.keys.extend(bundle)
 
 
 def statistics(segments: Segments, column: str) -> tuple[pa.Array | None, pa.Array | None]:

@@ -53,15 +53,17 @@ def _resolved(state: TableState) -> list[Candidate]:
 
 def _resolve(state: TableState, tombstones: list[Tombstone], limit: float) -> Candidate | None:
     """A task for those that reach something, if together they cost enough."""
-    segments = state.segments.where(Hidden.of(state).keyed)
-    touched: Mask = np.zeros(len(segments), dtype=np.bool_)
-    telling: list[Tombstone] = []
-    if segments.rows * MASK_MS_PER_ROW < limit:
+    hidden = Hidden.of(state)
+    part, telling = state.segments.where(hidden.keyed), hidden.keys
+    if part.rows * MASK_MS_PER_ROW < limit:
         return None
-    for mask, bundle in reached(segments, tombstones):
-        touched |= mask
-        telling.extend(bundle)
-    part = segments.where(touched)
+    if len(tombstones) < sum(one.kind == "key" for one in state.tombstones):
+        touched: Mask = np.zeros(len(part), dtype=np.bool_)
+        telling = []
+        for mask, bundle in reached(part, tombstones):
+            touched |= mask
+            telling.extend(bundle)
+        part = part.where(touched)
     if not telling or part.rows * MASK_MS_PER_ROW < limit:
         return None
     starts, ends, _ = part.bounds
