@@ -287,7 +287,8 @@ class Translator:
         inner = self.value(node.this)
         if isinstance(inner, Literal):
             if isinstance(inner.value, int | float | Decimal) and not isinstance(inner.value, bool):
-                return Literal(-inner.value)
+                # A minus sign would round a decimal to the 28 digits of Python's context.
+                return Literal(inner.value.copy_negate() if isinstance(inner.value, Decimal) else -inner.value)
             raise refused(node)
         return allowed.negative(inner)
 

@@ -183,6 +183,7 @@ def test_no_written_text_reaches_an_engine() -> None:
         ("id > 1.5", Compare("id", ">=", 2)),
         ("double > 1", Compare("double", ">", 1.0)),
         ("money = 1.5", Compare("money", "=", Decimal("1.5"))),
+        (f"huge = -{'9' * 28}.{'9' * 10}", Compare("huge", "=", Decimal(f"-{'9' * 28}.{'9' * 10}"))),
         ("ts >= '2013-01-05'", Compare("ts", ">=", TIME)),
         ("ts = '2013-01-05T02:00:00+02:00'", Compare("ts", "=", TIME)),
         ("local < '2013-01-05'", Compare("local", "<", TIME.replace(tzinfo=None))),
