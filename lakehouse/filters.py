@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakehouse.catalog.summaries import Summaries
-from lakehouse.core.bloom import Blocks, DamagedFilter, Owner, Probe, decode_blocks, may_hold, may_hold_stored
+from lakehouse.core.bloom import Blocks, DamagedFilter, Owner, Probe, decode_blocks, may_hold_any, may_hold_stored
 from lakehouse.core.group import ReadGroup
 from lakehouse.core.hashing import Hashes
 from lakehouse.core.lookup import asks, matching_indexed
@@ -46,7 +46,7 @@ class Filters:
         self._summaries = summaries
         self._warehouse = warehouse
         self._left = size
-        self._held: OrderedDict[Owner, tuple[_Held, int]] = OrderedDict()
+        self._held: OrderedDict[tuple[int, int], tuple[_Held, int]] = OrderedDict()
         self._guard = threading.Lock()
 
     def narrowed(self, plan: ReadPlan, spec: TableSpec, predicate: Predicate | None) -> ReadPlan:
@@ -74,55 +74,56 @@ class Filters:
 
     def _look(self, spec: TableSpec, column: str, segments: Segments, hashes: Hashes) -> Mask:
         field, probe = field_id(spec, column), Probe.of(hashes)
-        owners = [Owner(one, field) for one in segments.ids.tolist()]
-        held = self._filters(owners)
-        found = np.ones(len(owners), np.bool_)
-        for place, owner in enumerate(owners):
-            if owner in held:
-                found[place] = self._holds_any(held[owner], owner, probe)
+        ids = segments.ids.tolist()
+        held = self._filters(ids, field)
+        found = np.ones(len(ids), np.bool_)
+        there = [(place, held[one]) for place, one in enumerate(ids) if one in held]
+        inline = [(place, one) for place, one in there if not isinstance(one, Summary)]
+        found[[place for place, _ in inline]] = may_hold_any([one for _, one in inline], probe)
+        for place, one in there:
+            if isinstance(one, Summary):
+                found[place] = self._holds_any(one, probe)
         return found
 
-    def _holds_any(self, held: _Held, owner: Owner, probe: Probe) -> bool:
-        if not isinstance(held, Summary):
-            return bool(may_hold(held, probe).any())
+    def _holds_any(self, held: Summary, probe: Probe) -> bool:
+        read = partial(read_part, self._warehouse, held.path)
         try:
-            read = partial(read_part, self._warehouse, held.path)
-            return bool(may_hold_stored(held.bytes, read, probe, owner).any())
+            return bool(may_hold_stored(held.bytes, read, probe, Owner(held.segment, held.field_id)).any())
         except (DamagedFilter, OSError, SegmentUnreadable) as error:
             logger.warning("the index in %s is passed over, its segment is read: %s", held.path, error)
             return True
 
-    def _filters(self, owners: list[Owner]) -> dict[Owner, _Held]:
-        """The filters that there are of one column."""
-        found: dict[Owner, _Held] = {}
+    def _filters(self, segments: list[int], field: int) -> dict[int, _Held]:
+        """The filters that there are of one column, by segment."""
+        found: dict[int, _Held] = {}
         with self._guard:
-            for owner in owners:
-                if owner in self._held:
-                    self._held.move_to_end(owner)
-                    found[owner] = self._held[owner][0]
-        missing = [owner.segment for owner in owners if owner not in found]
-        for one in self._summaries.read(SummaryKind.INDEX, missing, owners[0].field) if missing else ():
-            owner = Owner(one.segment, one.field_id)
-            held = self._decoded(one, owner)
+            for segment in segments:
+                known = self._held.get((segment, field))
+                if known is not None:
+                    self._held.move_to_end((segment, field))
+                    found[segment] = known[0]
+        missing = [segment for segment in segments if segment not in found]
+        for one in self._summaries.read(SummaryKind.INDEX, missing, field) if missing else ():
+            held = self._decoded(one)
             if held is not None:
-                found[owner] = held
-                self._remember(owner, held)
+                found[one.segment] = held
+                self._remember((one.segment, field), held)
         return found
 
-    def _decoded(self, stored: Summary, owner: Owner) -> _Held | None:
+    def _decoded(self, stored: Summary) -> _Held | None:
         if stored.path:
             return stored
         try:
-            return decode_blocks(stored.content, owner)
+            return decode_blocks(stored.content, Owner(stored.segment, stored.field_id))
         except DamagedFilter as error:
             logger.warning("the index of segment %d is passed over, the segment is read: %s", stored.segment, error)
             return None
 
-    def _remember(self, owner: Owner, held: _Held) -> None:
+    def _remember(self, key: tuple[int, int], held: _Held) -> None:
         cost = _COST_BYTES + (0 if isinstance(held, Summary) else held.nbytes)
         with self._guard:
-            if owner not in self._held:
-                self._held[owner] = held, cost
+            if key not in self._held:
+                self._held[key] = held, cost
                 self._left -= cost
             while self._left < 0 and self._held:
                 _, (_, freed) = self._held.popitem(last=False)

@@ -13,7 +13,7 @@ Source: *Parquet Bloom Filter* of the Parquet format's specification, after F. P
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,8 @@ PAGE_BYTES = 4096
 _BLOCK_BYTES = 32
 _PAGE_BLOCKS = PAGE_BYTES // _BLOCK_BYTES - 1
 """The place of one block holds the checksum."""
+_TOGETHER = 1 << 16
+"""Blocks that are looked at together."""
 _SALT = np.array(
     [0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31], np.uint32
 )
@@ -97,6 +99,25 @@ class Probe:
 def may_hold(blocks: Blocks, probe: Probe) -> Mask:
     """For each hash whether a value of that hash may be among those that a filter was made for."""
     return probe.passes(blocks[probe.places(len(blocks))])
+
+
+def may_hold_any(filters: Sequence[Blocks], probe: Probe) -> Mask:
+    """For each filter whether `may_hold` is true of some hash. Cost: two microseconds a filter, and a pass over hashes.
+
+    >>> from lakehouse.core.hashing import hash_words
+    >>> hashes = hash_words(np.arange(9, dtype=np.uint64))
+    >>> may_hold_any([make_blocks(hashes[:3]), make_blocks(hashes[3:])], Probe.of(hashes[:1])).tolist()
+    [True, False]
+    """
+    found = [np.empty(0, np.bool_)]
+    step = max(1, _TOGETHER // len(probe.upper))
+    for first in range(0, len(filters), step):
+        some = filters[first : first + step]
+        counts = np.array([len(blocks) for blocks in some], np.uint64)
+        chosen = (probe.upper * counts[:, None] >> np.uint64(32)).astype(np.int64)
+        blocks = np.stack([blocks[places] for blocks, places in zip(some, chosen, strict=True)])
+        found.append(((blocks & probe.bits) == probe.bits).all(axis=2).any(axis=1))
+    return np.concatenate(found)
 
 
 def _bit(low: Blocks, word: int) -> Blocks:
