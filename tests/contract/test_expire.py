@@ -111,6 +111,29 @@ def test_a_tag_holds_its_version_until_it_goes(lake, table, history):
         table.scan(as_of=first)
 
 
+def test_a_dropped_table_is_forgotten_a_part_at_a_time(lake, table):
+    table.append(arrow([(f"2013-01-05T{hour:02d}:30", "a", hour) for hour in range(24)]))
+    lake.tag("early")
+    for hour in range(20):
+        table.delete(f"value = {hour}")
+        table.append(arrow([(f"2013-01-05T{hour:02d}:45", "b", 100 + hour)]))
+    held = values(table)
+    lake.tag("late")
+    lake.drop_table("flights")
+    lake.create_table("other", SCHEMA, time="time")
+    lake.expire(keep_last=1)
+    assert lake.check().is_sound
+    assert values(table, as_of="late") == held
+    lake.untag("late")
+    assert lake.expire(keep_last=1).tombstones == 20
+    assert values(table, as_of="early") == list(range(24))
+    assert lake.check().is_sound
+    lake.untag("early")
+    lake.expire(keep_last=1)
+    lake.collect(grace_seconds=0)
+    assert lake.check().is_sound
+
+
 def test_each_table_keeps_its_newest_version_at_the_horizon_and_at_tags(lake, table):
     other = lake.create_table("other", SCHEMA, time="time")
     empty = lake.create_table("empty", SCHEMA, time="time")
