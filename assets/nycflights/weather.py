@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
-from pyspark.sql import DataFrame, SparkSession
 
 from assets.nycflights.partitions import DAYS
 from assets.nycflights.source import COLUMNS, landing_folder, read_source, within
 from lakehouse.dagster import LakehouseResource, chunk_asset, replace_chunks, run_interval
 
-if TYPE_CHECKING:  # loading the code location needs neither Arrow nor SQLAlchemy
+if TYPE_CHECKING:  # loading the code location needs neither Spark nor SQLAlchemy
+    from pyspark.sql import DataFrame, SparkSession
+
     from lakehouse import Lake, Table
 
 
@@ -24,7 +25,7 @@ def weather_table(lake: "Lake") -> "Table":
     return lake.create_table("weather", COLUMNS["weather"], time="time_hour", grain="day", if_not_exists=True)
 
 
-def read_weather(spark: SparkSession, folder: Path) -> DataFrame:
+def read_weather(spark: "SparkSession", folder: Path) -> "DataFrame":
     """The source's observations."""
     return read_source(spark, "weather", folder)
 

@@ -1,18 +1,37 @@
-"""Dagster for anyone's project: a resource, partitions that are time chunks, and assets that replace them."""
+"""Dagster for anyone's project: resources, an IO manager, partitions that are time chunks, checks and sensors."""
 
-from lakehouse.dagster.assets import chunk_asset, replace_chunks, replace_together
-from lakehouse.dagster.metadata import add_partition_rows, commit_metadata
+from lakehouse.dagster import checks
+from lakehouse.dagster.assets import chunk_asset, replace_chunks, replace_each_chunk, replace_together, report_commit
+from lakehouse.dagster.automation import observe_table, on_new_version
+from lakehouse.dagster.checks import build_checks
+from lakehouse.dagster.io_manager import LakehouseIOManager
+from lakehouse.dagster.maintenance import build_compaction_sensor, build_maintenance_jobs
+from lakehouse.dagster.metadata import add_partition_rows, commit_metadata, data_version
+from lakehouse.dagster.options import table_metadata
 from lakehouse.dagster.partitions import chunk_partitions, key_range_interval, run_interval
 from lakehouse.dagster.resource import LakehouseResource
+from lakehouse.dagster.spark import SparkResource
 
 __all__ = [
+    "LakehouseIOManager",
     "LakehouseResource",
+    "SparkResource",
     "add_partition_rows",
+    "build_checks",
+    "build_compaction_sensor",
+    "build_maintenance_jobs",
+    "checks",
     "chunk_asset",
     "chunk_partitions",
     "commit_metadata",
+    "data_version",
     "key_range_interval",
+    "observe_table",
+    "on_new_version",
     "replace_chunks",
+    "replace_each_chunk",
     "replace_together",
+    "report_commit",
     "run_interval",
+    "table_metadata",
 ]

@@ -2,26 +2,31 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from lakehouse.core.interval import Interval
-from lakehouse.dagster.metadata import add_partition_rows, commit_metadata
-from lakehouse.dagster.partitions import run_interval
+from lakehouse.dagster.cells import cells_of
+from lakehouse.dagster.metadata import add_partition_rows, commit_metadata, data_version
+from lakehouse.dagster.partitions import require_partitions, run_interval
+from lakehouse.dagster.retry import marks_of, partition_text
+from lakehouse.dagster.write import hull, write_rows
 
 if TYPE_CHECKING:
+    from lakehouse.core.commit import Commit
     from lakehouse.lake import Lake
     from lakehouse.table import Table
 
 
 def chunk_asset(
-    *, partitions_def: dg.TimeWindowPartitionsDefinition, **arguments: Any
+    *, partitions_def: dg.PartitionsDefinition[Any], max_partitions_per_run: int | None = None, **arguments: Any
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """`dagster.asset` partitioned by time chunk, whose backfill of a range is one run, so that it can be one version.
 
     Without that policy Dagster starts a run, and the lake makes a version, for each chunk of a backfill.
+    ``max_partitions_per_run`` cuts a backfill into runs of at most as many: what failed of it is then run again alone.
 
     Examples
     --------
@@ -36,50 +41,142 @@ def chunk_asset(
     with warnings.catch_warnings():
         # Dagster marks the policy as beta; who uses this factory need not hear so each time their code is loaded.
         warnings.filterwarnings("ignore", "Parameter `backfill_policy`", dg.BetaWarning)
-        policy = dg.BackfillPolicy.single_run()
+        if max_partitions_per_run is None:
+            policy = dg.BackfillPolicy.single_run()
+        else:
+            policy = dg.BackfillPolicy.multi_run(max_partitions_per_run)
         decorate: Callable[[Callable[..., Any]], dg.AssetsDefinition] = dg.asset(
             partitions_def=partitions_def, backfill_policy=policy, **arguments
         )
         return decorate
 
 
-def replace_chunks(context: dg.AssetExecutionContext, table: "Table", rows: Any) -> dg.MaterializeResult[None]:
-    """Replace exactly the time chunks of the run by rows, in one commit, and describe it to Dagster.
+def replace_chunks(
+    context: dg.AssetExecutionContext, table: "Table", rows: Any, *, console_url: str | None = None
+) -> dg.MaterializeResult[None]:
+    """Replace exactly the partitions of the run by rows, in one commit, and describe it to Dagster.
 
-    ``rows`` is anything that `Table.replace` takes; a row outside the run's chunks fails the run and nothing is
-    committed. Run again with the same rows, it leaves the same rows.
+    ``rows`` is anything that `Table.replace` takes; a row outside the run's partitions fails the run and nothing is
+    committed. A retry of a run that had committed changes nothing and tells of that commit; a new run replaces anew.
     """
-    interval = run_interval(context)
-    span = context.partition_key_range
-    keys = span.start if span.start == span.end else f"{span.start}...{span.end}"
+    cells = cells_of(require_partitions(context), context.partition_keys)
     started = time.monotonic()
-    commit = table.replace(
-        rows, interval, message=f"materialize {context.asset_key.to_user_string()} {keys}", properties=_origin(context)
-    )
+    commit = write_rows(table, rows, cells, **origin(context))
     seconds = time.monotonic() - started
     add_partition_rows(context, table, commit)
-    return dg.MaterializeResult(metadata=commit_metadata(table, commit, interval, duration_seconds=seconds))
+    told = commit_metadata(table, commit, hull(cells), duration_seconds=seconds, console_url=console_url)
+    return dg.MaterializeResult(metadata=told, data_version=data_version(commit))
+
+
+def replace_each_chunk(
+    context: dg.AssetExecutionContext,
+    table: "Table",
+    rows_of: Callable[[Interval], Any],
+    *,
+    console_url: str | None = None,
+) -> None:
+    """Replace the partitions of the run one by one, a commit each: what was committed stays if a later one fails.
+
+    ``rows_of`` gives the rows of one time chunk. The asset needs ``output_required=False``: each partition is reported
+    as materialized when it is committed, and none besides. A retry begins where the run failed: it asks ``rows_of``
+    again for chunks that it had committed, and writes only the others. One version a chunk is what this costs.
+
+    Examples
+    --------
+    >>> from lakehouse.dagster import LakehouseResource, chunk_partitions
+    >>> days = chunk_partitions("day", "2013-01-01", "2014-01-01")
+    >>> @chunk_asset(partitions_def=days, output_required=False)
+    ... def weather(context: dg.AssetExecutionContext, lakehouse: LakehouseResource) -> None:
+    ...     with lakehouse.get_lake() as lake:
+    ...         replace_each_chunk(context, lake.table("weather"), lambda chunk: rows_within(chunk))
+    """
+    partitions = require_partitions(context)
+    for key in context.partition_keys:
+        (cell,) = cells_of(partitions, [key])
+        started = time.monotonic()
+        commit = write_rows(table, rows_of(cell.interval), [cell], **origin(context, key=key))
+        seconds = time.monotonic() - started
+        told = commit_metadata(table, commit, cell.interval, duration_seconds=seconds, console_url=console_url)
+        tags = {"dagster/data_version": str(commit.version), "dagster/data_version_is_user_provided": "true"}
+        context.log_event(dg.AssetMaterialization(context.asset_key, partition=key, metadata=told, tags=tags))
 
 
 def replace_together(
-    context: dg.AssetExecutionContext, lake: "Lake", rows: Mapping[str, Any], interval: Any
+    context: dg.AssetExecutionContext,
+    lake: "Lake",
+    rows: Mapping[str, Any],
+    interval: Any = None,
+    *,
+    console_url: str | None = None,
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Replace an interval of several tables in one commit: readers see all of it or none.
 
-    ``rows`` maps each table to its new rows; the assets that are materialized are named like the tables.
+    ``rows`` maps each table to its new rows, or to a pair of rows and the interval that they replace: facts of a day
+    beside look-ups of all time. ``interval`` is that of tables without one of their own; left out, the partitions of
+    the run. The assets that are materialized are named like the tables.
     """
-    span = Interval.of(interval)
+    default = run_interval(context) if interval is None else Interval.of(interval)
+    spans = {name: _span(given, default) for name, given in rows.items()}
+    marks = origin(context)
+    txn = marks.pop("txn")
     started = time.monotonic()
-    with lake.transaction(message=f"materialize {', '.join(rows)}", properties=_origin(context)) as transaction:
-        for name, frame in rows.items():
-            transaction.table(name).replace(frame, span)
+    with lake.transaction(**marks) as transaction:
+        for name, (frame, span) in spans.items():
+            transaction.table(name).replace(frame, span, txn=txn)
     seconds = time.monotonic() - started
     commit = transaction.commit()
-    for name in rows:
-        metadata = {} if commit is None else commit_metadata(lake.table(name), commit, span, duration_seconds=seconds)
-        yield dg.MaterializeResult(asset_key=name, metadata=metadata)
+    for name, (_, span) in spans.items():
+        if commit is None:
+            yield dg.MaterializeResult(asset_key=name)
+        else:
+            told = commit_metadata(lake.table(name), commit, span, duration_seconds=seconds, console_url=console_url)
+            yield dg.MaterializeResult(asset_key=name, metadata=told, data_version=data_version(commit))
 
 
-def _origin(context: dg.AssetExecutionContext) -> Mapping[str, str]:
-    """What leads from a version back to the run that made it."""
-    return {"dagster_run_id": context.run.run_id}
+def report_commit(
+    context: dg.AssetExecutionContext | dg.OpExecutionContext,
+    asset: dg.AssetsDefinition,
+    table: "Table",
+    commit: "Commit",
+    *,
+    console_url: str | None = None,
+) -> Sequence[str]:
+    """Tell Dagster of a commit that no asset's step made: late rows, a re-statement, a restore. Returns the partitions.
+
+    Each time chunk that the commit changed is one materialization, so that what lies downstream of it follows.
+    """
+    partitions = asset.partitions_def
+    tags = {"dagster/data_version": str(commit.version), "dagster/data_version_is_user_provided": "true"}
+    changed: list[tuple[str | None, Interval | None]] = [(None, None)]
+    if isinstance(partitions, dg.TimeWindowPartitionsDefinition):
+        changed = [
+            (key, chunk)
+            for chunk in table.diff(commit.version - 1, commit.version).chunks
+            for key in partitions.get_partition_keys_in_time_window(dg.TimeWindow(chunk.start, chunk.end))
+        ]
+    for key, chunk in changed:
+        told = commit_metadata(table, commit, chunk, console_url=console_url)
+        context.log_event(dg.AssetMaterialization(asset.key, partition=key, metadata=told, tags=tags))
+    return [key for key, _ in changed if key is not None]
+
+
+def _span(given: Any, default: Interval) -> tuple[Any, Interval]:
+    """Rows and the interval that they replace, which may be their own."""
+    if isinstance(given, tuple):
+        rows, interval = given
+        return rows, Interval.of(interval)
+    return given, default
+
+
+def origin(context: dg.AssetExecutionContext, *, key: str | None = None) -> dict[str, Any]:
+    """What a commit of a step carries: who wrote it and for which partitions, and the ``txn`` of its retries."""
+    ranged = context.has_partition_key or context.has_partition_key_range
+    keys = key or partition_text(context.partition_key_range if ranged else None)
+    asset = ",".join(sorted(one.to_user_string() for one in context.selected_asset_keys))
+    return marks_of(
+        context.instance,
+        context.run,
+        asset=asset,
+        partitions=keys,
+        step_key=str(context.op_execution_context.op_handle),
+    )

@@ -1,40 +1,107 @@
 """What a materialization tells of the commit behind it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
+import pyarrow as pa
 
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import Interval
+from lakehouse.core.segments import Segments
+from lakehouse.dagster.picture import timeline_picture
+from lakehouse.dagster.resource import console_address
 
 if TYPE_CHECKING:
     from lakehouse.table import Table
 
+_TYPE_NAMES = {
+    pa.timestamp("us", "UTC"): "timestamp",
+    pa.timestamp("us"): "timestamp_ntz",
+    pa.int64(): "bigint",
+    pa.int32(): "int",
+    pa.int16(): "smallint",
+    pa.int8(): "tinyint",
+    pa.float32(): "float",
+    pa.date32(): "date",
+    pa.bool_(): "boolean",
+}
+_LOOK_BACK = 50
+"""So many versions of a table are looked through for what a commit did to it."""
+
 
 def commit_metadata(
-    table: "Table", commit: Commit, interval: Interval | None = None, *, duration_seconds: float | None = None
+    table: "Table",
+    commit: Commit,
+    interval: Interval | None = None,
+    *,
+    duration_seconds: float | None = None,
+    console_url: str | None = None,
 ) -> Mapping[str, Any]:
-    """Version, and the rows, segments, bytes and tombstones of one table in an interval as of that version.
+    """What a commit did to a table, and what lies in an interval as of its version. Read from the catalog alone.
 
-    Counts are those of live segments that touch the interval, hidden rows included: right after a replace of whole
-    chunks, exactly what it wrote. Read from the catalog alone.
+    ``rows_in`` and ``rows_out`` are of the commit: rows of segments that it added, and of those that it dropped.
+    ``rows``, ``segments``, ``bytes``, ``tombstones``, bounds and picture are of the interval: live segments that touch
+    it, hidden rows included; right after a replace of whole chunks, exactly what it wrote. The link opens the console
+    at the version.
     """
-    segments = table.segments(as_of=commit.version, interval=interval)
-    tombstones = table.tombstones(as_of=commit.version, interval=interval)
+    version = commit.version
+    segments = table.segments(as_of=version, interval=interval)
+    tombstones = table.tombstones(as_of=version, interval=interval)
+    own = _of_table(table, commit)
+    rows = sum(segment.rows for segment in segments)
     metadata: dict[str, Any] = {
         "dagster/table_name": table.name,
-        "version": commit.version,
-        "operation": commit.operation,
-        "rows": sum(segment.rows for segment in segments),
+        "dagster/row_count": rows,
+        "dagster/column_schema": column_schema(table),
+        "version": version,
+        "operation": own.operation,
+        "rows_in": own.rows_added,
+        "rows_out": own.rows_deleted,
+        "rows": rows,
         "segments": len(segments),
         "bytes": sum(segment.bytes for segment in segments),
         "tombstones": len(tombstones),
-        "interval": "all time" if interval is None else str(interval),
+        "interval": "all time" if interval is None or interval == Interval(None, None) else str(interval),
+        "console": dg.MetadataValue.url(f"{console_address(console_url)}/?table={table.name}&version={version}"),
+        "timeline": dg.MetadataValue.md(timeline_picture(table, version, interval)),
     }
+    if segments:
+        metadata["columns"] = column_bounds(table, segments)
     if duration_seconds is not None:
         metadata["duration_seconds"] = round(duration_seconds, 3)
     return metadata
+
+
+def column_schema(table: "Table") -> dg.TableSchema:
+    """The table's columns as Dagster shows them, and compares them from one materialization to the next."""
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(
+                field.name,
+                _type_name(field.type),
+                constraints=dg.TableColumnConstraints(
+                    nullable=field.nullable, unique=table.primary_key == (field.name,)
+                ),
+                tags=_roles(table, field.name),
+            )
+            for field in table.schema
+        ]
+    )
+
+
+def column_bounds(table: "Table", segments: Any) -> dg.TableMetadataValue:
+    """Least and greatest value and number of nulls by column, as footers have them; empty where they do not."""
+    records = []
+    for name in table.schema.names:
+        least = _known(segments, lambda one: one.min.get(name), min)  # noqa: B023 - used at once
+        greatest = _known(segments, lambda one: one.max.get(name), max)  # noqa: B023
+        nulls = _known(segments, lambda one: one.nulls.get(name), lambda *found: sum(found[0]))  # noqa: B023
+        records.append(
+            dg.TableRecord({"column": name, "min": _text(least), "max": _text(greatest), "nulls": _text(nulls)})
+        )
+    return dg.MetadataValue.table(records, dg.TableSchema(columns=[dg.TableColumn(one) for one in records[0].data]))
 
 
 def add_partition_rows(context: dg.AssetExecutionContext, table: "Table", commit: Commit) -> None:
@@ -42,10 +109,49 @@ def add_partition_rows(context: dg.AssetExecutionContext, table: "Table", commit
 
     Metadata of a result is copied to every partition of a range, so a count there would be the range's.
     """
-    partitions = context.assets_def.partitions_def
+    for key, rows in partition_rows(context.assets_def.partitions_def, context.partition_keys, table, commit).items():
+        context.add_asset_metadata({"dagster/partition_row_count": rows}, partition_key=key)
+
+
+def partition_rows(partitions: Any, keys: Any, table: "Table", commit: Commit) -> Mapping[str, int]:
+    """Rows of each partition that is a time chunk, at a commit's version; keys inside a chunk are not counted."""
     if not isinstance(partitions, dg.TimeWindowPartitionsDefinition):
-        return
+        return {}
     rows = {chunk.start: chunk.rows for chunk in table.chunks(as_of=commit.version)}
-    for key in context.partition_keys:
-        start = partitions.time_window_for_partition_key(key).start
-        context.add_asset_metadata({"dagster/partition_row_count": rows.get(start, 0)}, partition_key=key)
+    return {key: rows.get(partitions.time_window_for_partition_key(key).start, 0) for key in keys}
+
+
+def data_version(commit: Commit) -> dg.DataVersion:
+    """The lake's version as Dagster's version of data."""
+    return dg.DataVersion(str(commit.version))
+
+
+def _of_table(table: "Table", commit: Commit) -> Commit:
+    """The commit as it concerns one table."""
+    if commit.tables == (table.name,):
+        return commit
+    return next((one for one in table.log(limit=_LOOK_BACK) if one.version == commit.version), commit)
+
+
+def _roles(table: "Table", name: str) -> Mapping[str, str]:
+    roles = {"time": name == table.time, "primary_key": name in table.primary_key, "cluster": name in table.cluster_by}
+    return {role: "" for role, holds in roles.items() if holds}
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """A type as SQL users call it.
+
+    >>> _type_name(pa.timestamp("us", "UTC")), _type_name(pa.int64()), _type_name(pa.list_(pa.string()))
+    ('timestamp', 'bigint', 'list<item: string>')
+    """
+    return _TYPE_NAMES.get(kind, str(kind))
+
+
+def _known(segments: Segments, of: Callable[[Any], Any], choose: Callable[..., Any]) -> Any:
+    """One value out of those that are known of every segment; None if one is not known."""
+    found = [of(segment) for segment in segments]
+    return choose(found) if found and all(value is not None for value in found) else None
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,6 +1,7 @@
 """Time chunks as Dagster partitions: one partition is one chunk, a range of partitions is one interval."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import dagster as dg
 
@@ -8,6 +9,11 @@ from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval, to_utc
 from lakehouse.errors import InvalidInput
 
+if TYPE_CHECKING:
+    from lakehouse.table import Table
+
+TIME = "time"
+"""The name of the dimension of time, where there is another one."""
 _CRON = {
     Grain.HOUR: "0 * * * *",
     Grain.DAY: "0 0 * * *",
@@ -26,15 +32,42 @@ _KEY_FORMAT = {
 }
 
 
+@overload
 def chunk_partitions(
-    grain: Grain | str, start: Any, end: Any = None, *, end_offset: int = 0
-) -> dg.TimeWindowPartitionsDefinition:
+    grain: "Grain | str | Table", start: Any = None, end: Any = None, *, end_offset: int = 0, keys: None = None
+) -> dg.TimeWindowPartitionsDefinition: ...
+
+
+@overload
+def chunk_partitions(
+    grain: "Grain | str | Table",
+    start: Any = None,
+    end: Any = None,
+    *,
+    end_offset: int = 0,
+    keys: Mapping[str, Sequence[Any] | dg.PartitionsDefinition[str]],
+) -> dg.MultiPartitionsDefinition: ...
+
+
+def chunk_partitions(
+    grain: "Grain | str | Table",
+    start: Any = None,
+    end: Any = None,
+    *,
+    end_offset: int = 0,
+    keys: Mapping[str, Sequence[Any] | dg.PartitionsDefinition[str]] | None = None,
+) -> dg.TimeWindowPartitionsDefinition | dg.MultiPartitionsDefinition:
     """Partitions that are the time chunks of a grain, one to one, from the chunk of ``start`` on.
 
     The last one is the chunk that holds the instant before ``end``, or the newest chunk that is over if that is
     earlier or ``end`` is left out; ``end_offset`` adds as many after the newest (1: the chunk that is being filled).
     Times are UTC, whatever the zone of the machine. Dagster stays quick up to some 100,000 partitions an asset: eleven
     years of hours.
+
+    Given a table instead of a grain, its own is taken, and ``start`` may be left out where it holds rows.
+
+    ``keys`` names one cluster column and its values (or Dagster's own definition of them): partitions are then cells
+    of time and key, such as yesterday for client 1234, and their materialization replaces just those rows.
 
     Raises
     ------
@@ -47,11 +80,18 @@ def chunk_partitions(
     ['2012-02-28', '2012-02-29', '2012-03-01']
     >>> chunk_partitions("week", "2013-01-01", "2013-01-08").get_partition_keys()
     ['2012-12-31', '2013-01-07']
+    >>> chunk_partitions("month", "2013-01", "2013-02", keys={"client": [77, 1234]}).get_partition_keys()
+    ['77|2013-01', '1234|2013-01']
     """
+    if not isinstance(grain, str):
+        start = _first_row(grain) if start is None else start
+        grain = grain.grain
+    if start is None:
+        raise InvalidInput("partitions need a start; say from when on there are chunks", grain=grain)
     unit = Grain.of(grain)
-    first = unit.floor(to_utc(start))
-    last = None if end is None else unit.align(Interval(start, end)).end
-    return dg.TimeWindowPartitionsDefinition(
+    first = unit.floor(to_utc(_period_start(start)))
+    last = None if end is None else unit.align(Interval(first, _period_start(end))).end
+    times = dg.TimeWindowPartitionsDefinition(
         start=first,
         end=last,
         fmt=_KEY_FORMAT[unit],
@@ -59,6 +99,47 @@ def chunk_partitions(
         timezone="UTC",
         end_offset=end_offset,
     )
+    return times if keys is None else _with_keys(times, keys)
+
+
+def _with_keys(
+    times: dg.TimeWindowPartitionsDefinition, keys: Mapping[str, Sequence[Any] | dg.PartitionsDefinition[str]]
+) -> dg.MultiPartitionsDefinition:
+    if len(keys) != 1 or TIME in keys:
+        raise InvalidInput(
+            f"Dagster's partitions have two dimensions: name one cluster column beside {TIME}", keys=list(keys)
+        )
+    ((column, values),) = keys.items()
+    known = values if isinstance(values, dg.PartitionsDefinition) else dg.StaticPartitionsDefinition(
+        [str(value) for value in values]
+    )  # fmt: skip
+    return dg.MultiPartitionsDefinition({TIME: times, column: known})
+
+
+def _first_row(table: "Table") -> Any:
+    segments = table.segments()
+    if not segments:
+        raise InvalidInput("the table is empty; say from when on there are chunks", table=table.name)
+    return min(segment.start for segment in segments)
+
+
+def _period_start(value: Any) -> Any:
+    """The start of a period such as ``2013-01``; anything else as it is."""
+    if isinstance(value, str) and (len(value) < len("2013-01-01") or "W" in value):
+        return Interval.of(value).start
+    return value
+
+
+def partitions_grain(partitions: dg.PartitionsDefinition[Any] | None) -> Grain | None:
+    """The grain whose chunks partitions are, of the dimension of time if there are two; None if they are no chunks."""
+    match partitions:
+        case dg.MultiPartitionsDefinition():
+            found = [partitions_grain(one.partitions_def) for one in partitions.partitions_defs]
+            return next((grain for grain in found if grain is not None), None)
+        case dg.TimeWindowPartitionsDefinition(timezone="UTC", cron_schedule=cron):
+            return next((grain for grain, text in _CRON.items() if text == cron), None)
+        case _:
+            return None
 
 
 def key_range_interval(partitions: dg.PartitionsDefinition[str], keys: dg.PartitionKeyRange) -> Interval:
@@ -96,12 +177,28 @@ def key_range_interval(partitions: dg.PartitionsDefinition[str], keys: dg.Partit
 def run_interval(context: dg.AssetExecutionContext) -> Interval:
     """The interval that a run is to materialize: that of its partition, or of its whole range of partitions.
 
-    Raises `InvalidInput` as `key_range_interval` does.
+    Where partitions have keys too, that of their times. Raises `InvalidInput` as `key_range_interval` does.
     """
-    return key_range_interval(context.assets_def.partitions_def or _unpartitioned(context), context.partition_key_range)
+    partitions, keys = require_partitions(context), context.partition_key_range
+    if isinstance(partitions, dg.MultiPartitionsDefinition):
+        (times,) = (one for one in partitions.partitions_defs if one.name == partitions.time_window_dimension.name)
+        start, end = (partitions.get_partition_key_from_str(key).keys_by_dimension[times.name] for key in keys)
+        return key_range_interval(times.partitions_def, dg.PartitionKeyRange(start, end))
+    return key_range_interval(partitions, keys)
 
 
-def _unpartitioned(context: dg.AssetExecutionContext) -> Any:
-    raise InvalidInput(
-        "the asset has no partitions; give it partitions_def=chunk_partitions(...)", asset=context.asset_key
-    )
+def require_partitions(context: dg.AssetExecutionContext) -> dg.PartitionsDefinition[Any]:
+    """The partitions of the asset that a step materializes, whose range of this run is sound.
+
+    Raises `InvalidInput` if it has none, or the range is reversed.
+    """
+    found: dg.PartitionsDefinition[Any] | None = context.assets_def.partitions_def
+    if found is None:
+        raise InvalidInput(
+            "the asset has no partitions; give it partitions_def=chunk_partitions(...)", asset=context.asset_key
+        )
+    if not context.partition_keys:
+        raise InvalidInput(
+            "the range of partitions is reversed or empty; turn it round", keys=context.partition_key_range
+        )
+    return found

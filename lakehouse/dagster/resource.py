@@ -1,22 +1,42 @@
 """The lake as a Dagster resource."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import dagster as dg
-from dagster_spark.utils import flatten_dict
 from pydantic import Field
-from pyspark.sql import SparkSession
 
 import lakehouse
-from lakehouse.engine.spark.session import start_session
+from lakehouse.dagster.spark import SparkSettings
 
 
-class LakehouseResource(dg.ConfigurableResource[Any]):
+class LakeSettings(SparkSettings):
+    """Where a lake is, and how it is opened."""
+
+    catalog: str | None = Field(
+        default=None, description="sqlite:///path or postgresql+psycopg://...; default $LAKEHOUSE_CATALOG"
+    )
+    warehouse: str | None = Field(default=None, description="Path or file:// URI; default $LAKEHOUSE_WAREHOUSE")
+    console_url: str | None = Field(
+        default=None,
+        description="Where the console is, for links; default $LAKEHOUSE_CONSOLE_URL, else port 8501 here",
+    )
+    wait_seconds: float = Field(default=30.0, description="How long a replace waits for another one of its chunks")
+
+    def open(self, *, spark: bool = True) -> "lakehouse.Lake":
+        """The open lake; the caller closes it. ``spark=False`` starts no session."""
+        session = self.get_spark() if spark else None
+        return lakehouse.connect(self.catalog, self.warehouse, spark=session, wait_seconds=self.wait_seconds)
+
+
+class LakehouseResource(LakeSettings, dg.ConfigurableResource[Any]):
     """A lake, and the Spark session that writes to it.
 
-    Nothing is opened, and no Spark starts, before `get_lake` is called in a run.
+    Nothing is opened, and no Spark starts, before `get_lake` is called in a run. Any text may be ``dg.EnvVar(...)``,
+    which is read when a run starts and is shown nowhere: the place for a catalog's address with a password. Spark's
+    settings and its end are those of `SparkResource`.
 
     Examples
     --------
@@ -28,15 +48,6 @@ class LakehouseResource(dg.ConfigurableResource[Any]):
     []
     """
 
-    catalog: str | None = Field(
-        default=None, description="sqlite:///path or postgresql+psycopg://...; default $LAKEHOUSE_CATALOG"
-    )
-    warehouse: str | None = Field(default=None, description="Path or file:// URI; default $LAKEHOUSE_WAREHOUSE")
-    spark_config: dict[str, Any] = Field(
-        default_factory=dict,
-        description="Spark's settings, flat or nested as dagster-pyspark takes them: spark.master, spark.remote, ...",
-    )
-
     @contextmanager
     def get_lake(self, *, spark: bool = True) -> Iterator["lakehouse.Lake"]:
         """The open lake, closed at the end of the block.
@@ -44,28 +55,20 @@ class LakehouseResource(dg.ConfigurableResource[Any]):
         ``spark=False`` starts no session for work that stays in process (Arrow, pandas, polars); an operation that
         needs Spark after all then starts one without the settings of this resource.
         """
-        session = self.get_spark() if spark else None
-        with lakehouse.connect(self.catalog, self.warehouse, spark=session) as lake:
+        with self.open(spark=spark) as lake:
             yield lake
 
-    def get_spark(self) -> SparkSession:
-        """The process's session, started with these settings if there is none.
-
-        Spark has one session a process: where it runs already, settings that are fixed at its start stay as they are,
-        and a warning names those that differ.
-        """
-        settings = {key: _as_text(value) for key, value in flatten_dict(self.spark_config)}  # type: ignore[no-untyped-call]
-        session = start_session(settings)
-        ignored = sorted(key for key, value in settings.items() if session.conf.get(key, None) != value)
-        if ignored:
-            dg.get_dagster_logger().warning("Spark runs already, without these settings of the lake: %s", ignored)
-        return session
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
+        """Leave the Spark session at the end of a run."""
+        self._use.leave()
 
 
-def _as_text(value: Any) -> str:
-    """A setting as Spark reads it.
+def console_address(given: str | None = None) -> str:
+    """Where the console is: as given, else as the environment says, else on this machine.
 
-    >>> _as_text(False), _as_text(4)
-    ('false', '4')
+    >>> console_address("https://lake.example/")
+    'https://lake.example'
     """
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    port = os.environ.get("LAKEHOUSE_CONSOLE_PORT", "8501")
+    found = given or os.environ.get("LAKEHOUSE_CONSOLE_URL") or f"http://127.0.0.1:{port}"
+    return found.rstrip("/")

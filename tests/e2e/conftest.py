@@ -80,8 +80,17 @@ def lake(address: dict[str, str], spark: Any) -> Iterator[lakehouse.Lake]:
 
 
 @pytest.fixture
+def run_config(address: dict[str, str]) -> dict[str, Any]:
+    """Where the real definitions find the test's lake; of Dagster's log only what went wrong."""
+    return {
+        "resources": {"lakehouse": {"config": address}, "io_manager": {"config": address}},
+        "loggers": {"console": {"config": {"log_level": "ERROR"}}},
+    }
+
+
+@pytest.fixture
 def materialize(
-    instance: dg.DagsterInstance, address: dict[str, str], spark: Any
+    instance: dg.DagsterInstance, run_config: dict[str, Any], spark: Any
 ) -> Callable[..., dg.ExecuteInProcessResult]:
     """Run assets of the real definitions over the partitions from first to last."""
     job = defs.resolve_implicit_global_asset_job_def()
@@ -96,10 +105,7 @@ def materialize(
         return job.execute_in_process(
             instance=instance,
             asset_selection=[dg.AssetKey(name) for name in assets],
-            run_config={
-                "resources": {"lakehouse": {"config": address}},
-                "loggers": {"console": {"config": {"log_level": "ERROR"}}},
-            },
+            run_config=run_config,
             tags=tags,
             **options,
         )

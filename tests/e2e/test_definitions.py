@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,17 +15,15 @@ from assets.definitions import defs
 from lakehouse.dagster import chunk_partitions
 
 ROOT = Path(__file__).parents[2]
+SNAPSHOT = Path(__file__).with_name("definitions.json")
 LOAD = """
 import os, sys, time
 started = time.perf_counter()
 import assets.definitions
 print(f"loaded in {time.perf_counter() - started:.2f} s")
-from pyspark.sql import SparkSession
-from pyspark import SparkContext
-assert SparkSession.getActiveSession() is None and SparkContext._gateway is None
 children = open(f'/proc/self/task/{os.getpid()}/children').read().split()
 assert not children, children
-heavy = {'duckdb', 'sqlalchemy', 'pandas', 'polars', 'streamlit'} & set(sys.modules)
+heavy = {'duckdb', 'sqlalchemy', 'sqlglot', 'pandas', 'polars', 'pyspark', 'streamlit'} & set(sys.modules)
 assert not heavy, heavy
 """
 
@@ -63,6 +62,28 @@ def test_look_ups_are_one_step_that_cannot_be_taken_apart() -> None:
     assert not lookups.can_subset
 
 
-def test_every_asset_has_a_group_and_says_that_spark_makes_it() -> None:
+def test_every_asset_has_a_group_and_says_what_makes_it() -> None:
+    in_process = {"departures", "daily_delays"}
     for spec in defs.resolve_all_asset_specs():
-        assert (spec.group_name, spec.kinds) == ("nycflights", {"spark"})
+        made_by = {"arrow"} if spec.key.to_user_string() in in_process else {"spark"}
+        assert (spec.group_name, spec.kinds) == ("nycflights", made_by)
+
+
+def test_the_definitions_are_those_that_were_agreed_on() -> None:
+    repository = defs.get_repository_def()
+    graph = repository.asset_graph
+    found = {
+        "assets": {
+            key.to_user_string(): {
+                "partitions": len(partitions.get_partition_keys()) if partitions else None,
+                "parents": sorted(parent.to_user_string() for parent in graph.get(key).parent_keys),
+                "checks": sorted(check.name for check in graph.get(key).check_keys),
+                "follows": graph.get(key).automation_condition is not None,
+            }
+            for key, partitions in ((key, graph.get(key).partitions_def) for key in sorted(graph.get_all_asset_keys()))
+        },
+        "jobs": sorted(job.name for job in repository.get_all_jobs() if not job.name.startswith("__")),
+        "sensors": {sensor.name: sensor.default_status.value for sensor in repository.sensor_defs},
+        "resources": sorted(defs.resources or {}),
+    }
+    assert found == json.loads(SNAPSHOT.read_text()), f"if that is meant, {SNAPSHOT.name} is to be: {json.dumps(found)}"

@@ -70,17 +70,31 @@ def test_metadata_tells_version_rows_segments_bytes_tombstones_interval_and_dura
     for key, event in events.items():
         told = {name: value.value for name, value in event.metadata.items()}
         assert told.pop("duration_seconds") > 0
+        rows = sum(expected_counts(flights_by_day, keys).values())
+        schema, _ = told.pop("dagster/column_schema"), told.pop("columns")
+        assert [column.name for column in schema.columns] == flights.schema.names
+        bounds = {record.data["column"]: record.data for record in event.metadata["columns"].records}
+        assert bounds["carrier"] == {"column": "carrier", "min": "9E", "max": "YV", "nulls": "0"}
+        assert len(told["timeline"]) < 5_000
+        assert told.pop("timeline").startswith(
+            f"![timeline of flights at version {flights.version}](data:image/svg+xml;"
+        )
         assert told == {
             "dagster/table_name": "flights",
+            "dagster/row_count": rows,
             "dagster/partition_row_count": len(flights_by_day[key]),
             "version": flights.version,
             "operation": "replace",
-            "rows": sum(expected_counts(flights_by_day, keys).values()),
+            "rows_in": rows,
+            "rows_out": 0,
+            "rows": rows,
             "segments": len(segments),
             "bytes": sum(segment.bytes for segment in segments),
             "tombstones": 0,
             "interval": "2013-01-01/2013-01-04",
+            "console": f"http://127.0.0.1:8501/?table=flights&version={flights.version}",
         }
+        assert event.tags["dagster/data_version"] == str(flights.version)
 
 
 def test_a_version_leads_back_to_its_run(materialize: Materialize, lake: lakehouse.Lake) -> None:

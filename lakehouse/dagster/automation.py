@@ -1,0 +1,96 @@
+"""Assets that follow tables: conditions for what lies downstream, and observation of what others write."""
+
+import warnings
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.dagster.resource import LakehouseResource
+
+
+def on_new_version(*, all_partitions: bool = True) -> dg.AutomationCondition[Any]:
+    """Materialize an asset when something that it is made of got a new version and none of it is missing or running.
+
+    Other than Dagster's ``eager``, it follows late data and re-statements into every partition, not the newest only
+    (``all_partitions=False``: the newest only). Since the data version is the lake's, a run that changed nothing
+    downstream of it starts none.
+
+    Examples
+    --------
+    >>> @dg.asset(automation_condition=on_new_version())
+    ... def daily_delays(flights): ...
+    """
+    condition = dg.AutomationCondition.eager()
+    if all_partitions:
+        condition = condition.without(dg.AutomationCondition.in_latest_time_window())
+    return condition.with_label("a new version upstream")
+
+
+def observe_table(
+    table: str,
+    *,
+    key: dg.AssetKey | None = None,
+    partitions_def: dg.TimeWindowPartitionsDefinition | None = None,
+    every: timedelta | None = None,
+    lakehouse_key: str = "lakehouse",
+    **arguments: Any,
+) -> dg.SourceAsset:
+    """A table that is written outside Dagster, as an observable source asset that reports its versions.
+
+    Observed, it tells the newest version of the table; partitioned by the table's chunks, of each chunk the newest
+    version that changed it, so that only what was made of those chunks is out of date. ``every``: how often Dagster's
+    daemon observes it by itself. From the catalog alone; nothing is read but versions.
+
+    Examples
+    --------
+    >>> from lakehouse.dagster import chunk_partitions
+    >>> days = chunk_partitions("day", "2013-01-01", "2014-01-01")
+    >>> observe_table("sensors", partitions_def=days, every=timedelta(minutes=5)).key.to_user_string()
+    'sensors'
+    """
+
+    def observed(context: Any) -> dg.DataVersion | dg.DataVersionsByPartition:
+        lake_resource: LakehouseResource = getattr(context.resources, lakehouse_key)
+        with lake_resource.get_lake(spark=False) as lake:
+            found = lake.table(table)
+            if partitions_def is None:
+                return dg.DataVersion(str(found.version))
+            return dg.DataVersionsByPartition(_versions(found, partitions_def))
+
+    if every is not None:
+        arguments["automation_condition"] = dg.AutomationCondition.on_cron(_cron(every))
+    with warnings.catch_warnings():
+        # Dagster marks it as beta; who uses this factory need not hear so each time their code is loaded.
+        warnings.filterwarnings("ignore", "Function `observable_source_asset`", dg.BetaWarning)
+        source: dg.SourceAsset = dg.observable_source_asset(
+            name=None if key is not None else table,
+            key=key,
+            partitions_def=partitions_def,
+            required_resource_keys={lakehouse_key},
+            **arguments,
+        )(observed)
+        return source
+
+
+def _versions(table: Any, partitions: dg.TimeWindowPartitionsDefinition) -> Mapping[str, str]:
+    """The version of each partition whose chunks hold something or did."""
+    found: dict[str, str] = {}
+    for chunk in table.chunks():
+        for key in partitions.get_partition_keys_in_time_window(dg.TimeWindow(chunk.start, chunk.end)):
+            found[key] = str(max(chunk.version, int(found.get(key, 0))))
+    return found
+
+
+def _cron(every: timedelta) -> str:
+    """The cron schedule that is nearest to a length of time from a minute to a day.
+
+    >>> _cron(timedelta(minutes=5)), _cron(timedelta(hours=6)), _cron(timedelta(days=1))
+    ('*/5 * * * *', '0 */6 * * *', '0 0 * * *')
+    """
+    minutes = max(1, round(every.total_seconds() / 60))
+    if minutes < 60:
+        return f"*/{minutes} * * * *"
+    hours = round(minutes / 60)
+    return f"0 */{hours} * * *" if hours < 24 else "0 0 * * *"

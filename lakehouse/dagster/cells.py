@@ -1,0 +1,173 @@
+"""What partitions cover: cells of time and key, as few as there can be."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+
+from lakehouse.core.interval import Interval
+from lakehouse.core.spec import TableSpec
+from lakehouse.errors import InvalidInput
+
+ALL_TIME = Interval(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Rows of an interval, of these values of key columns (None: of all)."""
+
+    interval: Interval
+    keys: Mapping[str, tuple[Any, ...]] | None = None
+
+    def typed(self, spec: TableSpec) -> "Cell":
+        """The cell with its keys, which Dagster knows as text only, in the types of a table's columns.
+
+        Raises `InvalidInput` for a key that its column cannot hold, and for a column that is not there.
+        """
+        if self.keys is None:
+            return self
+        typed = {name: tuple(_typed(spec, name, one) for one in held) for name, held in self.keys.items()}
+        return Cell(self.interval, typed)
+
+    def predicate(self, time: str) -> str:
+        """The cell as a SQL condition.
+
+        >>> Cell(Interval(None, None), {"client": (77, 1234)}).predicate("at")
+        '(`client` IN (77, 1234))'
+        """
+        parts = []
+        if self.interval != ALL_TIME:
+            start, end = self.interval.start.isoformat(), self.interval.end.isoformat()
+            parts.append(f"`{time}` >= TIMESTAMP '{start}' AND `{time}` < TIMESTAMP '{end}'")
+        for name, values in (self.keys or {}).items():
+            parts.append(f"`{name}` IN ({', '.join(map(_literal, values))})")
+        return f"({' AND '.join(parts) or 'TRUE'})"
+
+
+def cells_of(
+    partitions: dg.PartitionsDefinition[Any], keys: Iterable[str], columns: Mapping[str, str] | None = None
+) -> tuple[Cell, ...]:
+    """The cells that partitions cover: neighbours in time joined, keys of the same times together; in order of time.
+
+    ``columns`` says which column a dimension is about where its name is another; ``""`` stands for the one dimension of
+    partitions that are no windows of time.
+
+    Raises
+    ------
+    InvalidInput
+        For a key that is none of the partitions, and for two dimensions of one kind.
+
+    Examples
+    --------
+    >>> from lakehouse.dagster import chunk_partitions
+    >>> days = chunk_partitions("day", "2013-01-01", "2014-01-01", keys={"client": [77, 1234]})
+    >>> keys = ["77|2013-01-01", "1234|2013-01-01", "77|2013-01-02", "1234|2013-01-02", "77|2013-01-09"]
+    >>> for cell in cells_of(days, keys):
+    ...     print(cell.interval, cell.keys)
+    2013-01-01/2013-01-03 {'client': ('77', '1234')}
+    2013-01-09/2013-01-10 {'client': ('77',)}
+    """
+    meaning = _Meaning(partitions, columns or {})
+    windows: dict[str | None, list[Interval]] = defaultdict(list)
+    for key in keys:
+        window, value = meaning.of(key)
+        windows[value].append(window)
+    values: dict[Interval, list[str | None]] = defaultdict(list)
+    for value, found in windows.items():
+        for interval in _joined(found):
+            values[interval].append(value)
+    cells = [
+        Cell(interval, {meaning.column: tuple(str(one) for one in held)} if meaning.column else None)
+        for interval, held in values.items()
+    ]
+    return tuple(sorted(cells, key=lambda cell: cell.interval))
+
+
+class _Meaning:
+    """What each key of a partitions definition means."""
+
+    def __init__(self, partitions: dg.PartitionsDefinition[Any], columns: Mapping[str, str]) -> None:
+        self._partitions = partitions
+        self._times: dg.TimeWindowPartitionsDefinition | None = None
+        self._time_dimension = self._key_dimension = self._column = ""
+        self._known: dict[str, Interval] = {}
+        dimensions = (
+            [(one.name, one.partitions_def) for one in partitions.partitions_defs]
+            if isinstance(partitions, dg.MultiPartitionsDefinition)
+            else [("", partitions)]
+        )
+        for name, definition in dimensions:
+            if isinstance(definition, dg.TimeWindowPartitionsDefinition) and self._times is None:
+                self._times, self._time_dimension = definition, name
+            elif self._column or not columns.get(name, name):
+                raise InvalidInput(
+                    "partitions are no time chunks and keys; use chunk_partitions, or name the column of the keys in "
+                    "the metadata partition_expr",
+                    partitions=repr(partitions),
+                )
+            else:
+                self._key_dimension, self._column = name, columns.get(name, name)
+
+    def of(self, key: str) -> tuple[Interval, str | None]:
+        """The interval of a key, and its value of the key column, if partitions have one."""
+        if not isinstance(self._partitions, dg.MultiPartitionsDefinition):
+            return (self._window(key), None) if self._times else (ALL_TIME, key)
+        parts = self._partitions.get_partition_key_from_str(key).keys_by_dimension
+        window = self._window(parts[self._time_dimension]) if self._times else ALL_TIME
+        return window, parts[self._key_dimension] if self._column else None
+
+    @property
+    def column(self) -> str:
+        """The key column; empty if there is none."""
+        return self._column
+
+    def _window(self, key: str) -> Interval:
+        assert self._times is not None
+        if key not in self._known:
+            window = self._times.time_window_for_partition_key(key)
+            self._known[key] = Interval(window.start, window.end)
+        return self._known[key]
+
+
+def _joined(intervals: Sequence[Interval]) -> list[Interval]:
+    """Intervals in order, those that touch as one.
+
+    >>> [str(one) for one in _joined([Interval.of(day) for day in ("2013-01-02", "2013-01-01", "2013-01-05")])]
+    ['2013-01-01/2013-01-03', '2013-01-05/2013-01-06']
+    """
+    found: list[Interval] = []
+    for one in sorted(intervals):
+        if found and one.start <= found[-1].end:
+            found[-1] = Interval(found[-1].start, max(one.end, found[-1].end))
+        else:
+            found.append(one)
+    return found
+
+
+def _typed(spec: TableSpec, name: str, value: Any) -> Any:
+    if name not in spec.schema.names:
+        raise InvalidInput(
+            "partitions are of a column that the table does not have; name it in the metadata partition_expr",
+            column=name,
+            columns=",".join(spec.schema.names),
+        )
+    try:
+        return pa.scalar(value).cast(spec.schema.field(name).type).as_py()
+    except (pa.ArrowException, NotImplementedError) as error:
+        raise InvalidInput("a partition's key is no value of its column", column=name, key=value) from error
+
+
+def _literal(value: Any) -> str:
+    """A value as SQL.
+
+    >>> _literal("O'Hare"), _literal(77)
+    ("'O''Hare'", '77')
+    """
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else f"'{_quoted(str(value))}'"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "''")

@@ -1,0 +1,220 @@
+"""Asset checks over a table: most of them ask the catalog alone and open no data file."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+import pyarrow as pa
+
+from lakehouse.core.interval import Interval, to_utc
+from lakehouse.dagster.options import TableOptions
+from lakehouse.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lakehouse.table import Table
+
+Found = tuple[bool, dict[str, Any], str]
+"""Whether a check passed, what it tells, and in a sentence."""
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TableCheck:
+    """One thing to be true of a table."""
+
+    name: str
+    description: str
+    look: Callable[["Table"], Found]
+
+
+def build_checks(
+    asset: "dg.AssetKey | dg.AssetSpec | dg.AssetsDefinition | Sequence[str] | str",
+    checks: Sequence[TableCheck],
+    *,
+    table: str | None = None,
+    blocking: bool | Collection[str] = False,
+    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
+    lakehouse_key: str = "lakehouse",
+) -> list[dg.AssetChecksDefinition]:
+    """Checks of the table behind an asset, one definition each, so that each runs and fails by itself.
+
+    ``blocking`` ones (True: all; or their names) keep assets downstream from running in the same run. The version that
+    failed them is committed all the same: who must not publish it reads by tag, or restores. ``table``: its name, if
+    the asset's metadata does not lead to it.
+
+    Examples
+    --------
+    >>> from lakehouse.dagster import build_checks, checks
+    >>> found = build_checks("flights", [checks.no_null_time(), checks.freshness(timedelta(days=2))], blocking=True)
+    >>> [spec.name for one in found for spec in one.check_specs]
+    ['no_null_time', 'freshness']
+    """
+    key, metadata = _asset(asset)
+    name = table or TableOptions.of(key, metadata).table
+    wanted = {one.name for one in checks}
+    stops = wanted if blocking is True else set(blocking or ())
+    if stops - wanted:
+        raise InvalidInput("no such check; name one of these", unknown=sorted(stops - wanted), checks=sorted(wanted))
+    return [_definition(key, name, one, one.name in stops, severity, lakehouse_key) for one in checks]
+
+
+def _definition(
+    key: dg.AssetKey, table: str, check: TableCheck, blocking: bool, severity: Any, lakehouse_key: str
+) -> dg.AssetChecksDefinition:
+    @dg.asset_check(
+        asset=key,
+        name=check.name,
+        description=check.description,
+        blocking=blocking,
+        required_resource_keys={lakehouse_key},
+    )
+    def looked(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+        with getattr(context.resources, lakehouse_key).get_lake(spark=False) as lake:
+            found = lake.table(table)
+            version = found.version
+            passed, told, sentence = check.look(found)
+        return dg.AssetCheckResult(
+            passed=passed, severity=severity, description=sentence, metadata={"version": version, **told}
+        )
+
+    return looked
+
+
+def _asset(asset: Any) -> tuple[dg.AssetKey, Any]:
+    if isinstance(asset, dg.AssetsDefinition):
+        return asset.key, asset.metadata_by_key[asset.key]
+    if isinstance(asset, dg.AssetSpec):
+        return asset.key, asset.metadata
+    return dg.AssetKey.from_coercible(asset), None
+
+
+# What there is to check
+
+
+def chunk_complete(interval: Any = None, *, allowed: int = 0) -> TableCheck:
+    """Every time chunk of an interval holds visible rows (None: from the table's first chunk to its last).
+
+    ``allowed`` chunks may be missing. From the catalog: a chunk is there if a part of its timeline can be seen.
+    """
+    wanted = None if interval is None else Interval.of(interval)
+
+    def look(table: "Table") -> Found:
+        grain = table.spec.grain
+        slices = table.timeline(wanted).slices
+        span = wanted or (Interval(slices[0].start, slices[-1].end) if slices else None)
+        if span is None:
+            return False, {"missing": 0}, "the table is empty"
+        seen = {chunk.start for one in slices for chunk in grain.chunks(one.interval)}
+        missing = [chunk for chunk in grain.chunks(span) if chunk.start not in seen]
+        told = {"missing": len(missing), "examples": [grain.label(one.start) for one in missing[:_MOST_NAMED]]}
+        return len(missing) <= allowed, told, f"{len(missing)} of the chunks of {span} hold no visible row"
+
+    return TableCheck("chunk_complete", "Every time chunk holds rows.", look)
+
+
+def row_count(expected: Callable[["Table"], int] | int, *, interval: Any = None, tolerance: float = 0.0) -> TableCheck:
+    """As many visible rows as the source has, or up to a ``tolerance`` (0.01: one in a hundred) fewer or more.
+
+    ``expected`` is that number, or is asked for it. Cost: counted from the catalog where nothing masks rows.
+    """
+
+    def look(table: "Table") -> Found:
+        must = expected(table) if callable(expected) else expected
+        found = table.scan(interval=interval).count()
+        told = {"expected": must, "found": found}
+        return abs(found - must) <= tolerance * must, told, f"{found:,} rows, and the source has {must:,}"
+
+    return TableCheck("row_count", "As many rows as the source has.", look)
+
+
+def primary_key_unique(columns: Sequence[str] = (), *, interval: Any = None) -> TableCheck:
+    """No two visible rows have one primary key (or one value of ``columns``). Reads these columns."""
+
+    def look(table: "Table") -> Found:
+        names = list(columns or table.primary_key)
+        if not names:
+            raise InvalidInput("the table has no primary key; name the columns that are unique", table=table.name)
+        keys = table.scan(columns=names, interval=interval).to_arrow()
+        grouped = keys.append_column("_rows", pa.repeat(1, keys.num_rows)).group_by(names).aggregate([("_rows", "sum")])
+        twice = grouped.filter(pa.compute.greater(grouped["_rows_sum"], 1))
+        examples = [str({name: row[name] for name in names}) for row in twice.slice(0, _MOST_NAMED).to_pylist()]
+        return (
+            not twice.num_rows,
+            {"keys": twice.num_rows, "examples": examples},
+            f"{twice.num_rows} keys are there twice",
+        )
+
+    return TableCheck("primary_key_unique", "No key is there twice.", look)
+
+
+def no_null_time() -> TableCheck:
+    """No row lacks a time. The library refuses such rows, so a failure means that files were written past it."""
+
+    def look(table: "Table") -> Found:
+        nulls = sum(segment.nulls.get(table.time, 0) for segment in table.segments())
+        return not nulls, {"nulls": nulls}, f"{nulls} rows have no time"
+
+    return TableCheck("no_null_time", "Every row has a time.", look)
+
+
+def schema_is(schema: Any) -> TableCheck:
+    """The table has the columns and types that the code expects (Arrow's or Spark's schema, or DDL)."""
+
+    def look(table: "Table") -> Found:
+        # The parser of DDL takes half a second to import, which loading a code location need not wait for.
+        from lakehouse.schema import to_schema  # noqa: PLC0415
+
+        must = {field.name: str(field.type) for field in to_schema(schema, table.time)}
+        found = {field.name: str(field.type) for field in table.schema}
+        drift = {
+            name: f"{must.get(name, 'none')} expected, {found.get(name, 'none')} found"
+            for name in sorted(must.keys() | found.keys())
+            if must.get(name) != found.get(name)
+        }
+        return not drift, {"drift": drift}, f"{len(drift)} columns differ from the expected schema"
+
+    return TableCheck("schema_drift", "Columns and types are the expected ones.", look)
+
+
+def tombstone_debt(most: int = 100, *, share: float = 0.2) -> TableCheck:
+    """At most so many tombstones, and no larger share of the stored rows hidden: else maintenance is behind.
+
+    The share counts row and key tombstones against stored rows; both from the catalog.
+    """
+
+    def look(table: "Table") -> Found:
+        tombstones = table.tombstones()
+        hidden = sum(one.rows for one in tombstones)
+        stored = sum(segment.rows for segment in table.segments())
+        part = hidden / stored if stored else 0.0
+        told = {"tombstones": len(tombstones), "rows_listed": hidden, "share": round(part, 4)}
+        return (
+            len(tombstones) <= most and part <= share,
+            told,
+            f"{len(tombstones)} tombstones list {part:.1%} of the rows",
+        )
+
+    return TableCheck("tombstone_debt", "Few rows are hidden by tombstones.", look)
+
+
+def freshness(
+    most: timedelta, *, of: str = "rows", now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> TableCheck:
+    """The newest row (or with ``of="version"`` the newest commit) is not older than this. From the catalog."""
+    if of not in ("rows", "version"):
+        raise InvalidInput("freshness is of rows or of the version", of=of)
+
+    def look(table: "Table") -> Found:
+        if of == "rows":
+            newest = max((one.end for one in table.timeline().slices), default=None)
+        else:
+            newest = next((commit.committed_at for commit in table.log(limit=1)), None)
+        if newest is None:
+            return False, {}, "the table is empty"
+        age = to_utc(now()) - newest
+        told = {"newest": newest.isoformat(), "age_seconds": round(age.total_seconds(), 3)}
+        return age <= most, told, f"the newest of {of} is {age} old, and {most} is allowed"
+
+    return TableCheck("freshness", "What is there is new enough.", look)

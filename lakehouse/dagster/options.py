@@ -1,0 +1,153 @@
+"""What an asset's metadata says of the table behind it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+import pyarrow as pa
+
+from lakehouse.dagster.frames import schema_of
+from lakehouse.dagster.partitions import partitions_grain
+from lakehouse.dagster.write import MODES, Mode
+from lakehouse.errors import InvalidInput, TableNotFound
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+    from lakehouse.table import Table
+
+PREFIX = "lakehouse/"
+_NAMES = ("table", "mode", "time", "grain", "primary_key", "cluster_by", "newest", "properties")
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """The table behind an asset, and how it is written. Times and keys matter only while the table is not there."""
+
+    table: str
+    mode: Mode | None = None
+    time: str | None = None
+    grain: str | None = None
+    primary_key: tuple[str, ...] = ()
+    cluster_by: Any = ()
+    newest: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """By dimension of the partitions, the column that it is about."""
+
+    @classmethod
+    def of(cls, key: dg.AssetKey, metadata: Mapping[str, Any] | None) -> "TableOptions":
+        """Read an asset's metadata. Raises `InvalidInput` for what `table_metadata` would not have made."""
+        plain = {name: _plain(value) for name, value in (metadata or {}).items()}
+        ours = {name.removeprefix(PREFIX): value for name, value in plain.items() if name.startswith(PREFIX)}
+        unknown = sorted(set(ours) - set(_NAMES))
+        if unknown:
+            raise InvalidInput("no such metadata of a table; choose one", asset=key, unknown=unknown, names=_NAMES)
+        columns = plain.get("partition_expr", {})
+        if isinstance(columns, str):
+            columns = {"": columns}
+        if ours.get("mode") not in (None, *MODES):
+            raise InvalidInput("no such mode; choose one", asset=key, mode=ours["mode"], modes=MODES)
+        ours["primary_key"] = _listed(ours.get("primary_key", ()))
+        return cls(**({"table": "_".join(key.path)} | ours), columns=columns)
+
+    def find_or_create(self, lake: "Lake", rows: Any, partitions: dg.PartitionsDefinition[Any] | None) -> "Table":
+        """The table, created in the schema of the rows if it is not there."""
+        try:
+            return lake.table(self.table)
+        except TableNotFound:
+            schema = schema_of(rows)
+            clustered = dict.fromkeys(self._key_columns(partitions), 0) | _with_buckets(self.cluster_by)
+            return lake.create_table(
+                self.table,
+                schema,
+                time=self._time(schema, partitions),
+                grain=self.grain or partitions_grain(partitions) or "day",
+                primary_key=self.primary_key,
+                cluster_by=clustered,
+                properties=self.properties or None,
+                if_not_exists=True,
+            )
+
+    def _key_columns(self, partitions: dg.PartitionsDefinition[Any] | None) -> list[str]:
+        match partitions:
+            case None | dg.TimeWindowPartitionsDefinition():
+                return []
+            case dg.MultiPartitionsDefinition():
+                keys = [
+                    one.name
+                    for one in partitions.partitions_defs
+                    if not isinstance(one.partitions_def, dg.TimeWindowPartitionsDefinition)
+                ]
+                return [self.columns.get(name, name) for name in keys]
+            case _:
+                return [self.columns[""]] if "" in self.columns else []
+
+    def _time(self, schema: Any, partitions: dg.PartitionsDefinition[Any] | None) -> str:
+        named = self.time
+        if named is None and isinstance(partitions, dg.TimeWindowPartitionsDefinition):
+            named = self.columns.get("")
+        if named is not None:
+            return named
+        times = _times(schema)
+        if len(times) != 1:
+            raise InvalidInput(
+                "which column is the table's time? name it by table_metadata(time=...)", table=self.table, columns=times
+            )
+        return str(times[0])
+
+
+def table_metadata(
+    *,
+    table: str | None = None,
+    mode: Mode | None = None,
+    time: str | None = None,
+    grain: str | None = None,
+    primary_key: Sequence[str] = (),
+    cluster_by: Sequence[str] | Mapping[str, int] = (),
+    newest: str | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Metadata of an asset that says which table it is and how it is written.
+
+    Left out, the table is named like the asset (parts joined by ``_``), the mode is the IO manager's, the time is the
+    one column of timestamps, the grain that of the partitions, or a day. ``newest``: as `Table.upsert` has it.
+    What defines the table matters only while it is not there.
+
+    Examples
+    --------
+    >>> table_metadata(mode="upsert", time="at", primary_key=["id"])
+    {'lakehouse/mode': 'upsert', 'lakehouse/time': 'at', 'lakehouse/primary_key': ['id']}
+    """
+    given = {
+        "table": table,
+        "mode": mode,
+        "time": time,
+        "grain": grain,
+        "primary_key": list(primary_key),
+        "cluster_by": dict(cluster_by) if isinstance(cluster_by, Mapping) else list(cluster_by),
+        "newest": newest,
+        "properties": dict(properties or {}),
+    }
+    return {f"{PREFIX}{name}": value for name, value in given.items() if value}
+
+
+def _plain(value: Any) -> Any:
+    """What Dagster wrapped as a metadata value."""
+    return value.value if isinstance(value, dg.MetadataValue) else value
+
+
+def _listed(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _with_buckets(columns: str | Sequence[str] | Mapping[str, int]) -> dict[str, int]:
+    """Cluster columns with their numbers of hash buckets."""
+    return dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(_listed(columns), 0)
+
+
+def _times(schema: Any) -> list[str]:
+    """Columns of timestamps, in Arrow's or Spark's schema."""
+    if isinstance(schema, pa.Schema):
+        return [field.name for field in schema if pa.types.is_timestamp(field.type)]
+    return [field.name for field in schema if field.dataType.typeName().startswith("timestamp")]
