@@ -4,6 +4,36 @@ from pathlib import Path
 
 import streamlit as st
 
+import pick
+import shell
+
+FOLDER = Path(__file__).parent
+
 # An icon by name would be fetched from the web; the page needs nothing that is not on this machine.
-st.set_page_config(page_title="Lakehouse", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
-st.navigation([st.Page("pages/home.py", title="Lake", default=True)], position="hidden").run()
+st.set_page_config(page_title="Lakehouse", page_icon=str(FOLDER / "icon.svg"), layout="wide")
+
+
+def page(name: str, title: str, icon: str) -> object:
+    """One page: a file of that name, found under ``/name``; the lake's is the front page."""
+    return st.Page(f"pages/{name}.py", title=title, icon=f":material/{icon}:", default=name == "lake")
+
+
+chosen = st.navigation(
+    {
+        "Look": [
+            page("lake", "Lake", "water"),
+            page("versions", "Versions", "commit"),
+            page("timeline", "Timeline", "view_timeline"),
+            page("tombstones", "Tombstones", "visibility_off"),
+            page("key_frames", "Key frames", "theaters"),
+            page("segments", "Segments", "grid_view"),
+        ],
+        "Ask": [page("query", "Query", "search")],
+        "Run": [page("service", "Service", "build"), page("locks", "Locks and operations", "lock")],
+    }
+)
+with shell.frame():
+    if pick.draw():
+        chosen.run()
+    else:
+        shell.no_tables()

@@ -111,6 +111,10 @@ class Table(Writes):
         """The newest version of the table."""
         return self._lake.catalog.newest_version(self._spec.id, self._created_version)
 
+    def version_at(self, as_of: Any = None) -> int:
+        """The table's newest version at or before a version, tag or time. Raises `VersionNotFound`."""
+        return self._at(as_of)
+
     # Reads
 
     def scan(

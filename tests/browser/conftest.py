@@ -1,15 +1,18 @@
 """A lake worth looking at, made in process: days appended, one replaced, a stretch dropped, a tag."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 import lakehouse
 
+APP = Path(__file__).resolve().parents[2] / "console/app.py"
 START = datetime(2013, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema([("at", pa.timestamp("us", tz="UTC")), ("carrier", pa.string()), ("delay", pa.int64())])
 
@@ -53,3 +56,25 @@ def flights(lake: lakehouse.Lake) -> lakehouse.Table:
     lake.tag("before-the-drop", 5)
     lake.create_table("weather", SCHEMA, time="at", grain="hour").append(hours_of(0, 1))
     return table
+
+
+@pytest.fixture
+def open_page(place: Place, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    """Open a page of the console on the test's lake by the name of its file, with query parameters; no browser."""
+    for name, value in place.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.syspath_prepend(str(APP.parent))
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+    def opened(name: str = "lake", **parameters: str) -> AppTest:
+        app = AppTest.from_file(str(APP), default_timeout=60)
+        for key, value in parameters.items():
+            app.query_params[key] = value
+        app.run()
+        if name != "lake":
+            app.switch_page(f"pages/{name}.py")
+            app.run()
+        return app
+
+    return opened

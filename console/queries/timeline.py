@@ -1,19 +1,16 @@
-"""What the pages ask of the lake: plain values and data frames, no drawing."""
+"""What the Timeline page asks: one table at one version as bars."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pandas as pd
 
-import lakehouse
-from lakehouse.core import Segment, Tombstone
 from lakehouse.core.bars import Bar, bars
+from queries.words import describe, drawable, text_of
 
 MAX_BARS = 2_000
 """Above this many bars a picture is slow to draw and no single one can be seen: neighbours are joined."""
-MICROSECOND = timedelta(microseconds=1)
 KINDS = {
     "visible": "visible",
     "overshadowed": "overshadowed",
@@ -41,60 +38,6 @@ class TableState:
     chunks: pd.DataFrame
     picture: pd.DataFrame
     bars: int
-
-
-def open_lake() -> Any:
-    """The lake that LAKEHOUSE_CATALOG and LAKEHOUSE_WAREHOUSE name, or the one in ./.lakehouse."""
-    return lakehouse.connect()
-
-
-def list_tables(lake: Any) -> pd.DataFrame:
-    """A row a table, as stored: rows that tombstones hide are counted."""
-    return pd.DataFrame([_summary(lake.table(name)) for name in lake.tables()])
-
-
-def _summary(table: Any) -> dict[str, Any]:
-    version = table.version
-    segments = table.segments(as_of=version)
-    return {
-        "table": table.name,
-        "version": version,
-        "grain": str(table.grain),
-        "first row": min((one.start for one in segments), default=None),
-        "last row": max((one.end - MICROSECOND for one in segments), default=None),
-        "segments": len(segments),
-        "tombstones": len(table.tombstones(as_of=version)),
-        "rows": sum(one.rows for one in segments),
-        "size": sum(one.bytes for one in segments),
-    }
-
-
-def list_versions(lake: Any, name: str, limit: int) -> pd.DataFrame:
-    """A row a commit of one table, newest first, with the tags that name it."""
-    tags: dict[int, list[str]] = {}
-    for tag, version in lake.tags().items():
-        tags.setdefault(version, []).append(tag)
-    return pd.DataFrame(
-        [
-            {
-                "version": commit.version,
-                "committed": commit.committed_at,
-                "operation": commit.operation,
-                "tables": ", ".join(commit.tables),
-                "segments": change(commit.added, commit.dropped),
-                "rows": change(commit.rows_added, commit.rows_deleted),
-                "tombstones": change(commit.tombstones_added, commit.tombstones_dropped),
-                "tags": ", ".join(sorted(tags.get(commit.version, []))),
-                "message": commit.message or "",
-            }
-            for commit in lake.table(name).log(limit)
-        ]
-    )
-
-
-def change(added: int, dropped: int) -> str:
-    """What came and what went, as in "+3 -1"."""
-    return " ".join(f"{sign}{count:,}" for sign, count in (("+", added), ("−", dropped)) if count)
 
 
 def read_state(lake: Any, name: str, version: int) -> TableState:
@@ -166,31 +109,3 @@ def frame_of(groups: Sequence[Sequence[Bar]]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def describe(entry: Segment | Tombstone) -> str:
-    """One line on a segment or tombstone."""
-    if isinstance(entry, Segment):
-        return f"segment {entry.id}"
-    scope = "" if entry.keys is None else f", only {dict(entry.keys)}"
-    return f"{entry.kind} tombstone {entry.id}{scope}"
-
-
-def drawable(instant: datetime) -> pd.Timestamp:
-    """A time inside what a browser and pandas can draw."""
-    return pd.Timestamp(min(max(instant, datetime(1700, 1, 1, tzinfo=UTC)), datetime(2250, 1, 1, tzinfo=UTC)))
-
-
-def size_text(count: int) -> str:
-    """A number of bytes in the unit that fits."""
-    size, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if size < 1000:
-            break
-        size, unit = size / 1000, larger
-    return f"{size:,.0f} {unit}" if size >= 100 or unit == "B" else f"{size:.1f} {unit}"
-
-
-def text_of(instant: datetime) -> str:
-    """A UTC time as short as it can be said."""
-    return instant.replace(tzinfo=None).isoformat(sep=" ").removesuffix(":00").removesuffix(" 00:00")

@@ -2,10 +2,11 @@
 
 from datetime import timedelta
 
-import queries
-import timeline as picture
+import picture
 from lakehouse.core import Interval, Segment, Tombstone
 from lakehouse.core.bars import bars
+from queries import timeline as queries
+from queries import words
 
 START = Interval.of("2013-01-01").start
 HOUR = timedelta(hours=1)
@@ -70,7 +71,7 @@ def test_the_chart_has_a_row_an_ordinal_and_a_colour_a_kind() -> None:
 
 def test_sizes_read_well() -> None:
     sizes = [0, 999, 1_000, 12_345, 123_456, 5_000_000_000, 7_200_000_000_000_000]
-    assert [queries.size_text(size) for size in sizes] == [
+    assert [words.size_text(size) for size in sizes] == [
         "0 B",
         "999 B",
         "1.0 kB",

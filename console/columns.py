@@ -1,0 +1,18 @@
+"""How values of one name look in every data frame: times to the minute, sizes in their unit, links as words."""
+
+import streamlit as st
+
+_MINUTE = st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm")
+COLUMNS = {
+    **dict.fromkeys(("first row", "last row", "chunk", "until", "from"), _MINUTE),
+    "committed": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss"),
+    "size": st.column_config.NumberColumn(format="bytes"),
+    "rows": st.column_config.NumberColumn(format="localized"),
+    "run": st.column_config.LinkColumn("run", display_text="Dagster run"),
+}
+"""Column settings by column name; a frame takes those that it has."""
+
+
+def without(*names: str) -> dict[str, object]:
+    """The settings but for some columns, which hold words on this page."""
+    return {name: held for name, held in COLUMNS.items() if name not in names}

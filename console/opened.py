@@ -1,0 +1,18 @@
+"""The lake that the console looks at: opened once a process."""
+
+from typing import Any
+
+import streamlit as st
+
+import lakehouse
+
+
+@st.cache_resource(show_spinner=False)
+def lake() -> Any:
+    """The lake that LAKEHOUSE_CATALOG and LAKEHOUSE_WAREHOUSE name, or the one in ./.lakehouse."""
+    return lakehouse.connect()
+
+
+def forget() -> None:
+    """Open it anew next time, as after an error of its catalog."""
+    lake.clear()

@@ -1,0 +1,5 @@
+"""The Query page."""
+
+import shell
+
+shell.title("Query", "To be built.")

@@ -1,0 +1,5 @@
+"""The Segments page."""
+
+import shell
+
+shell.title("Segments", "To be built.")

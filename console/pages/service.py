@@ -1,0 +1,5 @@
+"""The Service page."""
+
+import shell
+
+shell.title("Service", "To be built.")

@@ -1,0 +1,5 @@
+"""The Tombstones page."""
+
+import shell
+
+shell.title("Tombstones", "To be built.")

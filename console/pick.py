@@ -1,0 +1,93 @@
+"""Which table, version and stretch of time every page shows: picked at the left, kept in the address.
+
+The three are the query parameters ``table``, ``version`` and ``interval``, so that an address says what is seen. A
+parameter that is at its default is absent: the first table, the newest version, all time.
+"""
+
+from contextlib import suppress
+from typing import Any
+
+import streamlit as st
+
+import opened
+from lakehouse.core import Interval
+from lakehouse.errors import LakehouseError
+
+NEWEST = "newest"
+_OFFERED = 200
+"""Versions that can be picked without typing; any other version, tag or time can be typed."""
+
+
+def draw() -> bool:
+    """The pickers, at the left of every page; False for a lake without tables."""
+    names = opened.lake().tables()
+    if not names:
+        return False
+    with st.sidebar:
+        st.selectbox("Table", names, key="table", bind="query-params")
+        st.selectbox(
+            "Version",
+            offered(),
+            key="version",
+            bind="query-params",
+            accept_new_options=True,
+            help="A number, a tag, or a time such as 2013-02-01T08:00. What the table was at it is shown.",
+        )
+        st.text_input(
+            "Time",
+            key="interval",
+            bind="query-params",
+            placeholder="all of it",
+            help="2013, 2013-02, 2013-W02, 2013-02-08, 2013-02-08T07 or FROM/UNTIL, in UTC.",
+        )
+    return True
+
+
+def offered() -> list[str]:
+    """The newest, the tags, the numbers of the newest versions of the picked table, and what was typed."""
+    lake = opened.lake()
+    listed = [NEWEST, *sorted(lake.tags()), *(str(commit.version) for commit in table().log(_OFFERED))]
+    held = st.session_state.get("version") or st.query_params.get("version")
+    return listed if held is None or held in listed else [*listed, held]
+
+
+def table() -> Any:
+    """The picked table. Raises `TableNotFound` where it went away."""
+    lake = opened.lake()
+    name = st.session_state.get("table")
+    return lake.table(name if name is not None else lake.tables()[0])
+
+
+def as_of() -> str | None:
+    """The version as it was picked or typed: a number, a tag or a time; None for the newest."""
+    text = str(st.session_state.get("version") or "").strip()
+    return None if text in ("", NEWEST) else text
+
+
+def version() -> int:
+    """The table's version that is looked at. Raises `VersionNotFound`."""
+    number: int = table().version_at(as_of())
+    return number
+
+
+def interval() -> Interval | None:
+    """The stretch of time that is looked at; None for all. Raises `InvalidInput`."""
+    text = str(st.session_state.get("interval") or "").strip()
+    return Interval.of(text) if text else None
+
+
+def show(*, version: int | None = None, interval: Interval | None = None) -> None:
+    """Look at another version or stretch from the next run on; for callbacks of widgets."""
+    if version is not None:
+        st.session_state["version"] = str(version)
+    if interval is not None:
+        st.session_state["interval"] = str(interval)
+
+
+def parameters(**changed: object) -> dict[str, str]:
+    """Query parameters of an address that shows the same to whoever opens it: the version is named, also the newest."""
+    held: dict[str, object] = {"table": table().name, "version": as_of(), "interval": None}
+    with suppress(LakehouseError):  # what was typed and means nothing is told where it is used
+        held["version"] = version()
+        held["interval"] = interval()
+    return {name: str(value) for name, value in (held | changed).items() if value is not None}

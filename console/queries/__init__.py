@@ -1,0 +1,1 @@
+"""What the pages ask of the lake, a module a page: plain values and data frames, no drawing."""

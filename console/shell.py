@@ -1,0 +1,82 @@
+"""What is around every page: its title, figures, and what stands there when there is nothing or something failed.
+
+No value is ever rendered as markdown or HTML: values go to text, code, metrics' numbers and data frames only.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import streamlit as st
+
+import opened
+from lakehouse.errors import CatalogUnavailable, LakehouseError, TableNotFound, VersionNotFound
+
+logger = logging.getLogger("lakehouse.console")
+_MOST_CHARACTERS = 4_000
+_REMEDIES = {
+    "catalog_unavailable": "`lakehouse doctor` tells what is wrong and what to do. Then reload this page.",
+    "version_not_found": "Pick another version at the left, or clear it to see the newest one.",
+    "table_not_found": "Pick another table at the left. It may have been renamed or dropped.",
+    "invalid_input": "Change what is named here, at the left or on this page.",
+    "segment_unreadable": "Restore the file that is named from a copy; `lakehouse check` lists all that are missing.",
+    "forbidden": "Ask somebody with that role, or start the console with `--allow-actions`.",
+}
+_ELSE = "`lakehouse doctor` tells whether the lake is well. Then reload this page."
+
+
+@contextmanager
+def frame() -> Iterator[None]:
+    """Around what draws: an error becomes words and a remedy, and its trace goes to the log, never to the page."""
+    try:
+        yield
+    except LakehouseError as error:
+        failed(error)
+    except Exception:
+        logger.exception("a page failed")
+        st.error("This page has a fault. Its details are in the console's log.", icon=":material/error:")
+
+
+def failed(error: LakehouseError) -> None:
+    """What went wrong, as the library says it, and what to do."""
+    headline = "The lake cannot be read." if isinstance(error, CatalogUnavailable) else "That cannot be shown."
+    if isinstance(error, TableNotFound | VersionNotFound):
+        headline = "That is not in the lake."
+    st.error(headline, icon=":material/error:")
+    st.code(str(error)[:_MOST_CHARACTERS], language=None, wrap_lines=True)
+    st.markdown(_REMEDIES.get(error.kind, _ELSE))
+    if isinstance(error, CatalogUnavailable):
+        opened.forget()
+
+
+def title(text: str, explanation: str) -> None:
+    """A page's heading and one line on what it shows. Both are the console's own words, never values."""
+    st.title(text, anchor=False)
+    st.caption(explanation)
+
+
+def section(text: str, explanation: str | None = None) -> None:
+    """A part's heading, in the console's own words."""
+    st.subheader(text, anchor=False)
+    if explanation:
+        st.caption(explanation)
+
+
+def figures(named: Mapping[str, str | int]) -> None:
+    """A row of figures, each with its label."""
+    for column, (label, figure) in zip(st.columns(len(named)), named.items(), strict=True):
+        column.metric(label, f"{figure:,}" if isinstance(figure, int) else figure, border=True)
+
+
+def empty(words: str, *commands: str) -> None:
+    """Nothing is there: say so, and how something comes there. Both are the console's own words."""
+    st.info(words, icon=":material/hourglass_empty:")
+    if commands:
+        st.code("\n".join(commands), language="bash")
+
+
+def no_tables() -> None:
+    """A lake without tables."""
+    st.title("Lakehouse", anchor=False)
+    st.info("This lake has no tables yet. Fill one with real flights, or make your own:", icon=":material/water:")
+    st.code("lakehouse demo\nlakehouse init NAME --schema 'at timestamp, value double' --time at", language="bash")
