@@ -14,8 +14,12 @@ st.set_page_config(page_title="Lakehouse", page_icon=str(FOLDER / "icon.svg"), l
 
 
 def page(name: str, title: str, icon: str) -> object:
-    """One page: a file of that name, found under ``/name``; the lake's is the front page."""
-    return st.Page(f"pages/{name}.py", title=title, icon=f":material/{icon}:", default=name == "lake")
+    """One page: a file of that name, found under ``/name``; the lake is the front page.
+
+    The folder is not called ``pages``: Streamlit runs files of such a folder by themselves, without this one, for the
+    first visitor after a start.
+    """
+    return st.Page(f"views/{name}.py", title=title, icon=f":material/{icon}:", default=name == "lake")
 
 
 chosen = st.navigation(

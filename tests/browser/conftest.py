@@ -73,7 +73,7 @@ def open_page(place: Place, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ap
             app.query_params[key] = value
         app.run()
         if name != "lake":
-            app.switch_page(f"pages/{name}.py")
+            app.switch_page(f"views/{name}.py")
             app.run()
         return app
 
