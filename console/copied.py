@@ -19,8 +19,11 @@ class Copied:
     command: str | None = None
 
 
-def offer(page: str, same: Copied) -> None:
-    """A button that opens them, each with a button that copies it. ``page`` is the page's name in its address."""
+def offer(page: str, same: Copied, **parameters: object) -> None:
+    """A button that opens them, each with a button that copies it.
+
+    ``page`` is the page's name in its address, ``parameters`` are those that it has beside table, version and interval.
+    """
     parts = {"Python": (same.python, "python"), "SQL": (same.sql, "sql"), "Command line": (same.command, "bash")}
     with st.popover("Copy as", icon=":material/content_copy:"):
         for label, (text, language) in parts.items():
@@ -28,7 +31,7 @@ def offer(page: str, same: Copied) -> None:
                 st.caption(label)
                 st.code(text, language=language, wrap_lines=True)
         st.caption("Address")
-        st.code(_root() + links.page(page, **pick.parameters()), language=None, wrap_lines=True)
+        st.code(_root() + links.page(page, **pick.parameters(**parameters)), language=None, wrap_lines=True)
 
 
 def _root() -> str:

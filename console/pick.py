@@ -84,6 +84,11 @@ def show(*, version: int | None = None, interval: Interval | None = None) -> Non
         st.session_state["interval"] = str(interval)
 
 
+def show_all_time() -> None:
+    """Look at all time from the next run on; for callbacks of widgets."""
+    st.session_state["interval"] = ""
+
+
 def parameters(**changed: object) -> dict[str, str]:
     """Query parameters of an address that shows the same to whoever opens it: the version is named, also the newest."""
     held: dict[str, object] = {"table": table().name, "version": as_of(), "interval": None}

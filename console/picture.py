@@ -1,38 +1,106 @@
-"""The picture of a timeline: time across, segments stacked by ordinal, what is hidden faint, tombstones thin."""
+"""The laser picture: time across, segments stacked by ordinal, what is hidden faint, tombstones hatched."""
+
+from datetime import datetime
 
 import altair as alt
 import pandas as pd
 
+from queries.words import drawable
+
 COLOURS = {
     "visible": "#2f7ed8",
-    "overshadowed": "rgba(95, 145, 205, 0.38)",
-    "tombstone": "#e8590c",
-    "tombstone of some rows": "#f5b27a",
+    "overshadowed": "#8fb4e0",
+    "tombstone": "#d55e00",
+    "tombstone of some rows": "#cc79a7",
 }
-_ROW_PIXELS = 26
+"""Told apart by the colour-blind, and the same in light and dark."""
+LASER = "#e5c100"
+_LEVEL_PIXELS = 26
 _MAX_PIXELS = 560
+_COUNTED_PIXELS = 260
+_STRIP_PIXELS = 14
+PICKED, ZOOM = "picked", "zoom"
+"""Names of the selections: a bar that was clicked, a stretch that was drawn over columns."""
 
 
-def chart(picture: pd.DataFrame) -> alt.LayerChart:
-    """The bars of `queries.frame_of`. Colours are fixed, so that they mean the same in light and dark."""
-    rows = picture["ordinal"].nunique()
-    step = max(6, min(_ROW_PIXELS, _MAX_PIXELS // max(1, rows)))
-    x = alt.X("start:T", title=None, scale=alt.Scale(type="utc", nice=False), axis=alt.Axis(grid=True, tickCount=8))
-    y = alt.Y("ordinal:O", title="ordinal", sort="descending", axis=alt.Axis(labelOverlap=True, grid=False))
-    colour = alt.Color(
+def _time(domain: list[str], title: str | None = None) -> alt.X:
+    scale = alt.Scale(type="utc", nice=False, domain=domain)
+    return alt.X("start:T", title=title, scale=scale, axis=alt.Axis(grid=True, tickCount=8, labelFlush=True))
+
+
+def _colour(kinds: list[str]) -> alt.Color:
+    return alt.Color(
         "kind:N",
         title=None,
-        scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())),
-        legend=alt.Legend(orient="top", symbolType="square", symbolStrokeWidth=0),
+        scale=alt.Scale(domain=kinds, range=[COLOURS[kind] for kind in kinds]),
+        legend=alt.Legend(orient="top", symbolType="square", symbolStrokeWidth=0, labelLimit=300),
     )
+
+
+def _domain(start: datetime, end: datetime) -> list[str]:
+    return [drawable(start).isoformat(), drawable(end).isoformat()]
+
+
+def bars_chart(
+    drawn: pd.DataFrame, hatched: pd.DataFrame, start: datetime, end: datetime, laser: datetime | None
+) -> alt.LayerChart:
+    """Bars one by one: `queries.timeline.drawn_bars`. A click picks one."""
+    height = min(_MAX_PIXELS, _LEVEL_PIXELS * max(3, int(drawn["level"].max()) + 1))
+    x, colour = _time(_domain(start, end)), _colour(list(COLOURS))
+    axis = alt.Axis(labels=False, ticks=False, domain=False, grid=False)
+    y = alt.Y("low:Q", title="newer writes above older ones", axis=axis)
     tooltip = [alt.Tooltip(f"{name}:N", title=name) for name in ("what", "kind", "from", "until", "ordinal")]
     tooltip.append(alt.Tooltip("rows:Q", title="rows", format=","))
-    base = alt.Chart(picture).encode(x=x, x2="end:T", y=y, color=colour, tooltip=tooltip)
-    thin = max(2, step // 5)
-    data = base.transform_filter("!test(/^tombstone/, datum.kind)").mark_bar(
-        size=max(3, round(step * 0.62)), cornerRadius=2, stroke="#7f8ea3", strokeWidth=0.5, strokeOpacity=0.5
+    base = alt.Chart(drawn).encode(x=x, x2="end:T", y=y, y2="high:Q", color=colour, tooltip=tooltip)
+    picked = alt.selection_point(name=PICKED, fields=["id"], on="click", empty=False)
+    thick = alt.condition(picked, alt.value(2.5), alt.value(0.6))
+    solid = base.transform_filter("datum.kind == 'visible'").mark_rect(cornerRadius=2, stroke="#7f8ea3")
+    faint = base.transform_filter("datum.kind == 'overshadowed'").mark_rect(
+        cornerRadius=2, fillOpacity=0.35, stroke="#7f8ea3", strokeDash=[3, 2]
     )
-    tombstones = base.transform_filter("test(/^tombstone/, datum.kind)").mark_bar(
-        size=thin, yOffset=round(step * 0.31) + thin / 2 + 1, minBandSize=thin
+    over = base.transform_filter("test(/^tombstone/, datum.kind)").mark_rect(fillOpacity=0.12).encode(stroke=colour)
+    layers = [layer.encode(strokeWidth=thick) for layer in (solid, faint, over)]
+    layers[0] = layers[0].add_params(picked)
+    if len(hatched):
+        strokes = alt.Chart(hatched).mark_rule(strokeWidth=1.4, tooltip=None)
+        layers.append(strokes.encode(x=x, x2="end:T", y="low:Q", y2="high:Q", color=colour))
+    layers += _laser(laser, start, end)
+    return alt.layer(*layers).properties(height=height).configure_view(strokeWidth=0)
+
+
+def counted_chart(
+    counts: pd.DataFrame, covered: pd.DataFrame, start: datetime, end: datetime, laser: datetime | None
+) -> alt.LayerChart:
+    """Columns of many: `queries.timeline.counted`. A stretch that is drawn over them zooms in."""
+    x, colour = _time(_domain(start, end)), _colour(["visible", "overshadowed", "tombstone"])
+    tooltip = [alt.Tooltip(f"{name}:N", title=name) for name in ("kind", "from", "until")]
+    tooltip.append(alt.Tooltip("count:Q", title="how many", format=","))
+    zoom = alt.selection_interval(name=ZOOM, encodings=["x"])
+    order = alt.Order("kind:N", sort="ascending")
+    columns = (
+        alt.Chart(counts)
+        .mark_rect(stroke=None)
+        .encode(
+            x=x,
+            x2="end:T",
+            y=alt.Y("count:Q", title="segments", stack="zero"),
+            color=colour,
+            order=order,
+            tooltip=tooltip,
+        )
+        .add_params(zoom)
     )
-    return alt.layer(data, tombstones).properties(height=alt.Step(step)).configure_view(strokeWidth=0)
+    layers = [columns]
+    if len(covered):
+        strip = alt.Chart(covered).encode(x=x, x2="end:T", color=colour, tooltip=tooltip)
+        layers.append(strip.mark_rect(fillOpacity=0.25).encode(y=alt.value(-_STRIP_PIXELS), y2=alt.value(0)))
+        layers.append(strip.mark_rule(strokeWidth=1.2).encode(y=alt.value(0), y2=alt.value(-_STRIP_PIXELS)))
+    layers += _laser(laser, start, end)
+    return alt.layer(*layers).properties(height=_COUNTED_PIXELS).configure_view(strokeWidth=0)
+
+
+def _laser(at: datetime | None, start: datetime, end: datetime) -> list[alt.Chart]:
+    if at is None or not start <= at < end:
+        return []
+    instant = pd.DataFrame({"start": [drawable(at)]})
+    return [alt.Chart(instant).mark_rule(color=LASER, strokeWidth=2.5).encode(x="start:T")]

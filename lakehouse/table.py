@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lakehouse.arguments import read_limit
 from lakehouse.changes import Changes
-from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame
+from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame, Touch
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.policy import Policy
@@ -181,9 +181,27 @@ class Table(Writes):
 
     # Looks
 
-    def log(self, limit: int | None = None) -> Listing[Commit]:
-        """Commits that changed the table's rows, newest first."""
-        return self._lake.catalog.commits(self._spec.id, read_limit(limit))
+    def log(
+        self,
+        limit: int | None = None,
+        *,
+        before: int | None = None,
+        operation: str | None = None,
+        interval: Any = None,
+    ) -> Listing[Commit]:
+        """Commits that changed the table's rows, newest first.
+
+        ``before``: only older ones than this version. ``operation``: only those of that kind, such as ``replace``.
+        ``interval``: only those that added or dropped something that overlaps it.
+        """
+        touching = None if interval is None else (self._spec, Interval.of(interval))
+        return self._lake.catalog.commits(
+            self._spec.id, read_limit(limit), before=before, operation=operation, touching=touching
+        )
+
+    def history(self, interval: Any, limit: int | None = None) -> Listing[Touch]:
+        """What versions did to an interval, newest first: why its rows came, and why they went."""
+        return self._lake.catalog.history(self._spec, Interval.of(interval), read_limit(limit))
 
     def segments(self, as_of: Any = None, interval: Any = None) -> Listing[Segment]:
         """Live segments, by id, that overlap an interval."""
@@ -213,6 +231,13 @@ class Table(Writes):
     def key_frames(self) -> Listing[KeyFrame]:
         """Materialized chunk states, by chunk and version."""
         return self._lake.catalog.key_frames(self._spec)
+
+    def film(self, interval: Any, limit: int = 100) -> Listing[ChainLink]:
+        """Key frames and deltas by which an interval's chunks came to what they are, by chunk, oldest first.
+
+        Of each run of chunks that is kept together the newest ``limit``. Cost: the deltas of these chunks.
+        """
+        return self._lake.catalog.film(self._spec, Interval.of(interval), limit)
 
     def chain(self, interval: Any = None, as_of: Any = None) -> Listing[ChainLink]:
         """What a version is built of, in the chunks that an interval touches: key frames, and the deltas after them."""

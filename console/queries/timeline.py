@@ -1,111 +1,234 @@
-"""What the Timeline page asks: one table at one version as bars."""
+"""What the Timeline page asks: one table at one version in one stretch of time, as a picture.
 
-from collections.abc import Sequence
+Few entries are drawn one by one, stacked by ordinal. Many are counted by time first, in columns of the catalog's own:
+a hundred thousand segments cost some passes over arrays, and zooming in comes to the few that are drawn.
+"""
+
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from lakehouse.core import Interval, Segment, Tombstone
 from lakehouse.core.bars import Bar, bars
+from lakehouse.core.interval import MAX_TIME, MIN_TIME, from_us, hull, to_us
+from lakehouse.core.segments import Segments
+from lakehouse.core.skyline import Skyline, bounds
 from queries.words import describe, drawable, text_of
 
-MAX_BARS = 2_000
-"""Above this many bars a picture is slow to draw and no single one can be seen: neighbours are joined."""
+MOST_DRAWN = 400
+"""Entries that are drawn one by one; above this no single one can be told from the next."""
+COLUMNS = 240
+"""Columns of a counted picture."""
+MOST_PAIRS = 2_000_000
+"""Pairs of a segment and a column that are looked at; with more, columns get fewer and wider."""
 KINDS = {
     "visible": "visible",
     "overshadowed": "overshadowed",
     "tombstone": "tombstone",
     "mask": "tombstone of some rows",
 }
-_NARROWEST_PART = 1 / 500
+_NARROWEST_PART = 1 / 400
 """No bar is drawn narrower than this part of the picture: a segment of one row would not be seen."""
-_JOIN_PART = 1 / 1_000
-"""Neighbours that are nearer than this part of the picture are joined."""
+_HATCHES = 130
+"""Strokes across the whole picture."""
 
 
-@dataclass(frozen=True)
-class TableState:
-    """One table at one version: its totals, chunks and picture."""
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A stretch of a table at a version: its totals, and bars or columns to draw, with strokes for what is hatched.
 
-    name: str
-    version: int
-    grain: str
-    rows_stored: int
-    bytes: int
+    ``is_counted`` says that ``drawn`` has a row a column and kind, not a row a bar.
+    """
+
+    window: Interval | None
     segments: int
+    rows: int
+    bytes: int
     overshadowed: int
     tombstones: int
-    chunks: pd.DataFrame
-    picture: pd.DataFrame
-    bars: int
+    is_counted: bool
+    drawn: pd.DataFrame
+    hatched: pd.DataFrame
 
 
-def read_state(lake: Any, name: str, version: int) -> TableState:
-    """Everything that the page shows of one table at one version."""
+def read_picture(lake: Any, name: str, version: int, interval: Interval | None) -> Picture:
+    """The picture of an interval (None: all that there is). Cost: the bins that hold what touches it."""
     table = lake.table(name)
-    segments, tombstones = table.segments(as_of=version), table.tombstones(as_of=version)
-    drawn = bars(segments, tombstones)
-    visible = {bar.of.id for bar in drawn if bar.kind == "visible"}
-    return TableState(
-        name=name,
-        version=version,
-        grain=str(table.grain),
-        rows_stored=sum(one.rows for one in segments),
-        bytes=sum(one.bytes for one in segments),
-        segments=len(segments),
-        overshadowed=sum(one.id not in visible for one in segments),
-        tombstones=len(tombstones),
-        chunks=pd.DataFrame(
-            [
-                {
-                    "chunk": one.start,
-                    "until": one.end,
-                    "version": one.version,
-                    "segments": one.segments,
-                    "tombstones": one.tombstones,
-                    "rows": one.rows,
-                    "size": one.bytes,
-                }
-                for one in table.chunks(as_of=version)
-            ]
-        ),
-        picture=frame_of(joined(drawn) if len(drawn) > MAX_BARS else [[bar] for bar in drawn]),
-        bars=len(drawn),
-    )
+    segments, tombstones = lake.catalog.live(table.spec, version, interval)
+    if interval is not None:
+        segments = segments.within(interval)
+        tombstones = [one for one in tombstones if one.interval.overlaps(interval)]
+    window = interval or whole(segments, tombstones)
+    starts, ends, ordinals = segments.bounds
+    sky = Skyline.of(*bounds([one for one in tombstones if one.hides_interval]))
+    hidden = int((sky.least(starts, ends) > ordinals).sum())
+    totals = (len(segments), segments.rows, segments.bytes, hidden, len(tombstones))
+    if window is None:
+        return Picture(None, *totals, False, pd.DataFrame(), pd.DataFrame())
+    if len(segments) + len(tombstones) <= MOST_DRAWN:
+        return Picture(window, *totals, False, *drawn_bars(segments, tombstones, window))
+    return Picture(window, *totals, True, *counted(segments, tombstones, window, sky))
 
 
-def joined(drawn: Sequence[Bar]) -> list[list[Bar]]:
-    """Bars of one ordinal and kind that touch, or nearly do, as one group."""
-    end_of_all, start_of_all = max(bar.end for bar in drawn), min(bar.start for bar in drawn)
-    near = (end_of_all - start_of_all) * _JOIN_PART
-    groups: list[list[Bar]] = []
-    for bar in sorted(drawn, key=lambda one: (one.ordinal, one.kind, one.start)):
-        last = groups[-1][-1] if groups else None
-        if last and (last.ordinal, last.kind) == (bar.ordinal, bar.kind) and bar.start - last.end <= near:
-            groups[-1].append(bar)
-        else:
-            groups.append([bar])
-    return groups
+def whole(segments: Segments, tombstones: list[Tombstone]) -> Interval | None:
+    """The time that segments cover; where there are none, that of tombstones which have an end."""
+    if len(segments):
+        starts, ends, _ = segments.bounds
+        return Interval(from_us(int(starts.min())), from_us(int(ends.max())))
+    return hull(one.interval for one in tombstones if one.start > MIN_TIME and one.end < MAX_TIME)
 
 
-def frame_of(groups: Sequence[Sequence[Bar]]) -> pd.DataFrame:
-    """A row a group of bars, with what a tooltip says of it, as text."""
-    if not groups:
-        return pd.DataFrame()
-    spans = [(min(bar.start for bar in group), max(bar.end for bar in group)) for group in groups]
-    narrowest = (max(end for _, end in spans) - min(start for start, _ in spans)) * _NARROWEST_PART
+def drawn_bars(segments: Segments, tombstones: list[Tombstone], window: Interval) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A row a bar, each at its level, and the strokes over tombstones."""
+    found = bars(segments, tombstones, window)
+    narrowest = (window.end - window.start) * _NARROWEST_PART
+    level_of = levels([*segments, *tombstones], window, narrowest)
+    rows = [_bar(bar, level_of[bar.of.id], narrowest) for bar in found]
+    drawn = pd.DataFrame(rows)
+    return drawn, strokes(drawn[drawn["kind"].str.startswith("tombstone")] if rows else drawn, window)
+
+
+def levels(entries: list[Segment | Tombstone], window: Interval, narrowest: timedelta) -> dict[Any, int]:
+    """How high each entry lies: above all that is older and that it overlaps, as wide as they are drawn.
+
+    A tombstone lies below a segment of its own ordinal, which it does not hide. Takes O(n^2) for n entries.
+    """
+    ordered = sorted(entries, key=lambda one: (one.ordinal, isinstance(one, Segment), one.start))
+    starts = np.array([to_us(max(one.start, window.start)) for one in ordered], dtype=np.int64)
+    ends = np.array([to_us(min(one.end, window.end)) for one in ordered], dtype=np.int64)
+    ends = np.maximum(ends, starts + narrowest // timedelta(microseconds=1))
+    level = np.zeros(len(ordered), dtype=np.int64)
+    for place in range(1, len(ordered)):
+        below = (starts[:place] < ends[place]) & (ends[:place] > starts[place])
+        if below.any():
+            level[place] = level[:place][below].max() + 1
+    return {one.id: int(height) for one, height in zip(ordered, level, strict=True)}
+
+
+def _bar(bar: Bar, level: int, narrowest: timedelta) -> dict[str, Any]:
+    end = bar.end if bar.end - bar.start >= narrowest else bar.start + narrowest
+    return {
+        "id": str(bar.of.id),
+        "kind": KINDS[bar.kind],
+        "level": level,
+        "low": level + 0.1,
+        "high": level + 0.9,
+        "start": drawable(bar.start),
+        "end": drawable(end),
+        "what": describe(bar.of),
+        "from": text_of(bar.of.start),
+        "until": text_of(bar.of.end),
+        "ordinal": bar.ordinal,
+        "rows": bar.of.rows,
+    }
+
+
+def strokes(hatched: pd.DataFrame, window: Interval) -> pd.DataFrame:
+    """Slanted strokes over bars, on one grid, so that neighbours look alike; cut at the bars' ends."""
+    step = pd.Timedelta((window.end - window.start) / _HATCHES)
+    origin = drawable(window.start)
     rows = []
-    for group, (start, end) in zip(groups, spans, strict=True):
-        rows.append(
-            {
-                "kind": KINDS[group[0].kind],
-                "ordinal": group[0].ordinal,
-                "start": drawable(start),
-                "end": drawable(max(end, start + narrowest)),
-                "from": text_of(start),
-                "until": text_of(end),
-                "what": describe(group[0].of) if len(group) == 1 else f"{len(group)} together",
-                "rows": sum(bar.of.rows for bar in group),
-            }
+    for bar in hatched.itertuples():
+        first = int((bar.start - origin) / step)
+        at = origin + first * step
+        while at < bar.end and step > pd.Timedelta(0):
+            begin, stop = max(at, bar.start), min(at + step, bar.end)
+            rise = bar.high - bar.low
+            rows.append(
+                {
+                    "kind": bar.kind,
+                    "start": begin,
+                    "end": stop,
+                    "low": bar.low + rise * ((begin - at) / step),
+                    "high": bar.low + rise * ((stop - at) / step),
+                }
+            )
+            at += step
+    return pd.DataFrame(rows, columns=["kind", "start", "end", "low", "high"])
+
+
+def counted(
+    segments: Segments, tombstones: list[Tombstone], window: Interval, sky: Skyline
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """How many segments can be seen, and how many are overshadowed, in each column of time; and of tombstones."""
+    starts, ends, ordinals = segments.bounds
+    starts, ends = np.maximum(starts, window.start_us), np.minimum(ends, window.end_us)
+    edges = column_edges(starts, ends, window)
+    count = len(edges) - 1
+    first, last = _columns_of(edges, starts, ends)
+    visible = np.zeros(count, dtype=np.int64)
+    total = np.zeros(count, dtype=np.int64)
+    spans = last - first + 1
+    for block in np.array_split(np.arange(len(starts)), max(1, int(spans.sum()) // 500_000)):
+        which = np.repeat(block, spans[block])
+        column = np.arange(len(which)) - np.repeat(np.cumsum(spans[block]) - spans[block], spans[block])
+        column += first[which]
+        low, high = np.maximum(starts[which], edges[column]), np.minimum(ends[which], edges[column + 1])
+        seen = sky.least(low, high) <= ordinals[which]
+        total += np.bincount(column, minlength=count)
+        visible += np.bincount(column[seen], minlength=count)
+    over = np.zeros(count + 1, dtype=np.int64)
+    if tombstones:
+        low, high, _ = bounds(tombstones)
+        first, last = _columns_of(edges, np.maximum(low, window.start_us), np.minimum(high, window.end_us))
+        np.add.at(over, first, 1)
+        np.add.at(over, last + 1, -1)
+    frame = _count_frame(edges, {"overshadowed": total - visible, "visible": visible})
+    covered = _count_frame(edges, {"tombstone": np.cumsum(over)[:-1]})
+    return frame, covered
+
+
+def column_edges(starts: Any, ends: Any, window: Interval) -> Any:
+    """Edges of columns of equal width; fewer where segments are so long that too many columns hold them."""
+    width = max(1, (window.end_us - window.start_us) // COLUMNS)
+    pairs = int(((ends - starts) // width + 2).sum())
+    count = min(COLUMNS, window.end_us - window.start_us)
+    if pairs > MOST_PAIRS:
+        count = max(24, count * MOST_PAIRS // pairs)
+    return np.linspace(window.start_us, window.end_us, count + 1).astype(np.int64)
+
+
+def _columns_of(edges: Any, starts: Any, ends: Any) -> tuple[Any, Any]:
+    most = len(edges) - 2
+    first = np.clip(np.searchsorted(edges, starts, side="right") - 1, 0, most)
+    return first, np.clip(np.searchsorted(edges, ends, side="left") - 1, first, most)
+
+
+def _count_frame(edges: Any, by_kind: dict[str, Any]) -> pd.DataFrame:
+    parts = []
+    for kind, counts in by_kind.items():
+        places = np.flatnonzero(counts)
+        instants = [(from_us(int(edges[place])), from_us(int(edges[place + 1]))) for place in places]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "kind": kind,
+                    "start": [drawable(start) for start, _ in instants],
+                    "end": [drawable(end) for _, end in instants],
+                    "from": [text_of(start) for start, _ in instants],
+                    "until": [text_of(end) for _, end in instants],
+                    "count": counts[places],
+                }
+            )
         )
-    return pd.DataFrame(rows)
+    return pd.concat(parts, ignore_index=True)
+
+
+def zoomed(window: Interval, factor: float, shift: float = 0.0) -> Interval:
+    """A window times as wide about the same middle, moved by parts of its width; no narrower than a second."""
+    width = max((window.end - window.start) * factor, timedelta(seconds=1))
+    middle = window.start + (window.end - window.start) / 2 + (window.end - window.start) * shift
+    return Interval(_cut(middle, -width / 2), _cut(middle, width / 2))
+
+
+def _cut(middle: datetime, by: timedelta) -> datetime:
+    try:
+        found = middle + by
+    except OverflowError:
+        return MAX_TIME if by > timedelta(0) else MIN_TIME
+    if abs(by) < timedelta(minutes=10):
+        return found.replace(microsecond=0)
+    return found.replace(second=0, microsecond=0)

@@ -1,4 +1,8 @@
-"""The Timeline page: time across, what can be seen solid, what is overshadowed faint, tombstones over it."""
+"""The Timeline page: the laser picture of a table, and what a laser at one instant strikes."""
+
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
 
 import streamlit as st
 
@@ -8,38 +12,151 @@ import opened
 import pick
 import picture
 import shell
-from queries.timeline import read_state
-from queries.words import size_text
+from lakehouse.core import Interval
+from lakehouse.core.interval import to_utc
+from lakehouse.errors import InvalidInput
+from queries.laser import Laser, read_keys, read_laser
+from queries.timeline import Picture, read_picture, zoomed
+from queries.words import size_text, span_text, text_of
+
+SLIDER_VERSIONS = 500
 
 shell.title(
     "Timeline",
     "Time runs from left to right, in UTC; newer writes lie above older ones. Solid can be seen, faint is "
-    "overshadowed, and a thin bar is a tombstone: it hides what lies below it, or, if pale, some rows of it.",
+    "overshadowed, and what is hatched is a tombstone: it hides what lies below it, or some rows of it.",
 )
 table, version, interval = pick.table(), pick.version(), pick.interval()
-state = read_state(opened.lake(), table.name, version)
+
+
+def slide() -> None:
+    """The slider was moved: look at that version."""
+    pick.show(version=st.session_state["through"])
+
+
+def brushed() -> None:
+    """A stretch was drawn over the columns: look at that."""
+    drawn = st.session_state["timeline"].selection.get(picture.ZOOM, {}).get("start")
+    if drawn:
+        start, end = (to_utc(int(1000 * edge)).replace(microsecond=0) for edge in drawn)
+        if start < end:
+            pick.show(interval=Interval(start, end))
+
+
+def draw_slider() -> None:
+    listed = sorted({version, *(one.version for one in table.log(SLIDER_VERSIONS))})
+    if len(listed) > 1:
+        st.session_state["through"] = version
+        st.select_slider("Version, through history", listed, key="through", on_change=slide)
+
+
+def draw_zoom(window: Interval) -> None:
+    buttons: dict[str, tuple[str, Interval | None]] = {
+        "Earlier": ("chevron_left", zoomed(window, 1, -0.5)),
+        "Zoom in": ("zoom_in", zoomed(window, 0.25)),
+        "Zoom out": ("zoom_out", zoomed(window, 4)),
+        "Later": ("chevron_right", zoomed(window, 1, 0.5)),
+        "All": ("fit_width", None),
+    }
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, (icon, target) in buttons.items():
+            st.button(
+                label,
+                icon=f":material/{icon}:",
+                key=f"zoom {label}",
+                on_click=pick.show if target else pick.show_all_time,
+                kwargs={"interval": target} if target else None,
+            )
+        st.text(span_text(window))
+
+
+def draw_picture(seen: Picture, laser: datetime | None) -> None:
+    assert seen.window is not None
+    how = picture.counted_chart if seen.is_counted else picture.bars_chart
+    chart = how(seen.drawn, seen.hatched, seen.window.start, seen.window.end, laser)
+    select: Any = brushed if seen.is_counted else "rerun"
+    event = st.altair_chart(chart, key="timeline", on_select=select, alt="Segments and tombstones by time and ordinal")
+    if seen.is_counted:
+        st.caption("Too many to draw one by one: counted by time. Draw a stretch over the columns to zoom in.")
+    elif event.selection.get(picture.PICKED):
+        draw_picked(seen, str(event.selection[picture.PICKED][0]["id"]))
+
+
+def draw_picked(seen: Picture, entry: str) -> None:
+    """A bar was clicked: what it is, and a laser through its middle."""
+    parts = seen.drawn[seen.drawn["id"] == entry]
+    if parts.empty:
+        return
+    one = parts.iloc[0]
+    middle = one["start"] + (one["end"] - one["start"]) / 2
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.text(f"{one['what']}: {one['from']} – {one['until']}, ordinal {one['ordinal']}, {one['rows']:,} rows")
+        st.button("Put the laser here", icon=":material/flare:", on_click=aim, args=[middle.to_pydatetime()])
+
+
+def aim(at: datetime) -> None:
+    st.session_state["laser"] = text_of(at.replace(microsecond=0))
+
+
+def aimed() -> datetime | None:
+    """Where the laser stands, for the picture; what was typed wrongly is told below it."""
+    with suppress(InvalidInput):
+        text = str(st.session_state.get("laser") or st.query_params.get("laser") or "").strip()
+        return to_utc(text) if text else None
+    return None
+
+
+def draw_laser() -> None:
+    shell.section("Laser", "Pick an instant, and keys if you like, to see what lies there and what stands in the way.")
+    at_column, keys_column = st.columns(2)
+    at_text = at_column.text_input("At", key="laser", bind="query-params", placeholder="2013-02-08 12:00")
+    example = next(iter(table.cluster_by), "column")
+    keys_text = keys_column.text_input("Keys", key="keys", bind="query-params", placeholder=f"{example}=value")
+    if at_text.strip():
+        keys = read_keys(keys_text, table.schema)
+        draw_struck(read_laser(opened.lake(), table.name, version, to_utc(at_text), keys))
+
+
+def draw_struck(laser: Laser) -> None:
+    st.text(laser.sentence)
+    settings = columns.without("rows")
+    if len(laser.struck):
+        st.dataframe(laser.struck, hide_index=True, column_config=columns.COLUMNS, alt="Segments struck", key="struck")
+    if len(laser.met):
+        with st.expander("Tombstones on the way"):
+            st.dataframe(laser.met, hide_index=True, alt="Tombstones met", key="met")
+    if len(laser.happened):
+        st.caption("What happened here, newest first.")
+        happened = laser.happened.drop(columns="dropped")
+        st.dataframe(happened, hide_index=True, column_config=settings, alt="Versions that changed it", key="happened")
+
+
+seen = read_picture(opened.lake(), table.name, version, interval)
 shell.figures(
     {
-        "Rows stored": state.rows_stored,
-        "Size": size_text(state.bytes),
-        "Segments": state.segments,
-        "Overshadowed": state.overshadowed,
-        "Tombstones": state.tombstones,
-        "Chunks": len(state.chunks),
+        "Rows stored": seen.rows,
+        "Size": size_text(seen.bytes),
+        "Segments": seen.segments,
+        "Overshadowed": seen.overshadowed,
+        "Tombstones": seen.tombstones,
     }
 )
-if state.picture.empty:
-    shell.empty("Nothing is stored at this version. Pick another one at the left, or append rows.")
-    st.stop()
-st.altair_chart(picture.chart(state.picture), key="timeline", alt="Segments and tombstones by time and ordinal")
-if len(state.picture) < state.bars:
-    st.caption(f"{state.bars:,} bars, drawn as {len(state.picture):,}: neighbours are joined.")
-with st.expander("Chunks"):
-    st.dataframe(state.chunks, hide_index=True, column_config=columns.COLUMNS, alt="Time chunks", key="chunks")
+draw_slider()
+if seen.window is not None:
+    draw_zoom(seen.window)
+if seen.drawn.empty:
+    shell.empty("Nothing is stored here at this version. Pick another version, or another time, at the left.")
+else:
+    draw_picture(seen, aimed())
+with shell.frame():
+    draw_laser()
+asked = "" if interval is None else f'"{interval}", '
 copied.offer(
     "timeline",
     copied.Copied(
-        python=copied.python(f"lake.table({copied.literal(table.name)}).timeline(as_of={version})"),
+        python=copied.python(f"lake.table({copied.literal(table.name)}).timeline({asked}as_of={version})"),
         command=copied.command("timeline", table.name, as_of=version, interval=interval),
     ),
+    laser=st.session_state.get("laser") or None,
+    keys=st.session_state.get("keys") or None,
 )

@@ -13,6 +13,7 @@ from lakehouse.catalog import commit, expiry, exporting, frames, locks, log, ope
 from lakehouse.catalog.checking import Checks
 from lakehouse.catalog.collection import Collection
 from lakehouse.catalog.database import Database, take_head
+from lakehouse.catalog.history import read_history, versions_touching
 from lakehouse.catalog.horizon import check_readable, keep_horizon
 from lakehouse.catalog.listing import list_changes, list_chunks
 from lakehouse.catalog.migration import ensure_migrated
@@ -23,7 +24,7 @@ from lakehouse.catalog.state import BinState, StateReader, extent_of, live_in, t
 from lakehouse.catalog.summaries import Summaries
 from lakehouse.catalog.tasks import TaskQueue
 from lakehouse.catalog.waiting import Waiting
-from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame
+from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame, Touch
 from lakehouse.core.conflict import Cell
 from lakehouse.core.expire import Expired, Wish
 from lakehouse.core.interval import Interval, from_us
@@ -112,9 +113,26 @@ class Catalog:
         """The newest version."""
         return self._read(log.read_head)
 
-    def commits(self, table: TableId | None = None, limit: int | None = None) -> Listing[Commit]:
-        """The log, newest first."""
-        return self._read(lambda connection: log.read_commits(connection, table=table, limit=limit))
+    def commits(
+        self,
+        table: TableId | None = None,
+        limit: int | None = None,
+        *,
+        before: int | None = None,
+        operation: str | None = None,
+        touching: tuple[TableSpec, Interval] | None = None,
+    ) -> Listing[Commit]:
+        """The log, newest first: older than a version, of a kind, or of what changed an interval of a table."""
+        touched = None if touching is None else versions_touching(*touching)
+        return self._read(
+            lambda connection: log.read_commits(
+                connection, table=table, limit=limit, before=before, operation=operation, touching=touched
+            )
+        )
+
+    def history(self, spec: TableSpec, interval: Interval, limit: int | None = None) -> Listing[Touch]:
+        """What versions did to an interval, newest first."""
+        return self._read(lambda connection: read_history(connection, spec, interval, limit))
 
     def newest_version(self, table: TableId, created: int) -> int:
         """A table's newest version."""
@@ -208,6 +226,15 @@ class Catalog:
             return frames.read_chain(connection, spec, ranges, version)
 
         return self._read(question)
+
+    def film(self, spec: TableSpec, interval: Interval, limit: int) -> Listing[ChainLink]:
+        """Every key frame and delta of the bins that hold what may overlap an interval, of each the newest few."""
+        return self._read(lambda connection: frames.read_film(connection, spec, touching(spec, interval), limit))
+
+    def replayed(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
+        """The same as `states`, made anew from key frames and deltas with nothing remembered: to measure that."""
+        ranges = touching(spec, interval)
+        return self._read(lambda connection: StateReader().read(connection, spec, version, ranges))
 
     def diff(self, spec: TableSpec, a: int, b: int) -> Diff:
         """ADD and DROP by chunk between two versions, in either order. Cost: the bins changed since the older."""

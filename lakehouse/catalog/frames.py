@@ -79,6 +79,35 @@ class FrameWriter:
             statements.INSERT_FRAME.run_many(connection, rows)
 
 
+def read_film(
+    connection: Connection, spec: TableSpec, ranges: Sequence[tuple[int, int]], limit: int
+) -> Listing[ChainLink]:
+    """Every key frame and delta of some bins, oldest first; of each bin the newest ``limit``.
+
+    Where a version has both, the delta comes first. Cost: the deltas of these bins.
+    """
+    wanted = or_(*(delta.c.bin.between(first, last) for first, last in ranges))
+    counted = select(
+        delta.c.bin, delta.c.version, *(func.sum(case((delta.c.action == one, 1), else_=0)) for one in (1, -1))
+    )
+    changes = counted.where(delta.c.table_id == spec.id, wanted).group_by(delta.c.bin, delta.c.version)
+    by_bin: dict[int, list[ChainLink]] = {}
+    for one, version, added, dropped in connection.execute(changes.order_by(delta.c.bin, delta.c.version)):
+        before = by_bin.setdefault(one, [])
+        entries = (before[-1].entries if before else 0) + int(added) - int(dropped)
+        before.append(ChainLink(bin_interval(spec.grain, one), version, False, int(added), int(dropped), entries))
+    wanted = or_(*(key_frame.c.bin.between(first, last) for first, last in ranges))
+    frames = select(key_frame.c.bin, key_frame.c.version, key_frame.c.entries, func.length(key_frame.c.page))
+    for one, version, entries, size in connection.execute(frames.where(key_frame.c.table_id == spec.id, wanted)):
+        span = bin_interval(spec.grain, one)
+        by_bin.setdefault(one, []).append(ChainLink(span, version, True, 0, 0, entries, size))
+    return Listing(
+        link
+        for one in sorted(by_bin)
+        for link in sorted(by_bin[one], key=lambda link: (link.version, link.is_key_frame))[-limit:]
+    )
+
+
 def read_chain(
     connection: Connection, spec: TableSpec, ranges: Sequence[tuple[int, int]], version: int
 ) -> Listing[ChainLink]:
@@ -89,11 +118,11 @@ def read_chain(
     for one in connection.execute(bins).scalars().all():
         span = bin_interval(spec.grain, one)
         of_frame = (key_frame.c.table_id == spec.id, key_frame.c.bin == one, key_frame.c.version <= version)
-        newest = select(key_frame.c.version, key_frame.c.entries).where(*of_frame)
+        newest = select(key_frame.c.version, key_frame.c.entries, func.length(key_frame.c.page)).where(*of_frame)
         frame = connection.execute(newest.order_by(key_frame.c.version.desc()).limit(1)).first()
         entries = 0 if frame is None else frame.entries
         if frame is not None:
-            links.append(ChainLink(span, frame.version, True, 0, 0, entries))
+            links.append(ChainLink(span, frame.version, True, 0, 0, entries, frame[2]))
         counted = select(
             delta.c.version, *(func.sum(case((delta.c.action == action, 1), else_=0)) for action in (1, -1))
         )

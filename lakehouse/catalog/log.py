@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, func, select
 
 from lakehouse.catalog.encoding import decode_map
 from lakehouse.catalog.horizon import check_not_dropped, forgotten, is_retained, read_horizon
@@ -46,10 +46,27 @@ def read_head(connection: Connection) -> int:
 
 
 def read_commits(
-    connection: Connection, *, table: TableId | None = None, limit: int | None = None, version: int | None = None
+    connection: Connection,
+    *,
+    table: TableId | None = None,
+    limit: int | None = None,
+    version: int | None = None,
+    before: int | None = None,
+    operation: str | None = None,
+    touching: Select[Any] | None = None,
 ) -> Listing[Commit]:
-    """Commits that can be read, newest first: of the lake, or those that changed a table's rows."""
+    """Commits that can be read, newest first: of the lake, or those that changed a table's rows.
+
+    ``before`` leaves out newer versions and itself, ``operation`` those of other kinds, ``touching`` those that it
+    does not select.
+    """
     newest = select(commit_log).order_by(commit_log.c.version.desc()).limit(limit)
+    if before is not None:
+        newest = newest.where(commit_log.c.version < before)
+    if operation is not None:
+        newest = newest.where(commit_log.c.operation == operation)
+    if touching is not None:
+        newest = newest.where(commit_log.c.version.in_(touching))
     if table is not None:
         newest = newest.join(commit_table, commit_table.c.version == commit_log.c.version).where(
             commit_table.c.table_id == table, _on_rows

@@ -76,8 +76,8 @@ class KeyFrame:
 class ChainLink:
     """One step by which a chunk's state is built: its key frame (``is_key_frame``), or the delta of a version after it.
 
-    ``added`` and ``dropped`` count entries; ``entries`` is how many are live after the step. ``chunk`` may be a run of
-    chunks: what spans many of them is kept once for all.
+    ``added`` and ``dropped`` count entries; ``entries`` is how many are live after the step, ``bytes`` the size of a
+    key frame. ``chunk`` may be a run of chunks: what spans many of them is kept once for all.
     """
 
     chunk: Interval
@@ -86,6 +86,23 @@ class ChainLink:
     added: int
     dropped: int
     entries: int
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """What one version did to an interval: segments and tombstones that overlap it, and the rows of those segments.
+
+    Rows are counted as stored and by whole segments, however little of them lies in the interval.
+    """
+
+    version: int
+    segments_added: int = 0
+    segments_dropped: int = 0
+    tombstones_added: int = 0
+    tombstones_dropped: int = 0
+    rows_added: int = 0
+    rows_dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

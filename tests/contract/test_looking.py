@@ -152,3 +152,63 @@ def test_segments_of_hash_clustered_tables_still_hold_every_row(lake):
     assert values(table, where="client IS NULL") == [0]
     table.replace(arrow([row("2013-01-05", "ü", 9)]), "2013-01-05", keys={"client": "ü"})
     assert values(table) == [0, 1, 2, 4, 5, 9]
+
+
+def test_the_log_is_limited_by_time_operation_and_version(history):
+    appended, replaced, keyed = (commit.version for commit in reversed(history.log()))
+    assert [commit.version for commit in history.log(interval="2013-01-04")] == [appended]
+    assert [commit.version for commit in history.log(interval="2013-01-05")] == [replaced, appended]
+    assert [commit.version for commit in history.log(interval="2013-01", operation="append")] == [appended]
+    assert [commit.version for commit in history.log(before=keyed)] == [replaced, appended]
+    assert [commit.version for commit in history.log(1, before=keyed)] == [replaced]
+    assert history.log(operation="merge") == []
+
+
+def test_history_tells_what_each_version_did_to_an_interval_newest_first(history):
+    appended, replaced, keyed = (commit.version for commit in reversed(history.log()))
+    found = history.history("2013-01-05")
+    assert [(one.version, one.segments_added, one.rows_added, one.tombstones_added) for one in found] == [
+        (replaced, 1, 1, 1),
+        (appended, 1, 3, 0),
+    ]
+    assert [one.version for one in history.history("2013-01")] == [keyed, replaced, appended]
+    assert [one.version for one in history.history("2013-01", 1)] == [keyed]
+    dropped = history.replace(None, "2013-01-04").version
+    newest = history.history("2013-01-04")[0]
+    assert (newest.version, newest.segments_dropped, newest.rows_dropped) == (dropped, 1, 3)
+
+
+def test_what_spans_many_chunks_is_told_once_in_a_history(lake):
+    table = lake.create_table("wide", SCHEMA, time="time", properties={"ragged": "true"})
+    appended = table.append(arrow([("2012-01-01", "a", 1), ("2014-01-01", "a", 2)]))
+    for interval in ("2013", "2013-01-05", "2012-06"):
+        assert [(one.version, one.segments_added) for one in table.history(interval)] == [(appended.version, 1)]
+    assert table.history("2015") == []
+
+
+def test_a_film_tells_every_change_of_a_chunk_and_its_key_frames(history):
+    for number in range(20):
+        history.append(arrow([("2013-01-05T12:00", "a", number)]))
+    film = history.film("2013-01-05")
+    assert [one.version for one in film if not one.is_key_frame] == [
+        commit.version for commit in reversed(history.log(interval="2013-01-05"))
+    ]
+    frames = [one for one in film if one.is_key_frame]
+    assert frames
+    assert all(one.bytes > 0 for one in frames)
+    entries = 0
+    for one in film:
+        entries += one.added - one.dropped
+        assert one.entries == entries
+    assert film[-1].entries == len(history.segments(interval="2013-01-05")) + len(
+        history.tombstones(interval="2013-01-05")
+    )
+    assert list(history.film("2013-01-05", 3)) == list(film[-3:])
+
+
+def test_a_state_made_anew_is_the_one_that_is_remembered(history, lake):
+    remembered = lake.catalog.states(history.spec, history.version)
+    anew = lake.catalog.replayed(history.spec, history.version)
+    assert {number: sorted(one.ids.tolist()) for number, one in anew.items()} == {
+        number: sorted(one.ids.tolist()) for number, one in remembered.items()
+    }

@@ -1,0 +1,151 @@
+"""What a laser at one instant is told: what it strikes, what stands in its way, and what happened there."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+import links
+from lakehouse.core import Interval, Tombstone
+from lakehouse.core.explain import Effect, Met, Struck, explain
+from lakehouse.errors import InvalidInput
+from queries.words import change, describe
+
+MOST_TOLD = 200
+"""Segments, and versions, that are told of one instant."""
+_VERDICTS = {
+    "visible": "can be seen",
+    "masked": "some rows may be hidden",
+    "hidden": "hidden",
+    "elsewhere": "holds no such rows",
+}
+_EFFECTS: dict[Effect, str] = {
+    "hides": "hides all of it",
+    "masks": "hides some of its rows",
+    "older": "does not reach it: it is not newer",
+    "other keys": "does not reach it: it is about other keys",
+    "other rows": "does not reach it: it is about other rows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Laser:
+    """``struck`` has a row a segment, ``met`` a row for each of its tombstones, ``happened`` a row a version.
+
+    ``sentence`` sums it up.
+    """
+
+    at: datetime
+    sentence: str
+    struck: pd.DataFrame
+    met: pd.DataFrame
+    happened: pd.DataFrame
+
+
+def read_laser(lake: Any, name: str, version: int, at: datetime, keys: dict[str, Any] | None) -> Laser:
+    """What can be seen of an instant at a version, and why. Cost: the bins that hold what touches its chunk."""
+    table = lake.table(name)
+    instant = Interval(at, at + timedelta(microseconds=1))
+    found = explain(*lake.catalog.live(table.spec, version, instant), at, keys)
+    happened = read_happened(table, version, instant)
+    return Laser(
+        at,
+        summed_up(found, happened, version),
+        pd.DataFrame([_struck_row(one) for one in found[:MOST_TOLD]]),
+        pd.DataFrame([_met_row(one, met) for one in found[:MOST_TOLD] for met in one.met][:MOST_TOLD]),
+        happened,
+    )
+
+
+def summed_up(found: tuple[Struck, ...], happened: pd.DataFrame, version: int) -> str:
+    """One or two sentences: how much comes through, and if nothing does, since when and by what."""
+    if not found:
+        gone = happened[happened["dropped"] > 0] if len(happened) else happened
+        if not len(gone):
+            return f"Nothing lies here at version {version}, and nothing ever did as far as is remembered."
+        last = gone.iloc[0]
+        return (
+            f"Nothing lies here at version {version}. What did was dropped by version {last['version']}, "
+            f"a {last['operation']}."
+        )
+    count = {verdict: sum(one.verdict == verdict for one in found) for verdict in _VERDICTS}
+    parts = [f"{count[verdict]} {words}" for verdict, words in _VERDICTS.items() if count[verdict]]
+    sentence = f"The laser strikes {len(found)} segment{'s' if len(found) > 1 else ''}: {', '.join(parts)}."
+    blocking = {one.id: one for struck in found for one in struck.blocking}
+    if blocking and not count["visible"] and not count["masked"]:
+        newest = max(blocking.values(), key=lambda one: one.ordinal)
+        sentence += f" Nothing comes through: {describe(newest)} of ordinal {newest.ordinal} is in the way."
+    return sentence
+
+
+def _struck_row(struck: Struck) -> dict[str, Any]:
+    segment = struck.segment
+    return {
+        "segment": str(segment.id),
+        "verdict": _VERDICTS[struck.verdict],
+        "ordinal": segment.ordinal,
+        "rows": segment.rows,
+        "from": segment.start,
+        "until": segment.end,
+        "blocked by": ", ".join(_named(one) for one in struck.blocking),
+        "masked by": ", ".join(_named(one.tombstone) for one in struck.met if one.effect == "masks"),
+    }
+
+
+def _named(tombstone: Tombstone) -> str:
+    return f"{tombstone.id} (ordinal {tombstone.ordinal})"
+
+
+def _met_row(struck: Struck, met: Met) -> dict[str, Any]:
+    return {
+        "tombstone": str(met.tombstone.id),
+        "kind": met.tombstone.kind,
+        "ordinal": met.tombstone.ordinal,
+        "over segment": str(struck.segment.id),
+        "its ordinal": struck.segment.ordinal,
+        "what it does": _EFFECTS[met.effect],
+        "keys": "" if met.tombstone.keys is None else str(dict(met.tombstone.keys)),
+    }
+
+
+def read_happened(table: Any, version: int, interval: Interval, limit: int = MOST_TOLD) -> pd.DataFrame:
+    """What versions up to one did to an interval, newest first, with who and what made them."""
+    commits = {one.version: one for one in table.log(limit, before=version + 1, interval=interval)}
+    return pd.DataFrame(
+        [
+            {
+                "version": touch.version,
+                "operation": commits[touch.version].operation,
+                "committed": commits[touch.version].committed_at,
+                "segments": change(touch.segments_added, touch.segments_dropped),
+                "rows": change(touch.rows_added, touch.rows_dropped),
+                "tombstones": change(touch.tombstones_added, touch.tombstones_dropped),
+                "message": commits[touch.version].message or "",
+                "run": links.run(commits[touch.version].properties),
+                "dropped": touch.segments_dropped,
+            }
+            for touch in table.history(interval)
+            if touch.version in commits
+        ]
+    )
+
+
+def read_keys(text: str, schema: pa.Schema) -> dict[str, Any] | None:
+    """Keys as typed, ``carrier=UA, client=77``; a column that is named again lists another value.
+
+    Raises `InvalidInput` for what is no column or not of its type.
+    """
+    found: dict[str, list[Any]] = {}
+    for part in filter(None, (one.strip() for one in text.split(","))):
+        column, sign, value = part.partition("=")
+        if not sign or column.strip() not in schema.names:
+            raise InvalidInput("not a key; write COLUMN=VALUE", key=part, columns=schema.names)
+        kind = schema.field(column.strip()).type
+        try:
+            typed = pa.scalar(value.strip()).cast(kind).as_py()
+        except pa.ArrowException as error:
+            raise InvalidInput("not a value of that column", column=column.strip(), type=str(kind)) from error
+        found.setdefault(column.strip(), []).append(typed)
+    return {column: tuple(values) for column, values in found.items()} or None

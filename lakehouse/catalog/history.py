@@ -1,0 +1,48 @@
+"""What happened in a stretch of time: the versions that added or dropped something there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Select, and_, case, func, or_, select
+
+from lakehouse.catalog.models import delta, segment, tombstone
+from lakehouse.catalog.state import touching
+from lakehouse.core.commit import Touch
+from lakehouse.core.interval import Interval
+from lakehouse.core.listing import Listing
+from lakehouse.core.spec import TableSpec
+from lakehouse.core.version import ADD, DROP
+
+
+def _changes(spec: TableSpec, interval: Interval) -> Select[Any]:
+    """Each ADD and DROP of what overlaps an interval, once whatever the number of its bins."""
+    in_bins = or_(*(delta.c.bin.between(first, last) for first, last in touching(spec, interval)))
+    start, end = (func.coalesce(segment.c[name], tombstone.c[name]) for name in ("start_us", "end_us"))
+    return (
+        select(delta.c.version, delta.c.action, delta.c.is_tombstone, delta.c.entry, segment.c.rows)
+        .outerjoin(segment, segment.c.id == delta.c.entry)
+        .outerjoin(tombstone, tombstone.c.id == delta.c.entry)
+        .where(delta.c.table_id == spec.id, in_bins, start < interval.end_us, end > interval.start_us)
+        .distinct()
+    )
+
+
+def versions_touching(spec: TableSpec, interval: Interval) -> Select[Any]:
+    """The versions that added or dropped something that overlaps an interval."""
+    return select(_changes(spec, interval).subquery().c.version)
+
+
+def read_history(connection: Connection, spec: TableSpec, interval: Interval, limit: int | None) -> Listing[Touch]:
+    """What happened to an interval, newest first. Cost: the deltas of the bins that hold what may overlap it."""
+    changes = _changes(spec, interval).subquery()
+
+    def total(action: int, is_tombstone: bool, what: Any) -> Any:
+        fits = and_(changes.c.action == action, changes.c.is_tombstone.is_(is_tombstone))
+        return func.sum(case((fits, what), else_=0))
+
+    counts = [total(action, is_tombstone, 1) for is_tombstone in (False, True) for action in (ADD, DROP)]
+    rows = [total(action, False, changes.c.rows) for action in (ADD, DROP)]
+    newest = select(changes.c.version, *counts, *rows).group_by(changes.c.version)
+    newest = newest.order_by(changes.c.version.desc()).limit(limit)
+    return Listing(Touch(*(int(value) for value in row)) for row in connection.execute(newest))

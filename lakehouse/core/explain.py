@@ -1,0 +1,102 @@
+"""Why something can be seen or not: what a laser at one instant strikes, and what stands in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from lakehouse.core.deep import reached
+from lakehouse.core.interval import to_us, to_utc
+from lakehouse.core.keys import KeyScope, key_scope, scopes_overlap
+from lakehouse.core.predicate import may_hold
+from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
+from lakehouse.core.tombstone import Tombstone
+
+Verdict = Literal["visible", "masked", "hidden", "elsewhere"]
+"""All rows asked for come through; some may not; none does; the segment holds none of them."""
+Effect = Literal["hides", "masks", "older", "other keys", "other rows"]
+"""All rows asked for of a segment; some of them; none, for it was written before; none, for it is about others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """A tombstone that a laser meets over a segment, and what it does to the rows asked for."""
+
+    tombstone: Tombstone
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """A segment that a laser strikes, the tombstones that it meets there, newest first, and what comes of it."""
+
+    segment: Segment
+    verdict: Verdict
+    met: tuple[Met, ...]
+
+    @property
+    def blocking(self) -> tuple[Tombstone, ...]:
+        """The tombstones that hide every row asked for of this segment; any one of them suffices."""
+        return tuple(one.tombstone for one in self.met if one.effect == "hides")
+
+
+def explain(
+    segments: Iterable[Segment], tombstones: Iterable[Tombstone], instant: Any, keys: Mapping[str, Any] | None = None
+) -> tuple[Struck, ...]:
+    """What a laser at an instant strikes, newest first, and for each why it can be seen or not.
+
+    ``instant`` is anything that `lakehouse.core.interval.to_utc` reads. ``keys`` asks for rows of listed values of some
+    columns only: segments whose bounds or buckets exclude them are ``elsewhere``. A segment is told by its bounds
+    alone, as a plan is made: ``visible`` says that nothing hides a row of it, not that it has one at the instant. Takes
+    one look at each segment, and one at each pair of those struck with a tombstone over the instant.
+
+    >>> year = Segment(id=1, start="2013-01-01", end="2014-01-01", ordinal=1)
+    >>> day = Segment(id=2, start="2013-01-05", end="2013-01-06", ordinal=4)
+    >>> replaced = Tombstone(id=3, start="2013-01-05", end="2013-01-06", ordinal=4)
+    >>> for struck in explain([year, day], [replaced], "2013-01-05T12:00"):
+    ...     print(struck.segment.id, struck.verdict, [(one.tombstone.id, one.effect) for one in struck.met])
+    2 visible [(3, 'older')]
+    1 hidden [(3, 'hides')]
+    """
+    at, wanted = to_utc(instant), key_scope(keys)
+    over = sorted((one for one in tombstones if one.start <= at < one.end), key=_order, reverse=True)
+    found = []
+    for segment in sorted(_over(Segments.of(segments), at), key=_order, reverse=True):
+        if not may_hold(wanted, segment):
+            found.append(Struck(segment, "elsewhere", ()))
+            continue
+        met = tuple(Met(one, _effect(one, segment, wanted)) for one in over)
+        effects = {one.effect for one in met}
+        verdict: Verdict = "hidden" if "hides" in effects else "masked" if "masks" in effects else "visible"
+        found.append(Struck(segment, verdict, met))
+    return tuple(found)
+
+
+def _over(segments: Segments, at: datetime) -> Iterator[Segment]:
+    starts, ends, _ = segments.bounds
+    us = to_us(at)
+    yield from segments.where((starts <= us) & (ends > us))
+
+
+def _order(entry: Segment | Tombstone) -> tuple[int, Any]:
+    return entry.ordinal, entry.id
+
+
+def _effect(tombstone: Tombstone, segment: Segment, wanted: KeyScope | None) -> Effect:
+    if tombstone.ordinal <= segment.ordinal:
+        return "older"
+    if tombstone.kind != "interval":
+        return "masks" if any(mask.any() for mask, _ in reached(Segments.of([segment]), [tombstone])) else "other rows"
+    if tombstone.keys is None:
+        return "hides"
+    if not scopes_overlap(tombstone.keys, wanted) or not may_hold(tombstone.keys, segment):
+        return "other keys"
+    return "hides" if wanted is not None and _covers(tombstone.keys, wanted) else "masks"
+
+
+def _covers(scope: KeyScope, wanted: KeyScope) -> bool:
+    """Whether every row that is wanted lies in a scope."""
+    return all(column in wanted and set(wanted[column]) <= set(values) for column, values in scope.items())
