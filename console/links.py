@@ -16,11 +16,11 @@ def page(name: str, **parameters: object) -> str:
     return f"/{'' if name == 'lake' else name}{'?' if query else ''}{query}"
 
 
-def run(properties: Mapping[str, str]) -> str | None:
-    """The Dagster run that made a version, in the web server at LAKEHOUSE_DAGSTER_URL; None if none did.
+def run(properties: Mapping[str, str]) -> str:
+    """The Dagster run that made a version, in the web server at LAKEHOUSE_DAGSTER_URL; empty if none did.
 
     A property can hold anything: what is not like a run's id makes no address.
     """
     found = properties.get(RUN_ID, "")
     server = os.environ.get("LAKEHOUSE_DAGSTER_URL") or "http://127.0.0.1:3000"
-    return f"{server.rstrip('/')}/runs/{found}" if _RUN_ID.fullmatch(found) else None
+    return f"{server.rstrip('/')}/runs/{found}" if _RUN_ID.fullmatch(found) else ""

@@ -17,7 +17,9 @@ COLOURS = {
 LASER = "#e5c100"
 _LEVEL_PIXELS = 26
 _MAX_PIXELS = 560
-_COUNTED_PIXELS = 260
+_COUNTED_PIXELS = 320
+_AROUND_PIXELS = 80
+"""What legend and axis take of a picture's height."""
 _STRIP_PIXELS = 14
 PICKED, ZOOM = "picked", "zoom"
 """Names of the selections: a bar that was clicked, a stretch that was drawn over columns."""
@@ -45,10 +47,10 @@ def bars_chart(
     drawn: pd.DataFrame, hatched: pd.DataFrame, start: datetime, end: datetime, laser: datetime | None
 ) -> alt.LayerChart:
     """Bars one by one: `queries.timeline.drawn_bars`. A click picks one."""
-    height = min(_MAX_PIXELS, _LEVEL_PIXELS * max(3, int(drawn["level"].max()) + 1))
+    height = _AROUND_PIXELS + min(_MAX_PIXELS, _LEVEL_PIXELS * max(3, int(drawn["level"].max()) + 1))
     x, colour = _time(_domain(start, end)), _colour(list(COLOURS))
     axis = alt.Axis(labels=False, ticks=False, domain=False, grid=False)
-    y = alt.Y("low:Q", title="newer writes above older ones", axis=axis)
+    y = alt.Y("low:Q", title=None, axis=axis)
     tooltip = [alt.Tooltip(f"{name}:N", title=name) for name in ("what", "kind", "from", "until", "ordinal")]
     tooltip.append(alt.Tooltip("rows:Q", title="rows", format=","))
     base = alt.Chart(drawn).encode(x=x, x2="end:T", y=y, y2="high:Q", color=colour, tooltip=tooltip)

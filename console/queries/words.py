@@ -31,8 +31,8 @@ def text_of(instant: datetime) -> str:
 
 
 def span_text(interval: Interval) -> str:
-    """An interval, from when until when."""
-    return f"{text_of(interval.start)} – {text_of(interval.end)}"
+    """An interval, from when until when, to the second."""
+    return " – ".join(text_of(edge.replace(microsecond=0)) for edge in (interval.start, interval.end))
 
 
 def describe(entry: Segment | Tombstone) -> str:
