@@ -12,6 +12,7 @@ import pyarrow as pa
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.plan import ReadGroup, ReadPlan, plan_read
+from lakehouse.core.pruned import Pruned, Reason, why_pruned
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet
 from lakehouse.core.spec import TableSpec
@@ -66,18 +67,25 @@ def planned_read(
     lake: Lake, spec: TableSpec, version: int, where: ParsedPredicate | None, interval: Interval | None = None
 ) -> ReadPlan:
     """What a read of a version has to open, from the catalog alone."""
-    within = interval
-    if where is not None:
-        implied = where.interval(spec.time)
-        within = implied if interval is None or implied is None else interval.intersect(implied)
-        if within is None and implied is not None:
-            return ReadPlan(version, interval, ())  # the filter and the interval exclude each other
-        within = within or interval
+    within, is_empty = _time_read(spec, where, interval)
+    if is_empty:
+        return ReadPlan(version, interval, ())
     lake.looks.count(spec, within)
     segments, tombstones = lake.catalog.live(spec, version, within)
     predicate = None if where is None else where.tree
     plan = plan_read(segments, tombstones, version=version, interval=within, predicate=predicate)
     return lake.filters.narrowed(plan, spec, predicate)
+
+
+def _time_read(
+    spec: TableSpec, where: ParsedPredicate | None, interval: Interval | None
+) -> tuple[Interval | None, bool]:
+    """The interval that a read looks at (None: all time), and whether filter and interval exclude each other."""
+    implied = None if where is None else where.interval(spec.time)
+    if implied is None or interval is None:
+        return implied or interval, False
+    within = implied.intersect(interval)
+    return within, within is None
 
 
 def sets_of(lake: Lake, plan: ReadPlan) -> dict[int, MatchSet]:
@@ -132,6 +140,18 @@ class Scan:
             Listing(tombstones[one] for one in sorted(tombstones)),
             planned.groups,
         )
+
+    def pruned(self) -> list[Pruned]:
+        """Live segments that will not be opened, by reason. Cost: the table's segments at the version, not its history.
+
+        Each live segment is in the plan, or here once.
+        """
+        within, is_empty = _time_read(self._spec, self._where, self._interval)
+        segments, tombstones = self._lake.catalog.live(self._spec, self.version)
+        if is_empty:
+            return [Pruned(Reason.TIME, segments, str(self._interval))] if len(segments) else []
+        predicate = None if self._where is None else self._where.tree
+        return why_pruned(segments, tombstones, interval=within, predicate=predicate)
 
     def _query(self, dialect: str) -> Query:
         plan = self._planned

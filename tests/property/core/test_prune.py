@@ -15,8 +15,11 @@ from lakehouse.catalog.encoding import encode_statistics
 from lakehouse.catalog.rows import decode_page, encode_page, segments_from_rows, segments_schema
 from lakehouse.core.bucket import BucketSet
 from lakehouse.core.chunk import Grain
+from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.plan import plan_read
 from lakehouse.core.predicate import And, Compare, In, IsNull, Operator, Or, Predicate, Unknown, may_match
 from lakehouse.core.prune import matching
+from lakehouse.core.pruned import Reason, why_pruned
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
@@ -72,7 +75,8 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
             seen.add(bounds)
             buckets[name] = seen.to_bytes()
     return {
-        "id": draw(st.integers(0, 99)), "start_us": 0, "end_us": 1, "ordinal": 1, "rows": draw(st.integers(1, 3)),
+        "id": draw(st.integers(0, 10**9)), "start_us": (start := draw(st.integers(0, 9))),
+        "end_us": start + draw(st.integers(1, 5)), "ordinal": draw(st.integers(1, 5)), "rows": draw(st.integers(1, 3)),
         "bytes": 1, "first_row_id": 0, "has_row_ids": 0, "path": "p",
         "statistics": encode_statistics(low, high, nulls, buckets),
     }  # fmt: skip
@@ -128,3 +132,48 @@ def test_a_page_gives_back_what_was_put_in(held: list[dict[str, Any]]) -> None:
         assert (one, one.rows, one.bytes, one.path) == (two, two.rows, two.bytes, two.path)
         assert (dict(one.min), dict(one.max), dict(one.nulls)) == (dict(two.min), dict(two.max), dict(two.nulls))
         assert dict(one.buckets) == dict(two.buckets)
+
+
+def span(start_us: int, length_us: int) -> Interval:
+    return Interval(from_us(start_us), from_us(start_us + length_us))
+
+
+SPANS = st.builds(span, st.integers(0, 12), st.integers(1, 6))
+TOMBSTONES = st.builds(
+    lambda number, span, ordinal, keys: Tombstone(
+        id=number, start=span.start, end=span.end, ordinal=ordinal, keys=keys
+    ),
+    st.integers(1, 99),
+    SPANS,
+    st.integers(1, 7),
+    st.none() | st.just({"text": ("a",)}),
+)
+
+
+@given(
+    st.lists(rows(), max_size=8, unique_by=lambda one: one["id"]),
+    st.lists(TOMBSTONES, max_size=4),
+    st.none() | SPANS,
+    st.none() | PREDICATES,
+    st.booleans(),
+)
+def test_every_segment_is_read_or_has_one_reason_why_not(
+    held: list[dict[str, Any]],
+    tombstones: list[Tombstone],
+    interval: Interval | None,
+    predicate: Predicate | None,
+    in_columns: bool,
+) -> None:
+    segments = Segments(segments_from_rows(segments_schema(SPEC), held))
+    if not in_columns:
+        segments = Segments.of(list(segments))
+    plan = plan_read(segments, tombstones, version=1, interval=interval, predicate=predicate)
+    pruned = why_pruned(segments, tombstones, interval=interval, predicate=predicate)
+    read = [one.id for one in plan.segments]
+    left_out = [segment.id for one in pruned for segment in one.segments]
+    assert sorted(read + left_out) == sorted(one.id for one in segments)
+    assert all(len(one.segments) for one in pruned)
+    for one in pruned:
+        assert (one.reason is Reason.OVERSHADOWED) == (not one.condition)
+        if one.reason is Reason.BUCKET:
+            assert all(set(one.columns) & set(segment.buckets) for segment in one.segments)

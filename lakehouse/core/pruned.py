@@ -1,0 +1,194 @@
+"""Why a read leaves segments out: what `lakehouse.core.plan` decides, told segment by segment.
+
+It asks the questions of `plan_read` in the same order and of the same functions, so that the two agree: of the segments
+that are live, each is in the plan or has one reason here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from lakehouse.core.interval import Interval
+from lakehouse.core.predicate import And, Compare, In, IsNull, Or, Predicate, Unknown
+from lakehouse.core.prune import matching
+from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
+from lakehouse.core.skyline import Skyline, bounds
+from lakehouse.core.tombstone import Tombstone
+
+
+class Reason(StrEnum):
+    """Why no row of a segment can be in the result."""
+
+    TIME = "time"
+    """Its interval misses the one that is read."""
+    BOUNDS = "min and max"
+    """No value between the column's least and greatest passes."""
+    BUCKET = "hash bucket"
+    """The value lies between them, but in a bucket that holds none of the segment's values."""
+    NULLS = "nulls"
+    """The column holds only nulls, or none."""
+    NO_ALTERNATIVE = "no alternative"
+    """Every condition of an OR is ruled out by itself."""
+    OVERSHADOWED = "overshadowed"
+    """Interval tombstones without keys hide all of it that is read."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pruned:
+    """Segments that a read leaves out for one reason.
+
+    ``condition`` is the one that rules them out (of TIME: the interval; of OVERSHADOWED: empty), over ``columns``.
+    """
+
+    reason: Reason
+    segments: Segments
+    condition: str = ""
+    columns: tuple[str, ...] = ()
+
+
+def why_pruned(
+    segments: Iterable[Segment],
+    tombstones: Iterable[Tombstone],
+    *,
+    interval: Interval | None = None,
+    predicate: Predicate | None = None,
+) -> list[Pruned]:
+    """What `plan_read` of the same leaves out, by reason, in the order in which it does.
+
+    A segment is named once, with the first reason that there is. Cost: that of the plan, for each condition.
+
+    >>> short = Segment(id=1, start="2013-01-05", end="2013-01-06", ordinal=1, min={"delay": 3}, max={"delay": 9})
+    >>> late = Segment(id=2, start="2013-02-05", end="2013-02-06", ordinal=1, min={"delay": 3}, max={"delay": 9})
+    >>> found = why_pruned([short, late], [], interval=Interval.of("2013-01"), predicate=Compare("delay", ">", 9))
+    >>> for one in found:
+    ...     print([segment.id for segment in one.segments], one.reason, one.condition)
+    [2] time 2013-01-01/2013-02-01
+    [1] min and max delay > 9
+    """
+    listed, found = Segments.of(segments), list[Pruned]()
+    if interval is not None:
+        near = listed.within(interval)
+        if len(near) < len(listed):
+            starts, ends, _ = listed.bounds
+            outside = listed.where((starts >= interval.end_us) | (ends <= interval.start_us))
+            found.append(Pruned(Reason.TIME, outside, str(interval)))
+        listed = near
+    if predicate is not None:
+        found += _ruled_out(predicate, listed)
+        listed = listed.where(matching(predicate, listed))
+    hidden = _overshadowed(listed, tombstones, interval)
+    if len(hidden):
+        found.append(Pruned(Reason.OVERSHADOWED, hidden))
+    return found
+
+
+def _overshadowed(listed: Segments, tombstones: Iterable[Tombstone], interval: Interval | None) -> Segments:
+    near = (one for one in tombstones if interval is None or interval.overlaps(one.interval))
+    covers = [one for one in near if one.hides_interval]
+    starts, ends, ordinals = listed.bounds
+    if interval is not None:
+        starts, ends = np.maximum(starts, interval.start_us), np.minimum(ends, interval.end_us)
+    if not covers or not len(listed):
+        return listed[:0]
+    return listed.where(Skyline.of(*bounds(covers)).least(starts, ends) > ordinals)
+
+
+def _ruled_out(predicate: Predicate, listed: Segments) -> Iterator[Pruned]:
+    """Segments none of whose rows can pass a condition, by the part of it that says so."""
+    match predicate:
+        case And(parts):
+            for part in parts:
+                yield from _ruled_out(part, listed)
+                listed = listed.where(matching(part, listed))
+            return
+        case Unknown():
+            return
+    out = listed.where(~matching(predicate, listed))
+    if not len(out):
+        return
+    condition, columns = text_of(predicate), tuple(dict.fromkeys(_columns(predicate)))
+    match predicate:
+        case Or():
+            yield Pruned(Reason.NO_ALTERNATIVE, out, condition, columns)
+        case IsNull():
+            yield Pruned(Reason.NULLS, out, condition, columns)
+        case Compare(column) | In(column):
+            holds_values = matching(IsNull(column, negated=True), out)
+            bucket = holds_values & matching(_between(predicate), out)
+            for reason, mask in (
+                (Reason.NULLS, ~holds_values),
+                (Reason.BOUNDS, holds_values & ~bucket),
+                (Reason.BUCKET, bucket),
+            ):
+                if mask.any():
+                    yield Pruned(reason, out.where(mask), condition, columns)
+
+
+def _between(predicate: Compare | In) -> Predicate:
+    """The same condition as far as least and greatest values can tell, without hash buckets."""
+    match predicate:
+        case In(column, values):
+            return Or(tuple(_between(Compare(column, "=", value)) for value in values if value is not None))
+        case Compare(column, "=", value):
+            return And((Compare(column, "<=", value), Compare(column, ">=", value)))
+    return predicate
+
+
+def _columns(predicate: Predicate) -> Iterator[str]:
+    match predicate:
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _columns(part)
+        case Compare(column) | In(column) | IsNull(column):
+            yield column
+
+
+_MOST_LISTED = 20
+_LONGEST = 60
+
+
+def text_of(predicate: Predicate) -> str:
+    """A condition as people write it; long lists and values are cut.
+
+    >>> text_of(And((Compare("delay", ">", 9), Or((IsNull("tail"), In("carrier", ("UA", "AA")))))))
+    "delay > 9 AND (tail IS NULL OR carrier IN ('UA', 'AA'))"
+    """
+    match predicate:
+        case Compare(column, operator, value):
+            return f"{column} {operator} {_value(value)}"
+        case In(column, values):
+            return f"{column} IN ({_listed([_value(value) for value in values], ', ')})"
+        case IsNull(column, negated):
+            return f"{column} IS {'NOT ' if negated else ''}NULL"
+        case And(parts):
+            return _listed([_in_parentheses(part) for part in parts], " AND ") or "TRUE"
+        case Or(parts):
+            return _listed([_in_parentheses(part) for part in parts], " OR ") or "FALSE"
+        case Unknown():
+            return "..."
+
+
+def _in_parentheses(predicate: Predicate) -> str:
+    text = text_of(predicate)
+    return f"({text})" if isinstance(predicate, And | Or) and len(predicate.parts) > 1 else text
+
+
+def _listed(parts: Sequence[str], between: str) -> str:
+    more = [f"({len(parts) - _MOST_LISTED} more)"] if len(parts) > _MOST_LISTED else []
+    return between.join([*parts[:_MOST_LISTED], *more])
+
+
+def _value(value: object) -> str:
+    match value:
+        case bool() | int() | float():
+            return str(value)
+        case bytes():
+            text = f"X'{value[:_LONGEST].hex()}'"
+        case _:
+            text = "'" + str(value)[:_LONGEST].replace("'", "''") + "'"
+    return text if len(str(value)) <= _LONGEST else f"{text}..."
