@@ -99,6 +99,12 @@ class InvalidInput(LakehouseError, ValueError):
     kind = "invalid_input"
 
 
+class Forbidden(LakehouseError):
+    """Whoever asks may not do this: ask somebody whose role it takes. Nothing was changed."""
+
+    kind = "forbidden"
+
+
 class SegmentUnreadable(LakehouseError):
     """A data file is missing, short or malformed: restore the file. ``path`` names it."""
 

@@ -16,6 +16,7 @@ from lakehouse.arguments import read_limit, read_message, read_properties, read_
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.check import check
 from lakehouse.cleanup import collect
+from lakehouse.core.activity import Activity, RunningOperation
 from lakehouse.core.check import Checked
 from lakehouse.core.commit import Commit
 from lakehouse.core.expire import Collected, Expired, Wish
@@ -24,7 +25,7 @@ from lakehouse.core.spec import WriteOrder
 from lakehouse.core.task import Maintained, Task, TaskState, Worker
 from lakehouse.deepcheck import check_rows
 from lakehouse.engine import Engine
-from lakehouse.engine.duckdb import DuckDBEngine
+from lakehouse.engine.duckdb import DuckDBEngine, QueryLimits
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import AlreadyExists, InvalidInput
 from lakehouse.export import Exported, write_export
@@ -34,7 +35,7 @@ from lakehouse.looks import Looks
 from lakehouse.pins import Pins
 from lakehouse.schema import check_table_name, define_table
 from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
-from lakehouse.sql import run_statement
+from lakehouse.sql import Answer, answer, run_statement
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.sets import read_set
 from lakehouse.table import Table
@@ -215,6 +216,14 @@ class Lake:
         """Collect operations on several tables and commit them as one version, all or none."""
         return Transaction(self, message=read_message(message), properties=read_properties(properties))
 
+    def operations(self) -> Listing[RunningOperation]:
+        """Operations that run, the oldest first: whose, since when, and what is left of their leases."""
+        return self.activity().operations
+
+    def activity(self) -> Activity:
+        """Running operations, the locks of all tables, and who waits for whom, at one moment."""
+        return self.catalog.activity()
+
     def release(self, operation_id: str) -> None:
         """End a running operation, whoever's it is, and give back its locks: its commit then fails with `LockLost`.
 
@@ -253,6 +262,35 @@ class Lake:
         >>> lake.close()
         """
         return run_statement(self, text, as_of=as_of, engine=engine)
+
+    def query(
+        self,
+        text: str,
+        *,
+        as_of: Any = None,
+        most_rows: int = 1000,
+        most_bytes: int = 64_000_000,
+        most_seconds: float = 30.0,
+    ) -> Answer:
+        """Look by SQL, in process: the first rows, and what each table's scan opens and leaves out, and why.
+
+        Takes queries, SHOW TABLES, DESCRIBE and EXPLAIN, as told by the parsed statement; raises `Forbidden` for
+        anything that could change a table, `InvalidInput` for a query that takes longer than ``most_seconds``, and
+        else as `sql`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> with connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
+        ...     lake.query("SELECT 1 AS one").rows.to_pylist()
+        [{'one': 1}]
+        """
+        rows, size = read_limit(most_rows), read_limit(most_bytes)
+        seconds = read_seconds(most_seconds, "most_seconds")
+        if rows is None or size is None:
+            raise InvalidInput("a limit is a whole number", most_rows=most_rows, most_bytes=most_bytes)
+        return answer(self, text, as_of=as_of, limits=QueryLimits(rows, size, seconds))
 
     # Clean-up
 

@@ -9,7 +9,19 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from lakehouse.catalog import commit, expiry, exporting, frames, locks, log, operations, pins, plancounts, tables
+from lakehouse.catalog import (
+    activity,
+    commit,
+    expiry,
+    exporting,
+    frames,
+    locks,
+    log,
+    operations,
+    pins,
+    plancounts,
+    tables,
+)
 from lakehouse.catalog.checking import Checks
 from lakehouse.catalog.collection import Collection
 from lakehouse.catalog.database import Database, take_head
@@ -24,6 +36,7 @@ from lakehouse.catalog.state import BinState, StateReader, extent_of, live_in, t
 from lakehouse.catalog.summaries import Summaries
 from lakehouse.catalog.tasks import TaskQueue
 from lakehouse.catalog.waiting import Waiting
+from lakehouse.core.activity import Activity
 from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame, Touch
 from lakehouse.core.conflict import Cell
 from lakehouse.core.expire import Expired, Wish
@@ -323,6 +336,10 @@ class Catalog:
     def locks(self, spec: TableSpec) -> Listing[ChunkLock]:
         """Every lock on a table."""
         return self._read(lambda connection: locks.read_locks(connection, spec))
+
+    def activity(self) -> Activity:
+        """Running operations, the locks of all tables, and who waits for them."""
+        return self._read(lambda connection: activity.read_activity(connection, self._database.now_us(connection)))
 
     def begin(
         self,

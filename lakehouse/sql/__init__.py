@@ -1,5 +1,6 @@
 """SQL statements over a lake's tables: parsed, checked against a closed list, and run by one engine or the other."""
 
+from lakehouse.sql.looking import Answer, answer
 from lakehouse.sql.run import run_statement
 
-__all__ = ["run_statement"]
+__all__ = ["Answer", "answer", "run_statement"]

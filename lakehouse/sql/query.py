@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
-from lakehouse.engine.duckdb import read_relation, run_query
+from lakehouse.engine.duckdb import QueryLimits, read_relation, run_limited, run_query
 from lakehouse.errors import InvalidInput, VersionNotFound
 from lakehouse.sql.allowed import check_allowed, refused
 from lakehouse.sql.names import Reference, resolve
@@ -48,8 +48,14 @@ class BoundQuery:
         if self.engine == "spark":
             frames = {one.reference.relation: one.scan.to_spark() for one in self.reads}
             return self.lake.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]
-        relations = {one.reference.relation: partial(_relation, one.scan) for one in self.reads}
-        return run_query(self.text, relations, self.lake.warehouse)
+        return run_query(self.text, self._relations(), self.lake.warehouse)
+
+    def first(self, limits: QueryLimits) -> tuple[pa.Table, bool]:
+        """The first rows, and whether there are more, calculated in process at a limited cost."""
+        return run_limited(self.text, self._relations(), self.lake.warehouse, limits)
+
+    def _relations(self) -> dict[str, Any]:
+        return {one.reference.relation: partial(_relation, one.scan) for one in self.reads}
 
     def rows(self) -> Any:
         """The rows as a write takes them: a Spark frame, or an Arrow table."""

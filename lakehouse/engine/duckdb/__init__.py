@@ -2,6 +2,6 @@
 
 from lakehouse.engine.duckdb.engine import DuckDBEngine
 from lakehouse.engine.duckdb.result import DuckDBRows
-from lakehouse.engine.duckdb.statement import read_relation, run_query
+from lakehouse.engine.duckdb.statement import QueryLimits, read_relation, run_limited, run_query
 
-__all__ = ["DuckDBEngine", "DuckDBRows", "read_relation", "run_query"]
+__all__ = ["DuckDBEngine", "DuckDBRows", "QueryLimits", "read_relation", "run_limited", "run_query"]
