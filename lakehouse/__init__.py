@@ -9,6 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lakehouse.access import Action as Action
+    from lakehouse.access import Role as Role
+    from lakehouse.actions import Actions as Actions
     from lakehouse.core.chunk import Grain as Grain
     from lakehouse.core.commit import Commit as Commit
     from lakehouse.core.interval import Interval as Interval
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     )
     from lakehouse.errors import (
         EngineUnavailable as EngineUnavailable,
+    )
+    from lakehouse.errors import (
+        Forbidden as Forbidden,
     )
     from lakehouse.errors import (
         InternalError as InternalError,
@@ -74,12 +80,15 @@ __version__ = "0.1.0"
 
 # Loaded on first use: importing the package costs neither Arrow nor SQLAlchemy nor Spark.
 _HOME = {
+    "Action": "access",
+    "Actions": "actions",
     "AlreadyExists": "errors",
     "CatalogUnavailable": "errors",
     "Commit": "core.commit",
     "CommitUnknown": "errors",
     "EngineUnavailable": "errors",
     "Exported": "export",
+    "Forbidden": "errors",
     "Grain": "core.chunk",
     "InternalError": "errors",
     "Interval": "core.interval",
@@ -92,6 +101,7 @@ _HOME = {
     "PartialRead": "errors",
     "Plan": "scan",
     "Recovered": "recovery",
+    "Role": "access",
     "Scan": "scan",
     "Segment": "core.segment",
     "SegmentUnreadable": "errors",

@@ -1,0 +1,128 @@
+"""Who may do what: roles, what each action takes, and which role an identity has.
+
+A maintainer may do what can be undone; what cannot, or what ends another's work, takes an administrator.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from lakehouse.errors import Forbidden, InvalidInput
+
+
+class Role(StrEnum):
+    """What somebody may do: a maintainer all that a reader may, an administrator everything.
+
+    >>> Role.ADMIN.includes(Role.MAINTAINER), Role.READER.includes(Role.MAINTAINER)
+    (True, False)
+    """
+
+    READER = "reader"
+    MAINTAINER = "maintainer"
+    ADMIN = "admin"
+
+    def includes(self, other: Role) -> bool:
+        """Whether this role may do all that the other may."""
+        ranked = list(Role)
+        return ranked.index(self) >= ranked.index(other)
+
+
+class Action(StrEnum):
+    """What can be done through the console, beside looking."""
+
+    TAG = "tag"
+    UNTAG = "untag"
+    RESTORE = "restore"
+    RELEASE = "release"
+    MAINTAIN = "maintain"
+    RUN_TASK = "run task"
+    CANCEL_TASK = "cancel task"
+    EXPIRE = "expire"
+    COLLECT = "collect"
+
+
+NEEDS: Mapping[Action, Role] = {
+    Action.TAG: Role.MAINTAINER,
+    Action.RESTORE: Role.MAINTAINER,
+    Action.MAINTAIN: Role.MAINTAINER,
+    Action.RUN_TASK: Role.MAINTAINER,
+    Action.CANCEL_TASK: Role.MAINTAINER,
+    Action.UNTAG: Role.ADMIN,
+    Action.RELEASE: Role.ADMIN,
+    Action.EXPIRE: Role.ADMIN,
+    Action.COLLECT: Role.ADMIN,
+}
+"""The least role for each action."""
+
+
+def check_may(role: Role, action: Action) -> None:
+    """Raise `Forbidden` unless the role is enough for the action.
+
+    >>> check_may(Role.READER, Action.TAG)
+    Traceback (most recent call last):
+    lakehouse.errors.Forbidden: this takes a greater role; ask a maintainer (action=tag role=reader needs=maintainer)
+    """
+    needs = NEEDS[action]
+    if not role.includes(needs):
+        asked = "an administrator" if needs is Role.ADMIN else "a maintainer"
+        raise Forbidden(f"this takes a greater role; ask {asked}", action=action, role=role, needs=needs)
+
+
+def read_role(text: Any) -> Role:
+    """A role by name. Raises `InvalidInput`."""
+    try:
+        return Role(text)
+    except ValueError as error:
+        raise InvalidInput("no such role; use reader, maintainer or admin", role=repr(text)[:100]) from error
+
+
+def read_roles(path: Path) -> dict[str, Role]:
+    """Roles by identity, from a file in TOML that lists identities by role; who is not listed is a reader.
+
+    ``admin = ["ada@example.org"]``, ``maintainer = ["https://login.example.org 00u1x"]``: an e-mail address, or issuer
+    and subject with a blank between them. Raises `InvalidInput` for a file that is not there or says anything else, or an
+    identity listed twice.
+    """
+    try:
+        listed = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput("the file of roles cannot be read; mend it", path=path, cause=error) from error
+    roles: dict[str, Role] = {}
+    for name, identities in listed.items():
+        role = read_role(name)
+        if not isinstance(identities, list) or not all(isinstance(one, str) and one.strip() for one in identities):
+            raise InvalidInput("a role lists identities as texts", path=path, role=name)
+        for identity in identities:
+            if roles.setdefault(_folded(identity), role) is not role:
+                raise InvalidInput("an identity has two roles; list it once", path=path, identity=identity)
+    return roles
+
+
+def role_of(claims: Mapping[str, Any], roles: Mapping[str, Role]) -> Role:
+    """The role of somebody who logged in, by what the login says of them (OpenID Connect's claims).
+
+    An e-mail address counts only if the login says that it was verified: else anyone could claim anyone's.
+
+    >>> roles = {"ada@example.org": Role.ADMIN}
+    >>> role_of({"email": "Ada@example.org", "email_verified": True}, roles)
+    <Role.ADMIN: 'admin'>
+    >>> role_of({"email": "ada@example.org"}, roles)
+    <Role.READER: 'reader'>
+    """
+    identities = []
+    if isinstance(claims.get("iss"), str) and isinstance(claims.get("sub"), str):
+        identities.append(f"{claims['iss']} {claims['sub']}")
+    if claims.get("email_verified") is True and isinstance(claims.get("email"), str):
+        identities.append(claims["email"])
+    found = (roles.get(_folded(one), Role.READER) for one in identities)
+    return max(found, key=list(Role).index, default=Role.READER)
+
+
+def _folded(identity: str) -> str:
+    """An e-mail address whatever its case; an issuer and subject as they are."""
+    identity = identity.strip()
+    return identity if " " in identity else identity.casefold()

@@ -1,0 +1,185 @@
+"""What people do to a lake through the console: each action proposed, confirmed, checked by role, and signed.
+
+No page changes a lake by itself. It asks for a proposal, which says in a sentence what will happen, and hands it back
+with the proposal's word as the confirmation. Both steps check the role.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakehouse.access import NEEDS, Action, Role, check_may
+from lakehouse.arguments import read_text
+from lakehouse.errors import InvalidInput, LakehouseError, WriteConflict
+from lakehouse.lake import Lake
+
+LOG = logging.getLogger("lakehouse.actions")
+"""A line in JSON for each action, done or refused: also for those that make no version."""
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An action that was asked for: nothing has happened yet.
+
+    ``sentence`` says what will happen, ``word`` confirms it. What ``is_final`` cannot be undone: have the word typed.
+    """
+
+    action: Action
+    sentence: str
+    word: str
+    is_final: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    seen_version: int | None = None
+    """The version of the table that the person saw; None where it does not matter."""
+
+
+class Actions:
+    """The actions of one person on a lake.
+
+    Examples
+    --------
+    >>> import tempfile, lakehouse
+    >>> folder = tempfile.mkdtemp()
+    >>> lake = lakehouse.connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse")
+    >>> _ = lake.create_table("events", "at TIMESTAMP", time="at")
+    >>> actions = Actions(lake, role=Role.MAINTAINER, by="ada@example.org")
+    >>> proposal = actions.tag("before-spring", 1)
+    >>> proposal.sentence
+    'Name version 1 "before-spring".'
+    >>> actions.carry_out(proposal, proposal.word)
+    >>> lake.tags()
+    {'before-spring': 1}
+    >>> Actions(lake, role=Role.READER, by="bob@example.org").tag("mine", 1)
+    Traceback (most recent call last):
+    lakehouse.errors.Forbidden: this takes a greater role; ...
+    >>> lake.close()
+    """
+
+    def __init__(self, lake: Lake, *, role: Role, by: str) -> None:
+        if not by or len(by) > _LONGEST_NAME:
+            raise InvalidInput("say who acts, in at most 200 characters", length=len(by))
+        self._lake = lake
+        self.role = role
+        self.by = read_text(by, "who acts")
+
+    def may(self, action: Action) -> bool:
+        """Whether the role is enough."""
+        return self.role.includes(NEEDS[action])
+
+    # Proposals
+
+    def tag(self, name: str, version: int) -> Proposal:
+        """Name a version."""
+        return self._proposed(
+            Action.TAG, f'Name version {version} "{name}".', "tag", arguments={"name": name, "version": version}
+        )
+
+    def untag(self, name: str) -> Proposal:
+        """Take a name away: its version may then be forgotten."""
+        sentence = f'Forget the tag "{name}". Nothing then keeps its version from being forgotten.'
+        return self._proposed(Action.UNTAG, sentence, name, is_final=True, arguments={"name": name})
+
+    def restore(self, table: str, version: int, *, message: str | None = None) -> Proposal:
+        """Make a table what it was at a version, by a new version."""
+        seen = self._lake.table(table).version
+        return self._proposed(
+            Action.RESTORE,
+            f"Make {table} what it was at version {version}, by a new version. History stays: version {seen} can be "
+            "restored in the same way.",
+            table,
+            arguments={"table": table, "version": version, "message": message},
+            seen_version=seen,
+        )
+
+    def release(self, operation: str) -> Proposal:
+        """End a running operation, whoever's it is."""
+        return self._proposed(
+            Action.RELEASE,
+            f"End operation {operation} and give back its locks. What it has written is lost; it has to run again.",
+            operation[-6:],
+            is_final=True,
+            arguments={"operation_id": operation},
+        )
+
+    def expire(self, *, older_than: str | None = None, keep_last: int | None = None) -> Proposal:
+        """Forget old versions."""
+        told = self._lake.expire(older_than=older_than, keep_last=keep_last, dry_run=True)
+        return self._proposed(
+            Action.EXPIRE,
+            f"Forget {told.versions:,} versions, with {told.segments:,} segments of {told.bytes:,} bytes that they "
+            "alone reach. They cannot be read or restored again.",
+            "expire",
+            is_final=True,
+            arguments={"older_than": older_than, "keep_last": keep_last},
+        )
+
+    def collect(self, *, grace_seconds: float = 3600.0) -> Proposal:
+        """Delete the files of what was forgotten or never committed."""
+        told = self._lake.collect(grace_seconds=grace_seconds, dry_run=True)
+        return self._proposed(
+            Action.COLLECT,
+            f"Delete {told.files:,} files of {told.bytes:,} bytes that no version reaches.",
+            "collect",
+            is_final=True,
+            arguments={"grace_seconds": grace_seconds},
+        )
+
+    def _proposed(self, action: Action, sentence: str, word: str, **more: Any) -> Proposal:
+        check_may(self.role, action)
+        return Proposal(action, sentence, word, **more)
+
+    # Doing
+
+    def carry_out(self, proposal: Proposal, confirmed: str) -> Any:
+        """Do what was proposed, and return what the lake's own method returns.
+
+        Raises `Forbidden`, `InvalidInput` where the confirmation is not the proposal's word, `WriteConflict` where the
+        table has changed since the person saw it, and what the action itself raises.
+        """
+        try:
+            check_may(self.role, proposal.action)
+            if confirmed.strip() != proposal.word:
+                raise InvalidInput("not confirmed, so nothing was done; give the word that is asked for")
+            self._check_seen(proposal)
+            done = self._steps()[proposal.action](**proposal.arguments)
+        except LakehouseError as error:
+            self._log(proposal, refused=error.kind)
+            raise
+        self._log(proposal, made=getattr(done, "version", None))
+        return done
+
+    def _check_seen(self, proposal: Proposal) -> None:
+        if proposal.seen_version is None:
+            return
+        table = self._lake.table(proposal.arguments["table"])
+        if table.version != proposal.seen_version:
+            raise WriteConflict(
+                "the table has changed since you looked, so nothing was done; look again",
+                table=table.name,
+                seen=proposal.seen_version,
+                version=table.version,
+            )
+
+    def _steps(self) -> dict[Action, Callable[..., Any]]:
+        lake = self._lake
+        return {
+            Action.TAG: lake.tag,
+            Action.UNTAG: lake.untag,
+            Action.RESTORE: self._restore,
+            Action.RELEASE: lake.release,
+            Action.EXPIRE: lake.expire,
+            Action.COLLECT: lake.collect,
+        }
+
+    def _restore(self, table: str, version: int, message: str | None) -> Any:
+        told = message or f"restore of version {version}"
+        return self._lake.table(table).restore(version, message=f"{told} (by {self.by})", properties={"by": self.by})
+
+    def _log(self, proposal: Proposal, **outcome: Any) -> None:
+        line = {"by": self.by, "role": self.role, "action": proposal.action, **proposal.arguments, **outcome}
+        LOG.info("%s", json.dumps({name: held for name, held in line.items() if held is not None}, default=str))

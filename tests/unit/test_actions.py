@@ -1,0 +1,141 @@
+"""What people do through the console: proposed, confirmed, checked by role, and signed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import lakehouse
+from lakehouse.access import NEEDS, Action, Role
+from lakehouse.actions import Actions, Proposal
+from lakehouse.errors import Forbidden, InvalidInput, TableNotFound, VersionNotFound, WriteConflict
+from lakehouse.testing.rows import SCHEMA, arrow, row, values
+
+ADA = "ada@example.org"
+PROPOSALS: dict[Action, Callable[[Actions, str], Proposal]] = {
+    Action.TAG: lambda actions, _: actions.tag("mine", 2),
+    Action.UNTAG: lambda actions, _: actions.untag("held"),
+    Action.RESTORE: lambda actions, _: actions.restore("flights", 2),
+    Action.RELEASE: lambda actions, operation: actions.release(operation),
+    Action.EXPIRE: lambda actions, _: actions.expire(keep_last=1),
+    Action.COLLECT: lambda actions, _: actions.collect(grace_seconds=0),
+}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[lakehouse.Lake]:
+    """Versions: 1 creates, 2 and 3 append, 4 is created; "held" names 2."""
+    with lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse") as lake:
+        table = lake.create_table("flights", SCHEMA, time="time")
+        table.append(arrow([row("2013-01-05", value=1)]))
+        table.append(arrow([row("2013-01-06", value=2)]))
+        lake.tag("held", 2)
+        yield lake
+
+
+def everything(lake: lakehouse.Lake) -> object:
+    return lake.head, lake.tags(), [one.operation for one in lake.operations()], len(lake.log())
+
+
+def test_every_action_that_is_offered_is_tried_here() -> None:
+    assert set(PROPOSALS) | {Action.MAINTAIN, Action.RUN_TASK, Action.CANCEL_TASK} == set(Action)
+
+
+@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize("action", PROPOSALS)
+def test_every_action_is_done_for_its_role_and_refused_for_a_lesser_one(
+    lake: lakehouse.Lake, action: Action, role: Role
+) -> None:
+    running = lake.table("flights").begin_append()
+    actions = Actions(lake, role=role, by=ADA)
+    before = everything(lake)
+    assert actions.may(action) is role.includes(NEEDS[action])
+    if not actions.may(action):
+        with pytest.raises(Forbidden):
+            PROPOSALS[action](actions, running.id)
+        asked = PROPOSALS[action](Actions(lake, role=Role.ADMIN, by=ADA), running.id)
+        with pytest.raises(Forbidden):
+            actions.carry_out(asked, asked.word)
+        assert everything(lake) == before
+        return
+    proposal = PROPOSALS[action](actions, running.id)
+    assert everything(lake) == before, "a proposal changes nothing"
+    assert proposal.sentence.endswith(".")
+    actions.carry_out(proposal, proposal.word)
+    if action is not Action.COLLECT:
+        assert everything(lake) != before
+
+
+@pytest.mark.parametrize("confirmed", ["", "yes", "x"])
+@pytest.mark.parametrize("action", PROPOSALS)
+def test_nothing_is_done_without_the_word(lake: lakehouse.Lake, action: Action, confirmed: str) -> None:
+    running = lake.table("flights").begin_append()
+    actions = Actions(lake, role=Role.ADMIN, by=ADA)
+    before = everything(lake)
+    with pytest.raises(InvalidInput, match="not confirmed"):
+        actions.carry_out(PROPOSALS[action](actions, running.id), confirmed)
+    assert everything(lake) == before
+
+
+def test_what_cannot_be_undone_or_ends_anothers_work_takes_an_administrator_and_says_so(lake: lakehouse.Lake) -> None:
+    actions = Actions(lake, role=Role.ADMIN, by=ADA)
+    for action, propose in PROPOSALS.items():
+        assert propose(actions, "0" * 32).is_final is (NEEDS[action] is Role.ADMIN)
+
+
+def test_a_restore_says_who_and_why_in_its_version(lake: lakehouse.Lake) -> None:
+    actions = Actions(lake, role=Role.MAINTAINER, by=ADA)
+    proposal = actions.restore("flights", 2, message="<b>bad load</b>")
+    commit = actions.carry_out(proposal, "flights")
+    assert values(lake.table("flights")) == [1]
+    newest = lake.log(1)[0]
+    assert newest.version == commit.version
+    assert newest.message == f"<b>bad load</b> (by {ADA})"
+    assert newest.properties == {"by": ADA}
+
+
+def test_a_restore_of_a_table_that_changed_meanwhile_is_refused(lake: lakehouse.Lake) -> None:
+    actions = Actions(lake, role=Role.MAINTAINER, by=ADA)
+    proposal = actions.restore("flights", 2)
+    lake.table("flights").append(arrow([row("2013-01-07", value=3)]))
+    with pytest.raises(WriteConflict, match="changed since you looked"):
+        actions.carry_out(proposal, "flights")
+    assert values(lake.table("flights")) == [1, 2, 3]
+
+
+def test_actions_on_what_is_not_there_fail_as_the_library_does(lake: lakehouse.Lake) -> None:
+    actions = Actions(lake, role=Role.ADMIN, by=ADA)
+    with pytest.raises(TableNotFound):
+        actions.restore("nowhere", 2)
+    for proposal, error in (
+        (actions.untag("nothing"), VersionNotFound),
+        (actions.tag("x", 99), VersionNotFound),
+        (actions.tag("1; no tag", 2), InvalidInput),
+        (actions.release("0" * 32), InvalidInput),
+    ):
+        with pytest.raises(error):
+            actions.carry_out(proposal, proposal.word)
+
+
+def test_every_attempt_leaves_a_line_that_says_who(lake: lakehouse.Lake, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "lakehouse.actions")
+    actions = Actions(lake, role=Role.ADMIN, by="eve\nadmin")
+    actions.carry_out(actions.tag("mine", 2), "tag")
+    with pytest.raises(InvalidInput):
+        actions.carry_out(actions.untag("held"), "no")
+    lines = [record.getMessage() for record in caplog.records]
+    assert all("\n" not in line for line in lines)
+    assert [json.loads(line) for line in lines] == [
+        {"by": "eve\nadmin", "role": "admin", "action": "tag", "name": "mine", "version": 2},
+        {"by": "eve\nadmin", "role": "admin", "action": "untag", "name": "held", "refused": "invalid_input"},
+    ]
+
+
+@pytest.mark.parametrize("by", ["", "x" * 201, "nul\0"])
+def test_nobody_acts_without_a_name(lake: lakehouse.Lake, by: str) -> None:
+    with pytest.raises(InvalidInput):
+        Actions(lake, role=Role.ADMIN, by=by)
