@@ -84,8 +84,8 @@ def read_roles(path: Path) -> dict[str, Role]:
     """Roles by identity, from a file in TOML that lists identities by role; who is not listed is a reader.
 
     ``admin = ["ada@example.org"]``, ``maintainer = ["https://login.example.org 00u1x"]``: an e-mail address, or issuer
-    and subject with a blank between them. Raises `InvalidInput` for a file that is not there or says anything else, or an
-    identity listed twice.
+    and subject with a blank between them. Raises `InvalidInput` for a file that is not there or says anything else,
+    or an identity listed twice.
     """
     try:
         listed = tomllib.loads(path.read_text("utf-8"))
