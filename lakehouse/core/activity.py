@@ -30,7 +30,7 @@ class RunningOperation:
 
 @dataclass(frozen=True, slots=True)
 class HeldLock:
-    """A running operation's exclusive hold on a run of chunks, for ``keys`` or all; ``waiting`` are in the queue for it."""
+    """A running operation's hold on a run of chunks, for ``keys`` or all; ``waiting`` counts those behind it."""
 
     table: str
     interval: Interval
