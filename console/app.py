@@ -6,6 +6,7 @@ import streamlit as st
 
 import pick
 import shell
+import who
 
 FOLDER = Path(__file__).parent
 
@@ -37,6 +38,7 @@ chosen = st.navigation(
     }
 )
 with shell.frame():
+    who.let_in()
     if pick.draw():
         chosen.run()
     else:

@@ -1,5 +1,62 @@
-"""The Locks and operations page."""
+"""The Locks and operations page: what runs, what it holds, who waits, and the way to end an operation."""
 
+from functools import partial
+
+import streamlit as st
+
+import acting
+import columns
+import copied
+import opened
 import shell
+import who
+from lakehouse.access import Action
+from queries.locks import goings_on
 
-shell.title("Locks and operations", "To be built.")
+REFRESH_SECONDS = 5
+
+shell.title(
+    "Locks and operations",
+    "Everything that runs now, on all tables. An operation whose process died keeps its locks until its lease runs "
+    "out; then whoever wants them takes them.",
+)
+acting.told()
+
+
+@st.fragment(run_every=REFRESH_SECONDS)
+def draw() -> None:
+    """The frames, drawn anew by themselves: a lease is seconds long."""
+    with shell.frame():
+        now = goings_on(opened.lake())
+        shell.figures({"Operations": len(now.operations), "Locks": len(now.locks), "Waiting": len(now.waits)})
+        shell.section("Operations", "From the oldest. What it reads is what its version holds.")
+        if now.operations.empty:
+            shell.empty("Nothing runs now. This page looks again by itself.")
+        else:
+            st.dataframe(
+                now.operations, hide_index=True, column_config=columns.COLUMNS, alt="Operations", key="operations"
+            )
+        shell.section("Locks", "Who holds which chunks, and for which keys.")
+        if now.locks.empty:
+            shell.empty("No chunk is locked: whoever wants one gets it at once.")
+        else:
+            st.dataframe(now.locks, hide_index=True, column_config=columns.without("from"), alt="Locks", key="locks")
+        if not now.waits.empty:
+            shell.section("Waiting", "In the order of coming; those who come first are served first.")
+            st.dataframe(now.waits, hide_index=True, column_config=columns.without("from"), alt="Waiting", key="waits")
+
+
+draw()
+running = [one.operation for one in opened.lake().operations()]
+if running:
+    shell.section("Release", "Ends an operation, whoever's it is, and gives back its locks. For an administrator.")
+    operation = st.selectbox("Operation", running, key="operation")
+    acting.offer(
+        Action.RELEASE,
+        "Release",
+        partial(who.actions().release, operation),
+        key=f"release {operation}",
+        icon=":material/lock_open:",
+        tell=lambda _: f"Operation {operation} has ended; its locks are free.",
+    )
+copied.offer("locks", copied.Copied(python=copied.python("lake.activity()"), command=copied.command("locks", "TABLE")))

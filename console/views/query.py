@@ -1,5 +1,122 @@
-"""The Query page."""
+"""The Query page: one statement of SQL at a version, its rows, a chart of them, and what was read for them."""
 
+import altair as alt
+import pyarrow as pa
+import streamlit as st
+
+import columns
+import copied
+import opened
+import pick
 import shell
+from queries import query
+from queries.words import size_text
+from shown import shown
 
-shell.title("Query", "To be built.")
+MOST_DRAWN = 2_000
+
+
+@st.cache_data(max_entries=8, ttl=600, show_spinner="Asking...")
+def ask(_lake: object, sql: str, as_of: str | None, head: int) -> query.Asked:
+    """The answer, kept for as long as the head stays: drawing it anew asks nothing."""
+    return query.ask(_lake, sql, as_of)
+
+
+def example() -> None:
+    """Fill in a statement on the picked table."""
+    table = pick.table()
+    st.session_state["sql"] = f"SELECT * FROM {table.name} ORDER BY `{table.time}` DESC LIMIT 100"  # noqa: S608 - names
+
+
+def draw_chart(rows: pa.Table) -> None:
+    numbers = query.measures(rows)
+    if not numbers or rows.num_rows < 2:
+        st.caption("A chart needs two rows and a column of numbers.")
+        return
+    left, right, shape = st.columns(3)
+    across = left.selectbox("Across", rows.column_names, key="across")
+    others = [name for name in numbers if name != across] or numbers
+    up = right.selectbox("Up", others, key="up")
+    kind = shape.selectbox("As", ["line", "bars", "points"], key="shape")
+    drawn = pa.table({"x": rows[across], "y": rows[up]}).slice(0, MOST_DRAWN).to_pandas()
+    temporal = pa.types.is_timestamp(rows[across].type) or pa.types.is_date32(rows[across].type)
+    scale = "T" if temporal else "Q" if across in numbers else "N"
+    x = alt.X(f"x:{scale}", title=shown(across, 60), scale=alt.Scale(type="utc") if temporal else alt.Undefined)
+    y = alt.Y("y:Q", title=shown(up, 60))
+    chart = alt.Chart(drawn)
+    marked = {"line": chart.mark_line(), "bars": chart.mark_bar(), "points": chart.mark_point()}[kind]
+    st.altair_chart(marked.encode(x=x, y=y, tooltip=["x", "y"]), key="chart", alt="Chart of the rows")
+    if rows.num_rows > MOST_DRAWN:
+        st.caption(f"The first {MOST_DRAWN:,} rows are drawn.")
+
+
+def draw_read(read: query.TableRead, place: int) -> None:
+    with st.container(border=True):
+        st.text(f"{read.table} at version {read.version}")
+        shell.figures(
+            {
+                "Segments opened": f"{read.opened:,} of {read.segments:,}",
+                "Bytes opened": f"{size_text(read.bytes_opened)} of {size_text(read.bytes)}",
+            }
+        )
+        st.caption("Columns and filter that reach the scan:")
+        st.code(f"{read.columns}\n{read.where}", language="sql", wrap_lines=True)
+        if read.reasons.empty:
+            st.caption("No segment was left out.")
+            return
+        st.caption("Left out, each for the first reason that there is:")
+        st.dataframe(
+            read.reasons, hide_index=True, column_config=columns.COLUMNS, alt="Reasons", key=f"reasons {place}"
+        )
+        with st.expander("Segments left out"):
+            if len(read.left_out) < read.segments - read.opened:
+                st.caption(f"The first {query.MOST_LISTED:,} for each reason.")
+            st.dataframe(
+                read.left_out, hide_index=True, column_config=columns.COLUMNS, alt="Left out", key=f"left out {place}"
+            )
+
+
+shell.title(
+    "Query",
+    "One statement of Spark's SQL over all tables, at the version picked at the left, run in this process. It can "
+    f"only look: SELECT, SHOW TABLES, DESCRIBE, EXPLAIN. At most {query.MOST_ROWS:,} rows and "
+    f"{query.MOST_SECONDS:.0f} seconds.",
+)
+sql = st.text_area("SQL", key="sql", bind="query-params", height=120, placeholder="SELECT ...").strip()
+run, other, _ = st.columns([1, 1, 6])
+run.button("Run", type="primary", icon=":material/play_arrow:", key="run")
+other.button("Example", on_click=example, key="example")
+if not sql:
+    shell.empty("Write a statement and run it. The address of this page then holds it, to be shared.")
+    st.stop()
+
+as_of = pick.as_of()
+asked = ask(opened.lake(), sql, as_of, opened.lake().head)
+rows = query.drawable(asked.rows)
+more = "; there are more, which are left out" if asked.is_cut else ""
+st.text(f"{asked.rows.num_rows:,} rows in {asked.seconds:.2f} s{more}")
+table_tab, chart_tab, plan_tab = st.tabs(["Rows", "Chart", "Read and left out"])
+with table_tab:
+    st.dataframe(rows, hide_index=True, alt="Rows", key="rows")
+    left, right, _ = st.columns([1, 1, 4])
+    left.download_button(
+        "Parquet", lambda: query.to_parquet(asked.rows), "rows.parquet", on_click="ignore", key="parquet"
+    )
+    right.download_button("CSV", lambda: query.to_csv(asked.rows), "rows.csv", "text/csv", on_click="ignore", key="csv")
+with chart_tab:
+    draw_chart(rows)
+with plan_tab:
+    if not asked.reads:
+        st.caption("This statement reads no table.")
+    for place, read in enumerate(asked.reads):
+        draw_read(read, place)
+point = "" if as_of is None else f", as_of={copied.literal(as_of)}"
+copied.offer(
+    "query",
+    copied.Copied(
+        python=copied.python(f"lake.query({sql!r}{point}).rows"),
+        sql=sql,
+        command=copied.command("sql", sql, as_of=as_of),
+    ),
+    sql=sql,
+)

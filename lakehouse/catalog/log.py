@@ -162,7 +162,7 @@ def resolve_version(connection: Connection, as_of: Any, table: TableId | None = 
             tagged: int | None = connection.execute(select(tag.c.version).where(tag.c.name == as_of)).scalar()
             if tagged is not None:
                 return tagged
-            if as_of.isdigit():
+            if as_of.isdecimal():
                 return _numbered(connection, int(as_of), table)
             try:
                 instant = to_utc(as_of)

@@ -6,11 +6,12 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 import lakehouse
+from lakehouse.access import check_reach, has_login
 from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
 from lakehouse.cli.output import print_json, print_line
 from lakehouse.errors import InternalError
@@ -58,15 +59,31 @@ def migrate(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as
 
 
 def console(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="on this machine's loopback address")] = DEFAULT_PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="to listen on")] = DEFAULT_PORT,
     browser: Annotated[bool, typer.Option("--browser", help="open the page in a browser")] = False,
+    allow_actions: Annotated[
+        bool, typer.Option("--allow-actions", help="let this machine's users act, not only look; with --role")
+    ] = False,
+    role: Annotated[
+        Literal["maintainer", "admin"], typer.Option(help="what they may do, with --allow-actions")
+    ] = "maintainer",
+    address: Annotated[
+        str, typer.Option(help="to listen on; one that others reach needs a login in .streamlit/secrets.toml")
+    ] = _LOOPBACK,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Serve the console, a page of this machine's own, until Ctrl-C."""
+    """Serve the console until Ctrl-C: to this machine only and for looking only, unless told otherwise.
+
+    Where people log in, LAKEHOUSE_ROLES names the file of their roles.
+    """
+    script = console_script()
+    folders = (Path.home(), Path.cwd(), script.parent)
+    check_reach(address, login=has_login(folder / ".streamlit" / "secrets.toml" for folder in folders))
     _export(catalog, warehouse)
+    os.environ["LAKEHOUSE_CONSOLE_ROLE"] = role if allow_actions else "reader"
     options = {
-        "server.address": _LOOPBACK,
+        "server.address": address,
         "server.port": str(port),
         "server.headless": str(not browser).lower(),
         "server.fileWatcherType": "none",
@@ -74,7 +91,7 @@ def console(
     }
     flags = [part for name, value in options.items() for part in (f"--{name}", value)]
     # In this process's place, so that whoever stops this process stops the server.
-    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(console_script()), *flags])
+    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(script), *flags])
 
 
 def console_script() -> Path:

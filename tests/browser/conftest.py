@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pytest
 import streamlit as st
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 import lakehouse
@@ -64,6 +65,7 @@ def open_page(place: Place, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ap
     for name, value in place.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.syspath_prepend(str(APP.parent))
+    config.set_option("server.address", "127.0.0.1")
     st.cache_resource.clear()
     st.cache_data.clear()
 

@@ -1,0 +1,72 @@
+"""Buttons that change something: asked for, told in a sentence, confirmed, done. The library checks each step."""
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+import shell
+import who
+from lakehouse.access import NEEDS, Action
+from lakehouse.actions import Proposal
+from lakehouse.errors import LakehouseError
+
+_PROPOSAL, _DONE = "acting.proposal", "acting.done"
+
+
+def told() -> None:
+    """What the last action came to, once. To be called at the top of a page with buttons."""
+    done = st.session_state.pop(_DONE, None)
+    if done is not None:
+        st.success("Done.", icon=":material/check:")
+        st.text(done)
+
+
+def offer(
+    action: Action,
+    label: str,
+    propose: Callable[[], Proposal],
+    *,
+    key: str,
+    icon: str | None = None,
+    tell: Callable[[Any], str] = lambda _: "",
+) -> None:
+    """A button, disabled for those who may not; after a click, what will happen, and a second button that confirms it.
+
+    ``label`` is the console's own words; ``tell`` turns what came of it into a line of text. ``key`` says what it is
+    about, so that what was asked for one thing is not confirmed for another.
+    """
+    may = who.actions().may(action)
+    why_not = None if may else f"Takes the role of {NEEDS[action].value}."
+    if st.button(label, key=key, icon=icon, disabled=not may, help=why_not):
+        try:
+            st.session_state[_PROPOSAL] = (key, propose())
+        except LakehouseError as error:
+            st.session_state.pop(_PROPOSAL, None)
+            shell.failed(error)
+    asked, proposal = st.session_state.get(_PROPOSAL, (None, None))
+    if asked == key and proposal is not None:
+        _confirm(proposal, key, tell)
+
+
+def _confirm(proposal: Proposal, key: str, tell: Callable[[Any], str]) -> None:
+    with st.container(border=True, key=f"{key} asked"):
+        st.text(proposal.sentence)
+        confirmed = proposal.word
+        if proposal.is_final:
+            st.caption("This cannot be undone. Type the word to confirm it:")
+            st.code(proposal.word, language=None)
+            confirmed = st.text_input("The word", key=f"{key} word", label_visibility="collapsed")
+        yes, no, _ = st.columns([1, 1, 4])
+        if no.button("Cancel", key=f"{key} no"):
+            del st.session_state[_PROPOSAL]
+            st.rerun()
+        if yes.button("Confirm", key=f"{key} yes", type="primary"):
+            try:
+                done = who.actions().carry_out(proposal, confirmed)
+            except LakehouseError as error:
+                shell.failed(error)
+                return
+            del st.session_state[_PROPOSAL]
+            st.session_state[_DONE] = tell(done)
+            st.rerun()

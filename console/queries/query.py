@@ -1,0 +1,179 @@
+"""What the Query page asks: rows of a statement at a version, and what was read and left out for them."""
+
+import io
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakehouse.core.pruned import Pruned, Reason
+from queries.words import text_of
+from shown import shown
+
+MOST_ROWS = 5_000
+MOST_BYTES = 16_000_000
+MOST_SECONDS = 20.0
+MOST_LISTED = 500
+"""Segments of each reason that are listed one by one."""
+MEANING = {
+    Reason.TIME: "its time misses what was asked for",
+    Reason.BOUNDS: "no value between its least and greatest passes",
+    Reason.BUCKET: "the value's hash bucket holds none of its values",
+    Reason.NULLS: "it has only nulls there, or none",
+    Reason.NO_ALTERNATIVE: "each alternative is ruled out by itself",
+    Reason.OVERSHADOWED: "newer tombstones hide all of it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableRead:
+    """One table of a statement: what its scan opens of what there is, and why not the rest."""
+
+    table: str
+    version: int
+    columns: str
+    where: str
+    opened: int
+    segments: int
+    bytes_opened: int
+    bytes: int
+    reasons: pd.DataFrame
+    left_out: pd.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The first rows of a statement, whether there are more, how long it took, and what it read."""
+
+    rows: pa.Table
+    is_cut: bool
+    seconds: float
+    reads: tuple[TableRead, ...]
+
+
+def ask(lake: Any, sql: str, as_of: str | None) -> Asked:
+    """Run a statement that only looks. Raises as `Lake.query` does."""
+    begun = time.perf_counter()
+    found = lake.query(sql, as_of=as_of, most_rows=MOST_ROWS, most_bytes=MOST_BYTES, most_seconds=MOST_SECONDS)
+    seconds = time.perf_counter() - begun
+    return Asked(found.rows, found.is_cut, seconds, tuple(_told(one) for one in found.reads))
+
+
+def _told(read: Any) -> TableRead:
+    pruned = read.pruned()
+    return TableRead(
+        table=read.table,
+        version=read.version,
+        columns=", ".join(read.columns),
+        where=shown(read.where or "none"),
+        opened=len(read.segments),
+        segments=len(read.segments) + sum(len(one.segments) for one in pruned),
+        bytes_opened=read.segments.bytes,
+        bytes=read.segments.bytes + sum(one.segments.bytes for one in pruned),
+        reasons=pd.DataFrame(
+            {
+                "reason": one.reason.value,
+                "condition": shown(one.condition),
+                "segments": len(one.segments),
+                "rows": one.segments.rows,
+                "size": one.segments.bytes,
+                "that is": MEANING[one.reason],
+            }
+            for one in pruned
+        ),
+        left_out=pd.DataFrame(line for one in pruned for line in _segments(one)),
+    )
+
+
+def _segments(pruned: Pruned) -> Iterator[dict[str, Any]]:
+    column = pruned.columns[0] if pruned.columns else ""
+    for segment in pruned.segments[:MOST_LISTED]:
+        yield {
+            "reason": pruned.reason.value,
+            "condition": shown(pruned.condition),
+            "segment": segment.id,
+            "start": text_of(segment.start),
+            "end": text_of(segment.end),
+            "rows": segment.rows,
+            "size": segment.bytes,
+            "least": shown(segment.min.get(column, "")),
+            "greatest": shown(segment.max.get(column, "")),
+            "file": segment.path,
+        }
+
+
+# Rows to look at, to draw and to take away
+
+
+def drawable(rows: pa.Table) -> pa.Table:
+    """The rows as a data frame can show them: each name once, long and odd values as text that is cut."""
+    names: list[str] = []
+    for name in rows.column_names:
+        told = shown(name, 100) or "(no name)"
+        same = sum(one == told or one.startswith(f"{told} (") for one in names)
+        names.append(f"{told} ({same + 1})" if same else told)
+    columns = [column if _is_plain(column.type) else _as_text(column) for column in rows.columns]
+    return pa.Table.from_arrays(columns, names=names)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_date32(kind)
+    )
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.Array:
+    values = (None if one is None else _text(one) for one in column.to_pylist())
+    return pa.array(values, pa.string())
+
+
+def _text(value: Any) -> str:
+    return shown(value[:250].hex() if isinstance(value, bytes) else value)
+
+
+def measures(rows: pa.Table) -> list[str]:
+    """Columns of numbers."""
+    return [field.name for field in rows.schema if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)]
+
+
+def to_parquet(rows: pa.Table) -> bytes:
+    """The rows as a Parquet file, each value as it is."""
+    target = io.BytesIO()
+    pq.write_table(_named_once(rows), target)
+    return target.getvalue()
+
+
+def to_csv(rows: pa.Table) -> bytes:
+    """The rows as CSV. A text that a spreadsheet would run as a formula gets an apostrophe before it."""
+    named = _named_once(rows)
+    columns = [_harmless(column) for column in named.columns]
+    frame = pa.Table.from_arrays(columns, names=[_harmless_text(name) for name in named.column_names]).to_pandas()
+    text: str = frame.to_csv(index=False)
+    return text.encode("utf-8", "replace")
+
+
+def _named_once(rows: pa.Table) -> pa.Table:
+    return rows.rename_columns(drawable(rows.slice(0, 0)).column_names)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _harmless(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    if not pa.types.is_string(column.type):
+        return column
+    starts = pc.match_substring_regex(column, r"^[=+\-@\t\r]")
+    return pc.if_else(starts, pc.binary_join_element_wise("'", column, ""), column)
+
+
+def _harmless_text(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
