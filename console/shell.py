@@ -11,6 +11,7 @@ import streamlit as st
 
 import opened
 from lakehouse.errors import CatalogUnavailable, LakehouseError, TableNotFound, VersionNotFound
+from shown import shown
 
 logger = logging.getLogger("lakehouse.console")
 _MOST_CHARACTERS = 4_000
@@ -43,7 +44,7 @@ def failed(error: LakehouseError) -> None:
     if isinstance(error, TableNotFound | VersionNotFound):
         headline = "That is not in the lake."
     st.error(headline, icon=":material/error:")
-    st.code(str(error)[:_MOST_CHARACTERS], language=None, wrap_lines=True)
+    st.code(shown(str(error), _MOST_CHARACTERS), language=None, wrap_lines=True)
     st.markdown(_REMEDIES.get(error.kind, _ELSE))
     if isinstance(error, CatalogUnavailable):
         opened.forget()

@@ -21,6 +21,7 @@ from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import AlreadyExists, InvalidInput, VersionNotFound
 
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,127}")
+_MOST_DIGITS = 19
 GAP = 1_000_000_000
 """Versions after a recovery begin at a multiple of this, and so do numbers of operations and locks."""
 EXPORTED = "exported_version"
@@ -159,16 +160,17 @@ def resolve_version(connection: Connection, as_of: Any, table: TableId | None = 
         case int():
             return _numbered(connection, as_of, table)
         case str():
-            tagged: int | None = connection.execute(select(tag.c.version).where(tag.c.name == as_of)).scalar()
+            named = select(tag.c.version).where(tag.c.name == as_of)
+            tagged: int | None = connection.execute(named).scalar() if _TAG.fullmatch(as_of) else None
             if tagged is not None:
                 return tagged
-            if as_of.isdecimal():
+            if as_of.isdecimal() and len(as_of) <= _MOST_DIGITS:
                 return _numbered(connection, int(as_of), table)
             try:
                 instant = to_utc(as_of)
             except InvalidInput as error:
                 raise VersionNotFound(
-                    "no such tag, and not a version or an ISO 8601 time; see the log and the tags", as_of=as_of
+                    "no such tag, and not a version or an ISO 8601 time; see the log and the tags", as_of=as_of[:100]
                 ) from error
             return _at(connection, instant)
         case datetime() | date():

@@ -117,6 +117,13 @@ def test_a_time_before_the_table_is_not_found(table):
         table.scan(as_of="2001-01-01T00:00:00").to_arrow()
 
 
+@pytest.mark.parametrize("as_of", ["²", "9" * 30, "9" * 5000, "nul\0", "\ud800", "x" * 1_000_000, "<img src=x>", "-1"])
+def test_any_text_that_names_no_version_is_told_in_a_short_line(table, as_of):
+    with pytest.raises(VersionNotFound) as refused:
+        table.scan(as_of=as_of)
+    assert len(str(refused.value)) < 300
+
+
 @pytest.mark.parametrize("as_of", ["no such tag", True, 1.5, ...])
 def test_what_names_no_version_is_refused(table, as_of):
     with pytest.raises((VersionNotFound, InvalidInput)):
