@@ -11,7 +11,7 @@ import links
 from lakehouse.core import Interval, Tombstone
 from lakehouse.core.explain import Effect, Met, Struck, explain
 from lakehouse.errors import InvalidInput
-from queries.words import change, describe
+from queries.words import change, describe, keys_text
 
 MOST_TOLD = 200
 """Segments, and versions, that are told of one instant."""
@@ -106,7 +106,7 @@ def _met_row(struck: Struck, met: Met) -> dict[str, Any]:
         "over segment": str(struck.segment.id),
         "its ordinal": struck.segment.ordinal,
         "what it does": _EFFECTS[met.effect],
-        "keys": "" if met.tombstone.keys is None else str(dict(met.tombstone.keys)),
+        "keys": keys_text(met.tombstone.keys),
     }
 
 

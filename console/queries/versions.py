@@ -1,32 +1,200 @@
-"""What the Versions page asks: the log."""
+"""What the Versions page asks: the log, what a version did, and what lies between two."""
 
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 import links
-from queries.words import change
+from lakehouse.core import Interval
+from lakehouse.core.commit import Commit, EntryDiff
+from lakehouse.core.interval import from_us
+from lakehouse.core.operation import Kind
+from queries.words import change, text_of
+from shown import shown
+
+OPERATIONS = [kind.value for kind in Kind]
+MOST_CHUNKS = 1_000
+MOST_ENTRIES = 500
+MOST_CHANGED_ROWS = 1_000_000
+MOST_SECONDS = 15.0
+PREVIEW_ROWS = 200
+BY = "by"
+"""Property of a version that somebody made through the console: who."""
 
 
-def list_versions(lake: Any, name: str, limit: int) -> pd.DataFrame:
-    """A row a commit of one table, newest first, with the tags that name it and the run that made it."""
+def list_versions(
+    lake: Any,
+    name: str | None,
+    limit: int,
+    *,
+    before: int | None = None,
+    operation: str | None = None,
+    interval: Interval | None = None,
+) -> pd.DataFrame:
+    """A row a commit, newest first: of a table, or of the lake (None), with its tags and the run that made it.
+
+    ``interval`` counts for a table only. Cost: the commits listed, and the deltas of an interval's chunks.
+    """
     tags: dict[int, list[str]] = {}
     for tag, version in lake.tags().items():
         tags.setdefault(version, []).append(tag)
-    return pd.DataFrame(
-        [
-            {
-                "version": commit.version,
-                "committed": commit.committed_at,
-                "operation": commit.operation,
-                "tables": ", ".join(commit.tables),
-                "segments": change(commit.added, commit.dropped),
-                "rows": change(commit.rows_added, commit.rows_deleted),
-                "tombstones": change(commit.tombstones_added, commit.tombstones_dropped),
-                "tags": ", ".join(sorted(tags.get(commit.version, []))),
-                "message": commit.message or "",
-                "run": links.run(commit.properties),
-            }
-            for commit in lake.table(name).log(limit)
-        ]
+    if name is None:
+        commits = lake.catalog.commits(limit=limit, before=before, operation=operation)
+    else:
+        commits = lake.table(name).log(limit, before=before, operation=operation, interval=interval)
+    return pd.DataFrame([_commit_row(commit, tags.get(commit.version, [])) for commit in commits])
+
+
+def _commit_row(commit: Commit, tags: list[str]) -> dict[str, Any]:
+    return {
+        "version": commit.version,
+        "committed": commit.committed_at,
+        "operation": commit.operation,
+        "by": shown(made_by(commit), 100),
+        "tables": ", ".join(commit.tables),
+        "segments": change(commit.added, commit.dropped),
+        "rows": change(commit.rows_added, commit.rows_deleted),
+        "tombstones": change(commit.tombstones_added, commit.tombstones_dropped),
+        "tags": shown(", ".join(sorted(tags)), 200),
+        "message": shown(commit.message or ""),
+        "run": links.run(commit.properties),
+    }
+
+
+def made_by(commit: Commit) -> str:
+    """Who or what made a version, as far as it says so."""
+    if commit.properties.get(BY):
+        return commit.properties[BY]
+    if commit.properties.get(links.RUN_ID):
+        return "Dagster"
+    return commit.txn[0] if commit.txn else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What leads from one version to another: totals, a row a chunk, and a row an entry."""
+
+    a: int
+    b: int
+    totals: Mapping[str, str]
+    chunks: pd.DataFrame
+    entries: pd.DataFrame
+    is_cut: bool
+
+
+def read_difference(lake: Any, name: str, a: int, b: int, interval: Interval | None) -> Difference:
+    """The segments and tombstones between two versions, by chunk. Cost: the bins changed since the older."""
+    table = lake.table(name)
+    found: EntryDiff = lake.catalog.entry_diff(table.spec, a, b, interval)
+    if interval is not None:
+        found = EntryDiff(
+            found.added_segments.within(interval),
+            found.dropped_segments.within(interval),
+            *(
+                tuple(one for one in listed if one.interval.overlaps(interval))
+                for listed in (found.added_tombstones, found.dropped_tombstones)
+            ),
+        )
+    chunks = _by_chunk(table.spec.grain, found)
+    entries = _entries(found)
+    return Difference(
+        a,
+        b,
+        {
+            "Segments": change(len(found.added_segments), len(found.dropped_segments)) or "0",
+            "Rows stored": change(found.added_segments.rows, found.dropped_segments.rows) or "0",
+            "Bytes": change(found.added_segments.bytes, found.dropped_segments.bytes) or "0",
+            "Tombstones": change(len(found.added_tombstones), len(found.dropped_tombstones)) or "0",
+            "Chunks touched": f"{len(chunks):,}",
+        },
+        chunks[:MOST_CHUNKS],
+        entries,
+        len(chunks) > MOST_CHUNKS or len(entries) >= MOST_ENTRIES,
     )
+
+
+def _by_chunk(grain: Any, found: EntryDiff) -> pd.DataFrame:
+    """A row a chunk in which something begins; counted in columns."""
+    parts = []
+    for sign, segments in ((1, found.added_segments), (-1, found.dropped_segments)):
+        starts = grain.floor_us(segments.bounds[0])
+        part = {"chunk": starts, "rows": segments.numbers("rows"), "bytes": segments.numbers("bytes")}
+        parts.append(pd.DataFrame({**part, "sign": sign, "segments": 1, "tombstones": 0}))
+    for sign, tombstones in ((1, found.added_tombstones), (-1, found.dropped_tombstones)):
+        starts = grain.floor_us(np.array([one.interval.start_us for one in tombstones], dtype=np.int64))
+        parts.append(
+            pd.DataFrame({"chunk": starts, "rows": 0, "bytes": 0, "sign": sign, "segments": 0, "tombstones": 1})
+        )
+    summed = pd.concat(parts).groupby(["chunk", "sign"]).sum().unstack(fill_value=0)
+    rows = []
+    for chunk, row in summed.iterrows():
+        told = {
+            name: change(int(row.get((name, 1), 0)), int(row.get((name, -1), 0)))
+            for name in ("segments", "rows", "bytes", "tombstones")
+        }
+        rows.append({"chunk": grain.label(from_us(int(chunk))), **told})
+        if len(rows) > MOST_CHUNKS:
+            break
+    return pd.DataFrame(rows)
+
+
+def _entries(found: EntryDiff) -> pd.DataFrame:
+    rows = []
+    for action, segments in (("ADD", found.added_segments), ("DROP", found.dropped_segments)):
+        rows += [_entry_row(action, "segment", one) for one in segments[:MOST_ENTRIES]]
+    for action, tombstones in (("ADD", found.added_tombstones), ("DROP", found.dropped_tombstones)):
+        rows += [_entry_row(action, f"{one.kind} tombstone", one) for one in tombstones[:MOST_ENTRIES]]
+    return pd.DataFrame(rows[:MOST_ENTRIES])
+
+
+def _entry_row(action: str, kind: str, entry: Any) -> dict[str, Any]:
+    return {
+        "action": action,
+        "what": kind,
+        "id": str(entry.id),
+        "from": text_of(entry.start),
+        "until": text_of(entry.end),
+        "ordinal": entry.ordinal,
+        "rows": entry.rows,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """Rows between two versions, counted by what became of them, and the first of them; ``is_cut``: not all."""
+
+    counts: Mapping[str, int]
+    preview: pa.Table
+    is_cut: bool
+
+
+def count_changes(lake: Any, name: str, a: int, b: int) -> ChangedRows:
+    """What happened to rows between two versions, within a limit of rows and time. Cost: the files that changed."""
+    reader = lake.table(name).changes(min(a, b), max(a, b)).to_reader()
+    deadline = time.monotonic() + MOST_SECONDS
+    counts: dict[str, int] = {}
+    first: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in reader:
+        for kind in batch.column("_change_type").value_counts().to_pylist():
+            counts[kind["values"]] = counts.get(kind["values"], 0) + kind["counts"]
+        if rows < PREVIEW_ROWS:
+            first.append(batch.slice(0, PREVIEW_ROWS - rows))
+        rows += len(batch)
+        if rows >= MOST_CHANGED_ROWS or time.monotonic() > deadline:
+            return ChangedRows(counts, pa.Table.from_batches(first, reader.schema), True)
+    return ChangedRows(counts, pa.Table.from_batches(first, reader.schema), False)
+
+
+def version_before(lake: Any, name: str, version: int) -> int | None:
+    """The table's version before one; None for the first, or where the one before was forgotten."""
+    older = lake.table(name).log(1, before=version)
+    if older:
+        return int(older[0].version)
+    created = lake.catalog.table(name)[1]
+    return int(created) if created < version else None

@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 import pandas as pd
 
 from lakehouse.core import Interval, Segment, Tombstone
+from lakehouse.core.keys import KeyScope
+from shown import shown
 
 _FIRST_DRAWN = datetime(1700, 1, 1, tzinfo=UTC)
 _LAST_DRAWN = datetime(2250, 1, 1, tzinfo=UTC)
@@ -35,11 +37,17 @@ def span_text(interval: Interval) -> str:
     return " – ".join(text_of(edge.replace(microsecond=0)) for edge in (interval.start, interval.end))
 
 
+def keys_text(keys: KeyScope | None) -> str:
+    """A key scope as it can be typed: ``carrier=UA, carrier=AA``; nothing for every row."""
+    listed = [f"{column}={value}" for column, values in (keys or {}).items() for value in values]
+    return shown(", ".join(listed), 200)
+
+
 def describe(entry: Segment | Tombstone) -> str:
     """One line on a segment or tombstone."""
     if isinstance(entry, Segment):
         return f"segment {entry.id}"
-    scope = "" if entry.keys is None else f", only {dict(entry.keys)}"
+    scope = "" if entry.keys is None else f", only {keys_text(entry.keys)}"
     return f"{entry.kind} tombstone {entry.id}{scope}"
 
 

@@ -1,5 +1,85 @@
-"""The Key frames page."""
+"""The Key frames page: how a chunk's state is built, as a film strip."""
 
+import streamlit as st
+
+import columns
+import copied
+import opened
+import pick
 import shell
+import strip
+from lakehouse.core import Interval
+from queries.key_frames import MOST_CHUNKS, Film, list_chains, read_films
+from queries.words import size_text, span_text
 
-shell.title("Key frames", "To be built.")
+shell.title(
+    "Key frames",
+    "A key frame is one chunk's whole state at one version. A version is built from the nearest one before it and the "
+    "deltas after that, which add (up, green) and drop (down, orange) segments and tombstones.",
+)
+lake, table, version, interval = opened.lake(), pick.table(), pick.version(), pick.interval()
+
+
+def picked() -> None:
+    """A chunk was picked: look at it."""
+    rows = st.session_state["chains"].selection.rows
+    if rows:
+        row = chains.iloc[rows[0]]
+        pick.show(interval=Interval(row["chunk"].to_pydatetime(), row["until"].to_pydatetime()))
+
+
+def chunk_looked_at() -> Interval:
+    """The chunk in which the picked time begins; else the one that was changed last."""
+    if interval is not None:
+        found: Interval = table.spec.grain.chunk(interval.start)
+        return found
+    newest = chains.iloc[0]
+    return table.spec.grain.chunk(newest["chunk"].to_pydatetime())
+
+
+def draw_film(film: Film) -> None:
+    with st.container(border=True):
+        st.text(f"{span_text(film.chunk)}")
+        shell.figures(
+            {
+                "Key frames": film.key_frames,
+                "Their size": size_text(film.key_frame_bytes),
+                "Deltas after the one used": film.chain,
+            }
+        )
+        st.altair_chart(strip.chart(film.strip), width="content", key=f"film {film.chunk}", alt="Film strip")
+        with st.expander("Steps"):
+            st.dataframe(film.strip, hide_index=True, alt="Steps", key=f"steps {film.chunk}")
+
+
+chains = list_chains(lake, table.name, interval)
+if chains.empty:
+    shell.empty("Nothing was ever written here: there is nothing to build.")
+    st.stop()
+chunk = chunk_looked_at()
+shell.section("Film", "The chunk in which the time at the left begins, else the one that was changed last.")
+films = read_films(lake, table.name, version, chunk)
+st.text(f"{span_text(chunk)} at version {version}")
+if films:
+    st.caption(f"Built anew from key frames and deltas in {films[0].read_milliseconds:.1f} ms.")
+for film in films:
+    draw_film(film)
+if not films:
+    shell.empty("Nothing was ever written to this chunk. Pick another one below, or another time at the left.")
+shell.section("Chunks", f"Those that were changed last, at most {MOST_CHUNKS}. Pick one to see its film.")
+st.dataframe(
+    chains,
+    hide_index=True,
+    column_config=columns.COLUMNS,
+    key="chains",
+    on_select=picked,
+    selection_mode="single-row",
+    alt="Chunks and their chains",
+)
+copied.offer(
+    "key_frames",
+    copied.Copied(
+        python=copied.python(f'lake.table({copied.literal(table.name)}).chain("{chunk}", as_of={version})'),
+        command=copied.command("show", table.name, as_of=version, interval=chunk, key_frames=True),
+    ),
+)

@@ -1,5 +1,45 @@
-"""The Tombstones page."""
+"""The Tombstones page: what hides rows, what that costs, and when it will go."""
 
+import streamlit as st
+
+import copied
+import opened
+import pick
 import shell
+from queries.tombstones import KINDS, describe_tombstones, list_tombstones
 
-shell.title("Tombstones", "To be built.")
+PAGE_ROWS = 50
+ANY = "any"
+
+shell.title(
+    "Tombstones",
+    "What hides rows of segments that were written before it: by time and keys, by primary key, or by row.",
+)
+lake, table, version, interval = opened.lake(), pick.table(), pick.version(), pick.interval()
+kind = st.segmented_control("Kind", [ANY, *KINDS], default=ANY, key="kind", bind="query-params", required=True)
+listed, segments = list_tombstones(lake, table.name, version, interval, None if kind == ANY else kind)
+shell.figures(
+    {
+        "Tombstones": len(listed),
+        **{f"By {one}": sum(held.kind == one for held in listed) for one in KINDS},
+        "Rows and keys in sets": sum(one.rows for one in listed),
+    }
+)
+if listed:
+    pages = -(-len(listed) // PAGE_ROWS)
+    page = st.pagination(pages, key="page", bind="query-params") if pages > 1 else 1
+    part = listed[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
+    st.dataframe(
+        describe_tombstones(lake, table.name, part, segments), hide_index=True, alt="Tombstones", key="tombstones"
+    )
+else:
+    shell.empty("No tombstone is live here at this version: every row of every segment can be seen.")
+asked = "" if interval is None else f', interval="{interval}"'
+copied.offer(
+    "tombstones",
+    copied.Copied(
+        python=copied.python(f"lake.table({copied.literal(table.name)}).tombstones(as_of={version}{asked})"),
+        command=copied.command("show", table.name, as_of=version, interval=interval, tombstones=True),
+    ),
+    kind=None if kind == ANY else kind,
+)

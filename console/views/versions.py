@@ -1,43 +1,207 @@
-"""The Versions page: the commit log."""
+"""The Versions page: the commit log as in a Git client, what a version did, what lies between two, and going back."""
 
+from functools import partial
+
+import pandas as pd
 import streamlit as st
 
+import acting
 import columns
 import copied
+import links
 import opened
 import pick
 import shell
-from queries.versions import list_versions
+import who
+from lakehouse.access import Action
+from lakehouse.core.commit import Commit
+from queries import versions
+from queries.query import drawable
+from shown import shown
 
-LOG_LIMIT = 500
+LOG_LIMIT = 100
+ANY = "any"
 
-shell.title("Versions", "Every commit that changed the table, newest first. Pick a row to look at the table as of it.")
-name = pick.table().name
-versions = list_versions(opened.lake(), name, LOG_LIMIT)
-if versions.empty:
-    shell.empty("Nothing is stored in this table yet. Append rows:", "lakehouse append TABLE FILE")
-    st.stop()
-numbers = list(versions["version"])
+shell.title(
+    "Versions",
+    "Every commit, newest first. Pick a row to see what it did, two to see what lies between them. The time at the "
+    "left keeps those that touched it.",
+)
+acting.told()
+lake, table, interval = opened.lake(), pick.table(), pick.interval()
 
 
 def picked() -> None:
+    """Rows of the log were picked: one is looked at, two are compared."""
     rows = st.session_state["log"].selection.rows
-    if rows:
-        pick.show(version=numbers[rows[0]])
+    chosen = sorted(int(number) for number in listed["version"].iloc[rows[-2:]])
+    if chosen:
+        pick.show(version=chosen[-1])
+        st.session_state["compare"] = str(chosen[0]) if len(chosen) == 2 else ""
 
 
-st.dataframe(
-    versions,
-    hide_index=True,
-    column_config=columns.without("rows"),
-    key="log",
-    on_select=picked,
-    selection_mode="single-row",
-    alt="Version log",
-)
+def go_to(before: int | None) -> None:
+    st.session_state["before"] = before
+
+
+def draw_filters() -> pd.DataFrame:
+    """Filters, and the versions that pass them."""
+    of_column, operation_column, before_column = st.columns(3)
+    whole_lake = of_column.segmented_control(
+        "Of", ["table", "lake"], default="table", key="of", bind="query-params", required=True
+    )
+    operation = operation_column.selectbox(
+        "Operation", [ANY, *versions.OPERATIONS], key="operation", bind="query-params"
+    )
+    before = before_column.number_input(
+        "Older than version", min_value=1, value=None, key="before", bind="query-params", placeholder="newest first"
+    )
+    return versions.list_versions(
+        lake,
+        None if whole_lake == "lake" else table.name,
+        LOG_LIMIT,
+        before=before,
+        operation=None if operation == ANY else operation,
+        interval=interval,
+    )
+
+
+def draw_log() -> None:
+    if listed.empty:
+        shell.empty("No version passes these filters. Widen them, or append rows:", "lakehouse append TABLE FILE")
+        return
+    st.dataframe(
+        listed,
+        hide_index=True,
+        column_config=columns.without("rows"),
+        key="log",
+        on_select=picked,
+        selection_mode="multi-row",
+        alt="Version log",
+        height=min(38 * (len(listed) + 1), 420),
+    )
+    with st.container(horizontal=True):
+        if len(listed) == LOG_LIMIT:
+            last = int(listed["version"].iloc[-1])
+            st.button("Older", icon=":material/arrow_downward:", key="older", on_click=go_to, args=[last])
+        if st.session_state.get("before") is not None:
+            st.button("Newest", icon=":material/arrow_upward:", key="newest", on_click=go_to, args=[None])
+
+
+def draw_version(commit: Commit) -> None:
+    """What one version says of itself."""
+    run = links.run(commit.properties)
+    with st.container(border=True):
+        st.text(f"{commit.operation} of {', '.join(commit.tables)}, {commit.committed_at:%Y-%m-%d %H:%M:%S} UTC")
+        if commit.message:
+            st.text(shown(commit.message))
+        if commit.properties or commit.txn:
+            told = {**commit.properties, **({"txn": str(commit.txn)} if commit.txn else {})}
+            rows = [{"property": shown(name, 100), "value": shown(value)} for name, value in told.items()]
+            st.dataframe(pd.DataFrame(rows), hide_index=True, alt="Properties", key="properties")
+        with st.container(horizontal=True):
+            if run:
+                st.link_button("Dagster run", run, icon=":material/open_in_new:")
+            parameters = {**pick.parameters(version=commit.version)}
+            for page, icon in (("timeline", "view_timeline"), ("segments", "grid_view")):
+                label = f"See the {page}"
+                st.page_link(f"views/{page}.py", label=label, icon=f":material/{icon}:", query_params=parameters)
+
+
+def draw_difference(a: int, b: int) -> None:
+    found = versions.read_difference(lake, table.name, a, b, interval)
+    shell.figures(found.totals)
+    if found.chunks.empty:
+        shell.empty("Nothing differs between them here.")
+        return
+    by_chunk, by_entry, by_row = st.tabs(["By chunk", "Segments and tombstones", "Rows"])
+    with by_chunk:
+        st.dataframe(found.chunks, hide_index=True, alt="ADD and DROP by chunk", key="by chunk")
+    with by_entry:
+        st.dataframe(found.entries, hide_index=True, alt="ADD and DROP by entry", key="by entry")
+    if found.is_cut:
+        st.caption("There are more than are listed; the figures count all.")
+    with by_row:
+        draw_changes(a, b)
+
+
+def draw_changes(a: int, b: int) -> None:
+    """Rows are counted only when somebody asks: files are read for it."""
+    st.caption("Reads the files that changed, to tell which rows were inserted, deleted and updated.")
+    if not st.toggle("Compare rows", key="rows"):
+        return
+    found = versions.count_changes(lake, table.name, a, b)
+    if not found.counts:
+        shell.empty("No row differs: what was written holds the same rows.")
+        return
+    shell.figures({name.replace("_", " "): count for name, count in sorted(found.counts.items())})
+    if found.is_cut:
+        st.caption("Counting stopped at its limit: there are more.")
+    st.dataframe(drawable(found.preview), hide_index=True, alt="Rows that changed", key="changed")
+
+
+def draw_actions(version: int) -> None:
+    shell.section("Keep, or go back", "A tag keeps a version from being forgotten. A restore is a new version.")
+    tag_column, restore_column = st.columns(2)
+    with tag_column, st.container(border=True):
+        name = st.text_input("Tag", key="tag name", placeholder="before-the-release")
+        acting.offer(
+            Action.TAG,
+            "Tag this version",
+            partial(who.actions().tag, name, version),
+            key=f"tag {version}",
+            icon=":material/sell:",
+            tell=lambda _: f"Version {version} has the tag.",
+        )
+    with restore_column, st.container(border=True):
+        st.text(f"Make {table.name} what it was at version {version}.")
+        acting.offer(
+            Action.RESTORE,
+            "Restore this version",
+            partial(who.actions().restore, table.name, version),
+            key=f"restore {table.name} {version}",
+            icon=":material/history:",
+            tell=lambda commit: f"Version {commit.version} is what version {version} was.",
+        )
+
+
+def versions_to_compare() -> tuple[int | None, int]:
+    """The version before and the version looked at, of which the first may be picked."""
+    compared = st.text_input(
+        "Compare with", key="compare", bind="query-params", placeholder="the version before it", width=320
+    )
+    version = pick.version()
+    if compared.strip():
+        return table.version_at(compared.strip()), version
+    return versions.version_before(lake, table.name, version), version
+
+
+listed = draw_filters()
+draw_log()
+shell.section("What changed")
+before, version = versions_to_compare()
+commits = table.log(1, before=version + 1)
+if not commits or commits[0].version != version:
+    shell.empty("Nothing was written to this table at that version.")
+else:
+    st.text(f"From version {before} to version {version}" if before else f"Version {version}")
+    draw_version(commits[0])
+    if before is None:
+        shell.empty(
+            "This is the first version, or the one before it was forgotten: there is nothing to compare it with."
+        )
+    else:
+        with shell.frame():
+            draw_difference(before, version)
+    draw_actions(version)
 copied.offer(
     "versions",
     copied.Copied(
-        python=copied.python(f"lake.table({copied.literal(name)}).log()"), command=copied.command("log", name)
+        python=copied.python(
+            f"table = lake.table({copied.literal(table.name)})", "table.log()", f"table.diff({before}, {version})"
+        ),
+        sql=f"SELECT * FROM {table.name} VERSION AS OF {version}",  # noqa: S608 - to be copied, by name
+        command=copied.command("diff", table.name, before or version, version),
     ),
+    compare=st.session_state.get("compare") or None,
 )

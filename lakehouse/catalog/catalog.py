@@ -25,19 +25,30 @@ from lakehouse.catalog import (
 from lakehouse.catalog.checking import Checks
 from lakehouse.catalog.collection import Collection
 from lakehouse.catalog.database import Database, take_head
-from lakehouse.catalog.history import read_history, versions_touching
+from lakehouse.catalog.history import read_history, read_origins, versions_touching
 from lakehouse.catalog.horizon import check_readable, keep_horizon
 from lakehouse.catalog.listing import list_changes, list_chunks
 from lakehouse.catalog.migration import ensure_migrated
 from lakehouse.catalog.operations import new_id
-from lakehouse.catalog.planning import changed_entries
+from lakehouse.catalog.planning import changed_entries, entries_between
 from lakehouse.catalog.sets import FilesNeeded, ReadFile, Sets, no_files
 from lakehouse.catalog.state import BinState, StateReader, extent_of, live_in, touching
 from lakehouse.catalog.summaries import Summaries
 from lakehouse.catalog.tasks import TaskQueue
 from lakehouse.catalog.waiting import Waiting
 from lakehouse.core.activity import Activity
-from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame, Touch
+from lakehouse.core.commit import (
+    ChainLength,
+    ChainLink,
+    Chunk,
+    ChunkLock,
+    Commit,
+    Diff,
+    EntryDiff,
+    KeyFrame,
+    Origin,
+    Touch,
+)
 from lakehouse.core.conflict import Cell
 from lakehouse.core.expire import Expired, Wish
 from lakehouse.core.interval import Interval, from_us
@@ -240,6 +251,12 @@ class Catalog:
 
         return self._read(question)
 
+    def chain_lengths(self, spec: TableSpec, interval: Interval | None, limit: int) -> Listing[ChainLength]:
+        """How long the chains in an interval's chunks are (None: all), those first that were changed last."""
+        return self._read(
+            lambda connection: frames.read_chain_lengths(connection, spec, touching(spec, interval), limit)
+        )
+
     def film(self, spec: TableSpec, interval: Interval, limit: int) -> Listing[ChainLink]:
         """Every key frame and delta of the bins that hold what may overlap an interval, of each the newest few."""
         return self._read(lambda connection: frames.read_film(connection, spec, touching(spec, interval), limit))
@@ -251,18 +268,29 @@ class Catalog:
 
     def diff(self, spec: TableSpec, a: int, b: int) -> Diff:
         """ADD and DROP by chunk between two versions, in either order. Cost: the bins changed since the older."""
+        return Diff(a, b, list_changes(spec.grain, changed_entries(*self._before_and_after(spec, a, b))))
 
+    def entry_diff(self, spec: TableSpec, a: int, b: int, interval: Interval | None = None) -> EntryDiff:
+        """The same in columns, of what may touch an interval (None: all)."""
+        return entries_between(*self._before_and_after(spec, a, b, interval))
+
+    def _before_and_after(
+        self, spec: TableSpec, a: int, b: int, interval: Interval | None = None
+    ) -> tuple[dict[int, BinState], dict[int, BinState]]:
         def question(connection: Connection) -> tuple[dict[int, BinState], dict[int, BinState]]:
-            older = min(a, b)
+            older, ranges = min(a, b), touching(spec, interval)
             for version in (a, b):
                 check_readable(connection, spec, version)
             return (
-                self._states.read(connection, spec, a, since=older),
-                self._states.read(connection, spec, b, since=older),
+                self._states.read(connection, spec, a, ranges, since=older),
+                self._states.read(connection, spec, b, ranges, since=older),
             )
 
-        before, after = self._read(question)
-        return Diff(a, b, list_changes(spec.grain, changed_entries(before, after)))
+        return self._read(question)
+
+    def origins(self, spec: TableSpec, ids: Iterable[int]) -> dict[int, Origin]:
+        """Which versions added and dropped some segments and tombstones, by id. Cost: a seek each."""
+        return self._read(lambda connection: read_origins(connection, spec, ids))
 
     # Forgetting
 

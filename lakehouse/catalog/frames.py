@@ -18,7 +18,7 @@ from lakehouse.catalog.prepared import pipelined
 from lakehouse.catalog.rows import encode_page
 from lakehouse.catalog.state import BinState, StateReader
 from lakehouse.core.bins import bin_interval
-from lakehouse.core.commit import ChainLink, KeyFrame
+from lakehouse.core.commit import ChainLength, ChainLink, KeyFrame
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import LakehouseError
@@ -77,6 +77,18 @@ class FrameWriter:
         with pipelined(connection):
             statements.FRAME_BIN.run_many(connection, rows)
             statements.INSERT_FRAME.run_many(connection, rows)
+
+
+def read_chain_lengths(
+    connection: Connection, spec: TableSpec, ranges: Sequence[tuple[int, int]], limit: int
+) -> Listing[ChainLength]:
+    """How long the chains of some bins are, those first that were changed last."""
+    wanted = or_(*(bin.c.bin.between(first, last) for first, last in ranges))
+    newest = select(bin).where(bin.c.table_id == spec.id, wanted).order_by(bin.c.version.desc(), bin.c.bin.desc())
+    return Listing(
+        ChainLength(bin_interval(spec.grain, row.bin), row.version, row.frame_version, row.frame_entries, row.chain)
+        for row in connection.execute(newest.limit(limit))
+    )
 
 
 def read_film(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Connection, Select, and_, case, func, or_, select
 
-from lakehouse.catalog.models import delta, segment, tombstone
-from lakehouse.catalog.state import touching
-from lakehouse.core.commit import Touch
-from lakehouse.core.interval import Interval
+from lakehouse.catalog.models import commit_log, delta, segment, tombstone
+from lakehouse.catalog.state import batches, touching
+from lakehouse.core.commit import Origin, Touch
+from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.version import ADD, DROP
@@ -26,6 +27,29 @@ def _changes(spec: TableSpec, interval: Interval) -> Select[Any]:
         .where(delta.c.table_id == spec.id, in_bins, start < interval.end_us, end > interval.start_us)
         .distinct()
     )
+
+
+def read_origins(connection: Connection, spec: TableSpec, ids: Iterable[int]) -> dict[int, Origin]:
+    """Which versions added and dropped segments and tombstones, by their id. Cost: a seek each."""
+    found: dict[int, Origin] = {}
+    for batch in batches(ids):
+        for entry in (segment, tombstone):
+            query = (
+                select(
+                    entry.c.id,
+                    entry.c.added_version,
+                    commit_log.c.operation,
+                    commit_log.c.committed_us,
+                    entry.c.dropped_version,
+                )
+                .join(commit_log, commit_log.c.version == entry.c.added_version)
+                .where(entry.c.id.in_(batch), entry.c.table_id == spec.id)
+            )
+            for row in connection.execute(query):
+                found[row.id] = Origin(
+                    row.id, row.added_version, row.operation, from_us(row.committed_us), row.dropped_version
+                )
+    return found
 
 
 def versions_touching(spec: TableSpec, interval: Interval) -> Select[Any]:

@@ -13,9 +13,10 @@ from lakehouse.catalog.happened import least_in_flight, note_taken
 from lakehouse.catalog.horizon import check_readable
 from lakehouse.catalog.rowlevel import Asked, plan_resolve, plan_rows, plan_taken, rewritten_rows
 from lakehouse.catalog.rows import Entry
-from lakehouse.catalog.state import BinState
+from lakehouse.catalog.state import BinState, live_in
 from lakehouse.core.bins import bins_of
 from lakehouse.core.clean import idle, plan_clean
+from lakehouse.core.commit import EntryDiff
 from lakehouse.core.conflict import Cell
 from lakehouse.core.interval import Interval, hull
 from lakehouse.core.operation import ENTRY_BITS, Begun, Contribution, Kind, NewTombstone, NothingToDo, Priority
@@ -237,6 +238,18 @@ def changed_entries(before: Mapping[int, BinState], after: Mapping[int, BinState
         for action, entry in changes_between(before.get(number), after.get(number)):
             changes[entry.id] = (action, entry)
     return [changes[entry] for entry in sorted(changes)]
+
+
+def entries_between(before: Mapping[int, BinState], after: Mapping[int, BinState]) -> EntryDiff:
+    """The same as `changed_entries`, in columns: for differences of many."""
+    old, old_tombstones = live_in(before.values())
+    new, new_tombstones = live_in(after.values())
+    return EntryDiff(
+        added_segments=new.where(~np.isin(new.ids, old.ids)),
+        dropped_segments=old.where(~np.isin(old.ids, new.ids)),
+        added_tombstones=tuple(new_tombstones[one] for one in sorted(new_tombstones.keys() - old_tombstones.keys())),
+        dropped_tombstones=tuple(old_tombstones[one] for one in sorted(old_tombstones.keys() - new_tombstones.keys())),
+    )
 
 
 def _runs(intervals: Iterable[Interval]) -> list[Interval]:

@@ -13,6 +13,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.listing import Listing
 from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
 from lakehouse.core.tombstone import Tombstone
 
 
@@ -90,6 +91,21 @@ class ChainLink:
 
 
 @dataclass(frozen=True, slots=True)
+class ChainLength:
+    """How far the newest key frame of a chunk, or of a run of chunks kept together, lies behind.
+
+    ``version`` is the newest that changed it, ``frame_version`` that of its newest key frame with ``entries`` (None: it
+    has none), ``chain`` the number of versions after that.
+    """
+
+    chunk: Interval
+    version: int
+    frame_version: int | None
+    entries: int
+    chain: int
+
+
+@dataclass(frozen=True, slots=True)
 class Touch:
     """What one version did to an interval: segments and tombstones that overlap it, and the rows of those segments.
 
@@ -103,6 +119,27 @@ class Touch:
     tombstones_dropped: int = 0
     rows_added: int = 0
     rows_dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The version that added a segment or tombstone, and the one that dropped it; None while it is live."""
+
+    entry: int
+    version: int
+    operation: str
+    committed_at: datetime
+    dropped_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryDiff:
+    """What leads from one version to another, each segment and tombstone once, by id; segments stay in columns."""
+
+    added_segments: Segments
+    dropped_segments: Segments
+    added_tombstones: tuple[Tombstone, ...]
+    dropped_tombstones: tuple[Tombstone, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,91 @@
+"""What the Key frames page asks: how a chunk's state is built, and how long that takes."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from lakehouse.core import Interval
+from lakehouse.core.commit import ChainLink
+from queries.words import size_text
+
+MOST_CHUNKS = 200
+MOST_STEPS = 400
+"""Steps of a chunk's history that are read."""
+FRAMES_SHOWN = 60
+"""Steps of it that are drawn: those around the version that is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """The history of one run of chunks: ``strip`` has a row a step, and says which build the version."""
+
+    chunk: Interval
+    strip: pd.DataFrame
+    key_frames: int
+    key_frame_bytes: int
+    chain: int
+    read_milliseconds: float
+
+
+def list_chains(lake: Any, name: str, interval: Interval | None) -> pd.DataFrame:
+    """A row a run of chunks that is kept together, those first that were changed last."""
+    table = lake.table(name)
+    return pd.DataFrame(
+        [
+            {
+                "chunk": one.chunk.start,
+                "until": one.chunk.end,
+                "newest version": one.version,
+                "newest key frame": "none" if one.frame_version is None else f"at version {one.frame_version}",
+                "entries in it": one.entries,
+                "versions behind it": one.chain,
+            }
+            for one in lake.catalog.chain_lengths(table.spec, interval, MOST_CHUNKS)
+        ]
+    )
+
+
+def read_films(lake: Any, name: str, version: int, chunk: Interval) -> list[Film]:
+    """The films of everything that a chunk's state is built of: its own, and those of the runs that hold it."""
+    table = lake.table(name)
+    started = time.perf_counter()
+    lake.catalog.replayed(table.spec, version, chunk)
+    taken = 1000 * (time.perf_counter() - started)
+    by_run: dict[Interval, list[ChainLink]] = {}
+    for step in lake.catalog.film(table.spec, chunk, MOST_STEPS):
+        by_run.setdefault(step.chunk, []).append(step)
+    return [_film(run, steps, version, taken) for run, steps in by_run.items()]
+
+
+def _film(run: Interval, steps: Sequence[ChainLink], version: int, taken: float) -> Film:
+    frames = [one for one in steps if one.is_key_frame]
+    start = max((one.version for one in frames if one.version <= version), default=-1)
+    rows = []
+    for step in steps:
+        builds = step.version <= version and (step.version == start if step.is_key_frame else step.version > start)
+        rows.append(
+            {
+                "version": step.version,
+                "what": "key frame" if step.is_key_frame else "delta",
+                "added": step.added,
+                "dropped": step.dropped,
+                "live after it": step.entries,
+                "size": size_text(step.bytes) if step.is_key_frame else "",
+                "part": "builds this version" if builds else "later" if step.version > version else "earlier",
+            }
+        )
+    strip = pd.DataFrame(rows)
+    here = int((strip["version"] <= version).sum())
+    first = max(0, min(here - FRAMES_SHOWN * 3 // 4, len(strip) - FRAMES_SHOWN))
+    chain = int(((strip["part"] == "builds this version") & (strip["what"] == "delta")).sum())
+    return Film(
+        run,
+        strip.iloc[first : first + FRAMES_SHOWN],
+        len(frames),
+        sum(one.bytes for one in frames),
+        chain,
+        taken,
+    )

@@ -1,0 +1,183 @@
+"""What the Segments page asks: the segments that pass a filter, a page at a time, and one of them in full."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakehouse.core import Interval, Segment
+from lakehouse.core.plan import plan_read
+from lakehouse.core.prune import matching
+from lakehouse.core.segments import Segments
+from lakehouse.core.skyline import Skyline, bounds
+from lakehouse.core.tombstone import Tombstone
+from lakehouse.engine import Query
+from lakehouse.predicate import parse
+from lakehouse.scan import sets_of
+from lakehouse.storage.paths import Locator
+from queries.words import size_text, text_of
+from shown import shown
+
+ORDERS = {"newest write": "ordinal", "time": "start_us", "most rows": "rows", "most bytes": "bytes"}
+SEEN, OVERSHADOWED = "can be seen", "overshadowed"
+PREVIEW_ROWS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Segments that pass a filter, in order, those among them that are overshadowed, and what lies over them."""
+
+    segments: Segments
+    overshadowed: frozenset[int]
+    tombstones: tuple[Tombstone, ...]
+
+
+def find_segments(
+    lake: Any,
+    name: str,
+    version: int,
+    interval: Interval | None,
+    *,
+    where: str = "",
+    order: str = "newest write",
+    state: str | None = None,
+) -> Found:
+    """Segments of an interval that may hold rows for which a SQL predicate is true; decided in columns, by bounds.
+
+    Raises `InvalidInput` for a predicate that cannot be read.
+    """
+    table = lake.table(name)
+    segments, tombstones = lake.catalog.live(table.spec, version, interval)
+    if interval is not None:
+        segments = segments.within(interval)
+    if where.strip():
+        segments = segments.where(matching(parse(where, table.schema).tree, segments))
+    starts, ends, ordinals = segments.bounds
+    hidden = Skyline.of(*bounds([one for one in tombstones if one.hides_interval])).least(starts, ends) > ordinals
+    if state is not None:
+        kept = hidden if state == OVERSHADOWED else ~hidden
+        segments, hidden = segments.where(kept), hidden[kept]
+    places = np.argsort(segments.numbers(ORDERS[order]), kind="stable")
+    if order != "time":
+        places = places[::-1]
+    return Found(segments.take(places), frozenset(segments.ids[hidden].tolist()), tuple(tombstones))
+
+
+def describe_segments(lake: Any, name: str, found: Found, part: Segments) -> pd.DataFrame:
+    """A row a segment, of a page of them."""
+    origins = lake.catalog.origins(lake.table(name).spec, part.ids.tolist())
+    rows = []
+    for one in part:
+        origin = origins.get(one.id)
+        rows.append(
+            {
+                "segment": str(one.id),
+                "from": one.start,
+                "until": one.end,
+                "rows": one.rows,
+                "size": one.bytes,
+                "ordinal": one.ordinal,
+                "state": OVERSHADOWED if one.id in found.overshadowed else SEEN,
+                "made by": f"{origin.operation} at {origin.version}" if origin else "",
+                "row ids": "stored" if one.has_row_ids else f"from {one.first_row_id:,}",
+                "file": one.path,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What a segment's file says of itself: facts, a row a column of its schema, a row a row group."""
+
+    facts: Mapping[str, str]
+    schema: pd.DataFrame
+    row_groups: pd.DataFrame
+
+
+def statistics_of(table: Any, segment: Segment) -> pd.DataFrame:
+    """What the catalog knows of each column: least, greatest, nulls, and key coordinates."""
+    rows = []
+    for field in table.schema:
+        buckets = segment.buckets.get(field.name)
+        rows.append(
+            {
+                "column": field.name,
+                "least": shown(segment.min.get(field.name, ""), 200),
+                "greatest": shown(segment.max.get(field.name, ""), 200),
+                "nulls": str(segment.nulls.get(field.name, "")),
+                "key coordinate": "" if buckets is None else _buckets_text(buckets),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _buckets_text(buckets: bytes) -> str:
+    """How many hash buckets of all the values lie in, and the first of them."""
+    held = [place for place in range(8 * len(buckets)) if buckets[place // 8] >> place % 8 & 1]
+    listed = ", ".join(map(str, held[:8])) + (", …" if len(held) > 8 else "")
+    return f"{len(held)} of {8 * len(buckets)} buckets: {listed}"
+
+
+def read_file(lake: Any, segment: Segment) -> File:
+    """The file's Parquet schema and row groups. Cost: its footer. Raises `SegmentUnreadable`."""
+    path = Locator(lake.warehouse).file(segment.path)
+    with pq.ParquetFile(path) as file:
+        held = file.metadata
+        groups = [held.row_group(place) for place in range(held.num_row_groups)]
+        schema = [file.schema.column(place) for place in range(len(file.schema))]
+    facts = {
+        "Format": f"Parquet {held.format_version}",
+        "Rows": f"{held.num_rows:,}",
+        "Size": size_text(path.stat().st_size),
+        "Footer": size_text(held.serialized_size),
+        "Written by": shown(held.created_by or "", 100),
+    }
+    columns = [
+        {"column": shown(one.path, 100), "type": one.physical_type, "meaning": str(one.logical_type)} for one in schema
+    ]
+    told = [
+        {
+            "row group": place,
+            "rows": group.num_rows,
+            "size": group.total_byte_size,
+            "compressed": sum(group.column(one).total_compressed_size for one in range(group.num_columns)),
+            "compression": ", ".join(sorted({group.column(one).compression for one in range(group.num_columns)})),
+        }
+        for place, group in enumerate(groups)
+    ]
+    return File(facts, pd.DataFrame(columns), pd.DataFrame(told))
+
+
+def preview(lake: Any, name: str, version: int, segment: Segment, tombstones: tuple[Tombstone, ...]) -> pa.Table:
+    """The first rows of a segment that can be seen at a version, by the engine in this process."""
+    table = lake.table(name)
+    plan = plan_read([segment], tombstones, version=version)
+    query = Query(plan, table.spec, lake.warehouse, tuple(table.schema.names), sets=sets_of(lake, plan))
+    found: list[pa.RecordBatch] = []
+    reader = lake.local_engine.read(query).reader()
+    for batch in reader:
+        found.append(batch.slice(0, PREVIEW_ROWS - sum(map(len, found))))
+        if sum(map(len, found)) >= PREVIEW_ROWS:
+            break
+    return pa.Table.from_batches(found, reader.schema)
+
+
+def histogram(segments: Segments) -> pd.DataFrame:
+    """How many segments there are of each size, by powers of two."""
+    sizes = segments.numbers("bytes")
+    if not len(sizes):
+        return pd.DataFrame()
+    power = np.floor(np.log2(np.maximum(sizes, 1))).astype(int)
+    counts = np.bincount(power)
+    listed = range(int(power.min()), int(power.max()) + 1)
+    return pd.DataFrame([{"from size": size_text(2**one), "segments": int(counts[one])} for one in listed])
+
+
+def span(segment: Segment) -> str:
+    """When a segment begins and ends."""
+    return f"{text_of(segment.start)} – {text_of(segment.end)}"

@@ -1,0 +1,51 @@
+"""The film strip: key frames as pictures, the deltas between them as what came and what went."""
+
+import altair as alt
+import pandas as pd
+
+COLOURS = {"key frame": "#2f7ed8", "added": "#009e73", "dropped": "#d55e00"}
+_GREY = "#8a94a3"
+_PIXELS = 230
+_STEP_PIXELS = 30
+_EDGE, _HOLES, _LABELS = 1.1, 1.28, 1.62
+
+
+def chart(strip: pd.DataFrame) -> alt.LayerChart:
+    """The steps of `queries.key_frames.Film`, oldest at the left; those that build the version are strong."""
+    placed = strip.reset_index(drop=True).assign(place=range(len(strip)))
+    x = alt.X("place:O", title=None, axis=None)
+    y = alt.Y("low:Q", title=None, axis=None, scale=alt.Scale(domain=[-_LABELS - 0.2, _HOLES + 0.1]))
+    opacity = alt.condition("datum.part == 'builds this version'", alt.value(1.0), alt.value(0.25))
+    names = ("what", "version", "added", "dropped", "live after it", "size", "part")
+    colour = alt.Color(
+        "means:N",
+        title=None,
+        scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())),
+        legend=alt.Legend(orient="top", symbolType="square", symbolStrokeWidth=0),
+    )
+    bars = (
+        alt.Chart(_bars(placed)).mark_bar(cornerRadius=2).encode(x=x, y=y, y2="high:Q", color=colour, opacity=opacity)
+    )
+    frames = placed[placed["what"] == "key frame"].assign(low=0.0)
+    words = {"fontSize": 11, "angle": 270}
+    layers = [
+        bars.encode(size=alt.Size("wide:Q", scale=None, legend=None), tooltip=[f"{name}:N" for name in names]),
+        alt.Chart(frames).mark_text(color="white", fontWeight="bold", **words).encode(x=x, y=y, text="live after it:Q"),
+        alt.Chart(placed.assign(low=-_LABELS)).mark_text(color=_GREY, **words).encode(x=x, y=y, text="version:Q"),
+        *(
+            alt.Chart(placed.assign(low=edge)).mark_square(color=_GREY, size=30, opacity=0.5).encode(x=x, y=y)
+            for edge in (_HOLES, -_HOLES)
+        ),
+    ]
+    return alt.layer(*layers).properties(height=_PIXELS, width=alt.Step(_STEP_PIXELS)).configure_view(strokeWidth=0)
+
+
+def _bars(placed: pd.DataFrame) -> pd.DataFrame:
+    """A row a bar: a key frame over the whole height, what a delta added above the middle, what it dropped below."""
+    most = float(max(1, placed[["added", "dropped"]].max().max()))
+    frames = placed[placed["what"] == "key frame"].assign(low=-_EDGE, high=_EDGE, means="key frame", wide=24)
+    added = placed[placed["added"] > 0]
+    added = added.assign(low=0.0, high=added["added"] / most, means="added", wide=12)
+    dropped = placed[placed["dropped"] > 0]
+    dropped = dropped.assign(low=-dropped["dropped"] / most, high=0.0, means="dropped", wide=12)
+    return pd.concat([frames, added, dropped])
