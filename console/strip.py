@@ -21,7 +21,7 @@ def chart(strip: pd.DataFrame) -> alt.LayerChart:
         "means:N",
         title=None,
         scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())),
-        legend=alt.Legend(orient="top", symbolType="square", symbolStrokeWidth=0),
+        legend=None,  # wider than a short strip; the page says what the colours mean
     )
     bars = (
         alt.Chart(_bars(placed)).mark_bar(cornerRadius=2).encode(x=x, y=y, y2="high:Q", color=colour, opacity=opacity)

@@ -1,29 +1,50 @@
-"""What the Lake page asks: a row a table."""
+"""What the Lake page asks: every table with its size, growth and health, and what goes on."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pandas as pd
 
+from queries.words import age_text
+
+GROWTH_DAYS = 14
+MOST_TASKS = 10_000
 MICROSECOND = timedelta(microseconds=1)
 
 
 def list_tables(lake: Any) -> pd.DataFrame:
-    """A row a table, as stored: rows that tombstones hide are counted."""
-    return pd.DataFrame([_summary(lake.table(name)) for name in lake.tables()])
+    """A row a table, as stored: rows that tombstones hide are counted. Added up by the database.
+
+    *debt* is what the table service wants to do: tasks that wait, and for how long the oldest of them does.
+    """
+    running: dict[str, int] = {}
+    for one in lake.operations():
+        running[one.table] = running.get(one.table, 0) + 1
+    waiting: dict[str, list[datetime]] = {}
+    for task in lake.tasks(state="waiting", limit=MOST_TASKS):
+        waiting.setdefault(task.table or "", []).append(task.created_at)
+    now = datetime.now(UTC)
+    return pd.DataFrame(
+        [
+            {
+                "table": one.name,
+                "rows": one.rows,
+                "size": one.bytes,
+                "segments": one.segments,
+                "tombstones": one.tombstones,
+                "head": one.version,
+                "versions": one.versions,
+                "first row": one.start,
+                "last row": None if one.end is None else one.end - MICROSECOND,
+                "growth": list(one.rows_added),
+                "tasks waiting": len(waiting.get(one.name, [])),
+                "oldest": _age(now, waiting.get(one.name, [])),
+                "running": running.get(one.name, 0),
+            }
+            for one in lake.catalog.overview(GROWTH_DAYS)
+        ]
+    )
 
 
-def _summary(table: Any) -> dict[str, Any]:
-    version = table.version
-    segments = table.segments(as_of=version)
-    return {
-        "table": table.name,
-        "version": version,
-        "grain": str(table.grain),
-        "first row": min((one.start for one in segments), default=None),
-        "last row": max((one.end - MICROSECOND for one in segments), default=None),
-        "segments": len(segments),
-        "tombstones": len(table.tombstones(as_of=version)),
-        "rows": sum(one.rows for one in segments),
-        "size": sum(one.bytes for one in segments),
-    }
+def _age(now: datetime, since: list[datetime]) -> str:
+    return age_text((now - min(since)).total_seconds()) if since else ""

@@ -12,7 +12,7 @@ from lakehouse.core.interval import MAX_TIME, MIN_TIME
 from lakehouse.core.predicate import In
 from lakehouse.core.prune import matching
 from lakehouse.core.segments import Segments
-from queries.words import age_text, keys_text, size_text, text_of
+from queries.words import age_text, count_text, keys_text, size_text, text_of
 
 KINDS = ["interval", "key", "row"]
 
@@ -44,10 +44,10 @@ def describe_tombstones(lake: Any, name: str, listed: list[Tombstone], segments:
                 "tombstone": str(one.id),
                 "kind": one.kind,
                 "from": "ever" if one.start == MIN_TIME else text_of(one.start),
-                "until": "ever" if one.end == MAX_TIME else text_of(one.end),
+                "until": "ever" if one.end == MAX_TIME else text_of(one.end.replace(microsecond=0)),
                 "keys": keys_text(one.keys),
                 "ordinal": one.ordinal,
-                "masks": f"{len(masked):,} segments of {masked.rows:,} rows",
+                "masks": f"{count_text(len(masked), 'segment')} of {count_text(masked.rows, 'row')}",
                 "goes": when_it_goes(one, masked),
                 "made by": f"{origin.operation} at {origin.version}" if origin else "",
                 "age": age_text((now - origin.committed_at).total_seconds()) if origin else "",
@@ -60,7 +60,7 @@ def describe_tombstones(lake: Any, name: str, listed: list[Tombstone], segments:
 def _set_text(tombstone: Tombstone) -> str:
     if tombstone.kind == "interval":
         return ""
-    told = f"{tombstone.rows:,} {'rows' if tombstone.kind == 'row' else 'keys'}"
+    told = count_text(tombstone.rows, "row" if tombstone.kind == "row" else "key")
     return f"{told}, {size_text(tombstone.bytes)} in a file" if tombstone.path else told
 
 
@@ -83,13 +83,11 @@ def masks(tombstone: Tombstone, segments: Segments) -> Any:
 def when_it_goes(tombstone: Tombstone, masked: Segments) -> str:
     """What has to happen before a clean-up drops it."""
     if not len(masked):
-        return "at the next clean-up: it hides nothing"
+        return "at the next clean-up, for it hides nothing"
     if tombstone.hides_interval:
         starts, ends, _ = masked.bounds
         inside = (starts >= tombstone.interval.start_us) & (ends <= tombstone.interval.end_us)
         if inside.all():
-            return "with the segments below it, which are overshadowed, at the next clean-up"
-    some = f"{len(masked):,} segments are" if len(masked) > 1 else "its segment is"
-    if tombstone.kind == "key":
-        return f"when it is resolved, or {some} rewritten by a compaction"
-    return f"when {some} rewritten by a compaction"
+            return "at the next clean-up, with what it hides"
+    compaction = f"by a compaction of {count_text(len(masked), 'segment')}"
+    return f"when resolved, or {compaction}" if tombstone.kind == "key" else compaction

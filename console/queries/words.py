@@ -56,6 +56,11 @@ def drawable(instant: datetime) -> pd.Timestamp:
     return pd.Timestamp(min(max(instant, _FIRST_DRAWN), _LAST_DRAWN))
 
 
+def count_text(count: int, one: str) -> str:
+    """A number of things: ``1 segment``, ``2 segments``."""
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
+
+
 def age_text(seconds: float) -> str:
     """How long something lasts or how old it is, in the unit that fits."""
     for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):

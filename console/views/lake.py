@@ -1,17 +1,60 @@
-"""The Lake page: every table, with how large it is."""
+"""The Lake page: every table, how large it is, how it grows and how well it is, and what goes on."""
 
 import streamlit as st
 
 import columns
 import copied
 import opened
+import pick
 import shell
-from queries.lake import list_tables
+from queries.lake import GROWTH_DAYS, list_tables
+from queries.words import size_text
 
-shell.title("Lakehouse", "Tables of this lake as they are now. Pick one at the left to look at it on every page.")
+shell.title("Lakehouse", "Every table of this lake as it is stored now. Pick one to look at it on every page.")
 lake = opened.lake()
 st.text(f"{lake.catalog.url}    {lake.warehouse}")
-st.dataframe(list_tables(lake), hide_index=True, column_config=columns.COLUMNS, alt="Tables of the lake", key="tables")
+
+
+def picked() -> None:
+    """A table was picked."""
+    rows = st.session_state["tables"].selection.rows
+    if rows:
+        st.session_state["table"] = tables["table"].iloc[rows[0]]
+
+
+tables = list_tables(lake)
+shell.figures(
+    {
+        "Tables": len(tables),
+        "Head": lake.head,
+        "Rows stored": int(tables["rows"].sum()),
+        "Size": size_text(int(tables["size"].sum())),
+        "Segments": int(tables["segments"].sum()),
+        "Tasks waiting": int(tables["tasks waiting"].sum()),
+        "Operations": int(tables["running"].sum()),
+    }
+)
+growth = st.column_config.BarChartColumn(
+    f"growth, {GROWTH_DAYS} days", help="Rows that versions added less those that they dropped, a bar a day."
+)
+st.dataframe(
+    tables,
+    hide_index=True,
+    column_config={**columns.COLUMNS, "growth": growth},
+    key="tables",
+    on_select=picked,
+    selection_mode="single-row",
+    alt="Tables of the lake",
+)
+with st.container(horizontal=True):
+    for page, label, icon in (
+        ("versions", "Versions", "commit"),
+        ("timeline", "Timeline", "view_timeline"),
+        ("locks", "Operations", "lock"),
+    ):
+        st.page_link(
+            f"views/{page}.py", label=label, icon=f":material/{icon}:", query_params={"table": pick.table().name}
+        )
 copied.offer(
     "lake",
     copied.Copied(python=copied.python("lake.tables()"), sql="SHOW TABLES", command=copied.command("tables")),

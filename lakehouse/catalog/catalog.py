@@ -18,6 +18,7 @@ from lakehouse.catalog import (
     locks,
     log,
     operations,
+    overview,
     pins,
     plancounts,
     tables,
@@ -47,6 +48,7 @@ from lakehouse.core.commit import (
     EntryDiff,
     KeyFrame,
     Origin,
+    TableSummary,
     Touch,
 )
 from lakehouse.core.conflict import Cell
@@ -108,6 +110,10 @@ class Catalog:
     def table_names(self) -> list[str]:
         """Names of the tables, sorted."""
         return self._read(tables.table_names)
+
+    def overview(self, days: int = 14) -> Listing[TableSummary]:
+        """Every table at a glance. Cost: one pass over the live segments, in the database."""
+        return self._read(lambda c: overview.read_overview(c, now_us=self._database.now_us(c), days=days))
 
     def create_table(self, spec: TableSpec) -> tuple[TableSpec, int]:
         """Create a table and return its definition with its id. Raises `AlreadyExists`."""

@@ -26,7 +26,8 @@ GAP = 1_000_000_000
 """Versions after a recovery begin at a multiple of this, and so do numbers of operations and locks."""
 EXPORTED = "exported_version"
 """Property of a recovery's version: the newest version before it that is known."""
-_on_rows = commit_table.c.operation.not_in([kind.value for kind in DEFINITIONS])
+on_rows = commit_table.c.operation.not_in([kind.value for kind in DEFINITIONS])
+"""That a version changed a table's rows, not what the table is."""
 
 
 def _table(_: str) -> Any:
@@ -70,7 +71,7 @@ def read_commits(
         newest = newest.where(commit_log.c.version.in_(touching))
     if table is not None:
         newest = newest.join(commit_table, commit_table.c.version == commit_log.c.version).where(
-            commit_table.c.table_id == table, _on_rows
+            commit_table.c.table_id == table, on_rows
         )
     elif version is None:
         horizon = select(lake.c.horizon).scalar_subquery()
@@ -117,7 +118,7 @@ def _commit(row: Any, parts: Sequence[Any], table: TableId | None) -> Commit:
 
 def newest_version(connection: Connection, table: TableId, created: int, at_most: int | None = None) -> int:
     """A table's newest version at or before ``at_most``; its creation, where nothing was written yet."""
-    scope = and_(commit_table.c.table_id == table, _on_rows)
+    scope = and_(commit_table.c.table_id == table, on_rows)
     if at_most is not None:
         scope = and_(scope, commit_table.c.version <= at_most)
     found: int | None = connection.execute(select(func.max(commit_table.c.version)).where(scope)).scalar()
@@ -140,7 +141,7 @@ def resolve_on_table(connection: Connection, spec: TableSpec, created: int, as_o
         )
     check_not_dropped(spec, dropped, resolved, horizon)
     version = newest_version(connection, spec.id, created, resolved)
-    scope = and_(commit_table.c.table_id == spec.id, commit_table.c.version > version, _on_rows)
+    scope = and_(commit_table.c.table_id == spec.id, commit_table.c.version > version, on_rows)
     following: int | None = connection.execute(select(func.min(commit_table.c.version)).where(scope)).scalar()
     if following is None:
         return version, head
