@@ -57,11 +57,13 @@ def _confirm(proposal: Proposal, key: str, tell: Callable[[Any], str]) -> None:
             st.caption("This cannot be undone. Type the word to confirm it:")
             st.code(proposal.word, language=None)
             confirmed = st.text_input("The word", key=f"{key} word", label_visibility="collapsed")
-        yes, no, _ = st.columns([1, 1, 4])
-        if no.button("Cancel", key=f"{key} no"):
+        with st.container(horizontal=True):
+            is_confirmed = st.button("Confirm", key=f"{key} yes", type="primary")
+            is_left = st.button("Cancel", key=f"{key} no")
+        if is_left:
             del st.session_state[_PROPOSAL]
             st.rerun()
-        if yes.button("Confirm", key=f"{key} yes", type="primary"):
+        if is_confirmed:
             try:
                 done = who.actions().carry_out(proposal, confirmed)
             except LakehouseError as error:

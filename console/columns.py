@@ -5,6 +5,7 @@ import streamlit as st
 _MINUTE = st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm")
 COLUMNS = {
     **dict.fromkeys(("first row", "last row", "chunk", "until", "from"), _MINUTE),
+    "begun": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss"),
     "committed": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss"),
     "size": st.column_config.NumberColumn(format="bytes"),
     "rows": st.column_config.NumberColumn(format="localized"),

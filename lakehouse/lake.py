@@ -274,9 +274,8 @@ class Lake:
     ) -> Answer:
         """Look by SQL, in process: the first rows, and what each table's scan opens and leaves out, and why.
 
-        Takes queries, SHOW TABLES, DESCRIBE and EXPLAIN, as told by the parsed statement; raises `Forbidden` for
-        anything that could change a table, `InvalidInput` for a query that takes longer than ``most_seconds``, and
-        else as `sql`.
+        Takes queries, SHOW TABLES, DESCRIBE and EXPLAIN, as told by the parsed statement. Raises `InvalidInput` for
+        anything that could change a table and for a query that takes longer than ``most_seconds``, else as `sql`.
 
         Examples
         --------

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from lakehouse.core.activity import Activity
+from lakehouse.core.keys import KeyScope
 from lakehouse.core.operation import Priority
 from queries.words import age_text, text_of
 from shown import shown
@@ -68,8 +69,13 @@ def _cell(one: Any) -> dict[str, Any]:
         "table": one.table,
         "from": text_of(one.interval.start),
         "until": text_of(one.interval.end),
-        "keys": "all" if one.keys is None else shown(dict(one.keys)),
+        "keys": "all" if one.keys is None else keys_text(one.keys),
     }
+
+
+def keys_text(keys: KeyScope) -> str:
+    """A key scope: each column with its values."""
+    return shown("; ".join(f"{column}: {', '.join(map(repr, values))}" for column, values in keys.items()))
 
 
 def lease_text(seconds: float) -> str:

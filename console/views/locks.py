@@ -40,10 +40,14 @@ def draw() -> None:
         if now.locks.empty:
             shell.empty("No chunk is locked: whoever wants one gets it at once.")
         else:
-            st.dataframe(now.locks, hide_index=True, column_config=columns.without("from"), alt="Locks", key="locks")
+            st.dataframe(
+                now.locks, hide_index=True, column_config=columns.without("from", "until"), alt="Locks", key="locks"
+            )
         if not now.waits.empty:
             shell.section("Waiting", "In the order of coming; those who come first are served first.")
-            st.dataframe(now.waits, hide_index=True, column_config=columns.without("from"), alt="Waiting", key="waits")
+            st.dataframe(
+                now.waits, hide_index=True, column_config=columns.without("from", "until"), alt="Waiting", key="waits"
+            )
 
 
 draw()

@@ -83,9 +83,9 @@ shell.title(
     f"{query.MOST_SECONDS:.0f} seconds.",
 )
 sql = st.text_area("SQL", key="sql", bind="query-params", height=120, placeholder="SELECT ...").strip()
-run, other, _ = st.columns([1, 1, 6])
-run.button("Run", type="primary", icon=":material/play_arrow:", key="run")
-other.button("Example", on_click=example, key="example")
+with st.container(horizontal=True):
+    st.button("Run", type="primary", icon=":material/play_arrow:", key="run")
+    st.button("Example", on_click=example, key="example")
 if not sql:
     shell.empty("Write a statement and run it. The address of this page then holds it, to be shared.")
     st.stop()
@@ -98,11 +98,13 @@ st.text(f"{asked.rows.num_rows:,} rows in {asked.seconds:.2f} s{more}")
 table_tab, chart_tab, plan_tab = st.tabs(["Rows", "Chart", "Read and left out"])
 with table_tab:
     st.dataframe(rows, hide_index=True, alt="Rows", key="rows")
-    left, right, _ = st.columns([1, 1, 4])
-    left.download_button(
-        "Parquet", lambda: query.to_parquet(asked.rows), "rows.parquet", on_click="ignore", key="parquet"
-    )
-    right.download_button("CSV", lambda: query.to_csv(asked.rows), "rows.csv", "text/csv", on_click="ignore", key="csv")
+    with st.container(horizontal=True):
+        st.download_button(
+            "Parquet", lambda: query.to_parquet(asked.rows), "rows.parquet", on_click="ignore", key="parquet"
+        )
+        st.download_button(
+            "CSV", lambda: query.to_csv(asked.rows), "rows.csv", "text/csv", on_click="ignore", key="csv"
+        )
 with chart_tab:
     draw_chart(rows)
 with plan_tab:

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from lakehouse.core.interval import Interval
+from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
 from lakehouse.core.predicate import And, Compare, In, IsNull, Or, Predicate, Unknown
 from lakehouse.core.prune import matching
 from lakehouse.core.segment import Segment
@@ -42,7 +42,7 @@ class Reason(StrEnum):
 class Pruned:
     """Segments that a read leaves out for one reason.
 
-    ``condition`` is the one that rules them out (of TIME: the interval; of OVERSHADOWED: empty), over ``columns``.
+    ``condition`` is the one that rules them out, over ``columns``; of TIME the time that is read, else empty.
     """
 
     reason: Reason
@@ -76,7 +76,7 @@ def why_pruned(
         if len(near) < len(listed):
             starts, ends, _ = listed.bounds
             outside = listed.where((starts >= interval.end_us) | (ends <= interval.start_us))
-            found.append(Pruned(Reason.TIME, outside, str(interval)))
+            found.append(Pruned(Reason.TIME, outside, span_text(interval)))
         listed = near
     if predicate is not None:
         found += _ruled_out(predicate, listed)
@@ -146,6 +146,18 @@ def _columns(predicate: Predicate) -> Iterator[str]:
                 yield from _columns(part)
         case Compare(column) | In(column) | IsNull(column):
             yield column
+
+
+def span_text(interval: Interval) -> str:
+    """An interval as people write it, without an end that is no limit.
+
+    >>> span_text(Interval(MIN_TIME, "2013-01-05")), span_text(Interval("2013-01-05", MAX_TIME))
+    ('before 2013-01-05', 'from 2013-01-05')
+    """
+    start, end = str(interval).split("/")
+    if interval.start == MIN_TIME:
+        return f"before {end}"
+    return f"from {start}" if interval.end == MAX_TIME else str(interval)
 
 
 _MOST_LISTED = 20

@@ -11,7 +11,7 @@ from sqlglot import exp
 from lakehouse.core.pruned import Pruned
 from lakehouse.core.segments import Segments
 from lakehouse.engine.duckdb import QueryLimits
-from lakehouse.errors import Forbidden
+from lakehouse.errors import InvalidInput
 from lakehouse.sql.define import describe, show_tables
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.query import Read, bind
@@ -56,7 +56,7 @@ def answer(lake: Lake, text: str, *, as_of: Any, limits: QueryLimits) -> Answer:
         case exp.Query() | exp.Values() as tree:
             query = bind(lake, tree, as_of=as_of, engine="duckdb")
         case tree:
-            raise Forbidden(
+            raise InvalidInput(
                 "only statements that change nothing are run here: SELECT, SHOW TABLES, DESCRIBE and EXPLAIN",
                 found=tree.key.upper(),
             )

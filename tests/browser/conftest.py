@@ -12,6 +12,9 @@ from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 import lakehouse
+from tests.browser.chromium import browser, page, serve
+
+__all__ = ["browser", "flights", "lake", "open_page", "page", "place", "serve"]
 
 APP = Path(__file__).resolve().parents[2] / "console/app.py"
 START = datetime(2013, 1, 1, tzinfo=UTC)

@@ -42,7 +42,7 @@ def test_operations_locks_and_waits_are_listed(
     assert list(frame(app, "reads at version")["operation"]) == [holder.id]
     held = frame(app, "held by").iloc[0]
     assert (held["table"], held["from"], held["until"]) == ("flights", "2013-01-05", "2013-01-06")
-    assert (held["keys"], held["waiting"]) == ("{'carrier': ('<b>B6</b>',)}", 1)
+    assert (held["keys"], held["waiting"]) == ("carrier: '<b>B6</b>'", 1)
     assert frame(app, "waits for").iloc[0]["waits for"] == holder.id
     holder.abort()
     waiter.join(60)

@@ -1,0 +1,76 @@
+"""Acting in a real Chromium: an administrator releases an operation, and no value of the lake runs as a script."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import lakehouse
+from tests.browser import hostile
+from tests.browser.chromium import SCREENSHOTS
+
+PAGES = sorted(path.stem for path in (Path(__file__).resolve().parents[2] / "console/views").glob("*.py"))
+
+
+@pytest.fixture
+def address(serve: Any, lake: lakehouse.Lake) -> str:
+    """The console of the test's lake, for an administrator at this machine."""
+    found: str = serve("--allow-actions", "--role", "admin")
+    return found
+
+
+def picture(page: Page, name: str, request: pytest.FixtureRequest) -> None:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}-{request.node.callspec.params['page']}.png")
+
+
+def test_an_administrator_releases_an_operation(
+    address: str,
+    page: Page,
+    lake: lakehouse.Lake,
+    flights: lakehouse.Table,
+    request: pytest.FixtureRequest,
+) -> None:
+    operation = flights.begin_replace("2013-01-05", keys={"carrier": "UA"})
+    page.goto(f"{address}/locks")
+    page.get_by_role("button", name="Release").click()
+    expect(page.get_by_text("it has to run again")).to_be_visible()
+    word = page.get_by_role("textbox", name="The word")
+    word.fill(operation.id[-6:])
+    word.press("Enter")
+    picture(page, "locks", request)
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.get_by_text("Done.")).to_be_visible()
+    assert lake.operations() == []
+    expect(page.get_by_text("Nothing runs now")).to_be_visible()
+
+
+def test_no_value_runs_as_a_script_on_any_page(
+    address: str,
+    page: Page,
+    lake: lakehouse.Lake,
+    request: pytest.FixtureRequest,
+) -> None:
+    table = hostile.fill(lake)
+    operation = table.begin_replace("2013-01-03", keys={"what": hostile.SCRIPT})
+    sql = f"SELECT at, length(what) AS n, what, `{hostile.COLUMN}` AS `<img src=x onerror=alert(1)>` FROM hostile"
+    for name in PAGES:
+        parameters = {"table": "hostile", "sql": sql} if name == "query" else {"table": "hostile"}
+        page.goto(f"{address}/{'' if name == 'lake' else name}?{urlencode(parameters)}")
+        expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(page.locator('[data-testid="stSkeleton"]')).to_have_count(0)
+        for chart in page.get_by_test_id("stVegaLiteChart").all():
+            for part in (0.2, 0.5, 0.8):
+                box = chart.bounding_box()
+                if box is not None:
+                    page.mouse.move(box["x"] + part * box["width"], box["y"] + part * box["height"])
+        for frame in page.get_by_test_id("stDataFrame").all()[:3]:
+            frame.dblclick(position={"x": 60, "y": 52})
+            page.keyboard.press("Escape")
+        picture(page, f"hostile-{name}", request)
+        assert page.evaluate(f"window.{hostile.TOKEN}") is None
+        assert page.locator('img[src="x"], script:has-text("h0st1le")').count() == 0
+    operation.abort()
