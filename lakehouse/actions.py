@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from lakehouse.access import NEEDS, Action, Role, check_may
@@ -106,6 +107,22 @@ class Actions:
             arguments={"operation_id": operation},
         )
 
+    def maintain(self, table: str | None = None) -> Proposal:
+        """Do a round of maintenance now, of one table or all."""
+        what = "every table" if table is None else table
+        sentence = f"Plan what {what} needs and do it now, as the tables' policies say. No row changes."
+        return self._proposed(Action.MAINTAIN, sentence, "maintain", arguments={"table": table})
+
+    def run_task(self, task: int, cause: str = "") -> Proposal:
+        """Run a task that waits, now."""
+        sentence = f"Run task {task} now: {cause or 'what it proposes'}. No row changes."
+        return self._proposed(Action.RUN_TASK, sentence, "run", arguments={"task_id": task})
+
+    def cancel_task(self, task: int) -> Proposal:
+        """End a task that waits or runs."""
+        sentence = f"Cancel task {task}. If it runs it commits nothing more; the next plan may propose it again."
+        return self._proposed(Action.CANCEL_TASK, sentence, "cancel", arguments={"task_id": task})
+
     def expire(self, *, older_than: str | None = None, keep_last: int | None = None) -> Proposal:
         """Forget old versions."""
         told = self._lake.expire(older_than=older_than, keep_last=keep_last, dry_run=True)
@@ -142,10 +159,7 @@ class Actions:
         table has changed since the person saw it, and what the action itself raises.
         """
         try:
-            check_may(self.role, proposal.action)
-            if confirmed.strip() != proposal.word:
-                raise InvalidInput("not confirmed, so nothing was done; give the word that is asked for")
-            self._check_seen(proposal)
+            self.check(proposal, confirmed)
             done = self._steps()[proposal.action](**proposal.arguments)
         except LakehouseError as error:
             self._log(proposal, refused=error.kind)
@@ -153,7 +167,11 @@ class Actions:
         self._log(proposal, made=getattr(done, "version", None))
         return done
 
-    def _check_seen(self, proposal: Proposal) -> None:
+    def check(self, proposal: Proposal, confirmed: str) -> None:
+        """Raise what `carry_out` would raise before it does anything; for those who let it run beside them."""
+        check_may(self.role, proposal.action)
+        if confirmed.strip() != proposal.word:
+            raise InvalidInput("not confirmed, so nothing was done; give the word that is asked for")
         if proposal.seen_version is None:
             return
         table = self._lake.table(proposal.arguments["table"])
@@ -172,6 +190,9 @@ class Actions:
             Action.UNTAG: lake.untag,
             Action.RESTORE: self._restore,
             Action.RELEASE: lake.release,
+            Action.MAINTAIN: partial(lake.maintain, properties={"by": self.by}),
+            Action.RUN_TASK: partial(lake.run_task, properties={"by": self.by}),
+            Action.CANCEL_TASK: lake.cancel_task,
             Action.EXPIRE: lake.expire,
             Action.COLLECT: lake.collect,
         }

@@ -361,12 +361,13 @@ class Lake:
         dry_run: bool = False,
         engine: str | None = None,
         workers: Collection[Worker] = tuple(Worker),
+        properties: Mapping[str, str] | None = None,
     ) -> Maintained:
         """Do one round of maintenance: plan what changed, then run tasks by score until none is left.
 
         ``budget_bytes``: what they may read together. ``engine``: ``spark`` rewrites by Spark, else it is done in
         process. ``dry_run`` returns what would be done first, and why, and writes nothing. No row changes, and what
-        users do beside it neither waits nor fails.
+        users do beside it neither waits nor fails. ``properties`` are kept on the versions that it makes.
 
         Examples
         --------
@@ -376,7 +377,8 @@ class Lake:
         ...     [task.kind.value for task in lake.maintain().tasks]
         ['gc']
         """
-        return maintain(self, Limits(workers, table, read_limit(budget_bytes), engine), dry_run=dry_run)
+        kept = read_properties(properties) or {}
+        return maintain(self, Limits(workers, table, read_limit(budget_bytes), engine, kept), dry_run=dry_run)
 
     def plan_tasks(self, *, table: str | None = None, dry_run: bool = False) -> Listing[Task]:
         """Plan what is worth doing (of one table) now, and return what waits, best first."""
@@ -390,9 +392,9 @@ class Lake:
         held = None if state is None else TaskState(state)
         return self.catalog.tasks().tasks(table=chosen, state=held, limit=read_limit(limit))
 
-    def run_task(self, task_id: int, *, engine: str | None = None) -> Task:
+    def run_task(self, task_id: int, *, engine: str | None = None, properties: Mapping[str, str] | None = None) -> Task:
         """Run a task that waits, now, and return it as it ended. Raises `InvalidInput` if it does not wait."""
-        return run_one(self, task_id, engine=engine)
+        return run_one(self, task_id, engine=engine, properties=read_properties(properties))
 
     def cancel_task(self, task_id: int) -> None:
         """End a task that waits or runs; one that runs commits nothing more. Raises `InvalidInput` if it is over."""

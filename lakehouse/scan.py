@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.plan import ReadGroup, ReadPlan, plan_read
-from lakehouse.core.pruned import Pruned, Reason, why_pruned
+from lakehouse.core.pruned import Pruned, Reason, text_of, why_pruned
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet
 from lakehouse.core.spec import TableSpec
+from lakehouse.core.summary import indexed_columns
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
 from lakehouse.errors import PartialRead
@@ -151,7 +153,12 @@ class Scan:
         if is_empty:
             return [Pruned(Reason.TIME, segments, str(self._interval))] if len(segments) else []
         predicate = None if self._where is None else self._where.tree
-        return why_pruned(segments, tombstones, interval=within, predicate=predicate)
+        found = why_pruned(segments, tombstones, interval=within, predicate=predicate)
+        told = np.concatenate([self._planned.segments.ids, *(one.segments.ids for one in found)])
+        by_index = segments.where(~np.isin(segments.ids, told))
+        if len(by_index) and predicate is not None:
+            found.append(Pruned(Reason.INDEX, by_index, text_of(predicate), indexed_columns(self._spec)))
+        return found
 
     def _query(self, dialect: str) -> Query:
         plan = self._planned

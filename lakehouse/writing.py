@@ -160,12 +160,14 @@ class Writes:
         """
         return commit_if_useful(self.begin_resolve(**marks))
 
-    def clean(self, interval: Any = None, *, message: str | None = None) -> Commit | None:
+    def clean(
+        self, interval: Any = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
+    ) -> Commit | None:
         """Drop segments that can no longer be seen, and tombstones that hide nothing; None if there are none.
 
         Reads no row. Raises `LockTimeout` if a user's operation holds a chunk, `LockLost` if one took it meanwhile.
         """
-        return commit_if_useful(self.begin_clean(interval, message=message))
+        return commit_if_useful(self.begin_clean(interval, message=message, properties=properties))
 
     def compact(
         self, interval: Any = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
@@ -305,11 +307,18 @@ class Writes:
         begun = self._maintains(Kind.COMPACTION, wanted, wait_seconds)
         return Compaction(self._lake, begun, engine=self._lake.engine(engine), chosen=segments, **marks)
 
-    def begin_clean(self, interval: Any = None, *, wait_seconds: float = 0.0, message: str | None = None) -> Clean:
+    def begin_clean(
+        self,
+        interval: Any = None,
+        *,
+        wait_seconds: float = 0.0,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Clean:
         """Lock the interval's chunks (None: all) at low priority; the commit drops there what can no longer matter."""
         wanted = None if interval is None else Interval.of(interval)
         locked = locked_for_compaction(self._lake, self._spec, wanted)
-        return Clean(self._lake, self._maintains(Kind.CLEAN, locked, wait_seconds), **_marks(message, None))
+        return Clean(self._lake, self._maintains(Kind.CLEAN, locked, wait_seconds), **_marks(message, properties))
 
     def _maintains(self, kind: Kind, interval: Interval, wait_seconds: float) -> Begun:
         """Begin an operation that holds chunks until a user wants them."""

@@ -26,6 +26,7 @@ MEANING = {
     Reason.BUCKET: "the value's hash bucket holds none of its values",
     Reason.NULLS: "it has only nulls there, or none",
     Reason.NO_ALTERNATIVE: "each alternative is ruled out by itself",
+    Reason.INDEX: "the Bloom filter of a column says that it is not there",
     Reason.OVERSHADOWED: "newer tombstones hide all of it",
 }
 

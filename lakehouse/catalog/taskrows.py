@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ class Claim:
     table_id: TableId | None
     owner: str
     entries: Ids
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """What the version that the task makes says of it, beside the task's number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Why a read leaves segments out: what `lakehouse.core.plan` decides, told segment by segment.
 
 It asks the questions of `plan_read` in the same order and of the same functions, so that the two agree: of the segments
-that are live, each is in the plan or has one reason here.
+that are live, each is in the plan or has one reason here. What indexes leave out after that, only a look into them
+tells.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class Reason(StrEnum):
     """Every condition of an OR is ruled out by itself."""
     OVERSHADOWED = "overshadowed"
     """Interval tombstones without keys hide all of it that is read."""
+    INDEX = "index"
+    """The Bloom filter of a column says that the value is not there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

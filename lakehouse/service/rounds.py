@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,8 @@ class Limits:
     table: str | None = None
     budget_bytes: int | None = None
     engine: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """What versions that the round makes say of it."""
 
 
 def maintain(lake: Lake, limits: Limits, *, dry_run: bool = False) -> Maintained:
@@ -62,14 +64,16 @@ def work(lake: Lake, limits: Limits, *, patient: bool = False) -> Iterator[Task]
         quiet = quiet_tables(lake)
         while claim := queue.claim(workers=limits.workers, kinds=_WORK, table=table, most_bytes=left, quiet=quiet):
             found = True
-            done = run_claim(lake, claim, engine=limits.engine)
+            done = run_claim(lake, replace(claim, properties=limits.properties), engine=limits.engine)
             left = None if left is None else left - done.budget_bytes
             yield done
         if not found:
             return
 
 
-def run_one(lake: Lake, task_id: int, *, engine: str | None = None) -> Task:
+def run_one(
+    lake: Lake, task_id: int, *, engine: str | None = None, properties: Mapping[str, str] | None = None
+) -> Task:
     """Run a task that waits, now. Raises `InvalidInput` if it does not, or if what it locks is taken by another."""
     queue = lake.catalog.tasks()
     queue.hurry(task_id)
@@ -77,7 +81,7 @@ def run_one(lake: Lake, task_id: int, *, engine: str | None = None) -> Task:
     if claim is None:
         found = queue.task(task_id)
         raise InvalidInput("the task cannot be run now", task=task_id, state=found.state.value, error=found.error)
-    return run_claim(lake, claim, engine=engine)
+    return run_claim(lake, replace(claim, properties=properties or {}), engine=engine)
 
 
 def plan_tasks(lake: Lake, table: str | None, *, dry_run: bool = False) -> Listing[Task]:

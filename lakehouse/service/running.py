@@ -123,7 +123,9 @@ def _resolve(lake: Lake, claim: Claim, _: str | None) -> Outcome:
 
 def _clean(lake: Lake, claim: Claim, _: str | None) -> Outcome:
     table = _table(lake, claim)
-    return _measured(lake, claim, table.clean(_interval(claim), message=claim.task.cause))
+    return _measured(
+        lake, claim, table.clean(_interval(claim), message=claim.task.cause, properties=_properties(claim))
+    )
 
 
 def _measured(lake: Lake, claim: Claim, commit: Commit | None) -> Outcome:
@@ -190,4 +192,4 @@ def _interval(claim: Claim) -> Interval:
 
 def _properties(claim: Claim) -> dict[str, str]:
     """What leads from a version back to the task that made it."""
-    return {"task": str(claim.task.id)}
+    return {**claim.properties, "task": str(claim.task.id)}

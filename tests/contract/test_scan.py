@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from lakehouse.core.pruned import Reason
 from lakehouse.errors import InvalidInput, SegmentUnreadable
 from lakehouse.testing.rows import SCHEMA, arrow, many, plain, row, values, visible
 
@@ -232,3 +233,15 @@ def test_a_compaction_of_an_interval_leaves_the_rest(table):
     table.compact("2013-01")
     assert len(table.segments(interval="2013-01")) == 1
     assert len(table.segments(interval="2013-02")) == 4
+
+
+def test_what_is_left_out_has_a_reason_also_where_an_index_says_so(lake, table):
+    table.set_properties({"index": "client"})
+    table.append(arrow([("2013-01-05", "ac"[n % 2], n) for n in range(10)]))
+    table.append(arrow([("2013-01-06", "b", 1)]))
+    lake.maintain()
+    scan = table.scan(where="client = 'b'")
+    assert [(one.reason, one.condition, len(one.segments)) for one in scan.pruned()] == [
+        (Reason.INDEX, "client = 'b'", 1)
+    ]
+    assert len(scan.plan().segments) == 1
