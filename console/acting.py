@@ -1,15 +1,18 @@
 """Buttons that change something: asked for, told in a sentence, confirmed, done. The library checks each step."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
+import background
 import shell
 import who
 from lakehouse.access import NEEDS, Action
 from lakehouse.actions import Proposal
 from lakehouse.errors import LakehouseError
+from shown import shown
 
 _PROPOSAL, _DONE = "acting.proposal", "acting.done"
 
@@ -19,7 +22,11 @@ def told() -> None:
     done = st.session_state.pop(_DONE, None)
     if done is not None:
         st.success("Done.", icon=":material/check:")
-        st.text(done)
+        if done:
+            st.text(done)
+    for what, error in background.failures().items():
+        st.error("Something that was begun has failed.", icon=":material/error:")
+        st.code(shown(f"{what}\n{error}", 2_000), language=None, wrap_lines=True)
 
 
 def offer(
@@ -30,11 +37,13 @@ def offer(
     key: str,
     icon: str | None = None,
     tell: Callable[[Any], str] = lambda _: "",
+    is_long: bool = False,
 ) -> None:
     """A button, disabled for those who may not; after a click, what will happen, and a second button that confirms it.
 
     ``label`` is the console's own words; ``tell`` turns what came of it into a line of text. ``key`` says what it is
-    about, so that what was asked for one thing is not confirmed for another.
+    about, so that what was asked for one thing is not confirmed for another. What ``is_long`` goes on by itself, and
+    ``tell`` is given None.
     """
     may = who.actions().may(action)
     why_not = None if may else f"Takes the role of {NEEDS[action].value}."
@@ -46,10 +55,10 @@ def offer(
             shell.failed(error)
     asked, proposal = st.session_state.get(_PROPOSAL, (None, None))
     if asked == key and proposal is not None:
-        _confirm(proposal, key, tell)
+        _confirm(proposal, key, tell, is_long=is_long)
 
 
-def _confirm(proposal: Proposal, key: str, tell: Callable[[Any], str]) -> None:
+def _confirm(proposal: Proposal, key: str, tell: Callable[[Any], str], *, is_long: bool) -> None:
     with st.container(border=True, key=f"{key} asked"):
         st.text(proposal.sentence)
         confirmed = proposal.word
@@ -65,10 +74,16 @@ def _confirm(proposal: Proposal, key: str, tell: Callable[[Any], str]) -> None:
             st.rerun()
         if is_confirmed:
             try:
-                done = who.actions().carry_out(proposal, confirmed)
+                done = _begin(proposal, confirmed) if is_long else who.actions().carry_out(proposal, confirmed)
             except LakehouseError as error:
                 shell.failed(error)
                 return
             del st.session_state[_PROPOSAL]
             st.session_state[_DONE] = tell(done)
             st.rerun()
+
+
+def _begin(proposal: Proposal, confirmed: str) -> None:
+    actions = who.actions()
+    actions.check(proposal, confirmed)
+    background.begin(proposal.sentence, partial(actions.carry_out, proposal, confirmed))

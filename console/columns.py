@@ -6,6 +6,15 @@ _MINUTE = st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm")
 COLUMNS = {
     **dict.fromkeys(("first row", "last row", "chunk", "until", "from"), _MINUTE),
     "begun": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss"),
+    **dict.fromkeys(("ended", "not before"), st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss")),
+    **dict.fromkeys(
+        ("reads", "read", "written", "rewritten", "bytes less"), st.column_config.NumberColumn(format="bytes")
+    ),
+    **dict.fromkeys(
+        ("score", "predicted ms", "gained ms", "ms a scan", "took s", "ratio"),
+        st.column_config.NumberColumn(format="%.1f"),
+    ),
+    "made": st.column_config.LinkColumn("made", display_text="version"),
     "committed": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss"),
     "size": st.column_config.NumberColumn(format="bytes"),
     "rows": st.column_config.NumberColumn(format="localized"),

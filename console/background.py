@@ -1,0 +1,44 @@
+"""Work that goes on while people look at other pages: one thing at a time, in this process."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import streamlit as st
+
+from lakehouse.errors import LakehouseError
+
+logger = logging.getLogger("lakehouse.console")
+
+
+@st.cache_resource(show_spinner=False)
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="console")
+
+
+@st.cache_resource(show_spinner=False)
+def _last() -> dict[str, str]:
+    """What the last thing failed with, by what it was."""
+    return {}
+
+
+def begin(what: str, work: Callable[[], Any]) -> None:
+    """Do something after what was begun before. ``what`` is told with its failure."""
+    _last().pop(what, None)
+    told = _last()
+
+    def ended(done: Future[Any]) -> None:
+        error = done.exception()
+        if isinstance(error, LakehouseError):
+            told[what] = str(error)
+        elif error is not None:
+            told[what] = "It failed. Its details are in the console's log."
+            logger.error("%s failed", what, exc_info=error)
+
+    _threads().submit(work).add_done_callback(ended)
+
+
+def failures() -> dict[str, str]:
+    """What went wrong of what was begun, by what it was."""
+    return dict(_last())
