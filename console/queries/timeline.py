@@ -198,23 +198,20 @@ def _columns_of(edges: Any, starts: Any, ends: Any) -> tuple[Any, Any]:
 
 
 def _count_frame(edges: Any, by_kind: dict[str, Any]) -> pd.DataFrame:
-    parts = []
-    for kind, counts in by_kind.items():
-        places = np.flatnonzero(counts)
-        instants = [(from_us(int(edges[place])), from_us(int(edges[place + 1]))) for place in places]
-        parts.append(
-            pd.DataFrame(
-                {
-                    "kind": kind,
-                    "start": [drawable(start) for start, _ in instants],
-                    "end": [drawable(end) for _, end in instants],
-                    "from": [text_of(start) for start, _ in instants],
-                    "until": [text_of(end) for _, end in instants],
-                    "count": counts[places],
-                }
-            )
-        )
-    return pd.concat(parts, ignore_index=True)
+    """A row for each column in which there is something of a kind."""
+    found = [(kind, place, int(counts[place])) for kind, counts in by_kind.items() for place in np.flatnonzero(counts)]
+    starts = [from_us(int(edges[place])) for _, place, _ in found]
+    ends = [from_us(int(edges[place + 1])) for _, place, _ in found]
+    return pd.DataFrame(
+        {
+            "kind": [kind for kind, _, _ in found],
+            "start": [drawable(one) for one in starts],
+            "end": [drawable(one) for one in ends],
+            "from": [text_of(one) for one in starts],
+            "until": [text_of(one) for one in ends],
+            "count": [count for _, _, count in found],
+        }
+    )
 
 
 def zoomed(window: Interval, factor: float, shift: float = 0.0) -> Interval:

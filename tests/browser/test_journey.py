@@ -1,44 +1,118 @@
-"""A person's way through the console in a real Chromium: look, pick a version, share the address."""
+"""A person's way through the console in a real Chromium: find why rows vanished, go back, share what is seen."""
 
+from __future__ import annotations
+
+import re
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 import lakehouse
 from tests.browser.chromium import SCREENSHOTS
 
+APP = Path(__file__).resolve().parents[2] / "console"
+PAGES = sorted(path.stem for path in (APP / "views").glob("*.py"))
+QUERIES = {
+    "versions": "&version=7&compare=3",
+    "timeline": "&laser=2013-01-07T13:00",
+    "key_frames": "&interval=2013-01-08",
+    "segments": "&where=delay+>+100",
+    "query": "&sql=SELECT+carrier,+count(*)+AS+flights+FROM+flights+GROUP+BY+carrier",
+}
 
-@pytest.fixture
-def address(serve: Any, flights: lakehouse.Table) -> str:
-    """The console of the test's lake, started as a user starts it."""
-    found: str = serve()
-    return found
+
+ONE_THEME = pytest.mark.parametrize("page", ["light"], indirect=True)
 
 
 def figure(page: Page, label: str) -> Any:
     return page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
 
 
-def test_a_version_is_picked_seen_and_shared(
-    address: str, page: Page, flights: lakehouse.Table, request: pytest.FixtureRequest
-) -> None:
-    page.goto(address)
-    expect(page.get_by_role("heading", name="Versions")).to_be_visible()
-    expect(figure(page, "Segments")).to_have_text(str(len(flights.segments())))
+def at_rest(page: Page) -> None:
+    page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')")
+
+
+@ONE_THEME
+def test_why_rows_of_a_day_vanished_is_found(serve: Any, page: Page, flights: lakehouse.Table) -> None:
+    page.goto(serve())
+    page.get_by_role("link", name="Timeline").first.click()
+    expect(figure(page, "Tombstones")).to_have_text(str(len(flights.tombstones())))
     chart = page.get_by_test_id("stVegaLiteChart")
-    expect(chart).to_be_visible()
     expect(chart.locator("canvas, svg").first).to_be_visible()
+    page.get_by_label("At", exact=True).fill("2013-01-07 13:00")
+    page.keyboard.press("Enter")
+    hiding = flights.tombstones(interval="2013-01-07")[0]
+    expect(page.get_by_text(f"Nothing comes through: interval tombstone {hiding.id}")).to_be_visible()
+    expect(page).to_have_url(re.compile("laser=2013-01-07"))
+
+    page.get_by_label("Time", exact=True).fill("2013-01-07")
+    page.keyboard.press("Enter")
+    expect(figure(page, "Segments")).to_have_text("1")
+    page.get_by_role("link", name="Versions").first.click()
+    expect(page.get_by_text("From version 5 to version 7")).to_be_visible()
+    assert parse_qs(urlsplit(page.url).query)["interval"] == ["2013-01-07"]
+
+
+@ONE_THEME
+def test_two_versions_are_compared_and_the_older_one_is_restored(
+    serve: Any, page: Page, flights: lakehouse.Table
+) -> None:
+    address = serve("--allow-actions")
+    page.goto(f"{address}/versions?table=flights&version=7")
+    page.get_by_label("Compare with").fill("3")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("From version 3 to version 7")).to_be_visible()
+    expect(figure(page, "Tombstones")).to_have_text("+2")
+
+    page.goto(f"{address}/versions?table=flights&version=3")
+    page.get_by_role("button", name="Restore this version").click()
+    expect(page.get_by_text("Make flights what it was at version 3, by a new version.")).to_be_visible()
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.get_by_text("is what version 3 was.")).to_be_visible()
+    assert flights.log(1)[0].operation == "restore"
+    assert len(flights.segments()) == len(flights.segments(as_of=3))
+
+
+@ONE_THEME
+def test_a_shared_address_shows_the_same_to_the_first_visitor_of_a_fresh_console(
+    serve: Any, page: Page, browser: Browser, flights: lakehouse.Table
+) -> None:
+    address = serve()
+    page.goto(f"{address}/timeline?table=flights&version=before-the-drop&interval=2013-01-05%2F2013-01-09")
+    segments = str(len(flights.segments(as_of=5, interval=("2013-01-05", "2013-01-09"))))
+    expect(figure(page, "Segments")).to_have_text(segments)
+    expect(page.get_by_role("link", name="Key frames").first).to_be_visible()
+
+    page.get_by_role("button", name="Copy as").click()
+    shared = page.get_by_test_id("stCode").filter(has_text=address).inner_text().strip()
+    assert parse_qs(urlsplit(shared).query) == {
+        "table": ["flights"],
+        "version": ["5"],
+        "interval": ["2013-01-05/2013-01-09"],
+    }
+    flights.drop("2013-01-06")
+    context = browser.new_context()
+    other = context.new_page()
+    other.goto(shared)
+    expect(figure(other, "Segments")).to_have_text(segments)
+    context.close()
+
+
+def test_every_page_has_its_picture_taken(
+    serve: Any, page: Page, flights: lakehouse.Table, request: pytest.FixtureRequest
+) -> None:
+    """To be looked at by people: nothing is compared."""
+    address = serve()
+    flights.delete("delay < 7")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     scheme = request.node.callspec.params["page"]
-    page.screenshot(path=SCREENSHOTS / f"console-{scheme}.png")
-
-    page.get_by_role("combobox", name="Version").click()
-    page.get_by_role("option", name="3", exact=True).click()
-    expect(figure(page, "Segments")).to_have_text(str(len(flights.segments(as_of=3))))
-    expect(figure(page, "Tombstones")).to_have_text("0")
-    expect(page).to_have_url(f"{address}/?version=3")
-
-    page.goto(f"{address}/?table=flights&version=5")
-    expect(figure(page, "Tombstones")).to_have_text(str(len(flights.tombstones(as_of=5))))
-    expect(figure(page, "Segments")).to_have_text(str(len(flights.segments(as_of=5))))
+    for name in PAGES:
+        page.goto(f"{address}/{'' if name == 'lake' else name}?table=flights{QUERIES.get(name, '')}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        at_rest(page)
+        expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+        assert page.get_by_test_id("stException").count() == 0
+        page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}.png")

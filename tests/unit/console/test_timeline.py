@@ -1,12 +1,14 @@
-"""What the console asks, on lakes larger and odder than its page tests have."""
+"""What the Timeline page asks, on tables larger and odder than its page tests have."""
 
 from datetime import timedelta
 
+import numpy as np
+
 import picture
 from lakehouse.core import Interval, Segment, Tombstone
-from lakehouse.core.bars import bars
-from queries import timeline as queries
-from queries import words
+from lakehouse.core.segments import Segments
+from lakehouse.core.skyline import Skyline, bounds
+from queries import timeline
 
 START = Interval.of("2013-01-01").start
 HOUR = timedelta(hours=1)
@@ -15,68 +17,92 @@ HOUR = timedelta(hours=1)
 def hourly(count: int, ordinal: int = 1) -> list[Segment]:
     return [
         Segment(
-            id=(ordinal - 1) * 10_000 + n, start=START + n * HOUR, end=START + (n + 1) * HOUR, ordinal=ordinal, rows=10
+            id=ordinal * 1_000_000 + n, start=START + n * HOUR, end=START + (n + 1) * HOUR, ordinal=ordinal, rows=10
         )
         for n in range(count)
     ]
 
 
-def test_neighbours_are_joined_and_nothing_of_them_is_lost() -> None:
-    segments = [one for one in hourly(5_000) if one.id not in (2_000, 2_001, 2_002, 2_003, 2_004, 2_005)]
-    drawn = bars(segments, [])
-    groups = queries.joined(drawn)
-    assert [len(group) for group in groups] == [2_000, 2_994]
-    frame = queries.frame_of(groups)
-    assert frame["rows"].sum() == 10 * len(segments)
-    assert list(frame["what"]) == ["2000 together", "2994 together"]
+def test_what_overlaps_lies_above_what_is_older_and_the_rest_stays_low() -> None:
+    old, new = hourly(5), hourly(2, ordinal=3)
+    tombstone = Tombstone(id=-1, start=START, end=START + 2 * HOUR, ordinal=3)
+    window = Interval(START, START + 5 * HOUR)
+    level = timeline.levels([*new, tombstone, *old], window, HOUR / 100)
+    assert [level[one.id] for one in old] == [0] * 5
+    assert level[-1] == 1
+    assert [level[one.id] for one in new] == [2, 2]
 
 
-def test_kinds_and_ordinals_are_never_joined() -> None:
-    tombstone = Tombstone(id=-1, start=START, end=START + 100 * HOUR, ordinal=2)
-    groups = queries.joined(bars(hourly(200) + hourly(1, ordinal=3), [tombstone]))
-    assert sorted((group[0].ordinal, group[0].kind) for group in groups) == [
-        (1, "overshadowed"),
-        (1, "visible"),
-        (2, "tombstone"),
-        (3, "visible"),
-    ]
-
-
-def test_a_segment_of_one_moment_is_wide_enough_to_be_seen() -> None:
+def test_a_segment_of_one_moment_is_wide_enough_to_be_seen_and_pushes_its_neighbour_up() -> None:
     moment = Segment(id=1, start=START, end=START + timedelta(microseconds=1), ordinal=1)
-    year = Segment(id=2, start=START, end=START + timedelta(days=365), ordinal=2)
-    frame = queries.frame_of([[bar] for bar in bars([moment, year], [])]).set_index("what")
-    assert frame.loc["segment 1", "end"] - frame.loc["segment 1", "start"] > timedelta(hours=12)
-    assert frame.loc["segment 1", "until"] == "2013-01-01 00:00:00.000001"
+    next_moment = Segment(id=2, start=START + timedelta(seconds=1), end=START + timedelta(seconds=2), ordinal=2)
+    year = Segment(id=3, start=START, end=START + timedelta(days=365), ordinal=3)
+    window = Interval(START, START + timedelta(days=365))
+    drawn, _ = timeline.drawn_bars(Segments.of([moment, next_moment, year]), [], window)
+    drawn = drawn.set_index("id")
+    assert drawn.loc["1", "end"] - drawn.loc["1", "start"] > timedelta(hours=12)
+    assert drawn.loc["1", "until"] == "2013-01-01 00:00:00.000001"
+    assert list(drawn.loc[["1", "2", "3"], "level"]) == [0, 1, 2]
+
+
+def test_counts_say_of_every_column_what_the_bars_say() -> None:
+    segments = Segments.of([*hourly(240), *hourly(60, ordinal=3)])
+    hiding = [
+        Tombstone(id=-1, start=START, end=START + 30 * HOUR, ordinal=2),
+        Tombstone(id=-2, start=START + 100 * HOUR, end=START + 101 * HOUR + HOUR / 2, ordinal=2),
+    ]
+    window = Interval(START, START + 240 * HOUR)
+    counts, covered = timeline.counted(segments, hiding, window, Skyline.of(*bounds(hiding)))
+    total = counts.groupby("kind")["count"].sum()
+    assert total["overshadowed"] == 31
+    assert total["visible"] == 240 - 31 + 60
+    assert covered["count"].sum() == 32
+    first = counts[counts["start"] == counts["start"].min()].set_index("kind")["count"]
+    assert dict(first) == {"overshadowed": 1, "visible": 1}
+
+
+def test_columns_get_fewer_where_segments_are_long() -> None:
+    window = Interval(START, START + timedelta(days=1000))
+    starts = np.full(100_000, window.start_us)
+    edges = timeline.column_edges(starts, np.full(100_000, window.end_us), window)
+    assert len(edges) - 1 == 24
+    assert (edges[0], edges[-1]) == (window.start_us, window.end_us)
 
 
 def test_times_that_a_browser_cannot_draw_are_cut_and_told_in_full() -> None:
     ancient = Segment(id=1, start="0001-01-01", end="9999-01-01", ordinal=1)
-    frame = queries.frame_of([[bar] for bar in bars([ancient], [])])
-    assert frame["from"][0] == "0001-01-01"
-    assert frame["start"][0].year == 1700
+    drawn, _ = timeline.drawn_bars(Segments.of([ancient]), [], ancient.interval)
+    assert drawn["from"][0] == "0001-01-01"
+    assert drawn["start"][0].year == 1700
 
 
-def test_nothing_makes_an_empty_frame() -> None:
-    assert queries.frame_of([]).empty
+def test_a_tombstone_of_all_time_is_drawn_and_hatched_within_the_window() -> None:
+    window = Interval(START, START + 10 * HOUR)
+    drawn, hatched = timeline.drawn_bars(
+        Segments.of(hourly(10)), [Tombstone(id=-1, kind="row", ordinal=2, rows=3)], window
+    )
+    assert set(drawn["kind"]) == {"visible", "tombstone of some rows"}
+    assert 100 <= len(hatched) <= 140
+    assert hatched["start"].min() == drawn["start"].min()
+    assert hatched["end"].max() == drawn["end"].max()
 
 
-def test_the_chart_has_a_row_an_ordinal_and_a_colour_a_kind() -> None:
-    frame = queries.frame_of([[bar] for bar in bars(hourly(3), [])])
-    spec = picture.chart(frame).to_dict()
-    assert set(queries.KINDS.values()) == set(picture.COLOURS)
-    assert spec["layer"][0]["encoding"]["y"]["field"] == "ordinal"
+def test_zooming_keeps_the_middle_and_ends_at_a_second() -> None:
+    window = Interval("2013-01-01", "2013-01-11")
+    assert str(timeline.zoomed(window, 0.5)) == "2013-01-03T12:00:00/2013-01-08T12:00:00"
+    assert str(timeline.zoomed(window, 1, 0.5)) == "2013-01-06/2013-01-16"
+    narrow = Interval("2013-01-01", "2013-01-01T00:00:01")
+    assert timeline.zoomed(narrow, 0.25).end - timeline.zoomed(narrow, 0.25).start >= timedelta(seconds=1)
+    assert timeline.zoomed(Interval(None, None), 4).start.year == 1
+
+
+def test_the_pictures_know_every_kind() -> None:
+    segments = Segments.of(hourly(3))
+    window = Interval(START, START + 3 * HOUR)
+    drawn, hatched = timeline.drawn_bars(segments, [], window)
+    spec = picture.bars_chart(drawn, hatched, window.start, window.end, START + HOUR).to_dict()
+    assert set(timeline.KINDS.values()) == set(picture.COLOURS)
     assert spec["layer"][0]["encoding"]["x"]["scale"]["type"] == "utc"
-
-
-def test_sizes_read_well() -> None:
-    sizes = [0, 999, 1_000, 12_345, 123_456, 5_000_000_000, 7_200_000_000_000_000]
-    assert [words.size_text(size) for size in sizes] == [
-        "0 B",
-        "999 B",
-        "1.0 kB",
-        "12.3 kB",
-        "123 kB",
-        "5.0 GB",
-        "7,200 TB",
-    ]
+    assert spec["layer"][-1]["mark"]["color"] == picture.LASER
+    counts, covered = timeline.counted(segments, [], window, Skyline.of([], [], []))
+    assert picture.counted_chart(counts, covered, window.start, window.end, None).to_dict()["layer"]

@@ -1,0 +1,185 @@
+"""The console's pages in a real Chromium: how long from the address to a page that answers.
+
+``python benchmarks/console.py`` makes two lakes: a small one of a few hundred segments with files, and a large one of
+100,000 segments in 10,000 versions that were committed through the catalog, without files. It serves each by
+``lakehouse console`` and opens every page by its address, in a new tab of a browser that has seen the console before:
+medians in seconds until nothing runs and the page's title stands there; for the large lake also zoomed to a week, and
+at an old version. ``--versions N`` makes the large lake smaller; ``--keep FOLDER`` keeps the lakes, and uses those that
+are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+from playwright.sync_api import Browser, sync_playwright
+from rich.console import Console
+from rich.table import Table
+
+import lakehouse
+from lakehouse.core.interval import Interval
+from lakehouse.core.operation import Contribution, Kind, NewSegment
+
+PAGES = ("", "versions", "timeline", "tombstones", "key_frames", "segments", "query", "service", "locks")
+CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FIRST = datetime(2023, 1, 1, tzinfo=UTC)
+DAYS = 1000
+SEGMENTS_A_VERSION = 10
+SCHEMA = pa.schema(
+    [("ts", pa.timestamp("us", tz="UTC")), ("client", pa.int64()), ("key", pa.string()), ("value", pa.float64())]
+)
+QUIET = "document.querySelector('[data-test-script-state=notRunning]') && document.querySelector('h1')"
+START_SECONDS = 60
+
+
+def make_small(folder: Path) -> None:
+    """A hundred days by the library: appended, some replaced, some deleted from."""
+    with lakehouse.connect(f"sqlite:///{folder}/catalog.db", folder / "warehouse") as lake:
+        table = lake.create_table("events", SCHEMA, time="ts", cluster_by=["client"])
+        for day in range(0, 100, 10):
+            table.append(rows_of(day, 10))
+        table.replace(rows_of(40, 2), (FIRST + timedelta(days=40), FIRST + timedelta(days=42)))
+        table.replace(None, (FIRST + timedelta(days=50), FIRST + timedelta(days=51)), keys={"client": 3})
+        table.delete("client = 5 AND value < 100")
+
+
+def rows_of(day: int, days: int) -> pa.Table:
+    """A row a minute."""
+    minutes = range(1440 * days)
+    times = pa.array([FIRST + timedelta(days=day, minutes=one) for one in minutes], SCHEMA.field("ts").type)
+    clients = [one % 10 for one in minutes]
+    return pa.table([times, clients, [f"k{one}" for one in clients], [float(one) for one in minutes]], schema=SCHEMA)
+
+
+def make_large(folder: Path, versions: int) -> None:
+    """Versions of ten segments each over a thousand days; every fiftieth replaces one client's rows of a day."""
+    with lakehouse.connect(f"sqlite:///{folder}/catalog.db", folder / "warehouse") as lake:
+        table = lake.create_table("events", SCHEMA, time="ts", cluster_by=["client"])
+        for number in range(versions):
+            day = FIRST + timedelta(days=number * 7 % DAYS)
+            if number % 50 == 49:
+                span, keys = Interval(day, day + timedelta(days=1)), {"client": (number % 10,)}
+                begun = lake.catalog.begin(table.spec, Kind.REPLACE, draws=True, interval=span, keys=keys)
+                lake.catalog.commit([Contribution(begun)], message=f"restate client {number % 10}")
+                continue
+            begun = lake.catalog.begin(table.spec, Kind.APPEND)
+            made = tuple(
+                new_segment(f"{table.spec.folder}/{begun.id}/{one}.parquet", number, one)
+                for one in range(SEGMENTS_A_VERSION)
+            )
+            lake.catalog.commit([Contribution(begun, segments=made)], message=f"batch {number}")
+
+
+def new_segment(path: str, number: int, place: int) -> NewSegment:
+    """A segment of half an hour on one day, with statistics."""
+    start = FIRST + timedelta(days=(number * 7 + place) % DAYS, minutes=30 * (number % 47))
+    end = start + timedelta(minutes=30)
+    low = {"ts": start, "client": place, "key": f"k{number:06d}", "value": 0.5}
+    high = {"ts": end - timedelta(seconds=1), "client": place + 3, "key": f"k{number + 99:06d}", "value": 99.5}
+    return NewSegment(path, start, end, rows=1000, bytes=40_000, min=low, max=high, nulls=dict.fromkeys(low, 0))
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The console of a lake, started as a user starts it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    place = {
+        "LAKEHOUSE_CATALOG": f"sqlite:///{folder}/catalog.db",
+        "LAKEHOUSE_WAREHOUSE": str(folder / "warehouse"),
+    }
+    command = [Path(sys.executable).with_name("lakehouse"), "console", "--port", str(port)]
+    with (folder / "console.log").open("wb") as log:
+        server = subprocess.Popen(command, env={**os.environ, **place}, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5).close()
+                break
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def seconds_to_answer(browser: Browser, address: str, turns: int) -> float:
+    """Median seconds of opening an address in a new tab until nothing runs."""
+    context = browser.contexts[0] if browser.contexts else browser.new_context(viewport={"width": 1440, "height": 900})
+    taken = []
+    for _ in range(turns):
+        page = context.new_page()
+        started = time.perf_counter()
+        page.goto(address)
+        page.wait_for_function(QUIET, timeout=120_000)
+        taken.append(time.perf_counter() - started)
+        page.close()
+    return statistics.median(taken)
+
+
+def measure(browser: Browser, folder: Path, queries: dict[str, str], turns: int) -> list[tuple[str, str, float]]:
+    """Each page with each query; the first visit of all is told apart, for it loads the code."""
+    found = []
+    with served(folder) as address:
+        found.append(("first visit of all", "", seconds_to_answer(browser, f"{address}/", 1)))
+        for name in PAGES:
+            for what, query in queries.items():
+                first = seconds_to_answer(browser, f"{address}/{name}{query}", 1)
+                again = seconds_to_answer(browser, f"{address}/{name}{query}", turns)
+                found.append((name or "lake", f"{what}, first", first))
+                found.append((name or "lake", f"{what}, again", again))
+                print(folder.name, *found[-2], *found[-1], file=sys.stderr, flush=True)
+    return found
+
+
+def main() -> None:
+    """Make the lakes, measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--versions", type=int, default=10_000)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--keep", type=Path)
+    asked = parser.parse_args()
+    chromium = next(filter(None, map(shutil.which, CHROMIUM_COMMANDS)), None)
+    if chromium is None:
+        print("Chromium is not installed: nothing is measured", file=sys.stderr)
+        return
+    shown = Table("lake", "page", "what", "seconds")
+    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+        root = asked.keep or Path(temporary)
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        for name in ("small", "large"):
+            folder = root / name
+            if not folder.exists():
+                folder.mkdir(parents=True)
+                started = time.perf_counter()
+                make_small(folder) if name == "small" else make_large(folder, asked.versions)
+                print(f"made {name} in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+            queries = {"newest": ""}
+            if name == "large":
+                queries |= {"a week": "?interval=2024-03-04/2024-03-11", "an old version": f"?version={asked.versions}"}
+            for page, what, seconds in measure(browser, folder, queries, asked.turns):
+                shown.add_row(name, page, what, f"{seconds:.2f}")
+        browser.close()
+    Console().print(shown)
+
+
+if __name__ == "__main__":
+    main()

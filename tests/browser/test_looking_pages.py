@@ -1,0 +1,286 @@
+"""The pages that look at data, run without a browser: what each shows in each state that a table can be in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import lakehouse
+
+RUN = "8f7c8a10-0000-4000-8000-000000000001"
+
+
+def figures(app: Any) -> dict[str, str]:
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def frame(app: Any, key: str) -> Any:
+    return next(one.value for one in app.dataframe if one.proto.id.endswith(f"-{key}"))
+
+
+def texts(app: Any) -> str:
+    return "\n".join(one.value for one in app.text)
+
+
+# Lake
+
+
+def test_the_lake_page_has_a_row_a_table_with_its_totals(open_page: Any, lake: Any, flights: lakehouse.Table) -> None:
+    app = open_page()
+    tables = app.dataframe[0].value.set_index("table")
+    live = flights.segments()
+    assert list(tables.index) == ["flights", "weather"]
+    assert tables.loc["flights", "segments"] == len(live)
+    assert tables.loc["flights", "rows"] == sum(one.rows for one in live)
+    assert tables.loc["flights", "size"] == sum(one.bytes for one in live)
+    assert tables.loc["flights", "tombstones"] == len(flights.tombstones())
+    assert tables.loc["flights", "head"] == flights.version
+    assert tables.loc["flights", "growth"][-1] == sum(one.rows_added - one.rows_deleted for one in flights.log())
+    assert figures(app)["Head"] == str(lake.head)
+
+
+def test_the_lake_page_tells_what_runs(open_page: Any, flights: lakehouse.Table) -> None:
+    with flights.begin_append():
+        app = open_page()
+        assert app.dataframe[0].value.set_index("table").loc["flights", "running"] == 1
+
+
+# Versions
+
+
+def test_the_log_lists_every_version_with_its_tags_and_run(open_page: Any, flights: lakehouse.Table) -> None:
+    flights.drop("2013-01-02", properties={"dagster_run_id": RUN})
+    log = open_page("versions").dataframe[0].value.set_index("version")
+    assert list(log.index) == [commit.version for commit in flights.log()]
+    assert log.loc[5, "tags"] == "before-the-drop"
+    assert log.loc[flights.version, "run"].endswith(f"/runs/{RUN}")
+    assert log.loc[2, "run"] == ""
+    assert log.loc[3, "message"] == "# late *rows* <img src=x onerror=alert(1)>"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "versions"),
+    [
+        ({"interval": "2013-01-05"}, [5, 2]),
+        ({"operation": "append"}, [3, 2]),
+        ({"before": "5"}, [3, 2]),
+        ({"interval": "2013-01-01", "operation": "replace"}, []),
+        ({"of": "lake", "before": "3"}, [2, 1]),
+    ],
+)
+def test_the_log_is_filtered(
+    open_page: Any, flights: lakehouse.Table, parameters: dict[str, str], versions: list[int]
+) -> None:
+    app = open_page("versions", **parameters)
+    assert not app.error
+    if versions:
+        assert list(app.dataframe[0].value["version"]) == versions
+    else:
+        assert "No version passes" in app.info[0].value
+
+
+def test_two_versions_are_compared_by_chunk(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("versions", version="7", compare="3")
+    assert "From version 3 to version 7" in texts(app)
+    found = flights.diff(3, 7)
+    chunks = next(one.value for one in app.dataframe if "chunk" in one.value.columns)
+    assert list(chunks["chunk"]) == [chunk.start.date().isoformat() for chunk in found.chunks]
+    assert figures(app)["Segments"] == "+1 −1"
+    assert figures(app)["Tombstones"] == "+2"
+
+
+def test_rows_between_two_versions_are_counted_when_asked(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("versions", version="7", compare="5")
+    assert "delete" not in figures(app)
+    app.toggle(key="rows").set_value(True).run()
+    assert not app.exception
+    assert figures(app)["delete"] == "18"
+
+
+def test_a_version_is_compared_with_the_one_before_it(open_page: Any, flights: lakehouse.Table) -> None:
+    assert "From version 3 to version 5" in texts(open_page("versions", version="5"))
+
+
+def test_a_restore_is_told_confirmed_and_signed(
+    open_page: Any, flights: lakehouse.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKEHOUSE_CONSOLE_ROLE", "maintainer")
+    app = open_page("versions", version="3")
+    before = flights.version
+    app.button(key="restore flights 3").click().run()
+    assert flights.version == before
+    assert "Make flights what it was at version 3" in texts(app)
+    app.button(key="restore flights 3 yes").click().run()
+    assert not app.exception
+    restored = flights.log(1)[0]
+    assert restored.operation == "restore"
+    assert restored.properties["by"]
+    assert len(flights.segments()) == len(flights.segments(as_of=3))
+
+
+def test_a_reader_can_neither_tag_nor_restore(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("versions", version="3")
+    assert app.button(key="restore flights 3").disabled
+    assert app.button(key="tag 3").disabled
+
+
+# Timeline
+
+
+def test_the_timeline_draws_what_is_there(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("timeline")
+    assert figures(app)["Segments"] == str(len(flights.segments()))
+    assert figures(app)["Tombstones"] == str(len(flights.tombstones()))
+    assert app.select_slider(key="through").value == flights.version
+
+
+def test_the_timeline_of_an_older_version_is_what_it_was(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("timeline", version="3")
+    assert figures(app)["Segments"] == str(len(flights.segments(as_of=3)))
+    assert figures(app)["Tombstones"] == "0"
+
+
+def test_the_slider_moves_through_history(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("timeline")
+    app.select_slider(key="through").set_value(3).run()
+    assert app.selectbox(key="version").value == "3"
+    assert figures(app)["Tombstones"] == "0"
+
+
+def test_zooming_changes_the_time_that_is_looked_at(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("timeline", interval="2013-01-01/2013-01-05")
+    app.button(key="zoom Zoom in").click().run()
+    assert app.text_input(key="interval").value == "2013-01-02T12:00:00/2013-01-03T12:00:00"
+    assert figures(app)["Segments"] == "2"
+    app.button(key="zoom All").click().run()
+    assert app.text_input(key="interval").value == ""
+    assert figures(app)["Segments"] == str(len(flights.segments()))
+
+
+def test_a_laser_tells_which_tombstone_is_in_the_way(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("timeline", laser="2013-01-07T13:00")
+    assert "Nothing comes through" in texts(app)
+    struck = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
+    assert list(struck["verdict"]) == ["hidden"]
+    hiding = flights.tombstones(interval="2013-01-07")[0]
+    assert str(hiding.id) in struck["blocked by"][0]
+    happened = next(one.value for one in app.dataframe if "committed" in one.value.columns)
+    assert list(happened["version"]) == [7, 2]
+
+
+def test_a_laser_with_keys_sees_only_their_rows(open_page: Any, flights: lakehouse.Table) -> None:
+    for keys, verdict in (("carrier=UA", "hidden"), ("carrier=AA", "can be seen"), ("", "some rows may be hidden")):
+        app = open_page("timeline", laser="2013-01-12T12:00", keys=keys)
+        struck = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
+        assert list(struck["verdict"]) == [verdict]
+
+
+def test_a_laser_where_everything_was_dropped_names_the_version(open_page: Any, flights: lakehouse.Table) -> None:
+    dropped = flights.drop("2013-01-02")
+    app = open_page("timeline", laser="2013-01-02T12:00")
+    assert f"dropped by version {dropped.version}, a replace" in texts(app)
+    assert "nothing ever did" in texts(open_page("timeline", laser="1999-01-01"))
+
+
+def test_a_laser_that_is_mistyped_leaves_the_picture(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("timeline", laser="noon")
+    assert not app.exception
+    assert "not a time" in app.code[0].value
+    assert figures(app)["Segments"] == str(len(flights.segments()))
+
+
+# Tombstones
+
+
+def test_the_tombstones_page_tells_what_each_masks_and_when_it_goes(open_page: Any, flights: lakehouse.Table) -> None:
+    flights.delete("delay < 7")
+    listed = open_page("tombstones").dataframe[0].value
+    assert list(listed["tombstone"]) == [
+        str(one.id) for one in sorted(flights.tombstones(), key=lambda one: (-one.ordinal, -one.id))
+    ]
+    by_kind = listed.set_index("kind")
+    assert by_kind.loc["row", "its set"] == "21 rows"
+    assert by_kind.loc["row", "goes"].startswith("by a compaction of")
+    assert "carrier=UA" in list(listed["keys"])
+    assert listed["made by"].iloc[0] == f"delete at {flights.version}"
+
+
+def test_tombstones_are_filtered_by_kind_and_time(open_page: Any, flights: lakehouse.Table) -> None:
+    assert len(open_page("tombstones", interval="2013-01-12").dataframe[0].value) == 1
+    assert "No tombstone" in open_page("tombstones", kind="key").info[0].value
+    assert "No tombstone" in open_page("tombstones", version="3").info[0].value
+
+
+# Key frames
+
+
+def test_the_key_frames_page_shows_which_steps_build_the_version(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("key_frames", interval="2013-01-05")
+    steps = next(one.value for one in app.dataframe if "part" in one.value.columns)
+    chain = flights.chain("2013-01-05")
+    building = steps[steps["part"] == "builds this version"]
+    assert list(building["version"]) == [one.version for one in chain]
+    assert list(building["live after it"]) == [one.entries for one in chain]
+    older = open_page("key_frames", interval="2013-01-05", version="2")
+    steps = next(one.value for one in older.dataframe if "part" in one.value.columns)
+    assert set(steps[steps["version"] > 2]["part"]) == {"later"}
+
+
+def test_without_a_time_the_chunk_that_changed_last_is_shown(open_page: Any, flights: lakehouse.Table) -> None:
+    assert "2013-01-12 – 2013-01-13" in texts(open_page("key_frames"))
+
+
+# Segments
+
+
+def test_segments_are_listed_filtered_and_ordered(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("segments")
+    listed = app.dataframe[0].value
+    assert len(listed) == len(flights.segments())
+    assert list(listed["ordinal"]) == sorted(listed["ordinal"], reverse=True)
+    assert listed["made by"].iloc[0] == "replace at 5"
+    assert len(open_page("segments", interval="2013-01-09").dataframe[0].value) == 2
+    assert len(open_page("segments", where="delay > 200").dataframe[0].value) == 2
+    assert "No segment passes" in open_page("segments", where="delay > 9999").info[0].value
+    ordered = open_page("segments", order="time").dataframe[0].value
+    assert list(ordered["from"]) == sorted(ordered["from"])
+
+
+def test_a_filter_that_is_no_predicate_is_told(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("segments", where="delay >")
+    assert not app.exception
+    assert app.error
+
+
+def test_one_segment_is_shown_in_full(open_page: Any, lake: Any, flights: lakehouse.Table) -> None:
+    segment = flights.segments(interval="2013-01-07")[0]
+    app = open_page("segments", segment=str(segment.id))
+    assert not app.error
+    assert any(one.value == f"{lake.warehouse}/{segment.path}" for one in app.code)
+    bounds = next(one.value for one in app.dataframe if "least" in one.value.columns).set_index("column")
+    assert bounds.loc["delay", "least"] == str(segment.min["delay"])
+    groups = next(one.value for one in app.dataframe if "row group" in one.value.columns)
+    assert groups["rows"].sum() == segment.rows
+    rows = app.dataframe[-1].value
+    assert len(rows) == 12
+    assert rows["at"].max() < flights.tombstones(interval="2013-01-07")[0].start
+
+
+def test_a_segment_whose_file_is_gone_is_told(open_page: Any, lake: Any, flights: lakehouse.Table) -> None:
+    segment = flights.segments(interval="2013-01-02")[0]
+    (lake.warehouse / segment.path).unlink()
+    app = open_page("segments", segment=str(segment.id))
+    assert not app.exception
+    assert any("Restore the file" in one.value for one in app.markdown)
+    bounds = next(one.value for one in app.dataframe if "least" in one.value.columns)
+    assert len(bounds) == 3
+
+
+@pytest.mark.parametrize("name", ["versions", "timeline", "tombstones", "key_frames", "segments"])
+def test_an_empty_table_says_what_to_do(open_page: Any, lake: lakehouse.Lake, name: str) -> None:
+    lake.create_table("empty", "at timestamp", time="at")
+    app = open_page(name)
+    assert not app.exception
+    assert not app.error
+    assert app.info
