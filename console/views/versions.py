@@ -165,12 +165,19 @@ def draw_actions(version: int) -> None:
         )
 
 
+def newest_listed() -> int:
+    """The version that was picked; where none was, the newest that passes the filters."""
+    if pick.as_of() is None and st.session_state["of"] == "table" and not listed.empty:
+        return int(listed["version"].iloc[0])
+    return pick.version()
+
+
 def versions_to_compare() -> tuple[int | None, int]:
     """The version before and the version looked at, of which the first may be picked."""
     compared = st.text_input(
         "Compare with", key="compare", bind="query-params", placeholder="the version before it", width=320
     )
-    version = pick.version()
+    version = newest_listed()
     if compared.strip():
         return table.version_at(compared.strip()), version
     return versions.version_before(lake, table.name, version), version
@@ -203,5 +210,6 @@ copied.offer(
         sql=f"SELECT * FROM {table.name} VERSION AS OF {version}",  # noqa: S608 - to be copied, by name
         command=copied.command("diff", table.name, before or version, version),
     ),
+    version=version,
     compare=st.session_state.get("compare") or None,
 )
