@@ -3,8 +3,9 @@
 ``python benchmarks/console.py`` makes two lakes: a small one of a few hundred segments with files, and a large one of
 100,000 segments in 10,000 versions that were committed through the catalog, without files. It serves each by
 ``lakehouse console`` and opens every page by its address, in a new tab of a browser that has seen the console before:
-medians in seconds until nothing runs and the page's title stands there; for the large lake also zoomed to a week, and
-at an old version. ``--versions N`` makes the large lake smaller; ``--keep FOLDER`` keeps the lakes, and uses those that
+medians in seconds until nothing runs and the page's title stands there, and of the processor's seconds that the server
+took for it, which other work on the machine does not change; for the large lake also zoomed to a week, and at an old
+version. ``--versions N`` makes the large lake smaller; ``--keep FOLDER`` keeps the lakes, and uses those that
 are there.
 """
 
@@ -95,8 +96,8 @@ def new_segment(path: str, number: int, place: int) -> NewSegment:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The console of a lake, started as a user starts it."""
+def served(folder: Path) -> Iterator[tuple[str, int]]:
+    """The console of a lake, started as a user starts it: its address and process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -115,37 +116,47 @@ def served(folder: Path) -> Iterator[str]:
                 break
             except (urllib.error.URLError, OSError):
                 time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}", server.pid
     finally:
         server.terminate()
         server.wait(timeout=30)
 
 
-def seconds_to_answer(browser: Browser, address: str, turns: int) -> float:
-    """Median seconds of opening an address in a new tab until nothing runs."""
+def seconds_to_answer(browser: Browser, server: tuple[str, int], path: str, turns: int) -> tuple[float, float]:
+    """Median seconds of opening a path in a new tab until nothing runs, and of the server's processor."""
     context = browser.contexts[0] if browser.contexts else browser.new_context(viewport={"width": 1440, "height": 900})
-    taken = []
+    taken, worked = [], []
+    address, process = server
     for _ in range(turns):
         page = context.new_page()
-        started = time.perf_counter()
-        page.goto(address)
+        before, started = processor_seconds(process), time.perf_counter()
+        page.goto(address + path)
         page.wait_for_function(QUIET, timeout=120_000)
         taken.append(time.perf_counter() - started)
+        worked.append(processor_seconds(process) - before)
         page.close()
-    return statistics.median(taken)
+    return statistics.median(taken), statistics.median(worked)
 
 
-def measure(browser: Browser, folder: Path, queries: dict[str, str], turns: int) -> list[tuple[str, str, float]]:
-    """Each page with each query; the first visit of all is told apart, for it loads the code."""
+def processor_seconds(process: int) -> float:
+    """What a process has used of the processor; 0 where the system does not tell."""
+    told = Path(f"/proc/{process}/stat")
+    if not told.exists():
+        return 0.0
+    fields = told.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(browser: Browser, folder: Path, queries: dict[str, str], turns: int) -> list[tuple[str, str, float, float]]:
+    """Each page with each query, at its first opening and again."""
     found = []
-    with served(folder) as address:
-        found.append(("first visit of all", "", seconds_to_answer(browser, f"{address}/", 1)))
+    with served(folder) as server:
+        found.append(("first visit of all", "", *seconds_to_answer(browser, server, "/", 1)))
         for name in PAGES:
             for what, query in queries.items():
-                first = seconds_to_answer(browser, f"{address}/{name}{query}", 1)
-                again = seconds_to_answer(browser, f"{address}/{name}{query}", turns)
-                found.append((name or "lake", f"{what}, first", first))
-                found.append((name or "lake", f"{what}, again", again))
+                path = f"/{name}{query}"
+                found.append((name or "lake", f"{what}, first", *seconds_to_answer(browser, server, path, 1)))
+                found.append((name or "lake", f"{what}, again", *seconds_to_answer(browser, server, path, turns)))
                 print(folder.name, *found[-2], *found[-1], file=sys.stderr, flush=True)
     return found
 
@@ -161,7 +172,7 @@ def main() -> None:
     if chromium is None:
         print("Chromium is not installed: nothing is measured", file=sys.stderr)
         return
-    shown = Table("lake", "page", "what", "seconds")
+    shown = Table("lake", "page", "what", "seconds", "server's processor")
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         root = asked.keep or Path(temporary)
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
@@ -175,8 +186,8 @@ def main() -> None:
             queries = {"newest": ""}
             if name == "large":
                 queries |= {"a week": "?interval=2024-03-04/2024-03-11", "an old version": f"?version={asked.versions}"}
-            for page, what, seconds in measure(browser, folder, queries, asked.turns):
-                shown.add_row(name, page, what, f"{seconds:.2f}")
+            for page, what, seconds, worked in measure(browser, folder, queries, asked.turns):
+                shown.add_row(name, page, what, f"{seconds:.2f}", f"{worked:.2f}")
         browser.close()
     Console().print(shown)
 

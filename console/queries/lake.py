@@ -32,14 +32,14 @@ def list_tables(lake: Any) -> pd.DataFrame:
                 "size": one.bytes,
                 "segments": one.segments,
                 "tombstones": one.tombstones,
-                "head": one.version,
-                "versions": one.versions,
-                "first row": one.start,
-                "last row": None if one.end is None else one.end - MICROSECOND,
                 "growth": list(one.rows_added),
                 "tasks waiting": len(waiting.get(one.name, [])),
                 "oldest": _age(now, waiting.get(one.name, [])),
                 "running": running.get(one.name, 0),
+                "head": one.version,
+                "versions": one.versions,
+                "first row": one.start,
+                "last row": None if one.end is None else one.end - MICROSECOND,
             }
             for one in lake.catalog.overview(GROWTH_DAYS)
         ]

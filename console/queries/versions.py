@@ -55,13 +55,13 @@ def _commit_row(commit: Commit, tags: list[str]) -> dict[str, Any]:
         "version": commit.version,
         "committed": commit.committed_at,
         "operation": commit.operation,
+        "message": shown(commit.message or ""),
         "by": shown(made_by(commit), 100),
         "tables": ", ".join(commit.tables),
         "segments": change(commit.added, commit.dropped),
         "rows": change(commit.rows_added, commit.rows_deleted),
         "tombstones": change(commit.tombstones_added, commit.tombstones_dropped),
         "tags": shown(", ".join(sorted(tags)), 200),
-        "message": shown(commit.message or ""),
         "run": links.run(commit.properties),
     }
 

@@ -1,0 +1,18 @@
+"""Streamlit's command line, with what the pages need loaded first: else the first visitor would wait for it."""
+
+import sys
+from importlib import import_module
+
+SLOW_TO_LOAD = ("altair", "duckdb", "lakehouse", "lakehouse.lake", "lakehouse.service", "lakehouse.sql", "pandas")
+
+
+def main() -> None:
+    """Run ``streamlit`` with this process's arguments."""
+    for name in SLOW_TO_LOAD:
+        import_module(name)
+    sys.argv[0] = "streamlit"
+    import_module("streamlit.web.cli").main()
+
+
+if __name__ == "__main__":
+    main()
