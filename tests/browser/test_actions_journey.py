@@ -8,8 +8,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import lakehouse
+from lakehouse.service.running import run_claim
 from tests.browser import hostile
 from tests.browser.chromium import SCREENSHOTS
+from tests.browser.conftest import SCHEMA, hours_of
 
 PAGES = sorted(path.stem for path in (Path(__file__).resolve().parents[2] / "console/views").glob("*.py"))
 
@@ -45,6 +47,44 @@ def test_an_administrator_releases_an_operation(
     expect(page.get_by_text("Done.")).to_be_visible()
     assert lake.operations() == []
     expect(page.get_by_text("Nothing runs now")).to_be_visible()
+
+
+def figure(page: Page, label: str) -> Any:
+    return page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
+
+
+def test_a_compaction_is_followed_from_the_queue_to_the_history(
+    address: str, page: Page, lake: lakehouse.Lake, request: pytest.FixtureRequest
+) -> None:
+    table = lake.create_table("small", SCHEMA, time="at", grain="month")
+    for day in (*range(12), *range(40, 52)):
+        table.append(hours_of(day, 1))
+    first, second = lake.plan_tasks()
+    page.goto(f"{address}/service")
+    expect(figure(page, "Waiting")).to_have_text("2")
+    expect(figure(page, "Running")).to_have_text("0")
+
+    claim = lake.catalog.tasks().claim(task_id=first.id)
+    assert claim is not None
+    expect(figure(page, "Running")).to_have_text("1")
+    expect(page.get_by_role("region", name="running")).to_be_visible()
+    picture(page, "service-running", request)
+    assert run_claim(lake, claim).state == "done"
+    expect(figure(page, "Running")).to_have_text("0")
+    expect(figure(page, "Waiting")).to_have_text("1")
+
+    page.reload()
+    page.get_by_role("button", name="Run now").click()
+    expect(page.get_by_text(f"Run task {second.id} now")).to_be_visible()
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.get_by_text("Done.")).to_be_visible()
+    expect(figure(page, "Waiting")).to_have_text("0")
+    expect(page.get_by_role("region", name="history")).to_be_visible()
+    expect(page.get_by_text("each point is a task")).to_be_visible()
+    picture(page, "service", request)
+    assert [one.state for one in lake.tasks() if one.kind == "merge"] == ["done", "done"]
+    assert len(table.segments()) == 2
+    assert "by" in table.log(1)[0].properties
 
 
 def test_no_value_runs_as_a_script_on_any_page(
