@@ -16,7 +16,7 @@ from lakehouse.core.segments import Segments
 from lakehouse.core.sets import row_id_bounds, row_ids_of
 from lakehouse.core.spec import ROW_ID
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.engine import Query
+from lakehouse.engine import Engine, Query
 from lakehouse.rowchange import RowChange
 
 if TYPE_CHECKING:
@@ -31,8 +31,10 @@ class Resolve(RowChange):
 
     kind = Kind.RESOLVE
 
-    def __init__(self, lake: Lake, begun: Begun, *, chosen: Collection[int] | None = None, **marks: Any) -> None:
-        super().__init__(lake, begun, engine=lake.local_engine, **marks)
+    def __init__(
+        self, lake: Lake, begun: Begun, *, engine: Engine, chosen: Collection[int] | None = None, **marks: Any
+    ) -> None:
+        super().__init__(lake, begun, engine=engine, **marks)
         self._chosen = chosen
         self._resolved: list[Tombstone] = []
         self._looked_at: frozenset[int] = frozenset()
@@ -75,6 +77,10 @@ class Resolve(RowChange):
         query = Query(bare, spec, self._lake.warehouse, columns=columns, row_ids=True, sets=sets)
         keys = sets[keyed.id]
         names = keys.column_names
+        if self._engine is not self._lake.local_engine:
+            on = " AND ".join(f"target.`{name}` = source.`{name}`" for name in names)
+            with self._engine.join(on, replace(query, ordinals=True), keys) as matches:
+                return matches.hits(columns, "TRUE").select(schema.names)
         parts = []
         for batch in self._engine.read(query).reader():
             rows = pa.Table.from_batches([batch])

@@ -280,9 +280,11 @@ class Writes:
         require_primary_key(self._spec)
         return self._begin(DeleteKeys, txn=txn, **marks)
 
-    def begin_resolve(self, tombstones: Collection[int] | None = None, **marks: Any) -> Resolve:
+    def begin_resolve(
+        self, tombstones: Collection[int] | None = None, *, engine: str | None = None, **marks: Any
+    ) -> Resolve:
         """Begin to turn key tombstones (all, or those of some ids) into row tombstones: `run`, then `commit`."""
-        return self._begin(Resolve, chosen=tombstones, **marks)
+        return self._begin(Resolve, engine=self._lake.engine(engine), chosen=tombstones, **marks)
 
     def begin_compaction(
         self,

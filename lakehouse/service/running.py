@@ -113,10 +113,10 @@ def _merged(lake: Lake, table: Table, operation: Compaction, commit: Commit, bef
     return Outcome(commit.version, before - scan_cost(made, tombstones), {"segments_out": details["segments"]})
 
 
-def _resolve(lake: Lake, claim: Claim, _: str | None) -> Outcome:
+def _resolve(lake: Lake, claim: Claim, engine: str | None) -> Outcome:
     table = _table(lake, claim)
     wanted = frozenset(claim.entries.tolist())
-    operation = table.begin_resolve(tombstones=wanted, message=claim.task.cause, properties=_properties(claim))
+    operation = table.begin_resolve(wanted, engine=engine, message=claim.task.cause, properties=_properties(claim))
     lake.catalog.tasks().note_operation(claim, operation.id)
     return _measured(lake, claim, commit_if_useful(operation))
 
