@@ -63,7 +63,7 @@ class DuckDBEngine:
     def ordered(self, query: Query, by: Sequence[str]) -> pa.RecordBatchReader:
         """All rows of the plan with ``_row_id``, sorted by one column or by the Z-order of several, as a stream."""
         rows = self.read(replace(query, columns=None, row_ids=True))
-        return pa.RecordBatchReader.from_batches(rows.schema, sorted_batches(rows, query, by))
+        return pa.RecordBatchReader.from_batches(rows.schema, sorted_batches(rows, query, by, self._cursor))
 
     def newest(self, rows: Any, spec: TableSpec, column: str) -> pa.RecordBatchReader:
         """Of rows with one primary key that which has the greatest value in a column, nulls being least."""

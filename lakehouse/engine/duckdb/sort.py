@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import duckdb
@@ -15,16 +15,28 @@ from lakehouse.engine.order import SAMPLE_ROWS, plan_order
 
 MEMORY = "1GB"
 """What a sort holds in memory."""
+SMALL_BYTES = 16 << 20
+"""What is no larger in files is sorted in the engine's own database: to start one takes longer than that."""
 
 
 def sorted_batches(
-    rows: DuckDBRows, query: Query, by: Sequence[str], *, memory: str = MEMORY
+    rows: DuckDBRows,
+    query: Query,
+    by: Sequence[str],
+    cursor: Callable[[], duckdb.DuckDBPyConnection],
+    *,
+    memory: str = MEMORY,
+    small_bytes: int = SMALL_BYTES,
 ) -> Iterator[pa.RecordBatch]:
     """The rows by one column or the Z-order of several; for the latter, their columns are read twice.
 
     What is spilled goes at the end of the stream, or when it is given up.
     """
     if not len(query.plan.segments):
+        return
+    if query.plan.segments.bytes <= small_bytes:
+        with cursor() as connection:
+            yield from _sorted(rows, query, by, connection)
         return
     with tempfile.TemporaryDirectory(prefix="lakehouse-sort-") as folder:
         connection = duckdb.connect(
@@ -40,9 +52,15 @@ def sorted_batches(
         )
         with connection:
             connection.execute("SET TimeZone = 'UTC'")
-            sample = None
-            if len(by) > 1:
-                values = DuckDBRows(replace(query, columns=tuple(by), row_ids=False), connection.cursor)
-                sample = values.sample(SAMPLE_ROWS, connection)
-            order = plan_order(query.spec, query.plan, by, sample)
-            yield from rows.ordered(order.duckdb, connection)
+            yield from _sorted(rows, query, by, connection)
+
+
+def _sorted(
+    rows: DuckDBRows, query: Query, by: Sequence[str], connection: duckdb.DuckDBPyConnection
+) -> Iterator[pa.RecordBatch]:
+    sample = None
+    if len(by) > 1:
+        values = DuckDBRows(replace(query, columns=tuple(by), row_ids=False), connection.cursor)
+        sample = values.sample(SAMPLE_ROWS, connection)
+    order = plan_order(query.spec, query.plan, by, sample)
+    yield from rows.ordered(order.duckdb, connection)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -72,6 +73,10 @@ def spec(target_rows: int = ROWS // 64) -> TableSpec:
     return spec_of(SCHEMA, properties={"target_rows": str(target_rows)})
 
 
+def no_cursor() -> duckdb.DuckDBPyConnection:
+    raise AssertionError("the engine's own database has no bound of memory")
+
+
 def rows_of(store: Store, spec: TableSpec, segments: list[Segment]) -> pa.Table:
     return DuckDBEngine().collect(store.query(spec, segments))
 
@@ -112,7 +117,7 @@ def test_what_does_not_fit_into_memory_is_sorted_on_disk_and_nothing_stays_there
     monkeypatch.setattr(tempfile, "tempdir", str(spilled))
     held = spec(10**7)
     query = store.query(held, store.write(engine, visits(600_000), held), row_ids=True)
-    batches = sorted_batches(engine.read(query), query, ("ts",), memory="48MB")
+    batches = sorted_batches(engine.read(query), query, ("ts",), no_cursor, memory="48MB", small_bytes=0)
     times = [next(batches).column("ts")]
     assert list(spilled.iterdir())
     times += [batch.column("ts") for batch in batches]
