@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
+import pyarrow as pa
 
 from lakehouse.core.commit import Commit
+from lakehouse.core.gaps import cut_at_gaps
 from lakehouse.core.interval import MIN_TIME, Interval
 from lakehouse.core.layout import Merge, plan_merges
 from lakehouse.core.operation import Begun, Contribution, Kind, NothingToDo
 from lakehouse.core.plan import plan_read
 from lakehouse.core.policy import Policy
+from lakehouse.core.skyline import distinct
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Engine, Query
 from lakehouse.operation import Operation
@@ -70,13 +73,26 @@ class Compaction(Operation):
 
     def _rewrite(self, merge: Merge) -> None:
         spec = self._begun.table
-        plan = plan_read(merge.segments, merge.tombstones, version=self.base_version)
         self._inputs.update(one.id for one in merge.segments)
-        if plan.groups:
-            query = Query(plan, spec, self._lake.warehouse, row_ids=True, sets=sets_of(self._lake, plan))
-            is_curve = Policy.of(spec.properties).order == "zorder"
-            by = (spec.time, *spec.cluster_by) if is_curve else (spec.time,)
-            self._store(self._engine, self._engine.ordered(query, by), row_ids=True)
+        is_curve = Policy.of(spec.properties).order == "zorder"
+        by = (spec.time, *spec.cluster_by) if is_curve else (spec.time,)
+        for part in self._parts(merge):
+            plan = plan_read(merge.segments, merge.tombstones, version=self.base_version, interval=part)
+            if plan.groups:
+                query = Query(plan, spec, self._lake.warehouse, row_ids=True, sets=sets_of(self._lake, plan))
+                self._store(self._engine, self._engine.ordered(query, by), row_ids=True)
+
+    def _parts(self, merge: Merge) -> Sequence[Interval | None]:
+        """What to write apart: a lone segment of a ragged table is cut where it is empty. Reads its times for that."""
+        spec = self._begun.table
+        alone = merge.segments[0]
+        if not spec.ragged or len(merge.segments) > 1 or spec.grain.chunk(alone.start).contains(alone.interval):
+            return [None]
+        plan = plan_read(merge.segments, (), version=self.base_version)
+        times = self._lake.local_engine.read(Query(plan, spec, self._lake.warehouse, columns=(spec.time,))).reader()
+        chunks = [spec.grain.floor_us(batch.column(0).cast(pa.int64()).to_numpy()) for batch in times]
+        starts = distinct(np.concatenate([distinct(one) for one in chunks]))
+        return [Interval(first, last) for first, last in cut_at_gaps(starts, alone.interval.end_us)]
 
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""

@@ -18,7 +18,7 @@ from lakehouse.errors import InvalidInput
 from lakehouse.service import Limits, Service, registry
 from lakehouse.service.running import run_claim
 from lakehouse.testing import faults
-from lakehouse.testing.rows import KEYED, arrow, tabled, visible
+from lakehouse.testing.rows import KEYED, SCHEMA, arrow, tabled, visible
 
 DAY = "2013-01-05"
 SPAN = Interval.of(DAY)
@@ -403,3 +403,15 @@ def test_indexes_and_statistics_are_made_where_the_policy_asks_for_them(lake, ta
     assert table.scan(where="client = 'b'").plan().files == []
     assert next(one for one in table.statistics() if one.column == "value").distinct > 90
     assert [one.kind for one in lake.plan_tasks()] == []
+
+
+def test_a_few_rows_over_months_of_a_ragged_table_are_cut_where_it_is_empty(lake):
+    table = lake.create_table("ragged", SCHEMA, time="time", properties={"ragged": "true"})
+    first = to_utc("2013-01-01")
+    for day in range(80):
+        table.append(arrow([(first + timedelta(days=day), "a", day)]))
+    table.append(arrow([(first, "b", 1), (first + timedelta(days=79), "b", 2)]))
+    before = visible(table)
+    assert any("span up to 79 days" in one.cause for one in lake.maintain().tasks)
+    assert visible(table) == before
+    assert max(one.end - one.start for one in table.segments()) < timedelta(days=2)
