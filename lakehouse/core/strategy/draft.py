@@ -180,16 +180,6 @@ def by_cell(keys: IntArray, then: IntArray) -> IntArray:
     return np.lexsort((then, keys))
 
 
-def age_mask(state: TableState, age_seconds: float, segments: Segments) -> Mask:
-    """Which segments are at least so old."""
-    found: Mask = (
-        segments.ordinals <= state.settled.get(age_seconds, -1)
-        if age_seconds
-        else np.ones(len(segments), dtype=np.bool_)
-    )
-    return found
-
-
 def merged_by_cell(state: TableState, places: IntArray, keys: IntArray) -> tuple[IntArray, IntArray]:
     """Places sorted by cell in sets that one task can read, a cell's at most; what is too large for that goes alone.
 

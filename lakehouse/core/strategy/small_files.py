@@ -54,8 +54,18 @@ def small_files(state: TableState) -> Iterable[Candidate]:
     limits = np.maximum(state.limits(policy.small_files, newest), 2.0)
     last_age = policy.small_files.steps[-1][0]
     settled = newest <= state.settled.get(last_age, -1) if last_age else np.zeros(len(begins), dtype=np.bool_)
-    taken = _smallest(rows[places], size[places], begins, limits, settled)
+    taken = _smallest(rows[places], size[places], begins, limits, settled) & ~_of_one_rewrite(state, places, begins)
     return _proposed(state, places[taken])
+
+
+def _of_one_rewrite(state: TableState, places: IntArray, begins: IntArray) -> Mask:
+    """Few segments that one rewrite made: it had a reason not to make one, and would have it again."""
+    ordinals, stored = state.segments.ordinals[places], state.segments.flags("has_row_ids")[places]
+    lengths = np.diff(np.append(begins, len(places)))
+    is_one = np.minimum.reduceat(ordinals, begins) == np.maximum.reduceat(ordinals, begins)
+    is_one &= np.logical_and.reduceat(stored, begins) & (lengths <= LEFT)
+    found: Mask = np.repeat(is_one, lengths)
+    return found
 
 
 def _smallest(rows: IntArray, size: IntArray, begins: IntArray, limits: FloatArray, settled: Mask) -> Mask:

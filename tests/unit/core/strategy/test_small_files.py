@@ -38,6 +38,14 @@ def test_an_old_chunk_keeps_no_more_than_three_small_segments() -> None:
     assert len(ids(found)[0]) >= 2
 
 
+def test_what_one_rewrite_left_apart_is_not_put_together_by_another() -> None:
+    apart = [segment(n, has_row_ids=True, ordinal=7) for n in range(2)]
+    assert ids(small_files(state(apart))) == []
+    assert ids(small_files(state([*apart, segment(9)]))) == [[0, 1, 9]]
+    # An update may leave many, though.
+    assert ids(small_files(state([segment(n, has_row_ids=True, ordinal=7) for n in range(9)]))) == [list(range(9))]
+
+
 def test_one_task_reads_no_more_than_it_may() -> None:
     many = [segment(number, rows=10_000, size=MIB) for number in range(40)]
     found = list(small_files(state(many, properties={"task_bytes": "8MiB"})))
