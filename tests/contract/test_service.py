@@ -415,3 +415,22 @@ def test_a_few_rows_over_months_of_a_ragged_table_are_cut_where_it_is_empty(lake
     assert any("span up to 79 days" in one.cause for one in lake.maintain().tasks)
     assert visible(table) == before
     assert max(one.end - one.start for one in table.segments()) < timedelta(days=2)
+
+
+def test_segments_that_overlap_are_sorted_so_that_looks_for_a_key_open_fewer(lake):
+    properties = {"order": "zorder", "target_rows": "1000"}
+    table = lake.create_table("sorted", SCHEMA, time="time", cluster_by=("client",), properties=properties)
+    day = to_utc(DAY)
+    for part in range(20):
+        seconds = [(number * 20 + part, number * 7 % 26) for number in range(600)]
+        table.append(
+            arrow([(day + timedelta(seconds=one), "abcdefghijklmnopqrstuvwxyz"[n], one) for one, n in seconds])
+        )
+    before, look = visible(table), "client = 'q'"
+    opened = len(table.scan(where=look).plan().segments)
+    assert any("lie over one point" in one.cause for one in lake.maintain().tasks)
+    assert visible(table) == before
+    segments = table.segments()
+    assert (opened, len(segments)) == (20, 12)
+    assert len(table.scan(where=look).plan().segments) <= 6
+    assert [one.kind for one in lake.maintain().tasks if one.kind is TaskKind.MERGE] == []

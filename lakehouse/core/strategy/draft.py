@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from lakehouse.core.interval import Interval
-from lakehouse.core.segments import Segments
 from lakehouse.core.strategy.state import TableState
 from lakehouse.core.task import MASK_MS_PER_ROW, OPEN_MS, READ_MS_PER_BYTE, Candidate, Gain, TaskKind
 

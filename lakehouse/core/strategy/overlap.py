@@ -24,6 +24,8 @@ from lakehouse.core.task import Candidate
 
 _MOST_OF_ONE_RUN = 0.75
 """Share of the bytes that may come from one run: to sort a little into much is not worth it."""
+_MOST_LOOKED_AT = 200_000
+"""Segments whose keys one plan compares, where more than that lie over each other in time."""
 _FULL = 0.75
 """Share of a task's segments that has to overlap where a task can read fewer than the limit."""
 
@@ -77,7 +79,19 @@ def _crowded(state: TableState, places: IntArray, keys: IntArray) -> IntArray:
     met = met_in_time(starts[places], ends[places])
     groups = begins_of(keys[places])
     mean = total(met, groups) / np.diff(np.append(groups, len(places)))
-    return places[mean[numbers_of(groups, len(places))] >= least]
+    return _some(places[mean[numbers_of(groups, len(places))] >= least], keys, state.version)
+
+
+def _some(places: IntArray, keys: IntArray, version: int) -> IntArray:
+    """No more cells than have about `_MOST_LOOKED_AT` segments, others at each version."""
+    if len(places) <= _MOST_LOOKED_AT:
+        return places
+    groups = begins_of(keys[places])
+    first = groups[version * 7_919 % len(groups)]
+    turned = np.roll(places, -first)
+    numbers = numbers_of(begins_of(keys[turned]), len(turned))
+    chosen = turned[numbers <= numbers[_MOST_LOOKED_AT]]
+    return chosen[np.argsort(keys[chosen], kind="stable")]
 
 
 def _of_cell(keys: IntArray) -> IntArray:
