@@ -90,8 +90,8 @@ def _some(places: IntArray, keys: IntArray, version: int) -> IntArray:
     first = groups[version * 7_919 % len(groups)]
     turned = np.roll(places, -first)
     numbers = numbers_of(begins_of(keys[turned]), len(turned))
-    chosen = turned[numbers <= numbers[_MOST_LOOKED_AT]]
-    return chosen[np.argsort(keys[chosen], kind="stable")]
+    chosen: IntArray = turned[numbers <= numbers[_MOST_LOOKED_AT]]
+    return np.asarray(chosen[np.argsort(keys[chosen], kind="stable")], dtype=np.int64)
 
 
 def _of_cell(keys: IntArray) -> IntArray:
