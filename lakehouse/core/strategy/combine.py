@@ -29,9 +29,10 @@ def combine(
     Merges that want the same segments, or segments of one chunk, become one that gives the causes of all, where a task
     can read them all; where not, the one with the smaller score is left for a later plan. A merge of more than
     ``policy.task_bytes`` is cut into steps in order of time; one segment may go alone whatever its size. Segments that
-    are merged are not asked for by tasks of other kinds. Merges are taken in order of score until one would rewrite
-    more than is left of ``rewritable_bytes``; no worse one goes before it. Raises `InvalidInput` for a candidate
-    that names what the state does not have. Cost: one sort of the segments, and a step for each candidate.
+    are merged are not asked for by tasks of other kinds. Merges are taken in order of score, as long as all together
+    rewrite no more than ``rewritable_bytes``; one that is too large for what is left waits until more was written.
+    Raises `InvalidInput` for a candidate that names what the state does not have. Cost: one sort of the segments, and a
+    step for each candidate.
     """
     known = _Known.of(state)
     listed = sorted((known.checked(one) for one in candidates), key=lambda one: -one.score)
@@ -188,8 +189,11 @@ class _Tasks:
     def within(self, rewritable_bytes: float) -> list[Candidate]:
         """The best tasks that together rewrite no more than that; the others are forgotten."""
         tasks = sorted((_named(one) for one in self._merges.values()), key=lambda one: -one.score)
-        rewritten = np.cumsum([one.bytes for one in tasks])
-        chosen = tasks[: int(np.searchsorted(rewritten, rewritable_bytes, side="right"))]
+        chosen = []
+        for one in tasks:
+            if one.bytes <= rewritable_bytes:
+                rewritable_bytes -= one.bytes
+                chosen.append(one)
         self._owner[:] = -1
         for number, one in enumerate(chosen):
             self._owner[self._known.places(one.segments)] = number

@@ -70,9 +70,9 @@ def test_the_best_come_first_and_no_more_is_rewritten_than_may_be() -> None:
     assert ids(combine(held, wishes, rewritable_bytes=0)) == []
 
 
-def test_nothing_worse_goes_before_what_is_too_large_for_now() -> None:
+def test_what_is_too_large_for_now_stands_in_nobodys_way() -> None:
     wishes = [wish(0, 1, 2, files=90), wish(3, 4, files=1)]
-    assert ids(combine(table(1, 1, 1, 2, 2), wishes, rewritable_bytes=2 * MIB)) == []
+    assert ids(combine(table(1, 1, 1, 2, 2), wishes, rewritable_bytes=2 * MIB)) == [[3, 4]]
 
 
 def test_other_tasks_do_not_ask_for_what_is_merged_and_rewrite_nothing() -> None:
