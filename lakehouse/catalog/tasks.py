@@ -119,7 +119,8 @@ class TaskQueue:
                 .correlate(lake_table)
                 .scalar_subquery()
             )
-            behind = newest - func.coalesce(upkeep.c.planned_version, 0)
+            # Nothing was written yet, or an expiry forgot all that was.
+            behind = func.coalesce(newest - func.coalesce(upkeep.c.planned_version, 0), 0)
             query = (
                 select(lake_table.c.id, lake_table.c.name, behind.label("behind"))
                 .outerjoin(upkeep, upkeep.c.table_id == lake_table.c.id)

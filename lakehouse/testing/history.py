@@ -15,6 +15,7 @@ from typing import Any, Final
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.operation import Kind
+from lakehouse.indexing import build_indexes, build_statistics, missing_indexes, missing_statistics
 from lakehouse.testing.rows import COLUMNS, SCHEMA, Row, arrow, order
 
 TABLES: Final = ("one", "two")
@@ -172,6 +173,14 @@ def _tend(lake: Any, step: Step) -> int | None:
     return None if done is None else done.version
 
 
+def _summarize(lake: Any, step: Step) -> None:
+    """Indexes and sketches of what lacks them."""
+    spec = lake.table(step.name).spec
+    segments, _ = lake.catalog.live(spec, lake.head)
+    build_indexes(lake, spec, missing_indexes(lake, spec, segments))
+    build_statistics(lake, spec, missing_statistics(lake, spec, segments))
+
+
 def _restore(lake: Any, step: Step) -> int:
     return int(lake.table(step.name).restore(step.version).version)
 
@@ -235,6 +244,7 @@ KINDS: Final[Mapping[str, Callable[[Any, Step], int | None]]] = {
     "compact": _compact,
     "clean": _clean,
     "tend": _tend,
+    "summarize": _summarize,
     "restore": _restore,
     "transaction": _transaction,
     "rename": _rename,
@@ -248,7 +258,7 @@ KINDS: Final[Mapping[str, Callable[[Any, Step], int | None]]] = {
 }
 """How each kind of step is done; what it returns is the version that it made, if any."""
 
-UNVERSIONED: Final = frozenset({"tag", "abort", "export", "clean up", "read"})
+UNVERSIONED: Final = frozenset({"tag", "abort", "export", "clean up", "read", "summarize"})
 """Kinds that never make a version; maintenance may find nothing to do."""
 
 
@@ -261,6 +271,7 @@ def create_tables(lake: Any) -> None:
     """The two tables of a history: one by day, one ragged, both with a cluster column; a row's value is its key."""
     for name, ragged in zip(TABLES, ("false", "true"), strict=True):
         properties = {"ragged": ragged, "target_rows": "50", "small_files": "3", "tombstone_debt": "0"}
+        properties["index"] = "client, value"
         lake.create_table(
             name, SCHEMA, time="time", primary_key=("value",), cluster_by=("client",), properties=properties
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import random
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, select, text
@@ -50,6 +51,7 @@ def check(life: Life, lake: Any, step: Step | None) -> bool:
     for name, rows in zip(life.world.names, life.world.rows, strict=True):
         table = lake.table(name)
         _require_rows(table, rows, step)
+        _require_found(table, rows, life.chance)
         verify(lake.warehouse, table.segments())
     known = list(life.versions)
     place, version = life.chance.randrange(2), life.chance.choice(known)
@@ -120,6 +122,14 @@ def _require_rows(table: Any, expected: Iterable[Row], step: Step | None, as_of:
         lost = [one for one in wanted if one not in found]
         extra = [one for one in found if one not in wanted]
         raise Wrong("rows differ", table=table.name, as_of=as_of, lost=lost, extra=extra, step=step)
+
+
+def _require_found(table: Any, rows: Sequence[Row], chance: random.Random) -> None:
+    """Look-ups by what has an index give the rows that are there."""
+    values = [row[2] for row in chance.sample(list(rows), min(3, len(rows)))]
+    wanted = ", ".join(map(str, [*values, -1]))
+    found = sorted(table.scan(where=f"value IN ({wanted})").to_arrow().column("value").to_pylist())
+    _require(found == sorted(values), "a look-up misses rows", table=table.name, wanted=wanted, found=found)
 
 
 def _check_entries(life: Life, lake: Any, versions: Iterable[int]) -> None:

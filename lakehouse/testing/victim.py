@@ -25,6 +25,7 @@ from lakehouse import faults
 from lakehouse.catalog.prepared import Prepared
 from lakehouse.core import version
 from lakehouse.engine.duckdb import DuckDBEngine
+from lakehouse.storage import summaries
 from lakehouse.testing.faults import kill, on_count
 from lakehouse.testing.history import Author, Step, World, create_tables, do
 
@@ -91,6 +92,7 @@ class Victim:
         """Do every step."""
         # Frames come often, so that deaths between the steps of writing one are common.
         vars(version)["MIN_CHAIN"] = 2
+        vars(summaries)["INLINE_BYTES"] = 64  # so are those of indexes in files
         if self._task.mutate is not None:
             self._task.mutate(self)
         self._watch()

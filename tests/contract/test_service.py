@@ -288,6 +288,11 @@ def test_nothing_is_forgotten_where_a_table_is_to_be_kept_for_ever(lake, table):
     assert len(table.log()) == 5
 
 
+def test_a_table_that_nothing_was_written_to_has_nothing_to_do(lake, table):
+    assert lake.plan_tasks(table="flights") == []
+    assert lake.maintain(table="flights").tasks == []
+
+
 def test_a_table_whose_maintenance_is_off_is_left_alone(lake, table):
     table.set_properties({"maintenance": "off"})
     appended(table, 20)

@@ -10,6 +10,7 @@ from lakehouse.catalog import catalog, commit, frames, statements
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.catalog.database import Database
 from lakehouse.operation import Operation
+from lakehouse.storage import summaries
 from lakehouse.testing.victim import Victim
 
 
@@ -134,3 +135,9 @@ def row_ids_twice(victim: Victim) -> None:
         return original(connection, {**values, "rows": 0})
 
     statements.RESERVE.run = unreserved  # type: ignore[method-assign]
+
+
+def filters_without_their_last_value(victim: Victim) -> None:
+    """An index misses a value, so that a look-up leaves its segment out."""
+    original = summaries.make_blocks
+    summaries.make_blocks = lambda hashes: original(hashes[:-1])

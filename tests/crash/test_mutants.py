@@ -24,7 +24,8 @@ MUTANTS = {
     mutants.locks_for_ever: (at("write.after", "replace"), "LockTimeout"),
     mutants.marks_after_commit: (at("commit.after", "append once"), "a marked append was repeated"),
     mutants.files_after_commit: (at("commit.after", "append", "replace"), "data file is missing"),
-    mutants.row_ids_twice: (at("commit.after", "append"), "a row id was given out twice"),
+    mutants.filters_without_their_last_value: (at("summaries.registered", "summarize"), "a look-up misses rows"),
+    mutants.row_ids_twice: (at("commit.after", "append"), "a row id was given out twice|rows differ"),
 }
 
 
