@@ -1,12 +1,11 @@
 """The console's pages in a real Chromium: how long from the address to a page that answers.
 
-``python benchmarks/console.py`` makes two lakes: a small one of a few hundred segments with files, and a large one of
-100,000 segments in 10,000 versions that were committed through the catalog, without files. It serves each by
-``lakehouse console`` and opens every page by its address, in a new tab of a browser that has seen the console before:
-medians in seconds until nothing runs and the page's title stands there, and of the processor's seconds that the server
-took for it, which other work on the machine does not change; for the large lake also zoomed to a week, and at an old
-version. ``--versions N`` makes the large lake smaller; ``--keep FOLDER`` keeps the lakes, and uses those that
-are there.
+``python benchmarks/console.py`` makes two lakes: a small one of a hundred segments with files, and a large one of
+10,000 segments in 1,000 versions (``--full``: 100,000 in 10,000), committed through the catalog without files. It
+serves each by ``lakehouse console`` and opens every page by its address, in a new tab of a browser that has seen the
+console before: medians in seconds until nothing runs and the page's title stands there, and of the processor's
+seconds that the server took for it, which other work on the machine does not change; for the large lake also zoomed
+to a week, and at an old version. ``--keep FOLDER`` keeps the lakes, and uses those that are there.
 """
 
 from __future__ import annotations
@@ -164,7 +163,7 @@ def measure(browser: Browser, folder: Path, queries: dict[str, str], turns: int)
 def main() -> None:
     """Make the lakes, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--versions", type=int, default=10_000)
+    parser.add_argument("--full", action="store_true", help="10,000 versions")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--keep", type=Path)
     asked = parser.parse_args()
@@ -172,6 +171,7 @@ def main() -> None:
     if chromium is None:
         print("Chromium is not installed: nothing is measured", file=sys.stderr)
         return
+    versions = 10_000 if asked.full else 1_000
     shown = Table("lake", "page", "what", "seconds", "server's processor")
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         root = asked.keep or Path(temporary)
@@ -181,11 +181,11 @@ def main() -> None:
             if not folder.exists():
                 folder.mkdir(parents=True)
                 started = time.perf_counter()
-                make_small(folder) if name == "small" else make_large(folder, asked.versions)
+                make_small(folder) if name == "small" else make_large(folder, versions)
                 print(f"made {name} in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
             queries = {"newest": ""}
             if name == "large":
-                queries |= {"a week": "?interval=2024-03-04/2024-03-11", "an old version": f"?version={asked.versions}"}
+                queries |= {"a week": "?interval=2024-03-04/2024-03-11", "an old version": f"?version={versions // 2}"}
             for page, what, seconds, worked in measure(browser, folder, queries, asked.turns):
                 shown.add_row(name, page, what, f"{seconds:.2f}", f"{worked:.2f}")
         browser.close()
