@@ -19,11 +19,10 @@ _PROPOSAL, _DONE = "acting.proposal", "acting.done"
 
 def told() -> None:
     """What the last action came to, once. To be called at the top of a page with buttons."""
-    done = st.session_state.pop(_DONE, None)
-    if done is not None:
-        st.success("Done.", icon=":material/check:")
-        if done:
-            st.text(done)
+    headline, line = st.session_state.pop(_DONE, ("", ""))
+    if headline:
+        st.success(headline, icon=":material/check:")
+        st.text(shown(line))
     for what, error in background.failures().items():
         st.error("Something that was begun has failed.", icon=":material/error:")
         st.code(shown(f"{what}\n{error}", 2_000), language=None, wrap_lines=True)
@@ -79,7 +78,7 @@ def _confirm(proposal: Proposal, key: str, tell: Callable[[Any], str], *, is_lon
                 shell.failed(error)
                 return
             del st.session_state[_PROPOSAL]
-            st.session_state[_DONE] = tell(done)
+            st.session_state[_DONE] = ("Begun." if is_long else "Done.", tell(done))
             st.rerun()
 
 

@@ -35,6 +35,7 @@ def running(lake: Any, table: str | None) -> pd.DataFrame:
             "for": age_text((now - one.started_at).total_seconds()) if one.started_at else "",
             "claim left": age_text(max(0.0, (one.lease_until - now).total_seconds())) if one.lease_until else "",
             "cause": shown(one.cause),
+            "interval": _interval(one),
             "attempts": one.attempts,
         }
         for one in lake.tasks(table=table, state=TaskState.RUNNING, limit=MOST)
@@ -68,22 +69,23 @@ def policy(table: Any) -> pd.DataFrame:
 
 
 def _told(one: Task) -> dict[str, Any]:
-    return {
-        "task": one.id,
-        "kind": one.kind.value,
-        "table": one.table or "the lake",
-        "interval": "" if one.interval is None else span_text(one.interval),
-    }
+    return {"task": one.id, "kind": one.kind.value, "table": one.table or "the lake"}
+
+
+def _interval(one: Task) -> str:
+    return "" if one.interval is None else span_text(one.interval)
 
 
 def _waiting(one: Task) -> dict[str, Any]:
     return {
         **_told(one),
         "score": one.score,
-        "cause": shown(one.cause),
-        "segments": one.segments,
+        "ms a scan": one.predicted.cost_ms,
         "reads": one.budget_bytes,
-        **_gain("", one.predicted),
+        "cause": shown(one.cause),
+        "interval": _interval(one),
+        "segments": one.segments,
+        **_gain(one.predicted),
         "by": one.worker.value,
         "attempts": one.attempts,
         "last error": shown(one.error or ""),
@@ -98,20 +100,16 @@ def _ended(one: Task) -> dict[str, Any]:
         "state": one.state.value,
         "ended": one.ended_at,
         "took s": took,
-        "cause": shown(one.cause),
-        "read": one.budget_bytes,
         "predicted ms": one.predicted.cost_ms,
         "gained ms": None if one.actual is None else one.actual.cost_ms,
-        **_gain("", one.actual or Gain()),
         "made": None if one.version is None else links.page("versions", table=one.table, version=one.version),
+        "cause": shown(one.cause),
+        "interval": _interval(one),
+        "read": one.budget_bytes,
+        **_gain(one.actual or Gain()),
         "error": shown(one.error or ""),
     }
 
 
-def _gain(prefix: str, gain: Gain) -> dict[str, Any]:
-    return {
-        f"{prefix}files less": gain.files,
-        f"{prefix}bytes less": gain.bytes,
-        f"{prefix}rows not masked": gain.masked_rows,
-        f"{prefix}ms a scan": gain.cost_ms,
-    }
+def _gain(gain: Gain) -> dict[str, int]:
+    return {"files less": gain.files, "bytes less": gain.bytes, "rows not masked": gain.masked_rows}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -64,7 +64,10 @@ def flights(lake: lakehouse.Lake) -> lakehouse.Table:
 
 @pytest.fixture
 def open_page(place: Place, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
-    """Open a page of the console on the test's lake by the name of its file, with query parameters; no browser."""
+    """Open a page of the console on the test's lake by the name of its file, with query parameters; no browser.
+
+    ``user``: what a login says of somebody.
+    """
     for name, value in place.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.syspath_prepend(str(APP.parent))
@@ -72,8 +75,9 @@ def open_page(place: Place, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ap
     st.cache_resource.clear()
     st.cache_data.clear()
 
-    def opened(name: str = "lake", **parameters: str) -> AppTest:
+    def opened(name: str = "lake", *, user: dict[str, Any] | None = None, **parameters: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=60)
+        app.user = user or {}
         for key, value in parameters.items():
             app.query_params[key] = value
         app.run()

@@ -36,7 +36,17 @@ def fill(lake: lakehouse.Lake) -> lakehouse.Table:
     for text in (SCRIPT, MARKDOWN, TURNED):
         table.replace(None, "2013-01-02", keys={"what": text}, message=text)
     lake.tag("hostile-tag", table.version)
+    _fail_a_task(lake)
     return table
+
+
+def _fail_a_task(lake: lakehouse.Lake) -> None:
+    """Leave a task that waits for another try, and says why in hostile words."""
+    queue = lake.catalog.tasks()
+    queue.ask_for_plans(at_once=True)
+    claim = queue.claim()
+    assert claim is not None
+    queue.put_back(claim, f"{SCRIPT}{MARKDOWN}{TURNED}")
 
 
 def rendered(app: Any) -> Iterator[tuple[str, str]]:

@@ -77,7 +77,7 @@ def test_a_compaction_is_followed_from_the_queue_to_the_history(
     page.get_by_role("button", name="Run now").click()
     expect(page.get_by_text(f"Run task {second.id} now")).to_be_visible()
     page.get_by_role("button", name="Confirm").click()
-    expect(page.get_by_text("Done.")).to_be_visible()
+    expect(page.get_by_text("Begun.")).to_be_visible()
     expect(figure(page, "Waiting")).to_have_text("0")
     expect(page.get_by_role("region", name="history")).to_be_visible()
     expect(page.get_by_text("each point is a task")).to_be_visible()
