@@ -155,8 +155,8 @@ class Scan:
         predicate = None if self._where is None else self._where.tree
         found = why_pruned(segments, tombstones, interval=within, predicate=predicate)
         told = np.concatenate([self._planned.segments.ids, *(one.segments.ids for one in found)])
-        by_index = segments.where(~np.isin(segments.ids, told))
-        if len(by_index) and predicate is not None:
+        if len(told) < len(segments) and predicate is not None:
+            by_index = segments.where(~np.isin(segments.ids, told))
             found.append(Pruned(Reason.INDEX, by_index, text_of(predicate), indexed_columns(self._spec)))
         return found
 

@@ -18,7 +18,7 @@ from shown import shown
 MOST_ROWS = 5_000
 MOST_BYTES = 16_000_000
 MOST_SECONDS = 20.0
-MOST_LISTED = 500
+MOST_LISTED = 200
 """Segments of each reason that are listed one by one."""
 MEANING = {
     Reason.TIME: "its time misses what was asked for",

@@ -43,7 +43,7 @@ def fill(lake: lakehouse.Lake) -> lakehouse.Table:
 def _fail_a_task(lake: lakehouse.Lake) -> None:
     """Leave a task that waits for another try, and says why in hostile words."""
     queue = lake.catalog.tasks()
-    queue.ask_for_plans(at_once=True)
+    queue.ask_for_plans()
     claim = queue.claim()
     assert claim is not None
     queue.put_back(claim, f"{SCRIPT}{MARKDOWN}{TURNED}")
