@@ -9,13 +9,20 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from queue import Queue
+from typing import Any
 
+import pyarrow as pa
 import pytest
+
+import lakehouse
+from assets.nycflights.flights import flights_table
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 150
+BACKFILL_SECONDS = 240
 
 
 @pytest.fixture
@@ -84,9 +91,79 @@ def is_free(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_every_service_answers_and_one_signal_stops_them_all(
-    up: subprocess.Popen[str], ports: list[int], tmp_path: Path
+def graphql(url: str, query: str) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(ask(f"{url}/graphql", query))
+    assert "errors" not in answer, answer
+    return answer["data"]
+
+
+BACKFILL = """mutation { launchPartitionBackfill(backfillParams: {
+    assetSelection: [{path: ["departures"]}], partitionNames: ["2013-01-01", "2013-01-02", "2013-01-03"]
+}) { __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""
+BACKFILL_STATUS = (
+    """{ partitionBackfillOrError(backfillId: "%s") { ... on PartitionBackfill { status runs { id } } } }"""
+)
+DEPARTURES = """{ assetNodeOrError(assetKey: {path: ["departures"]}) { ... on AssetNode {
+    partitionStats { numMaterialized numPartitions }
+    assetPartitionStatuses { ... on TimePartitionStatuses { ranges { startKey endKey status } } }
+    assetMaterializations(limit: 9) { partition runId tags { key value } metadataEntries {
+        label ... on IntMetadataEntry { intValue } ... on UrlMetadataEntry { url } ... on MarkdownMetadataEntry { mdStr }
+    } }
+} } }"""
+
+
+def backfill_from_the_ui(dagster: str) -> dict[str, Any]:
+    """Launch a backfill as the browser does; what Dagster knows of it when it is over."""
+    launched = graphql(dagster, BACKFILL)["launchPartitionBackfill"]
+    status = BACKFILL_STATUS % launched["backfillId"]
+    again = threading.Event()
+    for _ in range(BACKFILL_SECONDS):
+        found: dict[str, Any] = graphql(dagster, status)["partitionBackfillOrError"]
+        if found["status"] not in ("REQUESTED", "CANCELING", "FAILING"):
+            return found
+        again.wait(1)
+    raise AssertionError(f"the backfill did not end: {found}")
+
+
+def require_backfilled(dagster: str, run: str, version: int) -> None:
+    """Every partition of the backfill is there, of one version, and no other."""
+    node = graphql(dagster, DEPARTURES)["assetNodeOrError"]
+    assert node["partitionStats"] == {"numMaterialized": 3, "numPartitions": 366}
+    assert node["assetPartitionStatuses"]["ranges"] == [
+        {"startKey": "2013-01-01", "endKey": "2013-01-03", "status": "MATERIALIZED"}
+    ]
+    events = node["assetMaterializations"]
+    assert sorted(one["partition"] for one in events) == ["2013-01-01", "2013-01-02", "2013-01-03"]
+    for event in events:
+        told = {one["label"]: one for one in event["metadataEntries"]}
+        assert event["runId"] == run
+        assert told["version"]["intValue"] == version
+        assert told["console"]["url"].endswith(f"/?table=departures&version={version}")
+        assert told["timeline"]["mdStr"].startswith("![timeline")
+        assert {"key": "dagster/data_version", "value": str(version)} in event["tags"]
+
+
+def fill_flights(folder: Path) -> None:
+    """A flight a day for five days, one of them cancelled, put there without Dagster and Spark."""
+    with lakehouse.connect(f"sqlite:///{folder}/catalog.db", folder / "warehouse") as lake:
+        table = flights_table(lake)
+        names = table.schema.names
+        rows = [
+            {
+                "scheduled_at": datetime(2013, 1, day, 12, tzinfo=UTC),
+                "carrier": "UA",
+                "dep_time": None if day == 2 else 700,
+            }
+            for day in range(1, 6)
+        ]
+        table.append(pa.Table.from_pylist([dict.fromkeys(names) | row for row in rows], table.schema))
+
+
+def test_every_service_answers_backfills_run_and_one_signal_stops_them_all(
+    ports: list[int], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
+    fill_flights(tmp_path)
+    up: subprocess.Popen[str] = request.getfixturevalue("up")
     printed = lines_until(up, "Ctrl-C")
     assert printed[-1] == "Ctrl-C stops them all.", printed
     dagster, console = (f"http://127.0.0.1:{port}" for port in ports)
@@ -98,6 +175,14 @@ def test_every_service_answers_and_one_signal_stops_them_all(
     assert {"flights", "weather"} <= {node["assetKey"]["path"][-1] for node in repository["assetNodes"]}
     assert b"<title>" in ask(console)
     assert (tmp_path / "dagster/dagster.yaml").read_text() == (ROOT / "dagster.yaml").read_text()
+
+    backfill = backfill_from_the_ui(dagster)
+    assert backfill["status"] == "COMPLETED_SUCCESS"
+    (run,) = backfill["runs"]
+    with lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse") as lake:
+        departures = lake.table("departures")
+        assert departures.scan(columns=["scheduled_at"]).count() == 2
+        require_backfilled(dagster, run["id"], departures.log()[0].version)
 
     up.send_signal(signal.SIGINT)
     assert up.wait(timeout=60) == 0
