@@ -107,7 +107,10 @@ DEPARTURES = """{ assetNodeOrError(assetKey: {path: ["departures"]}) { ... on As
     partitionStats { numMaterialized numPartitions }
     assetPartitionStatuses { ... on TimePartitionStatuses { ranges { startKey endKey status } } }
     assetMaterializations(limit: 9) { partition runId tags { key value } metadataEntries {
-        label ... on IntMetadataEntry { intValue } ... on UrlMetadataEntry { url } ... on MarkdownMetadataEntry { mdStr }
+        label
+        ... on IntMetadataEntry { intValue }
+        ... on UrlMetadataEntry { url }
+        ... on MarkdownMetadataEntry { mdStr }
     } }
 } } }"""
 
