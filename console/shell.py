@@ -33,8 +33,8 @@ def frame() -> Iterator[None]:
         yield
     except LakehouseError as error:
         failed(error)
-    except Exception:
-        logger.exception("a page failed")
+    except Exception as error:
+        logger.exception("a page failed: %s", type(error).__name__)
         st.error("This page has a fault. Its details are in the console's log.", icon=":material/error:")
 
 

@@ -4,7 +4,7 @@ from lakehouse.dagster import checks
 from lakehouse.dagster.assets import chunk_asset, replace_chunks, replace_each_chunk, replace_together, report_commit
 from lakehouse.dagster.automation import observe_table, on_new_version
 from lakehouse.dagster.checks import build_checks
-from lakehouse.dagster.io_manager import LakehouseIOManager
+from lakehouse.dagster.io import LakehouseIOManager
 from lakehouse.dagster.maintenance import build_compaction_sensor, build_maintenance_jobs
 from lakehouse.dagster.metadata import add_partition_rows, commit_metadata, data_version
 from lakehouse.dagster.options import table_metadata

@@ -59,9 +59,9 @@ def plan_table(lake: Lake, table: Table) -> TablePlan:
     for name, strategy in strategies().items():
         try:
             candidates.extend(checked(state, strategy(state)))
-        except Exception:
+        except Exception as error:  # anybody's code may be among them, and must not keep the others from their work
             logger.exception("strategy %s failed on table %s", name, spec.name)
-            failed.append(name)
+            failed.append(f"{name}: {error}")
     written = table.amplification()
     left = policy.write_amplification * written.appended_bytes - written.rewritten_bytes
     merges = combine(state, candidates, rewritable_bytes=max(0.0, left))
