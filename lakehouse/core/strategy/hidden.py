@@ -21,8 +21,10 @@ from lakehouse.core.tombstone import Tombstone
 
 _CLASSES = 64
 """Numbers of newer tombstones that are told apart: above, an estimate leaves out some of the oldest."""
-_MOST_KEYED = 512
+_MOST_KEYED = 2_000
 """Interval tombstones with keys that are looked at, the newest first."""
+_MOST_PARTS = 20_000_000
+"""Parts of segments between the ends of interval tombstones that are looked at: wide segments have many."""
 _VALUES = 8
 """Distinct values that a column is taken to have where its bounds do not tell."""
 _MOST_ID = int(np.iinfo(np.int64).max)
@@ -63,9 +65,7 @@ class Hidden:
         if not length or not tombstones:
             return found
         _add_intervals(found, segments, [one for one in tombstones if one.hides_interval])
-        keyed = sorted((one for one in tombstones if one.kind == "interval" and one.keys), key=lambda one: -one.ordinal)
-        for one in keyed[:_MOST_KEYED]:
-            _add_scope(found, segments, one)
+        _add_scopes(found, segments, [one for one in tombstones if one.kind == "interval" and one.keys])
         _add_row_ids(found, segments, [one for one in tombstones if one.kind == "row"])
         _add_keys(found, segments, [one for one in tombstones if one.kind == "key"])
         np.minimum(found.rows, segments.numbers("rows"), out=found.rows)
@@ -84,6 +84,8 @@ def _add_intervals(found: Hidden, segments: Segments, covers: list[Tombstone]) -
     first, last = starts[places], ends[places]
     begin = np.searchsorted(skyline.edges, first, side="right")
     count = np.searchsorted(skyline.edges, last, side="left") - begin + 1
+    few = np.cumsum(count) <= _MOST_PARTS
+    places, first, last, begin, count = places[few], first[few], last[few], begin[few], count[few]
     owner = np.repeat(np.arange(len(places)), count)
     step = begin[owner] + np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
     edges = np.concatenate([[np.iinfo(np.int64).min], skyline.edges, [np.iinfo(np.int64).max]])
@@ -97,11 +99,22 @@ def _add_intervals(found: Hidden, segments: Segments, covers: list[Tombstone]) -
     np.maximum.at(found.newest, places, skyline.greatest(starts[places], ends[places]))
 
 
-def _add_scope(found: Hidden, segments: Segments, tombstone: Tombstone) -> None:
-    """Rows of some keys in an interval."""
+def _add_scopes(found: Hidden, segments: Segments, keyed: list[Tombstone]) -> None:
+    """Rows of some keys in an interval, for each of many tombstones. Cost: for each the segments near it."""
+    if not keyed:
+        return
+    starts, ends, _ = segments.bounds
+    order = np.argsort(starts, kind="stable")
+    ordered, widest = starts[order], int((ends - starts).max())
+    for one in sorted(keyed, key=lambda one: -one.ordinal)[:_MOST_KEYED]:
+        near = np.searchsorted(ordered, [to_us(one.start) - widest, to_us(one.end)])
+        _add_scope(found, segments, one, order[near[0] : near[1]])
+
+
+def _add_scope(found: Hidden, segments: Segments, tombstone: Tombstone, near: IntArray) -> None:
     starts, ends, ordinals = segments.bounds
     start, end = to_us(tombstone.start), to_us(tombstone.end)
-    places = np.flatnonzero((starts < end) & (ends > start) & (ordinals < tombstone.ordinal))
+    places = near[(ends[near] > start) & (ordinals[near] < tombstone.ordinal)]
     assert tombstone.keys is not None
     for column, values in tombstone.keys.items():
         if len(places):
