@@ -21,7 +21,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.predicate.literals import literal_term
 
 SAMPLE_ROWS = 20_000
-"""Rows of which the cuts are quantiles: each cell of a coordinate has its share of all rows within some per cent."""
+"""Rows of which the cuts are quantiles: each slot of a coordinate has its share of all rows within some per cent."""
 _BITS = 6
 _MOST_CHUNKS = 1_024
 
@@ -54,7 +54,7 @@ def plan_order(spec: TableSpec, plan: ReadPlan, by: Sequence[str], sample: pa.Ta
     places = []
     for number, name in enumerate(by):
         cuts = _cuts(sample.column(name), 1 << bits)
-        leaves = [spread(cell, len(by), len(by) - 1 - number) for cell in (0, *cuts.values())]
+        leaves = [spread(slot, len(by), len(by) - 1 - number) for slot in (0, *cuts.values())]
         places.append(_tree(spec, name, list(cuts), leaves))
     trees.append(places)
     duckdb, spark = (tuple(" + ".join(tree[dialect] for tree in sum_) for sum_ in trees) for dialect in (0, 1))
@@ -82,10 +82,10 @@ def _chunk_starts(spec: TableSpec, plan: ReadPlan) -> list[Any]:
     return pa.array(found, pa.timestamp("us", "UTC")).cast(kind).to_pylist() if found else []
 
 
-def _cuts(column: pa.ChunkedArray, cells: int) -> dict[Any, int]:
-    """Values that cut a sample into so many parts of like size, in order, and the cell that begins with each.
+def _cuts(column: pa.ChunkedArray, slots: int) -> dict[Any, int]:
+    """Values that cut a sample into so many parts of like size, in order, and the slot that begins with each.
 
-    A value that is in many rows takes several cells, of which it has the first.
+    A value that is in many rows takes several slots, of which it has the first.
     """
     values = column.combine_chunks().drop_null()
     if isinstance(values, pa.ChunkedArray):
@@ -95,10 +95,10 @@ def _cuts(column: pa.ChunkedArray, cells: int) -> dict[Any, int]:
     if not len(values):
         return {}
     ordered = values.take(pc.array_sort_indices(values))
-    places = (np.arange(1, cells) * len(ordered)) // cells
+    places = (np.arange(1, slots) * len(ordered)) // slots
     found: dict[Any, int] = {}
-    for cell, value in enumerate(ordered.take(pa.array(places)).to_pylist(), start=1):
-        found.setdefault(value, cell)
+    for slot, value in enumerate(ordered.take(pa.array(places)).to_pylist(), start=1):
+        found.setdefault(value, slot)
     found.pop(ordered[0].as_py(), None)  # nothing lies below it
     return found
 

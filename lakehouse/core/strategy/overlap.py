@@ -13,9 +13,9 @@ from lakehouse.core.strategy.draft import (
     IntArray,
     Mask,
     begins_of,
-    cells,
     numbers_of,
     pieces,
+    piles,
     propose,
     total,
 )
@@ -42,7 +42,7 @@ def overlap(state: TableState) -> Iterable[Candidate]:
     """
     segments, policy = state.segments, state.policy
     rows, size = segments.numbers("rows"), segments.numbers("bytes")
-    keys, inside = cells(state)
+    keys, inside = piles(state)
     starts, ends, _ = segments.bounds
     is_large = (rows * 2 >= policy.target_rows) & (size * 2 < policy.task_bytes) & inside & (ends - starts > 1)
     places = _crowded(state, np.flatnonzero(is_large), keys)
@@ -68,11 +68,11 @@ def overlap(state: TableState) -> Iterable[Candidate]:
 
 
 def _crowded(state: TableState, places: IntArray, keys: IntArray) -> IntArray:
-    """Places by cell, of the cells in which segments lie over each other in time: all that the others need."""
+    """Places by pile, of the piles in which segments lie over each other in time: all that the others need."""
     starts, ends, _ = state.segments.bounds
     least = max(2.0, min(limit for _, limit in state.policy.overlap.steps))
     places = places[np.argsort(keys[places], kind="stable")]
-    count = _of_cell(keys[places])
+    count = _of_pile(keys[places])
     places = places[count >= least]
     if not len(places):
         return places
@@ -83,7 +83,7 @@ def _crowded(state: TableState, places: IntArray, keys: IntArray) -> IntArray:
 
 
 def _some(places: IntArray, keys: IntArray, version: int) -> IntArray:
-    """No more cells than have about `_MOST_LOOKED_AT` segments, others at each version."""
+    """No more piles than have about `_MOST_LOOKED_AT` segments, others at each version."""
     if len(places) <= _MOST_LOOKED_AT:
         return places
     groups = begins_of(keys[places])
@@ -94,8 +94,8 @@ def _some(places: IntArray, keys: IntArray, version: int) -> IntArray:
     return np.asarray(chosen[np.argsort(keys[chosen], kind="stable")], dtype=np.int64)
 
 
-def _of_cell(keys: IntArray) -> IntArray:
-    """For each segment how many are in its cell."""
+def _of_pile(keys: IntArray) -> IntArray:
+    """For each segment how many are in its pile."""
     groups = begins_of(keys)
     count = np.diff(np.append(groups, len(keys)))
     return np.repeat(count, count)
