@@ -24,6 +24,7 @@ from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import Summary, SummaryKind, field_id, indexed_columns
 from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.paths import Locator
 from lakehouse.storage.summaries import read_part
 
 logger = logging.getLogger(__name__)
@@ -80,18 +81,11 @@ class Filters:
         there = [(place, held[one]) for place, one in enumerate(ids) if one in held]
         inline = [(place, one) for place, one in there if not isinstance(one, Summary)]
         found[[place for place, _ in inline]] = may_hold_any([one for _, one in inline], probe)
+        locator = Locator(self._warehouse)
         for place, one in there:
             if isinstance(one, Summary):
-                found[place] = self._holds_any(one, probe)
+                found[place] = _holds_any(one, probe, locator)
         return found
-
-    def _holds_any(self, held: Summary, probe: Probe) -> bool:
-        read = partial(read_part, self._warehouse, held.path)
-        try:
-            return bool(may_hold_stored(held.bytes, read, probe, Owner(held.segment, held.field_id)).any())
-        except (DamagedFilter, OSError, SegmentUnreadable) as error:
-            logger.warning("the index in %s is passed over, its segment is read: %s", held.path, error)
-            return True
 
     def _filters(self, segments: list[int], field: int) -> dict[int, _Held]:
         """The filters that there are of one column, by segment."""
@@ -128,3 +122,13 @@ class Filters:
             while self._left < 0 and self._held:
                 _, (_, freed) = self._held.popitem(last=False)
                 self._left += freed
+
+
+def _holds_any(held: Summary, probe: Probe, locator: Locator) -> bool:
+    """Whether a filter in a file may hold one of some values; one that cannot be read may hold anything."""
+    try:
+        read = partial(read_part, locator.file(held.path))
+        return bool(may_hold_stored(held.bytes, read, probe, Owner(held.segment, held.field_id)).any())
+    except (DamagedFilter, OSError, SegmentUnreadable) as error:
+        logger.warning("the index in %s is passed over, its segment is read: %s", held.path, error)
+        return True

@@ -132,11 +132,10 @@ class Summaries:
             )
             if ended.rowcount != 1:
                 raise LockLost("the operation was ended while it ran; begin it again", operation=begun.id)
-            kept = _insert(connection, begun, kind, files)
+            kept = {one.path for one in _insert(connection, begun, kind, files)}
             now_us = self._database.now_us(connection)
-            marks = [
-                {"table_id": begun.table.id, "path": one.path, "marked_us": now_us} for one in files if one not in kept
-            ]
+            left = [one.path for one in files if one.path not in kept]
+            marks = [{"table_id": begun.table.id, "path": path, "marked_us": now_us} for path in left]
             if marks:
                 connection.execute(garbage.insert(), marks)
             return len(kept)

@@ -36,10 +36,14 @@ class TaskSummaries:
             raise InternalError("summaries of a task are made outside of any task")
         attempt = f".{context.taskAttemptId()}"
         for batch in batches:
-            for stored in batch.column(0).to_pylist():
-                report: object
-                try:
-                    report = self.work(pickle.loads(stored), attempt)  # noqa: S301 - made by our own code
-                except (LakehouseError, OSError) as error:
-                    report = error
-                yield pa.RecordBatch.from_pylist([{"report": pickle.dumps(report)}], _REPORT)
+            reports = [self._made(stored, attempt) for stored in batch.column(0).to_pylist()]
+            rows = [{"report": pickle.dumps(report)} for report in reports]
+            yield pa.RecordBatch.from_pylist(rows, _REPORT)
+
+    def _made(self, stored: bytes, attempt: str) -> object:
+        try:
+            made = self.work(pickle.loads(stored), attempt)  # noqa: S301 - made by our own code
+            self.work.sync(made)
+        except (LakehouseError, OSError) as error:
+            return error
+        return made

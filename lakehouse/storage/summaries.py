@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from lakehouse.core.summary import INLINE_BYTES, Summary, SummaryKind, columns_o
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.files import make_folder, sync_files
 from lakehouse.storage.footer import primitive_columns
-from lakehouse.storage.paths import Locator, verify
+from lakehouse.storage.paths import verify
 
 _BATCH_ROWS = 1 << 17
 
@@ -36,8 +36,8 @@ class Summarizing:
     def __call__(self, segment: Segment, attempt: str = "") -> list[Summary]:
         """A segment's summaries, one a column. Cost: a read of these columns; memory for their distinct values.
 
-        ``attempt`` sets the files of one try apart from those of another. Raises `SegmentUnreadable`, and `OSError`
-        where a summary cannot be written.
+        ``attempt`` sets the files of one try apart from those of another; they are durable after `sync`. Raises
+        `SegmentUnreadable`, and `OSError` where a summary cannot be written.
         """
         if self.kind is SummaryKind.SKETCH:
             return [
@@ -49,6 +49,10 @@ class Summarizing:
             for one in self._gathered(segment)
         ]
         return list(self._stored(segment, made, attempt))
+
+    def sync(self, made: Iterable[Summary]) -> None:
+        """Make the files of summaries durable: many at once, as a disk takes them. Raises `OSError`."""
+        sync_files(self.warehouse / one.path for one in made if one.path)
 
     def _gathered(self, segment: Segment) -> list[_Column]:
         (path,) = verify(self.warehouse, [segment]).values()
@@ -77,7 +81,6 @@ class Summarizing:
         return found
 
     def _stored(self, segment: Segment, made: Sequence[tuple[_Column, bytes]], attempt: str) -> Iterator[Summary]:
-        written = []
         for column, content in made:
             if len(content) <= INLINE_BYTES:
                 yield Summary(segment.id, column.id, content)
@@ -86,9 +89,7 @@ class Summarizing:
             path = self.warehouse / self.folder / name
             make_folder(path.parent)
             path.write_bytes(content)
-            written.append(path)
             yield Summary(segment.id, column.id, path=f"{self.folder}/{name}", bytes=len(content))
-        sync_files(written)
 
 
 @dataclass(slots=True)
@@ -115,9 +116,9 @@ def _column_bytes(footer: pq.FileMetaData, leaf: int) -> int:
     return sum(footer.row_group(group).column(leaf).total_compressed_size for group in range(footer.num_row_groups))
 
 
-def read_part(warehouse: Path, stored: str, offset: int, length: int) -> bytes:
-    """Some bytes of a stored path. Raises `OSError`."""
-    handle = os.open(Locator(warehouse).file(stored), os.O_RDONLY)
+def read_part(path: Path, offset: int, length: int) -> bytes:
+    """Some bytes of a file. Raises `OSError`."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         return os.pread(handle, length, offset)
     finally:

@@ -81,11 +81,14 @@ class DuckDBEngine:
 
     def summarize(self, work: Summarizing, segments: Sequence[Segment]) -> Iterator[list[Summary] | SegmentUnreadable]:
         """What each segment's columns come to, one after the other; an error for one that cannot be read."""
+        found: list[list[Summary] | SegmentUnreadable] = []
         for one in segments:
             try:
-                yield work(one)
+                found.append(work(one))
             except SegmentUnreadable as error:
-                yield error
+                found.append(error)
+        work.sync(summary for made in found if isinstance(made, list) for summary in made)
+        yield from found
 
     def close(self) -> None:
         """Free what reads have kept. The engine can be used again."""
