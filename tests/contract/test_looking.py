@@ -212,3 +212,56 @@ def test_a_state_made_anew_is_the_one_that_is_remembered(history, lake):
     assert {number: sorted(one.ids.tolist()) for number, one in anew.items()} == {
         number: sorted(one.ids.tolist()) for number, one in remembered.items()
     }
+
+
+def test_a_lake_at_a_glance_agrees_with_its_tables(history, lake):
+    lake.create_table("empty", "at timestamp", time="at")
+    history.replace(None, "2013-01-04")
+    glance = {one.name: one for one in lake.catalog.overview(days=3)}
+    assert sorted(glance) == lake.tables()
+    found, live = glance[history.name], history.segments()
+    assert (found.version, found.versions) == (history.version, len(history.log()))
+    assert (found.segments, found.tombstones) == (len(live), len(history.tombstones()))
+    assert (found.rows, found.bytes) == (sum(one.rows for one in live), sum(one.bytes for one in live))
+    assert (found.start, found.end) == (min(one.start for one in live), max(one.end for one in live))
+    assert len(found.rows_added) == 3
+    assert sum(found.rows_added) == sum(one.rows_added - one.rows_deleted for one in history.log())
+    nothing = glance["empty"]
+    assert (nothing.versions, nothing.segments, nothing.rows, nothing.start) == (0, 0, 0, None)
+
+
+def test_every_entry_knows_the_versions_that_added_and_dropped_it(history, lake):
+    first = {one.id for one in history.segments(as_of=history.log()[-1].version, interval="2013-01-04")}
+    dropped = history.replace(None, "2013-01-04")
+    entries = [*first, *(one.id for one in history.tombstones())]
+    origins = lake.catalog.origins(history.spec, entries)
+    assert origins.keys() == set(entries)
+    operations = {one.version: one.operation for one in history.log()}
+    for origin in origins.values():
+        assert origins[origin.entry].operation == operations[origin.version]
+        assert origin.dropped_version == (dropped.version if origin.entry in first else None)
+    assert lake.catalog.origins(history.spec, [-1]) == {}
+
+
+def test_a_difference_in_columns_is_the_one_by_chunk(history, lake):
+    versions = [one.version for one in history.log()]
+    for a in versions:
+        for b in versions:
+            by_chunk, columns = history.diff(a, b), lake.catalog.entry_diff(history.spec, a, b)
+            added = {one.id for one in (*columns.added_segments, *columns.added_tombstones)}
+            dropped = {one.id for one in (*columns.dropped_segments, *columns.dropped_tombstones)}
+            assert added == {one.id for one in by_chunk.added}
+            assert dropped == {one.id for one in by_chunk.dropped}
+
+
+def test_chains_are_told_with_those_first_that_changed_last(history, lake):
+    newest = history.append(arrow([("2013-01-06T12:00", "a", 1)]))
+    chains = lake.catalog.chain_lengths(history.spec, None, 100)
+    assert [one.version for one in chains] == sorted((one.version for one in chains), reverse=True)
+    assert chains[0].version == newest.version
+    assert len(lake.catalog.chain_lengths(history.spec, None, 1)) == 1
+    for one in chains:
+        links = [link for link in history.chain(one.chunk) if link.chunk == one.chunk]
+        frames = [link for link in links if link.is_key_frame]
+        assert one.frame_version == (frames[0].version if frames else None)
+        assert one.chain == len(links) - len(frames)
