@@ -425,3 +425,16 @@ def test_a_rename_is_not_needed_for_assets_with_a_prefix(run: Callable[..., Any]
 
     run(trips)
     assert lake.tables() == ["raw_trips"]
+
+
+def test_rows_that_lack_a_column_fail_and_the_table_keeps_it(run: Callable[..., Any], lake: lakehouse.Lake) -> None:
+    lake.create_table("trips", SCHEMA, time="at").append(rows_of("2013-01-05", "2013-01-06"))
+
+    @dg.asset(partitions_def=DAYS)
+    def trips() -> pa.Table:
+        return rows_of("2013-01-05").drop_columns("value")
+
+    result = run(trips, first="2013-01-05", raise_on_error=False)
+    assert "missing column" in str(result.failure_data_for_node("trips"))
+    assert lake.table("trips").schema.names == SCHEMA.names
+    assert len(values(lake.table("trips"))) == 2

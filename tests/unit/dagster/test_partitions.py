@@ -1,15 +1,23 @@
 """Partitions are time chunks, one to one, for every grain."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import dagster as dg
+import pyarrow as pa
 import pytest
 from dagster._core.definitions.partitions.context import partition_loading_context
+from hypothesis import given
+from hypothesis import strategies as st
 
+import lakehouse
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval
 from lakehouse.dagster import chunk_partitions, key_range_interval
+from lakehouse.dagster.cells import Cell, cells_of
+from lakehouse.dagster.partitions import partitions_grain
 from lakehouse.errors import InvalidInput
+from lakehouse.schema import define_table
 
 SPANS = [
     (Grain.HOUR, "2011-12-25", "2013-01-10"),
@@ -106,3 +114,70 @@ def test_partitions_of_a_dagster_definition_in_another_zone_become_utc_intervals
 def test_bad_input_names_the_value_and_the_remedy(grain: str, start: str, end: str | None) -> None:
     with pytest.raises(InvalidInput):
         chunk_partitions(grain, start, end)
+
+
+def test_a_table_gives_its_grain_and_where_it_begins(tmp_path: Path) -> None:
+    with lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse") as lake:
+        table = lake.create_table("events", "at TIMESTAMP", time="at", grain="month")
+        with pytest.raises(InvalidInput, match="the table is empty"):
+            chunk_partitions(table)
+        table.append(pa.table({"at": [datetime(2012, 11, 7, tzinfo=UTC)]}))
+        assert chunk_partitions(table, end="2013-01").get_partition_keys() == ["2012-11", "2012-12"]
+        assert chunk_partitions(table, "2012-12", "2013-02") == chunk_partitions("month", "2012-12", "2013-02")
+
+
+def test_a_grain_needs_a_start() -> None:
+    with pytest.raises(InvalidInput, match="need a start"):
+        chunk_partitions("day")
+
+
+@pytest.mark.parametrize("grain", list(Grain))
+def test_partitions_of_time_and_key_are_the_cells_of_a_keyed_replace(grain: Grain) -> None:
+    partitions = chunk_partitions(grain, "2012-12-25", "2013-01-10", keys={"client": [77, "O'Hare"]})
+    times = chunk_partitions(grain, "2012-12-25", "2013-01-10")
+    for time in times.get_partition_keys()[:3]:
+        (cell,) = cells_of(partitions, [f"O'Hare|{time}"])
+        assert cell == Cell(key_range_interval(times, dg.PartitionKeyRange(time, time)), {"client": ("O'Hare",)})
+    (whole,) = cells_of(partitions, partitions.get_partition_keys())
+    assert whole == Cell(grain.align(Interval("2012-12-25", "2013-01-10")), {"client": ("77", "O'Hare")})
+    assert partitions_grain(partitions) is grain
+
+
+def test_a_grain_is_read_from_partitions_that_are_chunks_only() -> None:
+    assert partitions_grain(dg.DailyPartitionsDefinition("2013-01-01")) is Grain.DAY
+    assert partitions_grain(dg.DailyPartitionsDefinition("2013-01-01", timezone="Europe/Berlin")) is None
+    assert partitions_grain(dg.StaticPartitionsDefinition(["a"])) is None
+
+
+@given(st.sets(st.tuples(st.integers(0, 9), st.sampled_from(["a", "b", "c"])), min_size=1))
+def test_cells_cover_exactly_the_partitions_that_they_are_made_of(chosen: set[tuple[int, str]]) -> None:
+    first = datetime(2013, 1, 1, tzinfo=UTC)
+    partitions = chunk_partitions("day", first, first + timedelta(days=10), keys={"client": ["a", "b", "c"]})
+    cells = cells_of(partitions, [f"{client}|{first + timedelta(days=day):%Y-%m-%d}" for day, client in chosen])
+    covered = [
+        (day, client)
+        for cell in cells
+        for day in range(10)
+        if cell.interval.contains(Grain.DAY.chunk(first + timedelta(days=day)))
+        for client in (cell.keys or {})["client"]
+    ]
+    assert len(covered) == len(set(covered)), "no cell is there twice"
+    assert set(covered) == chosen
+
+
+def test_keys_without_time_are_cells_of_all_time_and_need_a_column() -> None:
+    clients = dg.StaticPartitionsDefinition(["12", "77"])
+    assert cells_of(clients, ["77"], {"": "client"}) == (Cell(Interval(None, None), {"client": ("77",)}),)
+    with pytest.raises(InvalidInput, match="partition_expr"):
+        cells_of(clients, ["77"])
+    with pytest.raises(InvalidInput, match="two dimensions"):
+        chunk_partitions("day", "2013-01-01", keys={"client": [1], "carrier": [2]})
+
+
+def test_a_key_gets_the_type_of_its_column_or_is_refused() -> None:
+    spec = define_table("events", "at TIMESTAMP, client BIGINT", time="at", cluster_by=["client"], folder="f")
+    assert Cell(Interval(None, None), {"client": ("77",)}).typed(spec).keys == {"client": (77,)}
+    with pytest.raises(InvalidInput, match="no value of its column"):
+        Cell(Interval(None, None), {"client": ("UA",)}).typed(spec)
+    with pytest.raises(InvalidInput, match="does not have"):
+        Cell(Interval(None, None), {"carrier": ("UA",)}).typed(spec)
