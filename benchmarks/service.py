@@ -1,21 +1,26 @@
-"""What the table service does with a table under load: `python benchmarks/service.py [policy] [days]`.
+"""What the table service does with a table under load: `python benchmarks/service.py [policy|merge] [days|rows]`.
 
 ``policy`` simulates months of appends on segments without files, with the default policy, its strategies and their
 combination, and times one plan of 1,000,000 segments. It prints bytes rewritten for each byte appended, tasks, and
-segments a chunk.
+segments a chunk. ``merge`` appends rows of one day in eight pieces to a real table, merges them in process
+by time or along the Z-order of time and keys, and prints what looks for one time or key open afterwards.
 """
 
 from __future__ import annotations
 
+import resource
 import sys
+import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
 
+import lakehouse
 from lakehouse.core import Grain, Tombstone
 from lakehouse.core.interval import to_us
 from lakehouse.core.policy import Policy
@@ -32,8 +37,9 @@ SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC")), ("client", pa.int64()),
 COLUMNS = ("id", "start_us", "end_us", "ordinal", "rows", "bytes", "has_row_ids")
 
 
-def main(part: str = "policy", days: str = "30") -> None:
-    if part == "policy":
+def main(part: str = "", size: str = "") -> None:
+    if part in ("", "policy"):
+        days = size or "30"
         for appends, rows, late, rest in (
             (33, 1_000, 0.0, "1,000 in all"),
             (1_000, 1_000, 0.0, "in order of time"),
@@ -45,6 +51,10 @@ def main(part: str = "policy", days: str = "30") -> None:
             load.run(int(days))
             print(f"{appends:>6,} appends a day of {rows:,} rows, {rest:<30} {load.report()}", flush=True)
         plans()
+    if part in ("", "merge"):
+        for order in ("time", "zorder"):
+            with tempfile.TemporaryDirectory() as folder:
+                merged(Path(folder), order, int(size or 4_000_000))
 
 
 @dataclass
@@ -153,6 +163,41 @@ def body(columns: dict[str, np.ndarray], **statistics: pa.Array) -> pa.Table:
             **statistics,
         }
     )
+
+
+def merged(folder: Path, order: str, rows: int) -> None:
+    """One merge of a day in a real table, and what is opened for one time, a frequent key and a rare one."""
+    random, part = np.random.default_rng(7), rows // 8
+    with lakehouse.connect(f"sqlite:///{folder}/catalog.db", warehouse=str(folder / "files")) as lake:
+        properties = {"order": order, "target_rows": str(rows // 8)}
+        table = lake.create_table(
+            "t", SCHEMA, time="time", cluster_by={"client": 0, "carrier": 0}, properties=properties
+        )
+        for _ in range(8):
+            times = pa.array(to_us(START) + random.integers(0, DAY_US, part), SCHEMA.field("time").type)
+            carriers = pa.array(["AA", "B6", "DL", "UA", "WN"]).take(pa.array(random.integers(0, 5, part)))
+            clients = pa.array(random.zipf(1.3, part).clip(max=100_000))
+            table.append(pa.table([times, clients, carriers], schema=SCHEMA))
+        began = perf_counter()
+        with table.begin_compaction(START.date(), segments={one.id for one in table.segments()}) as compaction:
+            compaction.run()
+        seconds = perf_counter() - began
+        noon = START + timedelta(hours=12)
+        looks = {
+            "one minute": (noon, noon + timedelta(minutes=1)),
+            "client 3": "client = 3",
+            "client 50,000": "client = 50000",
+            "UA": "carrier = 'UA'",
+        }
+        opened = [
+            f"{name}: {len((table.scan(where=look) if isinstance(look, str) else table.scan(interval=look)).plan().segments)}"
+            for name, look in looks.items()
+        ]
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(
+            f"merge of {rows:,} rows by {order}: {seconds:.1f} s, peak memory so far {peak:,.0f} MiB; "
+            f"opened of {len(table.segments())} segments for {', '.join(opened)}"
+        )
 
 
 def proposed(state: TableState) -> list[Candidate]:
