@@ -189,10 +189,11 @@ def merged(folder: Path, order: str, rows: int) -> None:
             "client 50,000": "client = 50000",
             "UA": "carrier = 'UA'",
         }
-        opened = [
-            f"{name}: {len((table.scan(where=look) if isinstance(look, str) else table.scan(interval=look)).plan().segments)}"
+        scans = {
+            name: table.scan(where=look) if isinstance(look, str) else table.scan(interval=look)
             for name, look in looks.items()
-        ]
+        }
+        opened = [f"{name}: {len(scan.plan().segments)}" for name, scan in scans.items()]
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
             f"merge of {rows:,} rows by {order}: {seconds:.1f} s, peak memory so far {peak:,.0f} MiB; "
