@@ -30,6 +30,8 @@ from lakehouse.storage.summaries import read_part
 logger = logging.getLogger(__name__)
 
 _REMEMBERED_BYTES = 64 << 20
+_TOGETHER = 2_000
+"""Segments whose filters are in memory together, whatever is remembered."""
 _COST_BYTES = 400
 """What a remembered filter takes beside its blocks."""
 _Held: TypeAlias = "Blocks | Summary"
@@ -74,8 +76,13 @@ class Filters:
         return ReadPlan(plan.version, plan.interval, tuple(groups))
 
     def _look(self, spec: TableSpec, column: str, segments: Segments, hashes: Hashes) -> Mask:
+        """What `lakehouse.core.lookup` asks: of each segment whether a value may be there."""
         field, probe = field_id(spec, column), Probe.of(hashes)
         ids = segments.ids.tolist()
+        parts = [self._look_at(ids[first : first + _TOGETHER], field, probe) for first in range(0, len(ids), _TOGETHER)]
+        return np.concatenate(parts)
+
+    def _look_at(self, ids: list[int], field: int, probe: Probe) -> Mask:
         held = self._filters(ids, field)
         found = np.ones(len(ids), np.bool_)
         there = [(place, held[one]) for place, one in enumerate(ids) if one in held]

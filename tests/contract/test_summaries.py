@@ -12,6 +12,7 @@ import pytest
 from lakehouse.catalog.models import garbage, operation, segment_summary
 from lakehouse.core.summary import SummaryKind
 from lakehouse.errors import InvalidInput, SegmentUnreadable
+from lakehouse.filters import Filters
 from lakehouse.indexing import build_indexes, build_statistics, missing_indexes, missing_statistics
 from lakehouse.testing import faults
 from lakehouse.testing.rows import SCHEMA, TIME_TYPE
@@ -104,6 +105,18 @@ def test_an_index_is_not_asked_where_bounds_leave_nothing(lake, events):
     for _ in range(3):
         assert len(events.scan(where="value = 7919").plan().segments) == 1
     assert len(asked) == 1, "filters are remembered"
+
+
+def test_what_is_remembered_is_bounded_and_look_ups_are_right_without_it(lake, events, warehouse, monkeypatch):
+    appended(events, 12)
+    build(lake, events)
+    monkeypatch.setattr("lakehouse.filters._TOGETHER", 5)
+    for size, kept in ((0, 0), (1_500, 3), (1 << 20, 12)):
+        lake.filters = Filters(lake.catalog.summaries, warehouse, size=size)
+        for _ in range(2):
+            assert len(events.scan(where="value = 7919").plan().segments) == 1
+            assert len(events.scan(where="value IN (0, 7919, 50)").plan().segments) <= 3
+        assert len(lake.filters._held) <= kept
 
 
 def test_changes_of_rows_go_on_by_the_index(lake, events):
