@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -11,7 +12,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import lakehouse
+from lakehouse.core.operation import Contribution, Kind, NewSegment
+from queries.timeline import MOST_DRAWN
 from tests.browser.chromium import SCREENSHOTS
+from tests.browser.conftest import SCHEMA, START
 
 APP = Path(__file__).resolve().parents[2] / "console"
 PAGES = sorted(path.stem for path in (APP / "views").glob("*.py"))
@@ -116,3 +120,52 @@ def test_every_page_has_its_picture_taken(
         expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
         assert page.get_by_test_id("stException").count() == 0
         page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}.png")
+
+
+def crowd(lake: lakehouse.Lake) -> lakehouse.Table:
+    """A table of more segments than are drawn one by one; no file is behind them."""
+    table = lake.create_table("crowd", SCHEMA, time="at")
+    begun = lake.catalog.begin(table.spec, Kind.APPEND)
+    hours = [(START + timedelta(hours=one), START + timedelta(hours=one + 1)) for one in range(MOST_DRAWN + 100)]
+    made = [
+        NewSegment(f"{table.spec.folder}/{begun.id}/{place}.parquet", start, end, rows=1, bytes=1)
+        for place, (start, end) in enumerate(hours)
+    ]
+    lake.catalog.commit([Contribution(begun, segments=tuple(made))])
+    return table
+
+
+def ready(page: Page) -> dict[str, float]:
+    """Where the picture is, once it is drawn."""
+    chart = page.get_by_test_id("stVegaLiteChart")
+    expect(chart.locator("canvas, svg").first).to_be_visible()
+    at_rest(page)
+    box = chart.bounding_box()
+    assert box is not None
+    return dict(box)
+
+
+@ONE_THEME
+def test_a_stretch_drawn_over_many_segments_zooms_in_and_a_click_aims_the_laser(
+    serve: Any, page: Page, lake: lakehouse.Lake
+) -> None:
+    table = crowd(lake)
+    page.goto(f"{serve()}/timeline?table=crowd")
+    expect(figure(page, "Segments")).to_have_text(str(len(table.segments())))
+    expect(page.get_by_text("Too many to draw one by one")).to_be_visible()
+    box = ready(page)
+    y = box["y"] + box["height"] * 0.6
+    page.mouse.move(box["x"] + box["width"] * 0.5, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.55, y, steps=5)
+    page.mouse.move(box["x"] + box["width"] * 0.6, y, steps=5)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile("interval="))
+    expect(page.get_by_text("Too many to draw one by one")).to_have_count(0)
+
+    box = ready(page)
+    page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.6)
+    page.mouse.move(0, 0)  # away from what the pointer tells
+    page.get_by_role("button", name="Put the laser here").click()
+    expect(page.get_by_text("The laser strikes 1 segment: 1 can be seen.")).to_be_visible()
+    expect(page).to_have_url(re.compile("laser="))
