@@ -73,6 +73,16 @@ def read_picture(lake: Any, name: str, version: int, interval: Interval | None) 
     return Picture(window, *totals, True, *counted(segments, tombstones, window, sky))
 
 
+def stops(numbers: list[int], version: int, most: int) -> list[int]:
+    """Where a slider through history may stop: all versions, or some over all of it and every one near a version."""
+    listed = sorted({*numbers, version})
+    if len(listed) <= most:
+        return listed
+    here, near = listed.index(version), most // 4
+    spread = np.linspace(0, len(listed) - 1, most - 2 * near).astype(int).tolist()
+    return sorted({listed[one] for one in spread} | set(listed[max(0, here - near) : here + near]) | {version})
+
+
 def whole(segments: Segments, tombstones: list[Tombstone]) -> Interval | None:
     """The time that segments cover; where there are none, that of tombstones which have an end."""
     if len(segments):
@@ -119,6 +129,7 @@ def _bar(bar: Bar, level: int, narrowest: timedelta) -> dict[str, Any]:
         "start": drawable(bar.start),
         "end": drawable(end),
         "what": describe(bar.of),
+        "span": str(bar.of.interval),
         "from": text_of(bar.of.start),
         "until": text_of(bar.of.end),
         "ordinal": bar.ordinal,

@@ -14,7 +14,7 @@ from lakehouse.core import Interval
 from lakehouse.core.commit import Commit, EntryDiff
 from lakehouse.core.interval import from_us
 from lakehouse.core.operation import Kind
-from queries.words import change, text_of
+from queries.words import change, size_text, text_of
 from shown import shown
 
 OPERATIONS = [kind.value for kind in Kind]
@@ -43,14 +43,19 @@ def list_versions(
     tags: dict[int, list[str]] = {}
     for tag, version in lake.tags().items():
         tags.setdefault(version, []).append(tag)
-    if name is None:
+    table = None if name is None else lake.table(name)
+    if table is None:
         commits = lake.catalog.commits(limit=limit, before=before, operation=operation)
     else:
-        commits = lake.table(name).log(limit, before=before, operation=operation, interval=interval)
-    return pd.DataFrame([_commit_row(commit, tags.get(commit.version, [])) for commit in commits])
+        commits = table.log(limit, before=before, operation=operation, interval=interval)
+    numbers = [commit.version for commit in commits]
+    written = lake.catalog.bytes_written(numbers, None if table is None else table.spec.id)
+    return pd.DataFrame(
+        [_commit_row(commit, tags.get(commit.version, []), written.get(commit.version)) for commit in commits]
+    )
 
 
-def _commit_row(commit: Commit, tags: list[str]) -> dict[str, Any]:
+def _commit_row(commit: Commit, tags: list[str], written: int | None) -> dict[str, Any]:
     return {
         "version": commit.version,
         "committed": commit.committed_at,
@@ -60,6 +65,7 @@ def _commit_row(commit: Commit, tags: list[str]) -> dict[str, Any]:
         "tables": ", ".join(commit.tables),
         "segments": change(commit.added, commit.dropped),
         "rows": change(commit.rows_added, commit.rows_deleted),
+        "size": "" if written is None else f"+{size_text(written)}",
         "tombstones": change(commit.tombstones_added, commit.tombstones_dropped),
         "tags": shown(", ".join(sorted(tags)), 200),
         "run": links.run(commit.properties),

@@ -16,7 +16,7 @@ from lakehouse.core import Interval
 from lakehouse.core.interval import to_utc
 from lakehouse.errors import InvalidInput
 from queries.laser import Laser, read_keys, read_laser
-from queries.timeline import Picture, read_picture, zoomed
+from queries.timeline import Picture, read_picture, stops, zoomed
 from queries.words import size_text, span_text, text_of
 
 SLIDER_VERSIONS = 500
@@ -44,7 +44,7 @@ def brushed() -> None:
 
 
 def draw_slider() -> None:
-    listed = sorted({version, *(one.version for one in table.log(SLIDER_VERSIONS))})
+    listed = stops(opened.lake().catalog.version_numbers(table.spec.id), version, SLIDER_VERSIONS)
     if len(listed) > 1:
         st.session_state["through"] = version
         st.select_slider("Version, through history", listed, key="through", on_change=slide)
@@ -92,6 +92,11 @@ def draw_picked(seen: Picture, entry: str) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.text(f"{one['what']}: {one['from']} – {one['until']}, ordinal {one['ordinal']}, {one['rows']:,} rows")
         st.button("Put the laser here", icon=":material/flare:", on_click=aim, args=[middle.to_pydatetime()])
+        where = pick.parameters(interval=one["span"])
+        if one["what"].startswith("segment"):
+            st.page_link("views/segments.py", label="See the segment", query_params={**where, "segment": entry})
+        else:
+            st.page_link("views/tombstones.py", label="See the tombstone", query_params=where)
 
 
 def aim(at: datetime) -> None:

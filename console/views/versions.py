@@ -73,7 +73,7 @@ def draw_log() -> None:
     st.dataframe(
         listed,
         hide_index=True,
-        column_config=columns.without("rows"),
+        column_config=columns.without("rows", "size"),
         key="log",
         on_select=picked,
         selection_mode="multi-row",

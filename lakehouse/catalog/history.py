@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, case, func, or_, select
 
-from lakehouse.catalog.models import commit_log, delta, segment, tombstone
+from lakehouse.catalog.models import commit_log, delta, operation, segment, tombstone
 from lakehouse.catalog.state import batches, touching
 from lakehouse.core.commit import Origin, Touch
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.listing import Listing
-from lakehouse.core.spec import TableSpec
+from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.version import ADD, DROP
 
 
@@ -49,6 +49,22 @@ def read_origins(connection: Connection, spec: TableSpec, ids: Iterable[int]) ->
                 found[row.id] = Origin(
                     row.id, row.added_version, row.operation, from_us(row.committed_us), row.dropped_version
                 )
+    return found
+
+
+def read_bytes_written(connection: Connection, versions: Iterable[int], table: TableId | None) -> dict[int, int]:
+    """Bytes of the segments that versions wrote, of one table or all, as far as they are still remembered."""
+    found: dict[int, int] = {}
+    for batch in batches(versions):
+        query = (
+            select(operation.c.version, func.sum(segment.c.bytes))
+            .join(segment, segment.c.operation == operation.c.number)
+            .where(operation.c.version.in_(batch))
+            .group_by(operation.c.version)
+        )
+        if table is not None:
+            query = query.where(segment.c.table_id == table)
+        found |= {version: int(written) for version, written in connection.execute(query)}
     return found
 
 

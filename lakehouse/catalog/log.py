@@ -116,6 +116,12 @@ def _commit(row: Any, parts: Sequence[Any], table: TableId | None) -> Commit:
     )
 
 
+def version_numbers(connection: Connection, table: TableId) -> list[int]:
+    """Every version that changed a table's rows and can still be told, oldest first."""
+    numbers = select(commit_table.c.version).where(commit_table.c.table_id == table, on_rows)
+    return [int(one) for one in connection.execute(numbers.order_by(commit_table.c.version)).scalars()]
+
+
 def newest_version(connection: Connection, table: TableId, created: int, at_most: int | None = None) -> int:
     """A table's newest version at or before ``at_most``; its creation, where nothing was written yet."""
     scope = and_(commit_table.c.table_id == table, on_rows)

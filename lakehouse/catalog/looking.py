@@ -15,7 +15,7 @@ from lakehouse.catalog import (
     tables,
 )
 from lakehouse.catalog.database import Database
-from lakehouse.catalog.history import read_history, read_origins, versions_touching
+from lakehouse.catalog.history import read_bytes_written, read_history, read_origins, versions_touching
 from lakehouse.catalog.horizon import check_readable, keep_horizon
 from lakehouse.catalog.listing import list_changes, list_chunks
 from lakehouse.catalog.planning import changed_entries, entries_between
@@ -111,6 +111,14 @@ class Looking:
                 connection, table=table, limit=limit, before=before, operation=operation, touching=touched
             )
         )
+
+    def version_numbers(self, table: TableId) -> list[int]:
+        """Numbers of a table's versions, oldest first. Cost: its history, by an index."""
+        return self._read(lambda connection: log.version_numbers(connection, table))
+
+    def bytes_written(self, versions: Iterable[int], table: TableId | None = None) -> dict[int, int]:
+        """By version the bytes of the segments that it wrote, of one table or all, and that are still remembered."""
+        return self._read(lambda connection: read_bytes_written(connection, versions, table))
 
     def history(self, spec: TableSpec, interval: Interval, limit: int | None = None) -> Listing[Touch]:
         """What versions did to an interval, newest first."""

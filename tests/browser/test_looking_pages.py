@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import lakehouse
+from queries.words import size_text
 
 RUN = "8f7c8a10-0000-4000-8000-000000000001"
 
@@ -56,6 +57,7 @@ def test_the_log_lists_every_version_with_its_tags_and_run(open_page: Any, fligh
     assert log.loc[5, "tags"] == "before-the-drop"
     assert log.loc[flights.version, "run"].endswith(f"/runs/{RUN}")
     assert log.loc[2, "run"] == ""
+    assert log.loc[2, "size"] == "+" + size_text(sum(one.bytes for one in flights.segments(as_of=2)))
     assert log.loc[3, "message"] == "# late *rows* <img src=x onerror=alert(1)>"
 
 

@@ -243,6 +243,16 @@ def test_every_entry_knows_the_versions_that_added_and_dropped_it(history, lake)
     assert lake.catalog.origins(history.spec, [-1]) == {}
 
 
+def test_versions_are_numbered_and_tell_the_bytes_that_they_wrote(history, lake):
+    numbers = lake.catalog.version_numbers(history.spec.id)
+    assert numbers == [one.version for one in reversed(history.log())]
+    written = lake.catalog.bytes_written(numbers)
+    assert written[numbers[0]] == sum(one.bytes for one in history.segments(as_of=numbers[0]))
+    assert written.keys() == {one.version for one in history.log() if one.added}
+    assert lake.catalog.bytes_written(numbers, history.spec.id) == written
+    assert lake.catalog.bytes_written(numbers, history.spec.id + 1) == {}
+
+
 def test_a_difference_in_columns_is_the_one_by_chunk(history, lake):
     versions = [one.version for one in history.log()]
     for a in versions:

@@ -96,6 +96,15 @@ def test_zooming_keeps_the_middle_and_ends_at_a_second() -> None:
     assert timeline.zoomed(Interval(None, None), 4).start.year == 1
 
 
+def test_a_slider_stops_at_every_version_or_at_some_of_all_history_and_all_near_the_one_looked_at() -> None:
+    assert timeline.stops([2, 3, 5], 4, 10) == [2, 3, 4, 5]
+    numbers = list(range(1, 10_001))
+    found = timeline.stops(numbers, 5_000, 400)
+    assert len(found) <= 401
+    assert {1, 10_000, *range(4_950, 5_050)} <= set(found)
+    assert found == sorted(found)
+
+
 def test_the_pictures_know_every_kind() -> None:
     segments = Segments.of(hourly(3))
     window = Interval(START, START + 3 * HOUR)
