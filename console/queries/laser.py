@@ -1,11 +1,13 @@
 """What a laser at one instant is told: what it strikes, what stands in its way, and what happened there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import links
 from lakehouse.core import Interval, Tombstone
@@ -15,6 +17,8 @@ from queries.words import change, describe, keys_text
 
 MOST_TOLD = 200
 """Segments, and versions, that are told of one instant."""
+MOST_KEYS = 1_000_000
+"""Keys of a tombstone that are looked through for those asked for."""
 _VERDICTS = {
     "visible": "can be seen",
     "masked": "some rows may be hidden",
@@ -48,7 +52,11 @@ def read_laser(lake: Any, name: str, version: int, at: datetime, keys: dict[str,
     """What can be seen of an instant at a version, and why. Cost: the bins that hold what touches its chunk."""
     table = lake.table(name)
     instant = Interval(at, at + timedelta(microseconds=1))
-    found = explain(*lake.catalog.live(table.spec, version, instant), at, keys)
+    segments, tombstones = lake.catalog.live(table.spec, version, instant)
+    primary_key = table.primary_key
+    if keys is not None and primary_key and keys.keys() >= set(primary_key):
+        tombstones = with_keys(lake, tombstones, at, keys, primary_key)
+    found = explain(segments, tombstones, at, keys, primary_key)
     happened = read_happened(table, version, instant)
     return Laser(
         at,
@@ -57,6 +65,27 @@ def read_laser(lake: Any, name: str, version: int, at: datetime, keys: dict[str,
         pd.DataFrame([_met_row(one, met) for one in found[:MOST_TOLD] for met in one.met][:MOST_TOLD]),
         happened,
     )
+
+
+def with_keys(
+    lake: Any, tombstones: list[Tombstone], at: datetime, keys: dict[str, Any], primary_key: tuple[str, ...]
+) -> list[Tombstone]:
+    """Key tombstones over an instant with those of some primary keys that they hold; the largest sets are not read."""
+    over = [one for one in tombstones if one.kind == "key" and one.start <= at < one.end and one.rows <= MOST_KEYS]
+    asked = list(product(*(keys[column] for column in primary_key)))
+    held = {
+        entry: frozenset(key for key in asked if _holds(found, dict(zip(primary_key, key, strict=True))))
+        for entry, found in lake.catalog.sets(over).items()
+    }
+    return [replace(one, primary_keys=held[one.id]) if one.id in held else one for one in tombstones]
+
+
+def _holds(keys: pa.Table, key: dict[str, Any]) -> bool:
+    found = None
+    for column, value in key.items():
+        same = pc.equal(keys.column(column), pa.scalar(value, keys.schema.field(column).type))
+        found = same if found is None else pc.and_(found, same)
+    return bool(pc.any(found).as_py())
 
 
 def summed_up(found: tuple[Struck, ...], happened: pd.DataFrame, version: int) -> str:

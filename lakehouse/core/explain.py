@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 from typing import Any, Literal
 
 from lakehouse.core.deep import reached
@@ -44,14 +45,19 @@ class Struck:
 
 
 def explain(
-    segments: Iterable[Segment], tombstones: Iterable[Tombstone], instant: Any, keys: Mapping[str, Any] | None = None
+    segments: Iterable[Segment],
+    tombstones: Iterable[Tombstone],
+    instant: Any,
+    keys: Mapping[str, Any] | None = None,
+    primary_key: Sequence[str] = (),
 ) -> tuple[Struck, ...]:
     """What a laser at an instant strikes, newest first, and for each why it can be seen or not.
 
     ``instant`` is anything that `lakehouse.core.interval.to_utc` reads. ``keys`` asks for rows of listed values of some
     columns only: segments whose bounds or buckets exclude them are ``elsewhere``. A segment is told by its bounds
-    alone, as a plan is made: ``visible`` says that nothing hides a row of it, not that it has one at the instant. Takes
-    one look at each segment, and one at each pair of those struck with a tombstone over the instant.
+    alone, as a plan is made; a key tombstone by its ``primary_keys``, where it has them and ``keys`` lists values of
+    each column of the ``primary_key``. ``visible`` says that nothing hides a row of it, not that it has one at the
+    instant. Takes one look at each segment, and one at each pair of those struck with a tombstone over the instant.
 
     >>> year = Segment(id=1, start="2013-01-01", end="2014-01-01", ordinal=1)
     >>> day = Segment(id=2, start="2013-01-05", end="2013-01-06", ordinal=4)
@@ -68,7 +74,7 @@ def explain(
         if not may_hold(wanted, segment):
             found.append(Struck(segment, "elsewhere", ()))
             continue
-        met = tuple(Met(one, _effect(one, segment, wanted)) for one in over)
+        met = tuple(Met(one, _effect(one, segment, wanted, primary_key)) for one in over)
         effects = {one.effect for one in met}
         verdict: Verdict = "hidden" if "hides" in effects else "masked" if "masks" in effects else "visible"
         found.append(Struck(segment, verdict, met))
@@ -85,16 +91,28 @@ def _order(entry: Segment | Tombstone) -> tuple[int, Any]:
     return entry.ordinal, entry.id
 
 
-def _effect(tombstone: Tombstone, segment: Segment, wanted: KeyScope | None) -> Effect:
+def _effect(tombstone: Tombstone, segment: Segment, wanted: KeyScope | None, primary_key: Sequence[str]) -> Effect:
     if tombstone.ordinal <= segment.ordinal:
         return "older"
     if tombstone.kind != "interval":
+        if (
+            tombstone.primary_keys is not None
+            and wanted is not None
+            and primary_key
+            and wanted.keys() >= {*primary_key}
+        ):
+            return _by_primary_key(tombstone.primary_keys, list(product(*(wanted[column] for column in primary_key))))
         return "masks" if any(mask.any() for mask, _ in reached(Segments.of([segment]), [tombstone])) else "other rows"
     if tombstone.keys is None:
         return "hides"
     if not scopes_overlap(tombstone.keys, wanted) or not may_hold(tombstone.keys, segment):
         return "other keys"
     return "hides" if wanted is not None and _covers(tombstone.keys, wanted) else "masks"
+
+
+def _by_primary_key(held: Collection[tuple[Any, ...]], asked: list[tuple[Any, ...]]) -> Effect:
+    found = sum(one in held for one in asked)
+    return "hides" if found == len(asked) else "masks" if found else "other keys"
 
 
 def _covers(scope: KeyScope, wanted: KeyScope) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 import lakehouse
 from queries.words import size_text
+from tests.browser.conftest import SCHEMA, hours_of
 
 RUN = "8f7c8a10-0000-4000-8000-000000000001"
 
@@ -176,6 +177,17 @@ def test_a_laser_with_keys_sees_only_their_rows(open_page: Any, flights: lakehou
         app = open_page("timeline", laser="2013-01-12T12:00", keys=keys)
         struck = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
         assert list(struck["verdict"]) == [verdict]
+
+
+def test_a_laser_with_a_primary_key_knows_which_upsert_took_its_row(open_page: Any, lake: lakehouse.Lake) -> None:
+    table = lake.create_table("keyed", SCHEMA, time="at", primary_key=["delay"])
+    table.append(hours_of(0, 1))
+    taken = table.upsert(hours_of(0, 1).slice(6, 1))
+    for key, verdicts in (("6", ["can be seen", "hidden"]), ("7", ["can be seen"])):
+        app = open_page("timeline", table="keyed", laser="2013-01-01T06:00", keys=f"delay={key}")
+        struck = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
+        assert [one for one in struck["verdict"] if one != "holds no such rows"] == verdicts
+        assert (f"ordinal {taken.version}" in "".join(struck["blocked by"])) == (key == "6")
 
 
 def test_a_laser_where_everything_was_dropped_names_the_version(open_page: Any, flights: lakehouse.Table) -> None:

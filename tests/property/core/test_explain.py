@@ -21,6 +21,17 @@ def test_a_verdict_is_true_of_every_row_at_the_instant(state: State, keyed: bool
             assert verdict in (("visible", "masked") if visible else ("hidden", "masked"))
 
 
+@given(states())
+def test_asked_for_a_primary_key_a_verdict_tells_of_key_tombstones_for_certain(state: State) -> None:
+    by_key = [one for one in state.tombstones if one.kind == "key"]
+    for segment in state.segments:
+        for row in state.rows[segment.id]:
+            asked = {"number": row.primary_key[0]}
+            found = explain(state.segments, by_key, row.time, asked, primary_key=["number"])
+            verdict = next(one.verdict for one in found if one.segment.id == segment.id)
+            assert verdict == ("visible" if seen(row, segment.ordinal, by_key) else "hidden")
+
+
 @given(states(), times(), st.one_of(st.none(), key_scopes()))
 def test_every_segment_over_the_instant_is_struck_once_and_meets_every_tombstone_there(
     state: State, instant: object, keys: dict[str, tuple[str, ...]] | None
