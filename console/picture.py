@@ -47,10 +47,11 @@ def bars_chart(
     drawn: pd.DataFrame, hatched: pd.DataFrame, start: datetime, end: datetime, laser: datetime | None
 ) -> alt.LayerChart:
     """Bars one by one: `queries.timeline.drawn_bars`. A click picks one."""
-    height = _AROUND_PIXELS + min(_MAX_PIXELS, _LEVEL_PIXELS * max(3, int(drawn["level"].max()) + 1))
+    levels = max(3, int(drawn["level"].max()) + 1)
+    height = _AROUND_PIXELS + min(_MAX_PIXELS, _LEVEL_PIXELS * levels)
     x, colour = _time(_domain(start, end)), _colour(list(COLOURS))
     axis = alt.Axis(labels=False, ticks=False, domain=False, grid=False)
-    y = alt.Y("low:Q", title=None, axis=axis)
+    y = alt.Y("low:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, levels]))
     tooltip = [alt.Tooltip(f"{name}:N", title=name) for name in ("what", "kind", "from", "until", "ordinal")]
     tooltip.append(alt.Tooltip("rows:Q", title="rows", format=","))
     base = alt.Chart(drawn).encode(x=x, x2="end:T", y=y, y2="high:Q", color=colour, tooltip=tooltip)

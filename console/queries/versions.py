@@ -14,7 +14,7 @@ from lakehouse.core import Interval
 from lakehouse.core.commit import Commit, EntryDiff
 from lakehouse.core.interval import from_us
 from lakehouse.core.operation import Kind
-from queries.words import change, size_text, text_of
+from queries.words import change, size_text, sizes_text, text_of
 from shown import shown
 
 OPERATIONS = [kind.value for kind in Kind]
@@ -114,7 +114,7 @@ def read_difference(lake: Any, name: str, a: int, b: int, interval: Interval | N
         {
             "Segments": change(len(found.added_segments), len(found.dropped_segments)) or "0",
             "Rows stored": change(found.added_segments.rows, found.dropped_segments.rows) or "0",
-            "Bytes": change(found.added_segments.bytes, found.dropped_segments.bytes) or "0",
+            "Size": sizes_text(found.added_segments.bytes, found.dropped_segments.bytes) or "0",
             "Tombstones": change(len(found.added_tombstones), len(found.dropped_tombstones)) or "0",
             "Chunks touched": f"{len(chunks):,}",
         },
@@ -129,19 +129,19 @@ def _by_chunk(grain: Any, found: EntryDiff) -> pd.DataFrame:
     parts = []
     for sign, segments in ((1, found.added_segments), (-1, found.dropped_segments)):
         starts = grain.floor_us(segments.bounds[0])
-        part = {"chunk": starts, "rows": segments.numbers("rows"), "bytes": segments.numbers("bytes")}
+        part = {"chunk": starts, "rows": segments.numbers("rows"), "size": segments.numbers("bytes")}
         parts.append(pd.DataFrame({**part, "sign": sign, "segments": 1, "tombstones": 0}))
     for sign, tombstones in ((1, found.added_tombstones), (-1, found.dropped_tombstones)):
         starts = grain.floor_us(np.array([one.interval.start_us for one in tombstones], dtype=np.int64))
         parts.append(
-            pd.DataFrame({"chunk": starts, "rows": 0, "bytes": 0, "sign": sign, "segments": 0, "tombstones": 1})
+            pd.DataFrame({"chunk": starts, "rows": 0, "size": 0, "sign": sign, "segments": 0, "tombstones": 1})
         )
     summed = pd.concat(parts).groupby(["chunk", "sign"]).sum().unstack(fill_value=0)
     rows = []
     for chunk, row in summed.iterrows():
         told = {
-            name: change(int(row.get((name, 1), 0)), int(row.get((name, -1), 0)))
-            for name in ("segments", "rows", "bytes", "tombstones")
+            name: say(int(row.get((name, 1), 0)), int(row.get((name, -1), 0)))
+            for name, say in (("segments", change), ("rows", change), ("size", sizes_text), ("tombstones", change))
         }
         rows.append({"chunk": grain.label(from_us(int(chunk))), **told})
         if len(rows) > MOST_CHUNKS:

@@ -27,6 +27,11 @@ def size_text(count: int) -> str:
     return f"{size:,.0f} {unit}" if size >= 100 or unit == "B" else f"{size:.1f} {unit}"
 
 
+def sizes_text(added: int, dropped: int) -> str:
+    """Bytes that came and went, as in "+3.1 MB −40 kB"."""
+    return " ".join(f"{sign}{size_text(count)}" for sign, count in (("+", added), ("−", dropped)) if count)
+
+
 def text_of(instant: datetime) -> str:
     """A UTC time as short as it can be said."""
     return instant.replace(tzinfo=None).isoformat(sep=" ").removesuffix(":00").removesuffix(" 00:00")

@@ -91,7 +91,6 @@ st.dataframe(
     on_select=picked,
     selection_mode="single-row",
     alt="Segments",
-    height=min(38 * (len(listed) + 1), 420),
 )
 with st.expander("Sizes"):
     st.bar_chart(segments.histogram(found.segments), x="from size", y="segments", sort=False, height=220)

@@ -78,7 +78,6 @@ def draw_log() -> None:
         on_select=picked,
         selection_mode="multi-row",
         alt="Version log",
-        height=min(38 * (len(listed) + 1), 420),
     )
     with st.container(horizontal=True):
         if len(listed) == LOG_LIMIT:

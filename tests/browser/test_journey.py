@@ -28,6 +28,7 @@ QUERIES = {
 }
 
 
+ROW_PIXELS = 33
 ONE_THEME = pytest.mark.parametrize("page", ["light"], indirect=True)
 
 
@@ -65,6 +66,15 @@ def test_two_versions_are_compared_and_the_older_one_is_restored(
     serve: Any, page: Page, flights: lakehouse.Table
 ) -> None:
     address = serve("--allow-actions")
+    page.goto(f"{address}/versions?table=flights")
+    log = page.get_by_test_id("stDataFrame").first
+    expect(log.locator("canvas").first).to_be_visible()
+    at_rest(page)
+    log.click(position={"x": 14, "y": 50})
+    expect(page.get_by_text("From version 7 to version 9")).to_be_visible()
+    log.click(position={"x": 14, "y": 50 + 3 * ROW_PIXELS})
+    expect(page.get_by_text("From version 3 to version 9")).to_be_visible()
+
     page.goto(f"{address}/versions?table=flights&version=7")
     page.get_by_label("Compare with").fill("3")
     page.keyboard.press("Enter")
