@@ -91,7 +91,10 @@ def console(
     }
     flags = [part for name, value in options.items() for part in (f"--{name}", value)]
     # In this process's place, so that whoever stops this process stops the server.
-    os.execv(sys.executable, [sys.executable, str(script.with_name("start.py")), "run", str(script), *flags])
+    os.execv(
+        sys.executable,
+        [sys.executable, str(script.with_name("start.py")), "run", str(script.with_name("served.py")), *flags],
+    )
 
 
 def console_script() -> Path:

@@ -1,0 +1,69 @@
+"""Two addresses for those who watch the console: whether it and its catalog answer, and figures of the lake.
+
+Figures name no table and no value, and only this machine gets them.
+"""
+
+import logging
+from functools import cache
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+import lakehouse
+from lakehouse.access import is_loopback
+from lakehouse.errors import LakehouseError
+
+logger = logging.getLogger("lakehouse.console")
+_MOST_TASKS = 10_000
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
+
+
+@cache
+def _lake() -> Any:
+    return lakehouse.connect()
+
+
+def health(_: Request) -> Response:
+    """200 where the catalog answers, 503 where it does not."""
+    try:
+        _lake().head  # noqa: B018 - asks the catalog
+    except LakehouseError as error:
+        logger.warning("the catalog does not answer: %s", error)
+        return PlainTextResponse("the catalog does not answer\n", 503)
+    return PlainTextResponse("ok\n")
+
+
+def metrics(request: Request) -> Response:
+    """Figures in Prometheus's text format; 404 for other machines, also for those behind a proxy."""
+    client = request.client.host if request.client else ""
+    if not is_loopback(client) or any(name in request.headers for name in _FORWARDED):
+        return PlainTextResponse("not found\n", 404)
+    try:
+        told = figures(_lake())
+    except LakehouseError as error:
+        logger.warning("the catalog does not answer: %s", error)
+        return PlainTextResponse("the catalog does not answer\n", 503)
+    lines = (
+        f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value}\n" for name, (meaning, value) in told.items()
+    )
+    return PlainTextResponse("".join(lines), media_type="text/plain; version=0.0.4")
+
+
+def figures(lake: Any) -> dict[str, tuple[str, float]]:
+    """Figures by name, each with what it means. Cost: a few small reads of the catalog, whatever the lake's size."""
+    activity, now = lake.activity(), lake.catalog.now()
+    waiting = lake.tasks(state="waiting", limit=_MOST_TASKS)
+    oldest = min((one.created_at for one in waiting), default=now)
+    dead = sum(one.lease_seconds < 0 for one in activity.operations)
+    return {
+        "lakehouse_head_version": ("Newest version of the lake.", lake.head),
+        "lakehouse_tables": ("Tables of the lake.", len(lake.tables())),
+        "lakehouse_operations_running": ("Operations between begin and commit.", len(activity.operations)),
+        "lakehouse_operations_expired": ("Of those, with a lease that ran out.", dead),
+        "lakehouse_locks": ("Runs of chunks that are locked.", len(activity.locks)),
+        "lakehouse_lock_waits": ("Operations that wait for a lock.", len(activity.waits)),
+        "lakehouse_tasks_waiting": ("Tasks of maintenance that wait.", len(waiting)),
+        "lakehouse_tasks_running": ("Tasks of maintenance that run.", len(lake.tasks(state="running"))),
+        "lakehouse_tasks_oldest_seconds": ("Age of the oldest that waits.", (now - oldest).total_seconds()),
+    }
