@@ -1,6 +1,7 @@
 """What the Query page asks: rows of a statement at a version, and what was read and left out for them."""
 
 import io
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from shown import shown
 MOST_ROWS = 5_000
 MOST_BYTES = 16_000_000
 MOST_SECONDS = 20.0
+MOST_AT_ONCE = 2
+"""Statements that run side by side; others wait for their turn, so that memory is bounded whoever asks."""
 MOST_LISTED = 200
 """Segments of each reason that are listed one by one."""
 MEANING = {
@@ -29,6 +32,9 @@ MEANING = {
     Reason.INDEX: "the Bloom filter of a column says that it is not there",
     Reason.OVERSHADOWED: "newer tombstones hide all of it",
 }
+
+
+_turn = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +65,10 @@ class Asked:
 
 def ask(lake: Any, sql: str, as_of: str | None) -> Asked:
     """Run a statement that only looks. Raises as `Lake.query` does."""
-    begun = time.perf_counter()
-    found = lake.query(sql, as_of=as_of, most_rows=MOST_ROWS, most_bytes=MOST_BYTES, most_seconds=MOST_SECONDS)
-    seconds = time.perf_counter() - begun
+    with _turn:
+        begun = time.perf_counter()
+        found = lake.query(sql, as_of=as_of, most_rows=MOST_ROWS, most_bytes=MOST_BYTES, most_seconds=MOST_SECONDS)
+        seconds = time.perf_counter() - begun
     return Asked(found.rows, found.is_cut, seconds, tuple(_told(one) for one in found.reads))
 
 

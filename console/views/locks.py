@@ -8,6 +8,7 @@ import acting
 import columns
 import copied
 import opened
+import pick
 import shell
 import who
 from lakehouse.access import Action
@@ -63,4 +64,6 @@ if running:
         icon=":material/lock_open:",
         tell=lambda _: f"Operation {operation} has ended; its locks are free.",
     )
-copied.offer("locks", copied.Copied(python=copied.python("lake.activity()"), command=copied.command("locks", "TABLE")))
+copied.offer(
+    "locks", copied.Copied(python=copied.python("lake.activity()"), command=copied.command("locks", pick.table().name))
+)

@@ -97,7 +97,8 @@ more = "; there are more, which are left out" if asked.is_cut else ""
 st.text(f"{asked.rows.num_rows:,} rows in {asked.seconds:.2f} s{more}")
 table_tab, chart_tab, plan_tab = st.tabs(["Rows", "Chart", "Read and left out"])
 with table_tab:
-    st.dataframe(rows, hide_index=True, alt="Rows", key="rows")
+    # Lazy, so that the frame has no download of its own: that one would hold cut values, and formulas as they are.
+    st.dataframe(rows, hide_index=True, lazy=True, alt="Rows", key="rows")
     with st.container(horizontal=True):
         st.download_button(
             "Parquet", lambda: query.to_parquet(asked.rows), "rows.parquet", on_click="ignore", key="parquet"

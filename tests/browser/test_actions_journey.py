@@ -87,6 +87,7 @@ def test_a_compaction_is_followed_from_the_queue_to_the_history(
     assert "by" in table.log(1)[0].properties
 
 
+@pytest.mark.parametrize("page", ["light"], indirect=True)
 def test_no_value_runs_as_a_script_on_any_page(
     address: str,
     page: Page,
