@@ -3,6 +3,7 @@
 from lakehouse.dagster import checks
 from lakehouse.dagster.assets import chunk_asset, replace_chunks, replace_each_chunk, replace_together, report_commit
 from lakehouse.dagster.automation import observe_table, on_new_version
+from lakehouse.dagster.cells import Cell, run_cells
 from lakehouse.dagster.checks import build_checks
 from lakehouse.dagster.io import LakehouseIOManager
 from lakehouse.dagster.maintenance import build_compaction_sensor, build_maintenance_jobs
@@ -13,6 +14,7 @@ from lakehouse.dagster.resource import LakehouseResource
 from lakehouse.dagster.spark import SparkResource
 
 __all__ = [
+    "Cell",
     "LakehouseIOManager",
     "LakehouseResource",
     "SparkResource",
@@ -32,6 +34,7 @@ __all__ = [
     "replace_each_chunk",
     "replace_together",
     "report_commit",
+    "run_cells",
     "run_interval",
     "table_metadata",
 ]

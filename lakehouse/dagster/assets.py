@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.core.interval import Interval
-from lakehouse.dagster.cells import cells_of
+from lakehouse.dagster.cells import cells_of, run_cells
 from lakehouse.dagster.metadata import add_partition_rows, commit_metadata, data_version
 from lakehouse.dagster.partitions import require_partitions, run_interval
 from lakehouse.dagster.retry import marks_of, partition_text
@@ -59,7 +59,7 @@ def replace_chunks(
     ``rows`` is anything that `Table.replace` takes; a row outside the run's partitions fails the run and nothing is
     committed. A retry of a run that had committed changes nothing and tells of that commit; a new run replaces anew.
     """
-    cells = cells_of(require_partitions(context), context.partition_keys)
+    cells = run_cells(context)
     started = time.monotonic()
     commit = write_rows(table, rows, cells, **origin(context))
     seconds = time.monotonic() - started

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lakehouse.core.interval import Interval
 from lakehouse.core.spec import TableSpec
+from lakehouse.dagster.partitions import require_partitions
 from lakehouse.errors import InvalidInput
 
 ALL_TIME = Interval(None, None)
@@ -45,6 +46,26 @@ class Cell:
         for name, values in (self.keys or {}).items():
             parts.append(f"`{name}` IN ({', '.join(map(_literal, values))})")
         return f"({' AND '.join(parts) or 'TRUE'})"
+
+
+def run_cells(context: dg.AssetExecutionContext) -> tuple[Cell, ...]:
+    """The cells that a run is to materialize: which times, and of which keys where partitions have keys.
+
+    Raises `InvalidInput` for an asset without partitions and a reversed range.
+
+    >>> @dg.asset(partitions_def=dg.DailyPartitionsDefinition("2013-01-01"))
+    ... def trips(context: dg.AssetExecutionContext) -> None:
+    ...     for cell in run_cells(context):
+    ...         print(cell.interval, cell.keys)
+    >>> trips(dg.build_asset_context(partition_key="2013-01-05"))
+    2013-01-05/2013-01-06 None
+    """
+    partitions = require_partitions(context)
+    columns: dict[str, str] = {}
+    for key in context.selected_asset_keys:
+        expression = context.assets_def.metadata_by_key[key].get("partition_expr") or {}
+        columns |= {"": expression} if isinstance(expression, str) else expression
+    return cells_of(partitions, context.partition_keys, columns)
 
 
 def cells_of(

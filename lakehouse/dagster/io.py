@@ -64,6 +64,7 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
     """
 
     mode: str = Field(default="replace", description="append, replace or upsert, for assets that do not say themselves")
+    as_of: str | None = Field(default=None, description="A tag or time at which inputs are read; default: the head")
     form: str = Field(default="arrow", description="The form of inputs without an annotation")
     _lake: Any = PrivateAttr(default=None)
     _guard: AbstractContextManager[Any] = PrivateAttr(default_factory=threading.Lock)
@@ -100,15 +101,17 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
         options = TableOptions.of(context.asset_key, None if upstream is None else upstream.definition_metadata)
         wanted = _wanted(context)
         table = lake.table(wanted.get("table") or options.table)
-        as_of = wanted["as_of"] if wanted.get("as_of") is not None else self._head(context, lake)
+        as_of = wanted["as_of"] if wanted.get("as_of") is not None else self._version(context, lake)
         cells = [ALL]
         if context.has_asset_partitions:
             cells = list(_cells(context.asset_partitions_def, context.asset_partition_keys, options))
         interval, where = _condition([cell.typed(table.spec) for cell in cells], table.time, wanted.get("where"))
         return table.scan(columns=wanted.get("columns"), where=where, interval=interval, as_of=as_of)
 
-    def _head(self, context: dg.InputContext, lake: "Lake") -> int:
-        """The version at which all inputs of a step are read: the head, when the first of them was."""
+    def _version(self, context: dg.InputContext, lake: "Lake") -> int | str:
+        """What all inputs of a step are read at: the head when the first of them was, unless the manager says."""
+        if self.as_of is not None:
+            return self.as_of
         step = f"{context.step_context.step.key} {context.step_context.previous_attempt_count}"
         with self._guard:
             if step not in self._heads:

@@ -64,7 +64,9 @@ def commit_metadata(
         "bytes": sum(segment.bytes for segment in segments),
         "tombstones": len(tombstones),
         "interval": "all time" if interval is None or interval == Interval(None, None) else str(interval),
-        "console": dg.MetadataValue.url(f"{console_address(console_url)}/?table={table.name}&version={version}"),
+        "console": dg.MetadataValue.url(
+            f"{console_address(console_url)}/timeline?table={table.name}&version={version}"
+        ),
         "timeline": dg.MetadataValue.md(timeline_picture(table, version, interval)),
     }
     if segments:

@@ -195,7 +195,8 @@ def require_partitions(context: dg.AssetExecutionContext) -> dg.PartitionsDefini
     found: dg.PartitionsDefinition[Any] | None = context.assets_def.partitions_def
     if found is None:
         raise InvalidInput(
-            "the asset has no partitions; give it partitions_def=chunk_partitions(...)", asset=context.asset_key
+            "the asset has no partitions; give it partitions_def=chunk_partitions(...)",
+            asset=",".join(sorted(key.to_user_string() for key in context.selected_asset_keys)),
         )
     if not context.partition_keys:
         raise InvalidInput(

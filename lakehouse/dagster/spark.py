@@ -45,7 +45,9 @@ class SparkUse:
             if session is _started.session and not self._is_counted:
                 _started.users += 1
                 self._is_counted = True
-        ignored = sorted(key for key, value in settings.items() if session.conf.get(key, None) != value)
+        # A Connect session does not tell where its server is.
+        told = {key: value for key, value in settings.items() if key != "spark.remote"}
+        ignored = sorted(key for key, value in told.items() if session.conf.get(key, None) != value)
         if ran and ignored:
             dg.get_dagster_logger().warning("Spark runs already, without these settings: %s", ignored)
         return session

@@ -15,6 +15,7 @@ from assets.definitions import defs
 from lakehouse.dagster import chunk_partitions
 
 ROOT = Path(__file__).parents[2]
+FOLLOWERS = dg.AssetSelection.assets("departures", "daily_delays")
 SNAPSHOT = Path(__file__).with_name("definitions.json")
 LOAD = """
 import os, sys, time
@@ -67,6 +68,30 @@ def test_every_asset_has_a_group_and_says_what_makes_it() -> None:
     for spec in defs.resolve_all_asset_specs():
         made_by = {"arrow"} if spec.key.to_user_string() in in_process else {"spark"}
         assert (spec.group_name, spec.kinds) == ("nycflights", made_by)
+
+
+def test_what_is_made_of_flights_follows_them_into_the_partitions_that_changed() -> None:
+    asked = []
+    with dg.DagsterInstance.ephemeral() as instance:
+        cursor = dg.evaluate_automation_conditions(defs, instance, FOLLOWERS).cursor
+        for keys in (["2013-01-05", "2013-01-06"], ["2013-01-06"]):
+            for key in keys:
+                instance.report_runless_asset_event(dg.AssetMaterialization("flights", partition=key))
+            found = dg.evaluate_automation_conditions(defs, instance, FOLLOWERS, cursor=cursor)
+            asked.append(found.get_requested_partitions(dg.AssetKey("departures")))
+            assert not found.get_requested_partitions(dg.AssetKey("daily_delays")), "a month waits for all its days"
+            for key in asked[-1]:
+                instance.report_runless_asset_event(dg.AssetMaterialization("departures", partition=key))
+            cursor = dg.evaluate_automation_conditions(defs, instance, FOLLOWERS, cursor=found.cursor).cursor
+    assert asked == [{"2013-01-05", "2013-01-06"}, {"2013-01-06"}]
+
+
+def test_the_local_instance_lets_maintenance_take_turns(tmp_path: Path) -> None:
+    (tmp_path / "dagster.yaml").write_text((ROOT / "dagster.yaml").read_text())
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        assert instance.get_concurrency_config().pool_config.default_pool_limit == 1
+        assert instance.get_concurrency_config().run_queue_config.max_concurrent_runs == 1
+        assert instance.run_monitoring_enabled
 
 
 def test_the_definitions_are_those_that_were_agreed_on() -> None:

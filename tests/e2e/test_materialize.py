@@ -92,7 +92,7 @@ def test_metadata_tells_version_rows_segments_bytes_tombstones_interval_and_dura
             "bytes": sum(segment.bytes for segment in segments),
             "tombstones": 0,
             "interval": "2013-01-01/2013-01-04",
-            "console": f"http://127.0.0.1:8501/?table=flights&version={flights.version}",
+            "console": f"http://127.0.0.1:8501/timeline?table=flights&version={flights.version}",
         }
         assert event.tags["dagster/data_version"] == str(flights.version)
 

@@ -141,7 +141,7 @@ def require_backfilled(dagster: str, run: str, version: int) -> None:
         told = {one["label"]: one for one in event["metadataEntries"]}
         assert event["runId"] == run
         assert told["version"]["intValue"] == version
-        assert told["console"]["url"].endswith(f"/?table=departures&version={version}")
+        assert told["console"]["url"].endswith(f"/timeline?table=departures&version={version}")
         assert told["timeline"]["mdStr"].startswith("![timeline")
         assert {"key": "dagster/data_version", "value": str(version)} in event["tags"]
 
