@@ -14,8 +14,8 @@ def on_new_version(*, all_partitions: bool = True) -> dg.AutomationCondition[Any
     """Materialize an asset when something that it is made of got a new version and none of it is missing or running.
 
     Other than Dagster's ``eager``, it follows late data and re-statements into every partition, not the newest only
-    (``all_partitions=False``: the newest only). As with ``eager``, a change that comes in the same tick of the sensor as
-    the materialization of what follows it counts as followed.
+    (``all_partitions=False``: the newest only). As with ``eager``, a change that comes in the same tick of the sensor
+    as the materialization of what follows it counts as followed.
 
     Examples
     --------
