@@ -1,7 +1,12 @@
 """A retry never doubles data, a new wish is never taken for a retry, and what was committed stays."""
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -31,8 +36,11 @@ class Fragile(LakehouseIOManager):
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
         super().handle_output(context, obj)
-        if context.step_context.dagster_run.tags.get("dies") == "after the commit":
-            raise RuntimeError("the process died")
+        match context.step_context.dagster_run.tags.get("dies"):
+            case "after the commit":
+                raise RuntimeError("the process died")
+            case "by kill":
+                os.kill(os.getpid(), signal.SIGKILL)
 
 
 def rows_of(day: str, value: int) -> pa.Table:
@@ -106,6 +114,43 @@ def test_a_retry_of_a_run_that_died_after_its_commit_changes_nothing(
     assert newest.run_id == last.run_id
     assert newest.asset_materialization is not None
     assert newest.asset_materialization.metadata["version"].value == lake.table("events").log()[-1].version
+
+
+KILLED = """
+import sys
+import dagster as dg
+from dagster._core.definitions.job_base import InMemoryJob
+from dagster._core.execution.api import execute_run
+from tests.e2e.test_retries import job_of
+home, run_id, catalog, warehouse = sys.argv[1:]
+with dg.DagsterInstance.from_config(home) as instance:
+    job = InMemoryJob(job_of("append", {"catalog": catalog, "warehouse": warehouse}))
+    execute_run(job, instance.get_run_by_id(run_id), instance)
+"""
+
+
+def test_a_run_that_was_killed_after_its_commit_is_executed_again_and_doubles_nothing(
+    address: dict[str, str], lake: lakehouse.Lake, tmp_path: Path
+) -> None:
+    home = tmp_path / "dagster"
+    home.mkdir()
+    (home / "dagster.yaml").write_text("telemetry:\n  enabled: false\n")
+    job = job_of("append", address)
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        tags = {"dagster/partition": "2013-01-05", "value": "1"}
+        first = instance.create_run_for_job(job, run_config=QUIET, tags=tags | {"dies": "by kill"})
+        command = [sys.executable, "-c", KILLED, str(home), first.run_id, address["catalog"], address["warehouse"]]
+        killed = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=240)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        assert seen(lake) == [1]
+        assert instance.get_run_by_id(first.run_id).status is dg.DagsterRunStatus.STARTED
+        assert not instance.get_materialized_partitions(dg.AssetKey("events"))
+        again = instance.create_run_for_job(
+            job, run_config=QUIET, tags=tags, parent_run_id=first.run_id, root_run_id=first.run_id
+        )
+        execute_run(InMemoryJob(job), again, instance)
+        assert instance.get_materialized_partitions(dg.AssetKey("events")) == {"2013-01-05"}
+        assert seen(lake) == [1]
 
 
 def test_a_retry_of_a_step_inside_its_run_changes_nothing(
