@@ -75,7 +75,9 @@ class Summarizing:
             found.append(_Column(known, there, self.spec.schema.field(name).type, size))
         there = [one for one in found if one.stored is not None]
         if there:
-            for batch in file.iter_batches(_BATCH_ROWS, columns=[one.stored for one in there]):
+            is_large = file.metadata.num_rows > _BATCH_ROWS  # below, threads cost more than they save
+            columns = [one.stored for one in there]
+            for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=is_large):
                 for one in there:
                     one.add(batch.column(one.stored), self.kind)
         return found
