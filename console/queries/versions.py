@@ -14,6 +14,7 @@ from lakehouse.core import Interval
 from lakehouse.core.commit import Commit, EntryDiff
 from lakehouse.core.interval import from_us
 from lakehouse.core.operation import Kind
+from lakehouse.errors import VersionNotFound
 from queries.words import change, size_text, sizes_text, text_of
 from shown import shown
 
@@ -199,8 +200,8 @@ def count_changes(lake: Any, name: str, a: int, b: int) -> ChangedRows:
 
 def version_before(lake: Any, name: str, version: int) -> int | None:
     """The table's version before one; None for the first, or where the one before was forgotten."""
-    older = lake.table(name).log(1, before=version)
-    if older:
-        return int(older[0].version)
-    created = lake.catalog.table(name)[1]
-    return int(created) if created < version else None
+    try:
+        found: int = lake.table(name).version_at(version - 1)
+    except VersionNotFound:
+        return None
+    return found

@@ -17,7 +17,10 @@ from lakehouse.core.version import ADD, DROP
 
 
 def _changes(spec: TableSpec, interval: Interval) -> Select[Any]:
-    """Each ADD and DROP of what overlaps an interval, once whatever the number of its bins."""
+    """Each ADD and DROP of what overlaps an interval, once whatever the number of its bins.
+
+    Joined from the outside and not a UNION: over one, SQLite 3.53 puts groups in ascending order whatever is asked.
+    """
     in_bins = or_(*(delta.c.bin.between(first, last) for first, last in touching(spec, interval)))
     start, end = (func.coalesce(segment.c[name], tombstone.c[name]) for name in ("start_us", "end_us"))
     return (

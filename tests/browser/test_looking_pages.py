@@ -292,6 +292,20 @@ def test_a_segment_whose_file_is_gone_is_told(open_page: Any, lake: Any, flights
 
 
 @pytest.mark.parametrize("name", ["versions", "timeline", "tombstones", "key_frames", "segments"])
+def test_after_an_expiry_what_is_left_is_shown_and_what_is_gone_is_told(
+    open_page: Any, lake: lakehouse.Lake, flights: lakehouse.Table, name: str
+) -> None:
+    lake.untag("before-the-drop")
+    lake.expire(keep_last=1)
+    app = open_page(name, laser="2013-01-05T12:00")
+    assert not app.exception
+    assert not app.error
+    gone = open_page(name, version="3")
+    assert not gone.exception
+    assert "not in the lake" in gone.error[0].value
+
+
+@pytest.mark.parametrize("name", ["versions", "timeline", "tombstones", "key_frames", "segments"])
 def test_an_empty_table_says_what_to_do(open_page: Any, lake: lakehouse.Lake, name: str) -> None:
     lake.create_table("empty", "at timestamp", time="at")
     app = open_page(name)
