@@ -12,7 +12,11 @@ from lakehouse.errors import LakehouseError
 logger = logging.getLogger("lakehouse.console")
 
 
-@st.cache_resource(show_spinner=False)
+def _end(threads: ThreadPoolExecutor) -> None:
+    threads.shutdown(wait=True)
+
+
+@st.cache_resource(show_spinner=False, on_release=_end)
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="console")
 

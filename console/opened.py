@@ -7,7 +7,11 @@ import streamlit as st
 import lakehouse
 
 
-@st.cache_resource(show_spinner=False)
+def _close(lake: Any) -> None:
+    lake.close()
+
+
+@st.cache_resource(show_spinner=False, on_release=_close)
 def lake() -> Any:
     """The lake that LAKEHOUSE_CATALOG and LAKEHOUSE_WAREHOUSE name, or the one in ./.lakehouse."""
     return lakehouse.connect()

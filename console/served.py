@@ -1,8 +1,20 @@
 """The console as a server: its pages, and the addresses for those who watch it."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import streamlit as st
 from starlette.routing import Route
 
 import watched
 
-app = st.App("app.py", routes=[Route("/healthz", watched.health), Route("/metrics", watched.metrics)])
+
+@asynccontextmanager
+async def life(_: st.App) -> AsyncIterator[None]:
+    """From the start to the end, when what was begun is waited for and the lake is closed."""
+    yield
+    st.cache_resource.clear()
+    watched.close()
+
+
+app = st.App("app.py", lifespan=life, routes=[Route("/healthz", watched.health), Route("/metrics", watched.metrics)])

@@ -24,6 +24,13 @@ def _lake() -> Any:
     return lakehouse.connect()
 
 
+def close() -> None:
+    """Close the lake, at the end."""
+    if _lake.cache_info().currsize:
+        _lake().close()
+        _lake.cache_clear()
+
+
 def health(_: Request) -> Response:
     """200 where the catalog answers, 503 where it does not."""
     try:

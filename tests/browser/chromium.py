@@ -52,8 +52,12 @@ def wait_until_it_answers(url: str, server: subprocess.Popen[bytes], log: Path) 
 
 @pytest.fixture
 def serve(place: Any, tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Start the console of the test's lake with options of its command line; gives its address."""
+    """Start the console of the test's lake with options of its command line; gives its address.
+
+    It fails the test if the console does not end in order, or has failed on the way.
+    """
     started: list[subprocess.Popen[bytes]] = []
+    logs: list[Path] = []
 
     def served(*options: str) -> str:
         port, log = free_port(), tmp_path / f"console-{len(started)}.log"
@@ -62,6 +66,7 @@ def serve(place: Any, tmp_path: Path) -> Iterator[Callable[..., str]]:
             environment = {**os.environ, **place.environment()}
             server = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT, cwd=tmp_path)
         started.append(server)
+        logs.append(log)
         wait_until_it_answers(f"http://127.0.0.1:{port}/_stcore/health", server, log)
         return f"http://127.0.0.1:{port}"
 
@@ -69,6 +74,8 @@ def serve(place: Any, tmp_path: Path) -> Iterator[Callable[..., str]]:
     for server in started:
         server.terminate()
         assert server.wait(timeout=30) is not None
+    for log in logs:
+        assert not any(word in log.read_text() for word in ("Traceback", "leaked")), log.read_text()
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def flights(lake: lakehouse.Lake) -> lakehouse.Table:
 
 
 @pytest.fixture
-def open_page(place: Place, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+def open_page(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
     """Open a page of the console on the test's lake by the name of its file, with query parameters; no browser.
 
     ``user``: what a login says of somebody.
@@ -86,4 +86,5 @@ def open_page(place: Place, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ap
             app.run()
         return app
 
-    return opened
+    yield opened
+    st.cache_resource.clear()  # which closes the lake
