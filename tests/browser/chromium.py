@@ -28,7 +28,7 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-START_SECONDS = 60
+START_SECONDS = 180
 PATIENCE_MS = 30_000
 
 
