@@ -164,12 +164,26 @@ def _waiting(lake: "Lake", cursor: _Cursor) -> Sequence[Task]:
     head = lake.head
     if head != cursor.head or lake.catalog.now().timestamp() - cursor.planned_seconds > _PLAN_SECONDS:
         lake.plan_tasks()
-        lake.catalog.tasks().ask_for_collection(_COLLECT_SECONDS)
+        if _has_garbage(lake):
+            lake.catalog.tasks().ask_for_collection(_COLLECT_SECONDS)
         cursor.head, cursor.planned_seconds = head, lake.catalog.now().timestamp()
     now = lake.catalog.now()
     ready = [one for one in lake.tasks(state=TaskState.WAITING.value) if one.not_before <= now]
     quiet = {name: lake.table(name).policy.quiet_hours for name in {one.table for one in ready if one.table}}
     return [one for one in ready if not ((hours := quiet.get(one.table or "")) and hours.holds(now))]
+
+
+def _has_garbage(lake: "Lake") -> bool:
+    """Whether a collection now, with the retention of all tables, would forget or delete anything."""
+    gone = lake.collect(dry_run=True)
+    if gone.files or gone.operations:
+        return True
+    policies = [lake.table(name).policy for name in lake.tables()]
+    ages = [one.retention_seconds for one in policies]
+    if not ages or None in ages:
+        return False
+    oldest = max(age for age in ages if age is not None)
+    return bool(lake.expire(older_than=oldest, keep_last=max(one.keep_last for one in policies), dry_run=True).versions)
 
 
 def _requests(

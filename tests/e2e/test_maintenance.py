@@ -69,17 +69,26 @@ def merges(found: Any) -> list[Any]:
     return [one for one in found.run_requests if one.job_name == "lakehouse_merge"]
 
 
-def test_a_lake_with_nothing_to_do_gets_no_run_that_rewrites_and_then_none_at_all(
-    lake: lakehouse.Lake, tick: Tick, instance: dg.DagsterInstance, address: dict[str, str]
+def test_a_lake_with_nothing_to_do_gets_no_run(lake: lakehouse.Lake, tick: Tick) -> None:
+    cursor = None
+    for _ in range(2):
+        lake.create_table("events", SCHEMA, time="at", if_not_exists=True).append(rows_of("2013-01-05"))
+        found = tick(cursor)
+        cursor = found.cursor
+        assert not found.run_requests
+        assert "nothing to do" in found.skip_message
+
+
+def test_versions_that_no_retention_keeps_become_a_run_that_forgets_them(
+    address: dict[str, str], lake: lakehouse.Lake, tick: Tick, instance: dg.DagsterInstance
 ) -> None:
-    lake.create_table("events", SCHEMA, time="at").append(rows_of("2013-01-05"))
-    found = tick()
-    assert {one.job_name for one in found.run_requests} <= {"lakehouse_gc", "lakehouse_stats"}
-    for request in found.run_requests:
-        assert run(request, instance, address).success
-    again = tick(found.cursor)
-    assert not again.run_requests
-    assert "nothing to do" in again.skip_message
+    table = lake.create_table("events", SCHEMA, time="at", properties={"retention": "0s", "keep_last": "1"})
+    for _ in range(3):
+        table.append(rows_of("2013-01-05"))
+    (request,) = [one for one in tick().run_requests if one.job_name == "lakehouse_gc"]
+    assert "lakehouse/table" not in request.tags
+    assert run(request, instance, address).success
+    assert len(table.log()) == 1
 
 
 def test_many_small_segments_become_a_run_that_names_table_and_chunk_and_merges_them(
