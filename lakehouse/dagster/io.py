@@ -32,7 +32,7 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
 
     **Outputs** are Spark, Arrow, pandas or polars tables, streams of Arrow batches or DuckDB relations. They replace
     the partitions of the run in one commit, whatever their number (without any: the whole table), or are appended or
-    upserted, as ``table_metadata(mode=...)`` says. A row outside the run's partitions fails the run. A retry of a run
+    upserted, as ``table_metadata(mode=...)`` says. A replace fails for a row outside those partitions. A retry of a run
     that had committed writes nothing and tells of that commit, so nothing is doubled; a new run writes anew.
 
     **Inputs** come in the form of their annotation, and hold the rows of the partitions that Dagster maps to those of
