@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,9 @@ from lakehouse.cli.output import print_json, print_line, print_table, show_bytes
 from lakehouse.core.policy import read_size
 from lakehouse.core.task import Task, Worker
 from lakehouse.errors import InvalidInput
-from lakehouse.service import Limits, Service
+
+if TYPE_CHECKING:
+    from lakehouse.service import Limits
 
 TableOption = Annotated[str | None, typer.Option("--table", help="only this table", show_default=False)]
 
@@ -40,6 +42,8 @@ def maintain(
                 table=table, budget_bytes=limits.budget_bytes, dry_run=dry_run, engine=engine, workers=limits.workers
             )
             return print_json(done.tasks) if as_json else _show(done.tasks, dry_run=dry_run)
+        from lakehouse.service import Service  # noqa: PLC0415 - see `_limits`
+
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
@@ -90,6 +94,8 @@ def alter(
 def _limits(table: str | None, budget: str | None, engine: str | None, worker: str | None) -> Limits:
     if engine not in (None, "spark", "duckdb"):
         raise typer.BadParameter("--engine is spark or duckdb")
+    from lakehouse.service import Limits  # noqa: PLC0415 - the catalog takes a second to load, `--help` need not wait
+
     if worker not in (None, *Worker):
         raise typer.BadParameter("--worker is resident or elastic")
     try:
