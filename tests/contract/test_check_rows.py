@@ -44,10 +44,10 @@ def test_a_page_that_does_not_decode_is_found(lake, maintained, warehouse):
 def test_a_rewrite_that_changes_rows_is_found(lake, table, monkeypatch, harm):
     for n in range(4):
         table.append(arrow([(DAY, "a", n)]))
-    rewrite = DuckDBEngine.rewrite
+    ordered = DuckDBEngine.ordered
 
-    def harmful(self, query, assigned):
-        rows = rewrite(self, query, assigned).read_all()
+    def harmful(self, query, by):
+        rows = ordered(self, query, by).read_all()
         match harm:
             case "loses":
                 return rows.slice(1)
@@ -56,7 +56,7 @@ def test_a_rewrite_that_changes_rows_is_found(lake, table, monkeypatch, harm):
             case "repeats":
                 return rows.set_column(3, rows.schema.field(3), pa.array([9, *range(1, len(rows))], pa.int64()))
 
-    monkeypatch.setattr(DuckDBEngine, "rewrite", harmful)
+    monkeypatch.setattr(DuckDBEngine, "ordered", harmful)
     version = table.compact().version
     (found,) = lake.check(deep=True).findings
     assert (found.kind, found.subject) == ("maintenance", f"flights at version {version}")
