@@ -11,12 +11,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 import lakehouse
-from lakehouse.access import is_loopback
+from lakehouse.access import is_forwarded, is_loopback
 from lakehouse.errors import LakehouseError
 
 logger = logging.getLogger("lakehouse.console")
 _MOST_TASKS = 10_000
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 
 
 @cache
@@ -44,7 +43,7 @@ def health(_: Request) -> Response:
 def metrics(request: Request) -> Response:
     """Figures in Prometheus's text format; 404 for other machines, also for those behind a proxy."""
     client = request.client.host if request.client else ""
-    if not is_loopback(client) or any(name in request.headers for name in _FORWARDED):
+    if not is_loopback(client) or is_forwarded(request.headers):
         return PlainTextResponse("not found\n", 404)
     try:
         told = figures(_lake())

@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAuthError
 
 import opened
-from lakehouse.access import Role, check_reach, has_login, read_role, read_roles, role_of
+from lakehouse.access import Role, check_reach, check_sender, has_login, read_role, read_roles, role_of
 from lakehouse.actions import Actions
 
 
@@ -32,6 +32,7 @@ def let_in() -> None:
     """Ask whoever has to log in to do so, and draw nothing else. Raises `Forbidden` where nobody may be here."""
     login = has_login(Path(str(path)) for path in st.get_option("secrets.files"))
     check_reach(st.get_option("server.address"), login=login)
+    check_sender(st.context.headers.to_dict(), login=login)
     if not login or st.user.get("is_logged_in"):
         return
     st.title("Lakehouse", anchor=False)

@@ -11,6 +11,7 @@ from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from lakehouse.errors import Forbidden, InvalidInput
 
@@ -165,4 +166,34 @@ def check_reach(address: str | None, *, login: bool) -> None:
             "the console listens to this machine only unless people log in; leave the address out, or set up a login "
             "in .streamlit/secrets.toml, section [auth]",
             address=address or "all",
+        )
+
+
+def is_forwarded(headers: Mapping[str, str]) -> bool:
+    """Whether a request came through a proxy, or under a name that is not this machine's own.
+
+    >>> is_forwarded({"Host": "localhost:8501"}), is_forwarded({"X-Forwarded-For": "192.0.2.1"})
+    (False, True)
+    >>> is_forwarded({"Host": "lake.example.org"}), is_forwarded({"host": "[::1]:8501"}), is_forwarded({})
+    (True, False, False)
+    """
+    named = {name.lower(): value for name, value in headers.items()}
+    if not named.keys().isdisjoint(_FORWARDED):
+        return True
+    try:
+        host = urlsplit(f"//{named['host']}").hostname if "host" in named else "localhost"
+    except ValueError:
+        return True
+    return not is_loopback(host)
+
+
+_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+
+
+def check_sender(headers: Mapping[str, str], *, login: bool) -> None:
+    """Raise `Forbidden` for a request that others may have sent, where nobody logs in."""
+    if not login and is_forwarded(headers):
+        raise Forbidden(
+            "the console was reached through a proxy or by another name, and nobody logs in to it; open it on the "
+            "machine that it runs on, or set up a login in .streamlit/secrets.toml, section [auth]"
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.access import NEEDS, Action, Role, check_may, read_role, read_roles, role_of
+from lakehouse.access import NEEDS, Action, Role, check_may, check_sender, read_role, read_roles, role_of
 from lakehouse.errors import Forbidden, InvalidInput
 
 ISSUER = "https://login.example.org"
@@ -95,3 +95,20 @@ def test_a_file_of_roles_that_is_missing_or_no_text_is_refused(tmp_path: Path) -
     (tmp_path / "bytes.toml").write_bytes(b"\xff\x00")
     with pytest.raises(InvalidInput):
         read_roles(tmp_path / "bytes.toml")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "127.0.0.1:8501", "Via": "1.1 proxy"},
+        {"host": "localhost", "x-real-ip": "192.0.2.1"},
+        {"Host": "192.0.2.1:8501"},
+        {"Host": "localhost.example.org"},
+        {"Host": "[::1"},
+        {"Host": ""},
+    ],
+)
+def test_what_others_may_have_sent_is_refused_without_a_login(headers: dict[str, str]) -> None:
+    with pytest.raises(Forbidden, match="through a proxy or by another name"):
+        check_sender(headers, login=False)
+    check_sender(headers, login=True)
