@@ -162,6 +162,7 @@ def test_observing_a_table_tells_dagster_its_version_and_of_chunks_each_its_own(
     )
 
 
+@pytest.mark.filterwarnings("ignore:Property `OpDefinition.version`:DeprecationWarning")  # of Dagster, of its own call
 def test_assets_downstream_follow_late_data_into_the_chunk_that_it_changed(
     events: lakehouse.Table, address: dict[str, str], instance: dg.DagsterInstance
 ) -> None:
