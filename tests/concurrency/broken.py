@@ -29,13 +29,13 @@ def equal_ordinals(patch: pytest.MonkeyPatch) -> None:
 
 def compaction_at_its_commit(patch: pytest.MonkeyPatch) -> None:
     """A compaction's outputs have its commit's number, and not the one that it read at."""
-    original = planning._plan_compaction
+    original = planning._plan_rewrite
 
-    def late(connection: Any, states: Any, contribution: Any, plan: Any, outputs: list[Any], *, version: int) -> None:
-        outputs[:] = [replace(one, ordinal=version) for one in outputs]
-        original(connection, states, contribution, plan, outputs, version=version)
+    def late(asked: Any, plan: Any, outputs: list[Any]) -> None:
+        outputs[:] = [replace(one, ordinal=asked.version) for one in outputs]
+        original(asked, plan, outputs)
 
-    patch.setattr(planning, "_plan_compaction", late)
+    patch.setattr(planning, "_plan_rewrite", late)
 
 
 def compaction_loses_row_ids(patch: pytest.MonkeyPatch) -> None:
