@@ -233,8 +233,8 @@ class TaskQueue:
     ) -> Claim | None:
         """Take the task with the highest score that may be run now; None if there is none.
 
-        Tasks whose lease ran out count as waiting. Of a ``quiet`` table nothing is taken that an elastic worker runs,
-        nor what locks chunks that a running task of its table has locked.
+        Tasks whose lease ran out count as waiting. What locks chunks that a running task of its table has locked is
+        not taken, and of a ``quiet`` table nothing that an elastic worker runs.
         """
         owner = secrets.token_hex(8)
 

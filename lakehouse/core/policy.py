@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
@@ -148,6 +148,20 @@ class Policy:
         """Every property with its value, as it would be written."""
         shown = {name: _shown(name, getattr(self, attribute)) for name, (attribute, _) in NAMES.items()}
         return shown | dict(self.others)
+
+
+def longest_retention(policies: Iterable[Policy]) -> tuple[float, int] | None:
+    """The age in seconds, and the number, of versions that every table's policy lets go of; None if one keeps all.
+
+    >>> longest_retention([Policy(), Policy.of({"retention": "90d"})])
+    (7776000.0, 10)
+    >>> longest_retention([Policy(), Policy.of({"retention": "forever"})])
+    """
+    listed = list(policies)
+    ages = [one.retention_seconds for one in listed if one.retention_seconds is not None]
+    if not listed or len(ages) < len(listed):
+        return None
+    return max(ages), max(one.keep_last for one in listed)
 
 
 def read_size(text: str) -> int:

@@ -26,6 +26,10 @@ ENTRY_MS = 1.0 / 400
 """Cost of each live segment or tombstone that its plan looks at."""
 
 
+COLLECT_SECONDS = 3600.0
+"""How often a lake is collected."""
+
+
 class TaskKind(StrEnum):
     """What a task does."""
 

@@ -10,7 +10,8 @@ import dagster as dg
 from dagster._core.storage.tags import PRIORITY_TAG
 
 from lakehouse.core.interval import Interval
-from lakehouse.core.task import Task, TaskKind, TaskState
+from lakehouse.core.policy import longest_retention
+from lakehouse.core.task import COLLECT_SECONDS, Task, TaskKind, TaskState
 from lakehouse.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ TASK_TAG, TABLE_TAG, CHUNK_TAG, KIND_TAG, SCORE_TAG = (
 )
 _PLAN_SECONDS = 3600
 """Tables that nobody changed are planned again after this long: limits grow stricter for what is left alone."""
-_COLLECT_SECONDS = 3600.0
-"""Files that nothing can reach are collected as often."""
 _MOST_TEXT = 255
 
 
@@ -165,7 +164,7 @@ def _waiting(lake: "Lake", cursor: _Cursor) -> Sequence[Task]:
     if head != cursor.head or lake.catalog.now().timestamp() - cursor.planned_seconds > _PLAN_SECONDS:
         lake.plan_tasks()
         if _has_garbage(lake):
-            lake.catalog.tasks().ask_for_collection(_COLLECT_SECONDS)
+            lake.catalog.tasks().ask_for_collection(COLLECT_SECONDS)
         cursor.head, cursor.planned_seconds = head, lake.catalog.now().timestamp()
     now = lake.catalog.now()
     ready = [one for one in lake.tasks(state=TaskState.WAITING.value) if one.not_before <= now]
@@ -178,12 +177,8 @@ def _has_garbage(lake: "Lake") -> bool:
     gone = lake.collect(dry_run=True)
     if gone.files or gone.operations:
         return True
-    policies = [lake.table(name).policy for name in lake.tables()]
-    ages = [one.retention_seconds for one in policies]
-    if not ages or None in ages:
-        return False
-    oldest = max(age for age in ages if age is not None)
-    return bool(lake.expire(older_than=oldest, keep_last=max(one.keep_last for one in policies), dry_run=True).versions)
+    lets_go = longest_retention(lake.table(name).policy for name in lake.tables())
+    return bool(lets_go and lake.expire(older_than=lets_go[0], keep_last=lets_go[1], dry_run=True).versions)
 
 
 def _requests(

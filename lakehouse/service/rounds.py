@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lakehouse.catalog.taskrows import Proposal
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableId
-from lakehouse.core.task import Maintained, Task, TaskKind, TaskState, Worker
+from lakehouse.core.task import COLLECT_SECONDS, Maintained, Task, TaskKind, TaskState, Worker
 from lakehouse.errors import InvalidInput
 from lakehouse.service.planning import plan_table
 from lakehouse.service.running import run_claim
@@ -18,8 +18,6 @@ from lakehouse.service.running import run_claim
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
 
-COLLECT_SECONDS = 3600.0
-"""How often the lake is collected."""
 _MOST_PLANS = 20
 """Plans of a table in one round: it ends although others go on writing."""
 _WORK = tuple(kind for kind in TaskKind if kind is not TaskKind.PLAN)
@@ -58,8 +56,7 @@ def work(lake: Lake, limits: Limits, *, patient: bool = False) -> Iterator[Task]
     for _ in range(_MOST_PLANS):
         if plans:
             queue.ask_for_plans(table, patient=patient)
-            while (claim := queue.claim(kinds=[TaskKind.PLAN], table=table)) is not None:
-                yield run_claim(lake, claim)
+            yield from _plans(lake, table)
         found = False
         quiet = quiet_tables(lake)
         while claim := queue.claim(workers=limits.workers, kinds=_WORK, table=table, most_bytes=left, quiet=quiet):
@@ -69,6 +66,12 @@ def work(lake: Lake, limits: Limits, *, patient: bool = False) -> Iterator[Task]
             yield done
         if not found:
             return
+
+
+def _plans(lake: Lake, table: TableId | None) -> Iterator[Task]:
+    """Run the PLANs that wait."""
+    while (claim := lake.catalog.tasks().claim(kinds=[TaskKind.PLAN], table=table)) is not None:
+        yield run_claim(lake, claim)
 
 
 def run_one(
@@ -91,8 +94,8 @@ def plan_tasks(lake: Lake, table: str | None, *, dry_run: bool = False) -> Listi
     queue = lake.catalog.tasks()
     chosen = None if table is None else lake.table(table).spec.id
     queue.ask_for_plans(chosen, whatever=True)
-    while (claim := queue.claim(kinds=[TaskKind.PLAN], table=chosen)) is not None:
-        run_claim(lake, claim)
+    for _ in _plans(lake, chosen):
+        pass
     return queue.tasks(table=chosen, state=TaskState.WAITING)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from lakehouse.core.commit import Commit
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import ENTRY_BITS
 from lakehouse.core.plan import plan_read
+from lakehouse.core.policy import longest_retention
 from lakehouse.core.segments import Segments
 from lakehouse.core.task import Gain, Task, TaskKind, TaskState
 from lakehouse.core.tombstone import Tombstone
@@ -56,7 +56,7 @@ def run_claim(lake: Lake, claim: Claim, *, engine: str | None = None) -> Task:
     queue = lake.catalog.tasks()
     try:
         reach("task.claimed")
-        with _kept(lake, claim):
+        with lake.heartbeat.calling(lambda: queue.renew(claim)):
             outcome = _RUN[claim.task.kind](lake, claim, engine)
             reach("task.done")
         queue.end(claim, TaskState.DONE, actual=outcome.actual, version=outcome.version, details=dict(outcome.details))
@@ -68,14 +68,6 @@ def run_claim(lake: Lake, claim: Claim, *, engine: str | None = None) -> Task:
         logger.exception("task %s (%s of %s) failed", claim.task.id, claim.task.kind, claim.task.table)
         queue.put_back(claim, f"{type(error).__name__}: {error}")
     return queue.task(claim.task.id)
-
-
-@contextmanager
-def _kept(lake: Lake, claim: Claim) -> Iterator[None]:
-    """Renew the claim's lease while its task runs."""
-    queue = lake.catalog.tasks()
-    with lake.heartbeat.calling(lambda: queue.renew(claim)):
-        yield
 
 
 def _plan(lake: Lake, claim: Claim, _: str | None) -> Outcome:
@@ -109,8 +101,7 @@ def _merged(lake: Lake, table: Table, operation: Compaction, commit: Commit, bef
     """Measured on what is there after the commit, for nobody knows what it was committed beside."""
     segments, tombstones = lake.catalog.live(table.spec, commit.version, operation.begun.interval)
     made = segments.where(segments.ids >> ENTRY_BITS == operation.begun.number)
-    details = {"segments": commit.added, "bytes": made.bytes}
-    return Outcome(commit.version, before - scan_cost(made, tombstones), {"segments_out": details["segments"]})
+    return Outcome(commit.version, before - scan_cost(made, tombstones), {"segments_out": commit.added})
 
 
 def _resolve(lake: Lake, claim: Claim, engine: str | None) -> Outcome:
@@ -118,32 +109,26 @@ def _resolve(lake: Lake, claim: Claim, engine: str | None) -> Outcome:
     wanted = frozenset(claim.entries.tolist())
     operation = table.begin_resolve(wanted, engine=engine, message=claim.task.cause, properties=_properties(claim))
     lake.catalog.tasks().note_operation(claim, operation.id)
-    return _measured(lake, claim, commit_if_useful(operation))
+    return _measured(commit_if_useful(operation))
 
 
 def _clean(lake: Lake, claim: Claim, _: str | None) -> Outcome:
     table = _table(lake, claim)
-    return _measured(
-        lake, claim, table.clean(_interval(claim), message=claim.task.cause, properties=_properties(claim))
-    )
+    return _measured(table.clean(_interval(claim), message=claim.task.cause, properties=_properties(claim)))
 
 
-def _measured(lake: Lake, claim: Claim, commit: Commit | None) -> Outcome:
+def _measured(commit: Commit | None) -> Outcome:
     """What a commit without a rewrite saves."""
     if commit is None:
         return Outcome()
     entries = commit.dropped + commit.tombstones_dropped - commit.tombstones_added
-    return Outcome(commit.version, Gain(entries=entries), {})
+    return Outcome(commit.version, Gain(entries=entries))
 
 
 def _collect(lake: Lake, claim: Claim, _: str | None) -> Outcome:
     """Forget versions as every table's retention allows, delete what nothing can reach, forget old tasks."""
-    policies = [lake.table(name).policy for name in lake.tables()]
-    ages = [one.retention_seconds for one in policies]
-    versions = 0
-    if ages and None not in ages:
-        keep_last = max(one.keep_last for one in policies)
-        versions = lake.expire(older_than=max(filter(None, ages), default=0.0), keep_last=keep_last).versions
+    lets_go = longest_retention(lake.table(name).policy for name in lake.tables())
+    versions = 0 if lets_go is None else lake.expire(older_than=lets_go[0], keep_last=lets_go[1]).versions
     gone = lake.collect()
     tasks = lake.catalog.tasks().forget(TASKS_KEPT_SECONDS)
     details = {"versions": versions, "files_deleted": gone.files, "bytes_deleted": gone.bytes, "tasks": tasks}
