@@ -159,9 +159,10 @@ def _typed(stored: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(kind):
         instants = pa.timestamp("us", kind.tz)
         return pa.array([None if one is None else one[1] for one in stored], instants).cast(kind)
-    if any(isinstance(one, list) for one in stored):
-        stored = [decode_value(one) for one in stored]
-    return pa.array(stored, kind)
+    try:
+        return pa.array(stored, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # some are stored with their type
+        return pa.array([decode_value(one) for one in stored], kind)
 
 
 def encode_page(segments: Segments, tombstones: Sequence[Tombstone]) -> bytes:

@@ -151,11 +151,20 @@ class StateReader:
             if framed is not None:
                 frames.append((number, framed))
         pages = rows_of_pairs(connection, _FRAMES, frames, {"table": spec.id})
-        decoded = self._threads.map if len(frames) >= _WORTH_THREADS else map
-        for state in decoded(lambda row: _from_page(spec, schema, *row), pages):
+        # Threads begin with the pages while this one reads the deltas behind them.
+        decoded = (self._threads.map if len(frames) >= _WORTH_THREADS else map)(
+            lambda row: _from_page(spec, schema, *row), pages
+        )
+        bases = {one: states[one].version for one in changed} | dict(frames)
+        behind = dict.fromkeys(changed, self._changes(connection, spec, bases, changed, version))
+        for state in decoded:
             if state is not None:
                 states[state.bin] = state
-        self._follow(connection, spec, states, changed, version)
+        damaged = {one: -1 for one, framed in frames if states[one].version < framed}
+        behind |= dict.fromkeys(damaged, self._changes(connection, spec, damaged, changed, version))
+        for number, newest in changed.items():
+            states[number] = behind[number].applied_to(states[number], newest)
+            self._memory.put(spec.id, states[number])
         return dict(sorted(states.items()))
 
     def _schema(self, spec: TableSpec) -> pa.Schema:
@@ -164,72 +173,75 @@ class StateReader:
             known = self._schemas[spec.id] = spec, segments_schema(spec)
         return known[1]
 
-    def _follow(
+    def _changes(
         self,
         connection: Connection,
         spec: TableSpec,
-        states: dict[int, BinState],
+        bases: Mapping[int, int],
         changed: Mapping[int, int],
         version: int,
-    ) -> None:
-        """Bring states forward by their deltas, and remember them."""
-        after = [(one, states[one].version) for one in changed if states[one].version < changed[one]]
-        newest: defaultdict[int, dict[int, tuple[int, bool]]] = defaultdict(dict)
+    ) -> _Changes:
+        """What deltas say of bins, each from the version after its base to the one that changed it last."""
+        after = [(one, base) for one, base in bases.items() if base < changed[one]]
+        actions: defaultdict[int, dict[int, tuple[int, bool]]] = defaultdict(dict)
         for number, entry, action, is_tombstone in rows_of_pairs(
             connection, _DELTAS, after, {"table": spec.id, "as_of": version}
         ):
-            newest[number][entry] = (action, bool(is_tombstone))
-        wanted: tuple[set[int], set[int]] = (set(), set())
-        for number, actions in newest.items():
-            held = set(states[number].ids.tolist())
-            for entry, (action, is_tombstone) in actions.items():
-                if action == ADD and entry not in held:
-                    wanted[is_tombstone].add(entry)
-        rows = rows_by_id(connection, "segment", wanted[False])
-        body = segments_from_rows(self._schema(spec), rows)
-        places = {row["id"]: place for place, row in enumerate(rows)}
-        tombstones = {row["id"]: tombstone_from_row(row) for row in rows_by_id(connection, "tombstone", wanted[True])}
-        if len(places) < len(wanted[False]) or len(tombstones) < len(wanted[True]):
+            actions[number][entry] = (action, bool(is_tombstone))
+        added: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        for of_bin in actions.values():
+            for entry, (action, is_tombstone) in of_bin.items():
+                if action == ADD:
+                    added[is_tombstone].setdefault(entry, len(added[is_tombstone]))
+        rows = rows_by_id(connection, "segment", added[False])
+        rows.sort(key=lambda row: added[False][row["id"]])
+        tombstones = {row["id"]: tombstone_from_row(row) for row in rows_by_id(connection, "tombstone", added[True])}
+        if len(rows) < len(added[False]) or len(tombstones) < len(added[True]):
             raise InternalError("the catalog's deltas name entries that it does not hold", table=spec.name)
-        for number, actions in newest.items():
-            states[number] = _brought_forward(states[number], changed[number], actions, body, places, tombstones)
-        for number in changed:
-            self._memory.put(spec.id, states[number])
+        return _Changes(actions, segments_from_rows(self._schema(spec), rows), added[False], tombstones)
 
 
-def _brought_forward(
-    state: BinState,
-    version: int,
-    actions: Mapping[int, tuple[int, bool]],
-    body: pa.Table,
-    places: Mapping[int, int],
-    tombstones: Mapping[int, Tombstone],
-) -> BinState:
-    """A state after changes; ``actions`` says of each entry what was done to it last."""
-    held = state.segments.body
-    assert held is not None
-    ids = state.segments.ids
-    dropped = [entry for entry, (action, _) in actions.items() if action != ADD]
-    parts = [held]
-    if dropped:
-        kept = ~np.isin(ids, dropped)
-        if not kept.all():
-            parts = [held.filter(pa.array(kept))]
-            ids = ids[kept]
-    alive = {entry for entry, (action, is_tombstone) in actions.items() if action == ADD and not is_tombstone}
-    added = sorted(places[entry] for entry in alive.difference(ids.tolist()))
-    if added:
-        parts.append(body.take(pa.array(added)))
-    joined = pa.concat_tables(parts) if len(parts) > 1 else parts[0]
-    if joined.num_columns and joined.column(0).num_chunks > 8:
-        joined = joined.combine_chunks()
-    living = dict(state.tombstones)
-    for entry, (action, is_tombstone) in actions.items():
-        if is_tombstone and action != ADD:
-            living.pop(entry, None)
-        elif is_tombstone and entry not in living:
-            living[entry] = tombstones[entry]
-    return BinState(state.bin, version, Segments(joined), living)
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What was done last to each entry of some bins, and what was added: the segments of a bin next to each other."""
+
+    actions: Mapping[int, Mapping[int, tuple[int, bool]]]
+    body: pa.Table
+    places: Mapping[int, int]
+    tombstones: Mapping[int, Tombstone]
+
+    def applied_to(self, state: BinState, version: int) -> BinState:
+        """A state of a bin at a later version."""
+        actions = self.actions.get(state.bin)
+        if actions is None:
+            return state
+        held = state.segments.body
+        assert held is not None
+        ids = state.segments.ids
+        dropped = [entry for entry, (action, _) in actions.items() if action != ADD]
+        if dropped:
+            kept = ~np.isin(ids, dropped)
+            if not kept.all():
+                held, ids = held.filter(pa.array(kept)), ids[kept]
+        added = [entry for entry, (action, is_tombstone) in actions.items() if action == ADD and not is_tombstone]
+        if added and len(ids) and min(added) <= ids.max():  # a restore brings back what was there
+            added = list(set(added).difference(ids.tolist()))
+        joined = pa.concat_tables([held, self._segments(added)]) if added else held
+        if joined.num_columns and joined.column(0).num_chunks > 8:
+            joined = joined.combine_chunks()
+        living = dict(state.tombstones)
+        for entry, (action, is_tombstone) in actions.items():
+            if is_tombstone and action != ADD:
+                living.pop(entry, None)
+            elif is_tombstone and entry not in living:
+                living[entry] = self.tombstones[entry]
+        return BinState(state.bin, version, Segments(joined), living)
+
+    def _segments(self, entries: Sequence[int]) -> pa.Table:
+        places = sorted(self.places[entry] for entry in entries)
+        if places[-1] - places[0] == len(places) - 1:
+            return self.body.slice(places[0], len(places))
+        return self.body.take(pa.array(places))
 
 
 def batches(values: Iterable[V]) -> Iterator[list[V]]:
