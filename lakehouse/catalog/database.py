@@ -1,8 +1,9 @@
 """Connections and transactions on the catalog's database: SQLite or PostgreSQL, one behaviour.
 
-Rules, each measured (ADR 0002): SQLite runs WAL with ``synchronous=FULL`` and ``BEGIN IMMEDIATE``; PostgreSQL runs READ
-COMMITTED under the head row. Errors are classified by code, never by their text. Those who write to one SQLite file
-stand in one queue, across threads and processes: SQLite's own waiting polls, and is unfair.
+Rules, each measured (ADR 0002): SQLite runs WAL with ``BEGIN IMMEDIATE``, and a commit is answered when its log is
+synced, which happens outside of the queue, so that writers share it; PostgreSQL runs READ COMMITTED under the head row.
+Errors are classified by code, never by their text. Those who write to one SQLite file stand in one queue, across
+threads and processes: SQLite's own waiting polls, and is unfair.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
+    RootTransaction,
     bindparam,
     create_engine,
     event,
@@ -45,6 +47,9 @@ except ImportError:  # no wheel for this platform: Python's own, checked by vers
 T = TypeVar("T")
 WAL_IS_SAFE_FROM = (3, 51, 3)
 """Older releases of SQLite can corrupt a database when the write-ahead log is reset."""
+WRITES_AHEAD = sqlite.sqlite_version_info >= WAL_IS_SAFE_FROM
+SYNCS_LOG = WRITES_AHEAD and hasattr(os, "fdatasync")
+"""Whether a commit's log is synced here, after the queue was left, and not by SQLite."""
 _BUSY_TIMEOUT_MS = 30_000
 _CACHE_KIBIBYTES = 64 << 10
 _RECONNECT_SECONDS = (0.0, 0.1, 0.4, 1.0, 2.0)
@@ -72,6 +77,8 @@ class Database:
         self.engine = self._sqlite_engine() if self.is_sqlite else self._server_engine()
         self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
         self._queue = writer_queue(str(self.url.database)) if self.is_sqlite else _NoQueue()
+        self._log = Path(f"{self.url.database}-wal")
+        self._is_closed = False
         _databases.add(self)
 
     def _server_engine(self) -> Engine:
@@ -96,7 +103,8 @@ class Database:
         return engine
 
     def close(self) -> None:
-        """Close every pooled connection."""
+        """Close every pooled connection, and each that is in use when its use ends."""
+        self._is_closed = True
         self.engine.dispose()
 
     def run(
@@ -143,28 +151,71 @@ class Database:
         settled: Callable[[Connection], T | None] | None,
         durable: bool,
     ) -> T:
-        with self._translating(), self.engine.connect() as opened:
-            if self.is_sqlite:
-                connection = opened.execution_options(lakehouse_begin="BEGIN IMMEDIATE")
-                _sync_commits(connection, durable)
-            else:
-                connection = opened
+        with self._connected() as opened:
+            begin = {"lakehouse_begin": "BEGIN IMMEDIATE"} if self.is_sqlite else {}
+            connection = opened.execution_options(**begin)
             with self._queue, self._giving_up_broken(connection), connection.begin() as transaction:
-                if settled is not None:
-                    take_head(connection)
-                    found = settled(connection)
-                    if found is not None:
-                        return found
-                result = work(connection)
-                if last is None:
-                    stage.committing = True
-                    transaction.commit()
-                    return result
-                with pipelined(connection):
-                    last(connection, result)
-                    stage.committing = True
-                    transaction.commit()
-                return result
+                result = self._written(connection, transaction, stage, work, last, settled)
+            if durable and self.is_sqlite and SYNCS_LOG:
+                self._sync_log()
+            return result
+
+    def _written(
+        self,
+        connection: Connection,
+        transaction: RootTransaction,
+        stage: _Stage,
+        work: Callable[[Connection], T],
+        last: Callable[[Connection, T], None] | None,
+        settled: Callable[[Connection], T | None] | None,
+    ) -> T:
+        if settled is not None:
+            take_head(connection)
+            found = settled(connection)
+            if found is not None:
+                return found
+        result = work(connection)
+        with pipelined(connection) if last is not None else nullcontext():
+            if last is not None:
+                last(connection, result)
+            stage.committing = True
+            transaction.commit()
+        return result
+
+    def _sync_log(self) -> None:
+        """Wait until SQLite's log is on the disk, and so what this process committed and all that it stands on.
+
+        What SQLite's own ``synchronous=FULL`` does before it lets the next writer in. The log is gone only when all of
+        it was brought into the database, which SQLite synced.
+        """
+        try:
+            handle = os.open(self._log, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._unsynced(error) from error
+        try:
+            os.fdatasync(handle)
+        except OSError as error:
+            raise self._unsynced(error) from error
+        finally:
+            os.close(handle)
+
+    def _unsynced(self, error: OSError) -> CommitUnknown:
+        return CommitUnknown(
+            "a commit is there but its disk did not confirm it; check the disk, then read the commit back",
+            path=self._log,
+            cause=error,
+        )
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        with self._translating(), self.engine.connect() as opened:
+            try:
+                yield opened
+            finally:
+                if self._is_closed and not opened.invalidated:
+                    opened.detach()  # its pool was given up meanwhile
 
     @contextmanager
     def _translating(self) -> Iterator[None]:
@@ -192,7 +243,7 @@ class Database:
             if pause_seconds:
                 time.sleep(pause_seconds)  # there is no event for a server that comes back
             try:
-                with self._translating(), self.engine.connect() as opened:
+                with self._connected() as opened:
                     connection = opened if self.is_sqlite else opened.execution_options(**_SNAPSHOT)
                     with self._giving_up_broken(connection), connection.begin():
                         return question(connection)
@@ -270,11 +321,11 @@ def _read_url(url: str) -> URL:
 
 def _configure_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None
-    journal = "WAL" if sqlite.sqlite_version_info >= WAL_IS_SAFE_FROM else "DELETE"
+    journal = "WAL" if WRITES_AHEAD else "DELETE"
     for pragma in (
         f"busy_timeout={_BUSY_TIMEOUT_MS}",
         f"journal_mode={journal}",
-        "synchronous=FULL",
+        f"synchronous={'NORMAL' if SYNCS_LOG else 'FULL'}",
         "foreign_keys=ON",
         f"cache_size=-{_CACHE_KIBIBYTES}",
     ):
@@ -283,15 +334,6 @@ def _configure_sqlite(connection: Any, _record: object) -> None:
 
 def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql(connection.get_execution_options().get("lakehouse_begin", "BEGIN"))
-
-
-def _sync_commits(connection: Connection, durable: bool) -> None:
-    """Let SQLite sync the log at every commit, or not; a new connection does."""
-    if connection.info.get("lakehouse_durable", True) != durable:
-        connection.connection.dbapi_connection.execute(  # type: ignore[union-attr]
-            "PRAGMA synchronous=FULL" if durable else "PRAGMA synchronous=NORMAL"
-        )
-        connection.info["lakehouse_durable"] = durable
 
 
 def _reaction(error: DBAPIError) -> _Reaction:

@@ -54,7 +54,7 @@ class FrameWriter:
         """Write a frame of each bin at ``version``."""
         pages = self._database.read(lambda connection: self._pages(connection, spec, bins, version))
         reach("commit.frames")
-        self._database.run(lambda connection: self._record(connection, spec.id, version, pages))
+        self._database.run(lambda connection: self._record(connection, spec.id, version, pages), durable=False)
 
     def _pages(
         self, connection: Connection, spec: TableSpec, bins: Sequence[int], version: int
