@@ -15,6 +15,7 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import ORDINAL
 from lakehouse.engine.spark.columns import quoted
+from lakehouse.engine.spark.relations import frame_over
 from lakehouse.engine.spark.types import to_spark_type
 
 _WILD = re.compile(r"([{}\[\]*?\\])")
@@ -23,6 +24,10 @@ _WILD = re.compile(r"([{}\[\]*?\\])")
 def scan(session: SparkSession, schema: pa.Schema, segments: Sequence[Segment], files: Mapping[str, Path]) -> DataFrame:
     """Columns of the segments' files, a column that a file has not as null. Nothing is opened."""
     paths = [_WILD.sub(r"\\\1", str(files[segment.path])) for segment in segments]
+    return frame_over(session, (schema, *paths), len(paths), lambda: _new_scan(session, schema, paths))
+
+
+def _new_scan(session: SparkSession, schema: pa.Schema, paths: Sequence[str]) -> DataFrame:
     reader = session.read.schema(to_spark_type(schema))
     for option, value in {
         "datetimeRebaseMode": "CORRECTED",
