@@ -101,17 +101,24 @@ def test_users_neither_fail_nor_wait_beside_a_service_and_no_row_is_lost(connect
     )  # fmt: skip
     users = [Users(connect().table("events"), seed, place, 3) for place in range(3)]
     failures: list[Exception] = []
-    stop = threading.Event()
+    stop, merged = threading.Event(), threading.Event()
     ended = []
 
+    def told(task):
+        ended.append(task)
+        if task.kind is TaskKind.MERGE and task.state is TaskState.DONE:
+            merged.set()
+
     def live(user):
+        steps = STEPS // len(users)
         try:
-            for _ in range(STEPS // len(users)):
-                user.step()
+            for step in range(10 * steps):
+                if step < steps or not merged.is_set():
+                    user.step()
         except Exception as error:  # noqa: BLE001 - whatever it is, the test tells of it
             failures.append(error)
 
-    services = [Service(connect(), Limits(), every_seconds=0.01, told=ended.append) for _ in range(2)]
+    services = [Service(connect(), Limits(), every_seconds=0.01, told=told) for _ in range(2)]
     working = [threading.Thread(target=one.run, args=(stop,)) for one in services]
     living = [threading.Thread(target=live, args=(user,)) for user in users]
     for thread in (*working, *living):
@@ -124,8 +131,7 @@ def test_users_neither_fail_nor_wait_beside_a_service_and_no_row_is_lost(connect
     assert failures == []
     expected = sorted((row for user in users for row in user.rows.values()), key=lambda row: row[2])
     assert sorted(visible(table), key=lambda row: row[2]) == expected
-    merged = [one for one in ended if one.kind is TaskKind.MERGE and one.state is TaskState.DONE]
-    assert merged, "the service worked beside them"
+    assert merged.is_set(), "the service worked beside them"
     assert {one.state for one in ended} <= {TaskState.DONE, TaskState.WAITING, TaskState.CANCELLED}
     lake.maintain()
     assert sorted(visible(table), key=lambda row: row[2]) == expected
