@@ -28,9 +28,9 @@ check:  ## lint, format, types and layering, in seconds; the TLA+ model of the r
 	@$(BIN)/lint-imports --no-cache
 	@$(PYTHON) tools/model || [ $$? -eq 69 ]  # 69: there is no Java or no checker to be had, and a line said so
 
-bench:  ## the measurements, each against its plain counterpart in the same run
+bench:  ## the measurements, each against its plain counterpart in the same run and beside benchmarks/baseline.json
 	@$(PYTHON) tools/bootstrap --tests
-	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@$(BIN)/python benchmarks $(BENCH_ARGS)
 
 # N schedules of the seed SEED (a random one if it is empty).
 N ?= 100000

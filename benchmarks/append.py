@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from figures import keep
 from rich.console import Console
 from rich.table import Table
 
@@ -41,9 +42,23 @@ def timed_ms(work: Callable[[int], object], rounds: int) -> list[float]:
     return times
 
 
-def spread(times_ms: list[float]) -> tuple[str, str]:
-    """Median and 95th percentile as text."""
-    return f"{statistics.median(times_ms):.1f}", f"{statistics.quantiles(times_ms, n=20)[-1]:.1f}"
+class Result:
+    """What was measured, as a table and by name."""
+
+    def __init__(self) -> None:
+        self.table = Table("work", "median", "p95", "unit")
+        self.figures: dict[str, float] = {}
+
+    def times(self, what: str, times_ms: list[float]) -> None:
+        """Median and 95th percentile of some times."""
+        median, most = statistics.median(times_ms), statistics.quantiles(times_ms, n=20)[-1]
+        self.table.add_row(what, f"{median:.1f}", f"{most:.1f}", "ms")
+        self.figures |= {f"{what}, median ms": median, f"{what}, p95 ms": most}
+
+    def number(self, what: str, found: float, unit: str) -> None:
+        """One number."""
+        self.table.add_row(what, f"{found:.0f}", "", unit)
+        self.figures[f"{what}, {unit}"] = found
 
 
 def import_ms(rounds: int) -> list[float]:
@@ -56,12 +71,12 @@ def import_ms(rounds: int) -> list[float]:
     return found[1:]
 
 
-def measure(result: Table, name: str, url: str, folder: Path, rounds: int) -> None:
+def measure(result: Result, name: str, url: str, folder: Path, rounds: int) -> None:
     """Appends to one catalog: alone, from many threads, and from many processes."""
     data = many(ROWS, step_us=1000)
     with lakehouse.connect(url, folder / f"{name}-warehouse") as lake:
         table = lake.create_table("alone", SCHEMA, time="time")
-        result.add_row(f"{ROWS}-row append, {name}", *spread(timed_ms(lambda _: table.append(data), rounds)), "ms")
+        result.times(f"{ROWS}-row append, {name}", timed_ms(lambda _: table.append(data), rounds))
         shared = lake.create_table("shared", SCHEMA, time="time")
         first = shared.version
         started = time.perf_counter()
@@ -69,12 +84,12 @@ def measure(result: Table, name: str, url: str, folder: Path, rounds: int) -> No
             list(pool.map(lambda _: [shared.append(data) for _ in range(TURNS)], range(THREADS)))
         seconds = time.perf_counter() - started
         made = shared.version - first
-        result.add_row(f"{THREADS} x {TURNS} appends, {name}", f"{made / seconds:.0f}", "", "commits/s")
-        result.add_row(f"of {THREADS * TURNS} appends visible, {name}", str(made), "", "versions")
+        result.number(f"{THREADS} x {TURNS} appends, {name}", made / seconds, "commits/s")
+        result.number(f"of {THREADS * TURNS} appends visible, {name}", made, "versions")
         before = len(shared.log())
         rate = by_processes(url, folder / f"{name}-warehouse")
-        result.add_row(f"the same by {THREADS} processes, {name}", f"{rate:.0f}", "", "commits/s")
-        result.add_row(f"of {THREADS * TURNS} appends visible, {name}", str(len(shared.log()) - before), "", "versions")
+        result.number(f"the same by {THREADS} processes, {name}", rate, "commits/s")
+        result.number(f"of those of processes visible, {name}", len(shared.log()) - before, "versions")
 
 
 def by_processes(url: str, warehouse: Path) -> float:
@@ -117,18 +132,19 @@ def main() -> None:
     if chosen.writer:
         write(*chosen.writer)
         return
-    result = Table("work", "median", "p95", "unit")
+    result = Result()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = many(ROWS, step_us=1000)
         plain = timed_ms(lambda turn: pq.write_table(data, folder / f"plain{turn}.parquet"), chosen.rounds)
-        result.add_row(f"{ROWS} rows as plain Parquet, no sync", *spread(plain), "ms")
+        result.times(f"{ROWS} rows as plain Parquet, no sync", plain)
         measure(result, "SQLite", f"sqlite:///{folder}/catalog.db", folder, chosen.rounds)
         if not chosen.sqlite_only:
             with PostgresServer(fsync=True) as server:
                 measure(result, "PostgreSQL", server.url(server.create_database()), folder, chosen.rounds)
-    result.add_row("import lakehouse", *spread(import_ms(10)), "ms")
-    Console().print(result)
+    result.times("import lakehouse", import_ms(10))
+    Console().print(result.table)
+    keep(__file__, result.figures)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 chunks, one segment a version, with the key frames that such commits leave; no data file exists. Then it measures
 commits a second by 1, 8 and 16 processes on an almost empty and on the filled catalog (a commit is begin and commit of
 an append of one segment), plans of one chunk and of everything in a new process and again in the same one, a version
-drawn at random, and the size on disk. ``--json FILE`` keeps the figures.
+drawn at random, and the size on disk.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from uuid import uuid4
 
 import pandas as pd
 import pyarrow as pa
+from figures import keep
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy import func, insert, select, text, update
@@ -308,7 +309,6 @@ def main() -> None:
     parser.add_argument("--sizes", help="numbers of segments, with commas")
     parser.add_argument("--commits", type=int, default=1600)
     parser.add_argument("--only", choices=("SQLite", "PostgreSQL"))
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--writer", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--reader", nargs=4, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -330,8 +330,12 @@ def main() -> None:
             with PostgresServer(fsync=True) as server:
                 results += measure("PostgreSQL", server.url(server.create_database()), sizes, asked.commits)
     Console().print(shown(results))
-    if asked.json:
-        asked.json.write_text(json.dumps(results, indent=1))
+    named = ("catalog", "what", "segments")
+    kept = {
+        f"{row['catalog']}, {row['what']}, {row['segments']:,}": {k: v for k, v in row.items() if k not in named}
+        for row in results
+    }
+    keep(__file__, kept)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
+from figures import keep
 from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
 from rich.table import Table
@@ -173,6 +174,7 @@ def main() -> None:
         return
     versions = 10_000 if asked.full else 1_000
     shown = Table("lake", "page", "what", "seconds", "server's processor")
+    figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         root = asked.keep or Path(temporary)
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
@@ -188,8 +190,10 @@ def main() -> None:
                 queries |= {"a week": "?interval=2024-03-04/2024-03-11", "an old version": f"?version={versions // 2}"}
             for page, what, seconds, worked in measure(browser, folder, queries, asked.turns):
                 shown.add_row(name, page, what, f"{seconds:.2f}", f"{worked:.2f}")
+                figures[f"{name}, {page}, {what}, s"] = seconds
         browser.close()
     Console().print(shown)
+    keep(__file__, figures)
 
 
 if __name__ == "__main__":

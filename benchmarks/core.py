@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import TypeVar
 
 import numpy as np
+from figures import keep
 
 from lakehouse.core import Grain, Interval, Segment, Tombstone, overshadowed_mask, timeline
 from lakehouse.core.clean import plan_clean
@@ -21,6 +22,7 @@ from lakehouse.core.version import ADD, DROP, diff, replay
 YEARS = Interval("2003-01-01", "2013-01-01")
 HOUR_US = 3_600_000_000
 T = TypeVar("T")
+FIGURES: dict[str, float] = {}
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -52,25 +54,28 @@ def main(segments: int = 1_000_000) -> None:
             Tombstone(id=number, start=start, end=end, ordinal=ordinal)
             for number, (start, end, ordinal) in enumerate(rows(bounds(random, masks, HOUR_US)))
         ]
-        print(f"{few:,} segments, {masks:,} tombstones")
-        measure(listed, tombstones)
+        size = f"{few:,} segments, {masks:,} tombstones"
+        print(size)
+        measure(listed, tombstones, size)
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")
+    keep(__file__, FIGURES)
 
 
-def measure(listed: list[Segment], tombstones: list[Tombstone]) -> None:
+def measure(listed: list[Segment], tombstones: list[Tombstone], size: str) -> None:
     """Everything that looks at values one by one, on one state."""
     day, year, last = Interval.of("2007-07-07"), Interval.of("2007"), 1_000_000
     few = Compare("x", "<", 99)
-    found = report("timeline", lambda: timeline(listed, tombstones))
+    found = report("timeline", lambda: timeline(listed, tombstones), size)
     print(f"{'':>15}{len(found.slices):,} slices, {len(found.overshadowed):,} overshadowed")
-    plan = report("plan_read", lambda: plan_read(listed, tombstones, version=1))
+    plan = report("plan_read", lambda: plan_read(listed, tombstones, version=1), size)
     print(f"{'':>15}{len(plan.segments):,} segments in {len(plan.groups)} groups")
-    report("plan_read of one day", lambda: plan_read(listed, tombstones, version=1, interval=day))
-    report("plan_read with a predicate", lambda: plan_read(listed, tombstones, version=1, predicate=few))
-    report("plan_clean", lambda: plan_clean(listed, tombstones))
+    report("plan_read of one day", lambda: plan_read(listed, tombstones, version=1, interval=day), size)
+    report("plan_read with a predicate", lambda: plan_read(listed, tombstones, version=1, predicate=few), size)
+    report("plan_clean", lambda: plan_clean(listed, tombstones), size)
     report(
         "plan_replace of a year by day",
         lambda: plan_replace(listed, tombstones, interval=year, ordinal=last, grain=Grain.DAY),
+        size,
     )
 
 
@@ -84,7 +89,7 @@ def rows(columns: Arrays) -> list[tuple[int, int, int]]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def report(what: str, run: Callable[[], T]) -> T:
+def report(what: str, run: Callable[[], T], size: str = "") -> T:
     """Run three times and print the best time."""
     best = float("inf")
     for _ in range(3):
@@ -92,6 +97,7 @@ def report(what: str, run: Callable[[], T]) -> T:
         found = run()
         best = min(best, perf_counter() - began)
     print(f"{best * 1000:10,.1f} ms  {what}")
+    FIGURES[f"{what}{size and f', {size}'}, ms"] = best * 1000
     return found
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from figures import keep
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
@@ -66,17 +67,21 @@ def interleaved(works: dict[str, Callable[[], object]], rounds: int) -> dict[str
     return {name: statistics.median(found) for name, found in times.items()}
 
 
-def report(result: Table, what: str, seconds: dict[str, float], most: float) -> None:
+def report(result: Table, figures: dict[str, float], what: str, seconds: dict[str, float], most: float) -> None:
     """A line a work, with its ratio to the plain one of each codec; ours may be ``most`` times the first of those."""
     plain = [name for name in seconds if name.startswith("plain")]
     for name, found in seconds.items():
+        figures[f"{what}, {name}, s"] = found
+        if name not in plain:
+            figures[f"{what}, {name}, to plain"] = found / seconds[plain[0]]
         ratios = [f"{found / seconds[base]:.2f}" for base in plain]
         result.add_row(what, name, f"{found:.3f}", *ratios[:1], "" if name in plain else f"{most:.2f}", *ratios[1:])
     result.add_section()
 
 
-def measure(result: Table, spark: Any, folder: Path, rows: int, rounds: int, *, is_ordered: bool) -> None:
-    """Ingest, then scan, of one source."""
+def measure(result: Table, spark: Any, folder: Path, rows: int, rounds: int, *, is_ordered: bool) -> dict[str, float]:
+    """Ingest, then scan, of one source; the figures by name."""
+    figures: dict[str, float] = {}
     kind = "in order of time" if is_ordered else "at random"
     frame = spark.read.parquet(*make_source(folder / "source", rows, is_ordered=is_ordered))
     lake = lakehouse.connect(f"sqlite:///{folder}/catalog.db", str(folder / "warehouse"), spark=spark)
@@ -95,7 +100,7 @@ def measure(result: Table, spark: Any, folder: Path, rows: int, rounds: int, *, 
         "table by day": ingest,
         "ragged table": lambda: ingest(properties={"ragged": "true"}),
     }
-    report(result, f"ingest {rows:,} rows {kind}", interleaved(works, rounds), 1.10)
+    report(result, figures, f"ingest {rows:,} rows {kind}", interleaved(works, rounds), 1.10)
     total = "sum(value)"
     scans: dict[str, Callable[[], object]] = {
         "plain Parquet": lambda: spark.read.parquet(plain).selectExpr(total).collect(),
@@ -103,8 +108,9 @@ def measure(result: Table, spark: Any, folder: Path, rows: int, rounds: int, *, 
         "table by day": lambda: tables[-2].read().selectExpr(total).collect(),
         "ragged table": lambda: tables[-1].read().selectExpr(total).collect(),
     }
-    report(result, f"full scan {kind}", interleaved(scans, 3 * rounds), 1.02)
+    report(result, figures, f"full scan {kind}", interleaved(scans, 3 * rounds), 1.02)
     lake.close()
+    return figures
 
 
 def main() -> None:
@@ -120,16 +126,18 @@ def main() -> None:
     result = Table(
         "work", "how", "median s", "to plain", "at most", "to plain zstd", title=f"Spark {spark.version}, local[2]"
     )
+    figures: dict[str, float] = {}
     folder = Path(tempfile.mkdtemp())
     try:
         for is_ordered in (True, False):
             place = folder / str(is_ordered)
             place.mkdir()
-            measure(result, spark, place, asked.rows, asked.rounds, is_ordered=is_ordered)
+            figures |= measure(result, spark, place, asked.rows, asked.rounds, is_ordered=is_ordered)
     finally:
         spark.stop()
         shutil.rmtree(folder)
     Console().print(result)
+    keep(__file__, figures)
 
 
 if __name__ == "__main__":

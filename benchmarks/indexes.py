@@ -1,6 +1,6 @@
 """Look-ups of one value among many segments, with an index of the column and without, and what making indexes takes.
 
-    python benchmarks/indexes.py [--segments 1000] [--rows 1000 10000] [--spark] [--json FILE]
+    python benchmarks/indexes.py [--segments 1000] [--rows 1000 10000] [--spark]
 
 Each segment holds ids at random, so that its bounds let every look-up through. A first look-up is by a process that has
 just opened the lake and has planned once; later ones look for other ids. Data files are in the machine's cache.
@@ -9,7 +9,6 @@ just opened the lake and has planned once; later ones look for other ids. Data f
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from figures import keep
 from rich.console import Console
 from rich.table import Table
 
@@ -104,7 +104,6 @@ def main() -> None:
     parser.add_argument("--segments", type=int, default=1_000)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000])
     parser.add_argument("--spark", action="store_true")
-    parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     found: dict[int, dict[str, float]] = {}
     for rows in asked.rows:
@@ -114,8 +113,7 @@ def main() -> None:
     for name in next(iter(found.values())):
         shown.add_row(name, *(f"{of[name]:.3g}" for of in found.values()))
     Console().print(shown)
-    if asked.json:
-        asked.json.write_text(json.dumps(found, indent=1))
+    keep(__file__, {f"of {rows:,} rows": figures for rows, figures in found.items()})
 
 
 if __name__ == "__main__":

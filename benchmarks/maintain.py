@@ -4,7 +4,7 @@
 by a day after each) while a service runs beside; then it measures segments a chunk, a scan against a freshly written
 table, bytes rewritten for each byte appended, and how long appends took against a lake without a service. The plan is
 that of a new process over 100,000 segments (``--full``: 1,000,000), of which nothing is worth doing, and again in the
-same process. ``--json FILE`` keeps the figures.
+same process.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import catalog as scale
 import numpy as np
 import pyarrow as pa
+from figures import keep
 from sqlalchemy import text
 
 import lakehouse
@@ -170,7 +170,6 @@ def main() -> int:
     """Measure, and print a line a figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true")
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--plan", nargs=2, metavar=("URL", "FOLDER"))
     chosen = parser.parse_args()
     if chosen.plan:
@@ -181,8 +180,7 @@ def main() -> int:
     figures |= plan(1_000_000 if chosen.full else 100_000)
     for name, figure in figures.items():
         print(f"{figure:>12,}  {name}")
-    if chosen.json:
-        chosen.json.write_text(json.dumps(figures, indent=1))
+    keep(__file__, figures)
     return 0
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from figures import keep
 from pyroaring import BitMap64
 from rich.console import Console
 from rich.table import Table
@@ -98,7 +99,14 @@ def spark_totals() -> Callable[[Query], tuple[Any, ...]]:
     return lambda query: tuple(engine.read(query).selectExpr(*TOTALS).collect()[0])
 
 
-def measure(result: Table, how: str, totals: Callable[[Query], tuple[Any, ...]], works: Any, rounds: int) -> None:
+def measure(
+    result: Table,
+    figures: dict[str, float],
+    how: str,
+    totals: Callable[[Query], tuple[Any, ...]],
+    works: Any,
+    rounds: int,
+) -> None:
     """The shortest time of each work, all in turn, the first two rounds not counted."""
     best = dict.fromkeys(works, float("inf"))
     for turn in range(rounds + 2):
@@ -111,6 +119,7 @@ def measure(result: Table, how: str, totals: Callable[[Query], tuple[Any, ...]],
     clean = next(iter(best.values()))
     for name, seconds in best.items():
         result.add_row(how, name, f"{1000 * seconds:.0f}", f"{seconds / clean:.2f}")
+        figures[f"{how}, {name}, to clean"] = seconds / clean
     result.add_section()
 
 
@@ -128,6 +137,7 @@ def main() -> None:
     keys = pa.table({"id": random.choice(asked.rows, min(KEYS, asked.rows), replace=False)})
     ways = {"in process": in_process} | ({"Spark": spark_totals()} if asked.spark else {})
     result = Table("how", "read", "least ms", "to clean")
+    figures: dict[str, float] = {}
     folder = Path(tempfile.mkdtemp())
     try:
         for is_ragged in (False, True):
@@ -138,10 +148,11 @@ def main() -> None:
                 f"{keys.num_rows:,} keys upserted": (under(query, "key", keys), asked.rows - keys.num_rows),
             }
             for how, totals in ways.items():
-                measure(result, f"{how}, {len(query.plan.segments)} segments", totals, works, asked.rounds)
+                measure(result, figures, f"{how}, {len(query.plan.segments)} segments", totals, works, asked.rounds)
     finally:
         shutil.rmtree(folder)
     Console().print(result)
+    keep(__file__, figures)
 
 
 if __name__ == "__main__":

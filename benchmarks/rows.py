@@ -1,6 +1,6 @@
 """Row-level writes: deletes and upserts against a plain scan, and beside a compaction that loops.
 
-    python benchmarks/rows.py [--rows 5000000] [--spark] [--json FILE]
+    python benchmarks/rows.py [--rows 5000000] [--spark]
 
 A scan reads two columns and groups by one: ``SELECT y % 10, sum(x), count(*) ... GROUP BY y % 10``.
 
@@ -10,18 +10,17 @@ Every figure of a scan is a ratio to the scan of the same table before the first
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from figures import keep
 
 import lakehouse
 
@@ -156,7 +155,6 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--spark", action="store_true", help="also by Spark")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     results: dict[str, dict[str, float]] = {}
     for engine in ("duckdb", "spark") if options.spark else ("duckdb",):
@@ -170,8 +168,7 @@ def main() -> int:
                 results["during"] = during_compaction(lake, options.rows * 2)
     for group, figures in results.items():
         sys.stdout.write(f"{group}\n" + "".join(f"  {name:50s} {value:10.3f}\n" for name, value in figures.items()))
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1))
+    keep(__file__, results)
     return 0
 
 

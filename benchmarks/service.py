@@ -19,6 +19,7 @@ from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
+from figures import keep
 
 import lakehouse
 from lakehouse.core import Grain, Tombstone
@@ -38,6 +39,7 @@ COLUMNS = ("id", "start_us", "end_us", "ordinal", "rows", "bytes", "has_row_ids"
 
 
 def main(part: str = "", size: str = "") -> None:
+    figures: dict[str, float] = {}
     if part in ("", "policy"):
         days = size or "30"
         for appends, rows, late, rest in (
@@ -50,11 +52,13 @@ def main(part: str = "", size: str = "") -> None:
             load = Load(appends, rows, late)
             load.run(int(days))
             print(f"{appends:>6,} appends a day of {rows:,} rows, {rest:<30} {load.report()}", flush=True)
-        plans()
+            figures[f"{appends:,} appends a day, {rest}, rewritten over appended"] = load.rewritten / load.appended
+        figures |= plans()
     if part in ("", "merge"):
         for order in ("time", "zorder"):
             with tempfile.TemporaryDirectory() as folder:
-                merged(Path(folder), order, int(size or 4_000_000))
+                figures[f"merge by {order}, s"] = merged(Path(folder), order, int(size or 4_000_000))
+    keep(__file__, figures)
 
 
 @dataclass
@@ -165,8 +169,8 @@ def body(columns: dict[str, np.ndarray], **statistics: pa.Array) -> pa.Table:
     )
 
 
-def merged(folder: Path, order: str, rows: int) -> None:
-    """One merge of a day in a real table, and what is opened for one time, a frequent key and a rare one."""
+def merged(folder: Path, order: str, rows: int) -> float:
+    """Seconds of one merge of a day in a real table, and what is opened for one time, a frequent key and a rare one."""
     random, part = np.random.default_rng(7), rows // 8
     with lakehouse.connect(f"sqlite:///{folder}/catalog.db", warehouse=str(folder / "files")) as lake:
         properties = {"order": order, "target_rows": str(rows // 8)}
@@ -199,14 +203,16 @@ def merged(folder: Path, order: str, rows: int) -> None:
             f"merge of {rows:,} rows by {order}: {seconds:.1f} s, peak memory so far {peak:,.0f} MiB; "
             f"opened of {len(table.segments())} segments for {', '.join(opened)}"
         )
+    return seconds
 
 
 def proposed(state: TableState) -> list[Candidate]:
     return [one for _, strategy in BUILT_IN for one in strategy(state)]
 
 
-def plans(count: int = 1_000_000, chunks: int = 4_000) -> None:
-    """One plan of a large table in several shapes, with and without tombstones."""
+def plans(count: int = 1_000_000, chunks: int = 4_000) -> dict[str, float]:
+    """Seconds of one plan of a large table in several shapes, with and without tombstones."""
+    figures: dict[str, float] = {}
     random = np.random.default_rng(7)
     policy = Policy()
     settled = {3_600.0: 900_000, 86_400.0: 800_000, 7 * 86_400.0: 500_000}
@@ -229,11 +235,13 @@ def plans(count: int = 1_000_000, chunks: int = 4_000) -> None:
                 began = perf_counter()
                 tasks = combine(state, proposed(state))
                 best = min(best, perf_counter() - began)
+            figures[f"plan of {count:,} segments, {shape}, {len(tombstones)} tombstones, s"] = best
             counts = Counter(one.kind.value for one in tasks)
             kinds = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
             print(
                 f"plan of {count:,} segments, {shape}; {len(tombstones)} tombstones: {best:.2f} s, {kinds or 'no task'}"
             )
+    return figures
 
 
 def gone(random: np.random.Generator, row_ids: int) -> tuple[Tombstone, ...]:
