@@ -11,7 +11,7 @@ from lakehouse.core.skyline import distinct
 
 ADD = 1
 DROP = -1
-MIN_CHAIN, MAX_CHAIN = 16, 64
+MIN_CHAIN, MAX_CHAIN = 16, 32
 """Versions after which a bin gets a new key frame at the earliest and at the latest."""
 
 Ids = npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ def frame_due(chain_length: int, frame_entries: int | None) -> bool:
     but not before `MIN_CHAIN` versions, which a read replays as fast as it reads a frame, and at the latest after
     `MAX_CHAIN`, so that a read's cost is bounded.
 
-    >>> frame_due(1, None), frame_due(2, 3), frame_due(16, 3), frame_due(64, 100_000)
+    >>> frame_due(1, None), frame_due(2, 3), frame_due(16, 3), frame_due(32, 100_000)
     (True, False, True, True)
     """
     return frame_entries is None or chain_length >= min(MAX_CHAIN, max(MIN_CHAIN, frame_entries))

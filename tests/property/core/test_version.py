@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakehouse.core.version import ADD, DROP, diff, frame_due, replay
+from lakehouse.core.version import ADD, DROP, MAX_CHAIN, diff, frame_due, replay
 
 IDS = st.integers(-(2**40), 2**40) | st.integers(0, 6)
 CHANGES = st.lists(st.tuples(st.integers(1, 9), st.sampled_from([ADD, DROP]), st.integers(0, 6)), max_size=40)
@@ -57,5 +57,5 @@ def test_chains_stay_short_and_frames_of_a_growing_chunk_cost_no_more_than_its_v
         if frame_due(chain, frame):
             frame, chain = entries, 0
             written += entries
-        assert chain < 64
-    assert written <= sum(sizes) * (2 + len(sizes) / 64) + len(sizes) * 4
+        assert chain < MAX_CHAIN
+    assert written <= sum(sizes) * (2 + len(sizes) / MAX_CHAIN) + len(sizes) * 4
