@@ -11,7 +11,6 @@ import logging
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -43,8 +42,6 @@ logger = logging.getLogger(__name__)
 
 Ranges = Sequence[tuple[int, int]]
 """Closed ranges of bins."""
-_WORTH_THREADS = 64
-"""Pages from which decoding them in threads pays."""
 _REMEMBERED = 4_000_000
 """Segments and tombstones that a process remembers, give or take a bin."""
 
@@ -116,7 +113,6 @@ class StateReader:
 
     def __init__(self, size: int = _REMEMBERED) -> None:
         self._memory = _Memory(size)
-        self._threads = ThreadPoolExecutor(4, "lakehouse-pages")
         self._schemas: dict[TableId, tuple[TableSpec, pa.Schema]] = {}
 
     def read(
@@ -150,20 +146,14 @@ class StateReader:
             states[number] = BinState(number, -1, empty, {})
             if framed is not None:
                 frames.append((number, framed))
-        pages = rows_of_pairs(connection, _FRAMES, frames, {"table": spec.id})
-        # Threads begin with the pages while this one reads the deltas behind them.
-        decoded = (self._threads.map if len(frames) >= _WORTH_THREADS else map)(
-            lambda row: _from_page(spec, schema, *row), pages
-        )
-        bases = {one: states[one].version for one in changed} | dict(frames)
-        behind = dict.fromkeys(changed, self._changes(connection, spec, bases, changed, version))
-        for state in decoded:
+        for row in rows_of_pairs(connection, _FRAMES, frames, {"table": spec.id}):
+            state = _from_page(spec, schema, *row)
             if state is not None:
                 states[state.bin] = state
-        damaged = {one: -1 for one, framed in frames if states[one].version < framed}
-        behind |= dict.fromkeys(damaged, self._changes(connection, spec, damaged, changed, version))
+        after = [(one, states[one].version) for one in changed if states[one].version < changed[one]]
+        changes = self._changes(connection, spec, after, version)
         for number, newest in changed.items():
-            states[number] = behind[number].applied_to(states[number], newest)
+            states[number] = changes.applied_to(states[number], newest)
             self._memory.put(spec.id, states[number])
         return dict(sorted(states.items()))
 
@@ -174,15 +164,9 @@ class StateReader:
         return known[1]
 
     def _changes(
-        self,
-        connection: Connection,
-        spec: TableSpec,
-        bases: Mapping[int, int],
-        changed: Mapping[int, int],
-        version: int,
+        self, connection: Connection, spec: TableSpec, after: Sequence[tuple[int, int]], version: int
     ) -> _Changes:
-        """What deltas say of bins, each from the version after its base to the one that changed it last."""
-        after = [(one, base) for one, base in bases.items() if base < changed[one]]
+        """What deltas say of bins, each ``after`` a version of its own."""
         actions: defaultdict[int, dict[int, tuple[int, bool]]] = defaultdict(dict)
         for number, entry, action, is_tombstone in rows_of_pairs(
             connection, _DELTAS, after, {"table": spec.id, "as_of": version}
