@@ -83,6 +83,8 @@ def overshadows(tombstones: list[Tombstone], segments: Sequence[Segment]) -> npt
     >>> overshadows(cover, [segment]).tolist()
     [False, True]
     """
+    if not tombstones:
+        return np.zeros(0, dtype=np.bool_)
     starts, ends, ordinals = Segments.of(segments).bounds
     # Upside down, the skyline is the least ordinal of the segments over each instant.
     oldest = Skyline.of(starts, ends, -ordinals)
