@@ -2,10 +2,11 @@
 
 ``python benchmarks/console.py`` makes two lakes: a small one of a hundred segments with files, and a large one of
 10,000 segments in 1,000 versions (``--full``: 100,000 in 10,000), committed through the catalog without files. It
-serves each by ``lakehouse console`` and opens every page by its address, in a new tab of a browser that has seen the
-console before: medians in seconds until nothing runs and the page's title stands there, and of the processor's
-seconds that the server took for it, which other work on the machine does not change; for the large lake also zoomed
-to a week, and at an old version. ``--keep FOLDER`` keeps the lakes, and uses those that are there.
+serves each by ``lakehouse console`` and comes to every page in two ways: by its address, in a new tab of a browser that
+has a profile, as a person's, and has seen the console before; and by a click on its name beside another page. Medians
+in seconds until nothing runs and the page's title stands there, and of the processor's seconds that the server took for
+it, which other work on the machine does not change; for the large lake also zoomed to a week, and at an old version.
+``--keep FOLDER`` keeps the lakes, and uses those that are there.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from figures import keep
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import BrowserContext, sync_playwright
 from rich.console import Console
 from rich.table import Table
 
@@ -45,6 +46,8 @@ SCHEMA = pa.schema(
     [("ts", pa.timestamp("us", tz="UTC")), ("client", pa.int64()), ("key", pa.string()), ("value", pa.float64())]
 )
 QUIET = "document.querySelector('[data-test-script-state=notRunning]') && document.querySelector('h1')"
+CHANGED = """before => document.querySelector('[data-test-script-state=notRunning]')
+    && document.querySelector('h1') && document.querySelector('h1').innerText != before"""
 START_SECONDS = 60
 
 
@@ -122,13 +125,12 @@ def served(folder: Path) -> Iterator[tuple[str, int]]:
         server.wait(timeout=30)
 
 
-def seconds_to_answer(browser: Browser, server: tuple[str, int], path: str, turns: int) -> tuple[float, float]:
+def seconds_to_answer(browser: BrowserContext, server: tuple[str, int], path: str, turns: int) -> tuple[float, float]:
     """Median seconds of opening a path in a new tab until nothing runs, and of the server's processor."""
-    context = browser.contexts[0] if browser.contexts else browser.new_context(viewport={"width": 1440, "height": 900})
     taken, worked = [], []
     address, process = server
     for _ in range(turns):
-        page = context.new_page()
+        page = browser.new_page()
         before, started = processor_seconds(process), time.perf_counter()
         page.goto(address + path)
         page.wait_for_function(QUIET, timeout=120_000)
@@ -136,6 +138,30 @@ def seconds_to_answer(browser: Browser, server: tuple[str, int], path: str, turn
         worked.append(processor_seconds(process) - before)
         page.close()
     return statistics.median(taken), statistics.median(worked)
+
+
+def seconds_to_follow(browser: BrowserContext, server: tuple[str, int], turns: int) -> dict[str, tuple[float, float]]:
+    """By page the same from a click on its name; the first time round is not counted."""
+    address, process = server
+    page = browser.new_page()
+    page.goto(address)
+    page.wait_for_function(QUIET, timeout=120_000)
+    links = page.get_by_test_id("stSidebarNavLink")
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in PAGES}
+    for turn in range(turns + 1):
+        for place in (*range(1, len(PAGES)), 0):
+            title = page.locator("h1").first.inner_text()
+            before, started = processor_seconds(process), time.perf_counter()
+            links.nth(place).click()
+            page.wait_for_function(CHANGED, arg=title, timeout=120_000)
+            if turn:
+                taken = time.perf_counter() - started
+                found[PAGES[place]].append((taken, processor_seconds(process) - before))
+    page.close()
+    return {
+        name: (statistics.median(taken for taken, _ in times), statistics.median(worked for _, worked in times))
+        for name, times in found.items()
+    }
 
 
 def processor_seconds(process: int) -> float:
@@ -147,8 +173,10 @@ def processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(browser: Browser, folder: Path, queries: dict[str, str], turns: int) -> list[tuple[str, str, float, float]]:
-    """Each page with each query, at its first opening and again."""
+def measure(
+    browser: BrowserContext, folder: Path, queries: dict[str, str], turns: int
+) -> list[tuple[str, str, float, float]]:
+    """Each page with each query, at its first opening and again, and by a click."""
     found = []
     with served(folder) as server:
         found.append(("first visit of all", "", *seconds_to_answer(browser, server, "/", 1)))
@@ -158,6 +186,8 @@ def measure(browser: Browser, folder: Path, queries: dict[str, str], turns: int)
                 found.append((name or "lake", f"{what}, first", *seconds_to_answer(browser, server, path, 1)))
                 found.append((name or "lake", f"{what}, again", *seconds_to_answer(browser, server, path, turns)))
                 print(folder.name, *found[-2], *found[-1], file=sys.stderr, flush=True)
+        for name, figures in seconds_to_follow(browser, server, turns).items():
+            found.append((name or "lake", "by a click", *figures))
     return found
 
 
@@ -177,7 +207,12 @@ def main() -> None:
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         root = asked.keep or Path(temporary)
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch_persistent_context(
+            Path(temporary) / "profile",
+            executable_path=chromium,
+            args=["--no-sandbox", "--disable-gpu"],
+            viewport={"width": 1440, "height": 900},
+        )
         for name in ("small", "large"):
             folder = root / name
             if not folder.exists():
