@@ -61,7 +61,8 @@ class Merge(RowChange):
 
     def _run(self) -> None:
         clauses, dialect = self._clauses, self._engine.dialect
-        with self._engine.join(clauses.on.sql(dialect), self._target(), self._source) as matches:
+        equal = [pair for pair, _ in self._equal]
+        with self._engine.join(clauses.on.sql(dialect), self._target(), self._source, equal) as matches:
             hits = self._matched(matches)
             self._found(hits)
             if clauses.updates is not None and len(hits):
@@ -120,23 +121,37 @@ class Merge(RowChange):
         return replace(found, keys=self._keys, read=self._looked_in(self._reach))
 
     def _target(self) -> Query:
-        """Every row that a row of the source can match."""
-        spec = self._begun.table
-        return replace(self._query(self._reach, tuple(spec.schema.names)), columns=None)
+        """Every row that a row of the source can match, with the columns that the merge reads."""
+        clauses, names = self._clauses, self._begun.table.schema.names
+        read = {*clauses.on.columns, *self._told, *(() if clauses.deletes is None else clauses.deletes.columns)}
+        if clauses.updates is not None:
+            read |= {name for name in names if name not in clauses.updates}
+            read |= {name for one in clauses.updates.values() for name in one.columns}
+        return self._query(self._reach, tuple(name for name in names if name in read))
 
     @cached_property
     def _reach(self) -> ParsedPredicate:
         """What every matching row passes, for pruning: the source's least and greatest of what must be equal."""
         parts: list[Predicate] = []
-        if isinstance(self._source, pa.Table) and len(self._source):
-            for name, from_ in self._clauses.equal:
-                column = self._source.column(from_)
-                if column.type == self._begun.table.schema.field(name).type and is_ordered(column.type):
-                    bounds = pc.min_max(column)
-                    if bounds["min"].as_py() is not None:
-                        parts.append(Compare(name, ">=", bounds["min"].as_py()))
-                        parts.append(Compare(name, "<=", bounds["max"].as_py()))
+        for (name, _), column in self._equal:
+            bounds = pc.min_max(column) if is_ordered(column.type) else {"min": pa.NULL}
+            if bounds["min"].as_py() is not None:
+                parts.append(Compare(name, ">=", bounds["min"].as_py()))
+                parts.append(Compare(name, "<=", bounds["max"].as_py()))
         return ParsedPredicate("TRUE", And(tuple(parts)), (), "TRUE", "TRUE")
+
+    @property
+    def _equal(self) -> list[tuple[tuple[str, str], pa.ChunkedArray]]:
+        """Columns of the table and of a source in memory that must be equal and are of one type, and the source's."""
+        if not isinstance(self._source, pa.Table):
+            return []
+        schema = self._begun.table.schema
+        found = [((name, from_), self._source.column(from_)) for name, from_ in self._clauses.equal]
+        return [
+            (pair, held)
+            for pair, held in found
+            if held.type == schema.field(pair[0]).type and (is_ordered(held.type) or pa.types.is_string(held.type))
+        ]
 
 
 def read_source(source: Any, spec: TableSpec) -> Any:

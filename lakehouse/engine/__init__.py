@@ -102,10 +102,13 @@ class Engine(Protocol):
     def newest(self, rows: Any, spec: TableSpec, column: str) -> Any:
         """Of rows with one primary key that which has the greatest value in a column; as rows for `write`."""
 
-    def join(self, condition: str, target: Query, source: Any) -> AbstractContextManager[Matches]:
+    def join(
+        self, condition: str, target: Query, source: Any, equal: Sequence[tuple[str, str]] = ()
+    ) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left.
 
-        The condition is over ``target`` and ``source``, in the engine's dialect.
+        The condition is over ``target`` and ``source``, in the engine's dialect; it may hold only where columns of the
+        table and of the source that ``equal`` names, of one type each, are equal.
         """
 
     def summarize(self, work: Summarizing, segments: Sequence[Segment]) -> Iterator[list[Summary] | SegmentUnreadable]:

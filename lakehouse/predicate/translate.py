@@ -150,6 +150,8 @@ class Translator:
             raise InvalidInput("no such column", column=f"{prefix}.{node.name}", columns=",".join(schema.names))
         if "`" in name or '"' in name or "${" in name:
             raise InvalidInput("a filter cannot name this column: quotes and ${ are taken for code", column=name)
+        if schema is self._schema:
+            self._read.add(name)
         return Term(schema.field(name).type, f"`{prefix}`.`{name}`", f'"{prefix}"."{name}"')
 
     def _and(self, node: exp.Expr) -> Term:

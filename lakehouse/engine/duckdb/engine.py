@@ -75,9 +75,11 @@ class DuckDBEngine:
         chosen: Any = self._cursor().from_arrow(given).query("given", statement)
         return chosen.to_arrow_reader(BATCH_ROWS)
 
-    def join(self, condition: str, target: Query, source: Any) -> AbstractContextManager[Matches]:
+    def join(
+        self, condition: str, target: Query, source: Any, equal: Sequence[tuple[str, str]] = ()
+    ) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
-        return matched(self._cursor(), condition, self.read(target), source)
+        return matched(self._cursor(), condition, target.spec.schema, self.read(target), source, equal)
 
     def summarize(self, work: Summarizing, segments: Sequence[Segment]) -> Iterator[list[Summary] | SegmentUnreadable]:
         """What each segment's columns come to, one after the other; an error for one that cannot be read."""

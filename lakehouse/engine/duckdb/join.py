@@ -15,23 +15,48 @@ from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
 from lakehouse.engine.duckdb.source import tables
 
+_PLACES = tuple(pa.field(name, pa.int64(), nullable=False) for name in (ROW_ID, ORDINAL))
+
 
 @contextmanager
 def matched(
-    cursor: duckdb.DuckDBPyConnection, condition: str, target: DuckDBRows, source: Any
+    cursor: duckdb.DuckDBPyConnection,
+    condition: str,
+    schema: pa.Schema,
+    target: DuckDBRows,
+    source: Any,
+    equal: Sequence[tuple[str, str]],
 ) -> Iterator[DuckDBMatches]:
-    """Join, keep, and forget at the end. The source is read once, into memory."""
-    cursor.register("lakehouse_source", pa.concat_tables(tables(source, target.schema.names)))
+    """Join, keep, and forget at the end. The source is read once, into memory.
+
+    ``schema`` is the table's; ``target`` has those of its columns that are asked for. Rows that differ from every row
+    of the source in what must be ``equal`` are left out as they are read, before their ids are made.
+    """
+    cursor.register("lakehouse_source", pa.concat_tables(tables(source, schema.names)))
     view = f"lakehouse_target_{uuid4().hex}"
-    target.relation(cursor).create_view(view)
+    target.relation(cursor, _among(equal)).create_view(view)
     try:
         pairs = f"lakehouse_source AS source LEFT JOIN {view} AS target ON {condition}"
         cursor.execute(f"CREATE TEMP TABLE lakehouse_pairs AS SELECT source, target FROM {pairs}")  # noqa: S608
-        yield DuckDBMatches(cursor, target.schema)
+        yield DuckDBMatches(cursor, schema)
     finally:
         for statement in ("DROP TABLE IF EXISTS lakehouse_pairs", f"DROP VIEW IF EXISTS {view}"):
             cursor.execute(statement)
         cursor.unregister("lakehouse_source")
+
+
+def _among(equal: Sequence[tuple[str, str]]) -> str:
+    """A semi join of relation ``f`` with the source's values, by a list.
+
+    DuckDB has no estimate of files that are read with a schema, takes them for the smaller side of any other join, and
+    would put all of their rows into its hash table. Of a list it has none either, and so keeps the order of the text.
+    """
+    if not equal:
+        return ""
+    held = sql.listed(f"{sql.name(f'k{number}')}: {sql.name(other)}" for number, (_, other) in enumerate(equal))
+    values = f"(SELECT unnest(list({{{held}}})) AS held FROM lakehouse_source)"  # noqa: S608 - quoted by `literals`
+    pairs = [f"f.{sql.name(name)} = s.held.{sql.name(f'k{number}')}" for number, (name, _) in enumerate(equal)]
+    return f"SEMI JOIN {values} AS s ON {' AND '.join(pairs)}"
 
 
 class DuckDBMatches:
@@ -45,25 +70,22 @@ class DuckDBMatches:
         """Columns of the matched rows for which a condition holds, with `_row_id` and `_ordinal`; one row a pair."""
         chosen = sql.listed(f"target.{sql.name(one)} AS {sql.name(one)}" for one in (*columns, ROW_ID, ORDINAL))
         found: pa.Table = self._rows(self._pairs(chosen, where)).to_arrow_table()
-        return found.cast(pa.schema([self._schema.field(name) for name in found.column_names]))
+        return found.cast(pa.schema([*(self._schema.field(name) for name in columns), *_PLACES]))
 
     def updated(self, assigned: Mapping[str, str], where: str) -> pa.RecordBatchReader:
         """Matched rows for which a condition holds with new values; with ``_row_id``."""
-        values = [self._value(name, assigned.get(name, f"target.{sql.name(name)}")) for name in self._columns()]
+        values = [self._value(name, assigned.get(name, f"target.{sql.name(name)}")) for name in self._schema.names]
         chosen = sql.listed([*values, f"target.{sql.name(ROW_ID)} AS {sql.name(ROW_ID)}"])
         return self._rows(self._pairs(chosen, where)).to_arrow_reader(BATCH_ROWS)
 
     def inserted(self, values: Mapping[str, str]) -> pa.RecordBatchReader:
         """Rows made of the source's rows that match none."""
-        chosen = sql.listed(self._value(name, values.get(name, "NULL")) for name in self._columns())
+        chosen = sql.listed(self._value(name, values.get(name, "NULL")) for name in self._schema.names)
         query = f"SELECT {chosen} FROM lakehouse_pairs WHERE target.{sql.name(ROW_ID)} IS NULL"  # noqa: S608
         return self._rows(query).to_arrow_reader(BATCH_ROWS)
 
     def _rows(self, query: str) -> Any:
         return self._cursor.sql(query)
-
-    def _columns(self) -> list[str]:
-        return [name for name in self._schema.names if name not in (ROW_ID, ORDINAL)]
 
     def _value(self, name: str, expression: str) -> str:
         return f"{sql.value(expression, self._schema.field(name).type)} AS {sql.name(name)}"

@@ -23,10 +23,13 @@ def result_schema(query: Query) -> pa.Schema:
     return pa.schema([*fields, *(pa.field(name, _EXTRAS[name], nullable=False) for name in _extras(query))])
 
 
-def rows_query(query: Query, parts: Sequence[Part], files: Mapping[str, Path]) -> str:
-    """The rows of some of the plan's parts that pass the filter."""
+def rows_query(query: Query, parts: Sequence[Part], files: Mapping[str, Path], among: str = "") -> str:
+    """The rows of some of the plan's parts that pass the filter.
+
+    ``among``, a semi join's text, keeps those of relation ``f`` that a caller can use before anything is made of them.
+    """
     columns = sql.listed(sql.name(column) for column in result_schema(query).names)
-    return f"SELECT {columns} FROM ({_visible(query, parts, files)}){_where(query)}"  # noqa: S608 - quoted by `literals`
+    return f"SELECT {columns} FROM ({_visible(query, parts, files, among)}){_where(query)}"  # noqa: S608 - quoted by `literals`
 
 
 def count_query(query: Query, parts: Sequence[Part], files: Mapping[str, Path]) -> str:
@@ -42,8 +45,8 @@ def _where(query: Query) -> str:
     return f" WHERE {query.where}" if query.where else ""
 
 
-def _visible(query: Query, parts: Sequence[Part], files: Mapping[str, Path]) -> str:
-    selects = [_part(query, part, files) for part in parts]
+def _visible(query: Query, parts: Sequence[Part], files: Mapping[str, Path], among: str = "") -> str:
+    selects = [_part(query, part, files, among) for part in parts]
     return " UNION ALL ".join(selects) if selects else _nothing(query)
 
 
@@ -53,7 +56,7 @@ def _nothing(query: Query) -> str:
     return f"SELECT {columns} WHERE FALSE"
 
 
-def _part(query: Query, part: Part, files: Mapping[str, Path]) -> str:
+def _part(query: Query, part: Part, files: Mapping[str, Path], among: str) -> str:
     """A scan, and an anti join with each of what hides its rows."""
     wanted = _extras(query)
     needed = set(wanted)
@@ -61,7 +64,7 @@ def _part(query: Query, part: Part, files: Mapping[str, Path]) -> str:
         needed.add(ROW_ID)
     if any(mask.is_ordered for mask in part.masks):
         needed.add(ORDINAL)
-    scan = _scan(query, part, files, [name for name in _EXTRAS if name in needed])
+    scan = _scan(query, part, files, [name for name in _EXTRAS if name in needed], among)
     if not part.places and not part.masks:
         return scan
     joins = [_anti_join(mask, number) for number, mask in enumerate(part.masks)]
@@ -72,7 +75,7 @@ def _part(query: Query, part: Part, files: Mapping[str, Path]) -> str:
     return f"SELECT {columns} FROM ({scan}) AS r {' '.join(joins)}"  # noqa: S608 - quoted by `literals`
 
 
-def _scan(query: Query, part: Part, files: Mapping[str, Path], extras: Sequence[str]) -> str:
+def _scan(query: Query, part: Part, files: Mapping[str, Path], extras: Sequence[str], among: str) -> str:
     renamed = {name for name in query.spec.schema.names if extras and name.lower() in _VIRTUAL}
     columns = [
         f'"_{name}" AS {sql.name(name)}' if name in renamed else sql.name(name) for name in query.spec.schema.names
@@ -88,7 +91,7 @@ def _scan(query: Query, part: Part, files: Mapping[str, Path], extras: Sequence[
         source = f"(SELECT {sql.listed(columns)} FROM {source})"  # noqa: S608 - quoted by `literals`
         columns = [sql.name(name) for name in (*query.spec.schema.names, *extras)]
     condition = "TRUE" if part.condition is None else part.condition.duckdb
-    return f"SELECT {sql.listed(columns)} FROM {source} WHERE {condition}"  # noqa: S608 - quoted by `literals`
+    return f"SELECT {sql.listed(columns)} FROM {source} AS f {among} WHERE {condition}"  # noqa: S608 - quoted by `literals`
 
 
 def _by_file(values: Sequence[int]) -> str:

@@ -95,11 +95,11 @@ class DuckDBRows:
         counted: int = self._run(files, lambda: cursor.sql(statement).fetchall())[0][0]
         return known + counted
 
-    def relation(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
-        """The rows as a relation of a connection, the engine's own if none is given."""
+    def relation(self, connection: duckdb.DuckDBPyConnection | None = None, among: str = "") -> duckdb.DuckDBPyRelation:
+        """The rows as a relation of a connection, the engine's own if none is given; ``among``: see `rows_query`."""
         files = self._files()
         held = connection if connection is not None else self._cursor()
-        statement = rows_query(self._query, plan_parts(self._query), files)
+        statement = rows_query(self._query, plan_parts(self._query), files, among)
         return self._run(files, lambda: held.sql(statement))
 
     def sql(self) -> str:

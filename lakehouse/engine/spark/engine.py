@@ -72,7 +72,9 @@ class SparkEngine:
         chosen: DataFrame = rows.withColumn("_place", place).where("_place = 1").drop("_place")
         return chosen
 
-    def join(self, condition: str, target: Query, source: Any) -> AbstractContextManager[Matches]:
+    def join(
+        self, condition: str, target: Query, source: Any, equal: Sequence[tuple[str, str]] = ()
+    ) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
         return matched(self.session, condition, target, self.read(target), source)
 
