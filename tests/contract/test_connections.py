@@ -8,28 +8,29 @@ from pathlib import Path
 
 import pytest
 
+import lakehouse
 from lakehouse.catalog import database
 from lakehouse.errors import CommitUnknown
-from lakehouse.testing.rows import many
+from lakehouse.testing.rows import SCHEMA, many
 
 
 @pytest.fixture
-def log(lake):
-    """SQLite's log."""
-    if not lake.catalog._database.is_sqlite:
-        pytest.skip("PostgreSQL syncs its own log")
-    return Path(f"{lake.catalog._database.url.database}-wal")
+def table(tmp_path):
+    """A table of an embedded catalog: PostgreSQL syncs its own log."""
+    with lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse") as lake:
+        yield lake.create_table("flights", SCHEMA, time="time")
 
 
 @pytest.fixture
-def synced(lake, log, monkeypatch):
+def synced(table, monkeypatch):
     """The newest version in SQLite's log at each time that it was synced."""
     versions = []
     sync = os.fdatasync
+    log = Path(f"{table._lake.catalog._database.url.database}-wal")
 
     def noted(handle):
         if os.fstat(handle).st_ino == log.stat().st_ino:
-            versions.append(lake.catalog.head())
+            versions.append(table._lake.catalog.head())
         sync(handle)
 
     monkeypatch.setattr(database.os, "fdatasync", noted)
@@ -41,7 +42,7 @@ def test_each_append_is_answered_after_its_commit_was_synced(table, synced):
     assert synced == answered
 
 
-def test_a_commit_that_the_disk_does_not_confirm_is_unknown_and_there(table, log, monkeypatch):
+def test_a_commit_that_the_disk_does_not_confirm_is_unknown_and_there(table, monkeypatch):
     def broken(_):
         raise OSError(errno.EIO, "input/output error")
 

@@ -31,5 +31,5 @@ def engine(spark: Any) -> SparkEngine:
 
 @pytest.fixture
 def frame(spark: Any) -> Callable[[pa.Table], Any]:
-    """An Arrow table as a Spark frame."""
-    return lambda table: spark.createDataFrame(table, to_spark_type(table.schema))
+    """An Arrow table as a Spark frame of several partitions, whose rows are elsewhere for all that Spark knows."""
+    return lambda table: spark.createDataFrame(table, to_spark_type(table.schema)).coalesce(2)

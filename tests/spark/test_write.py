@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse.engine import WriteTarget
 from lakehouse.engine.duckdb import DuckDBEngine
-from lakehouse.engine.spark import SparkEngine
+from lakehouse.engine.spark import SparkEngine, to_spark_type
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.spark.write import _explained
 from lakehouse.engine.task import TaskWriter
@@ -363,3 +363,27 @@ def test_threads_write_side_by_side(store: Store, engine: SparkEngine, duck: Duc
         thread.join()
     assert duck.read(store.query(spec, written)).to_arrow().num_rows == 400
     assert engine.session.conf.get("lakehouse.settings.held", None) is None
+
+
+def test_rows_that_lie_in_the_driver_are_stored_there_like_those_of_tasks(
+    spark: Any, store: Store, engine: SparkEngine, duck: DuckDBEngine, frame: Framed
+) -> None:
+    rows, spec = events(200), spec_of(SCHEMA)
+    here = spark.createDataFrame(rows, to_spark_type(rows.schema))
+    local = store.write(engine, here, spec)
+    assert {segment.path.rpartition("/")[2].split("-")[0] for segment in local} == {"00000"}
+    tasks = store.write(engine, frame(rows), spec)
+    read = [duck.collect(store.query(spec, one)).sort_by("value") for one in (local, tasks)]
+    assert read[0].equals(read[1])
+    assert len(local) < len(tasks)
+
+
+def test_a_value_that_a_column_cannot_hold_is_named_for_rows_in_the_driver_too(
+    spark: Any, store: Store, engine: SparkEngine
+) -> None:
+    rows = spark.sql("SELECT timestamp'2013-01-05 00:00:00' AS ts, 3000000000 AS client, 1 AS value")
+    schema = pa.schema(
+        [pa.field("ts", pa.timestamp("us", "UTC"), False), ("client", pa.int32()), ("value", pa.int64())]
+    )
+    with pytest.raises(InvalidInput, match="column=client"):
+        store.write(engine, rows, spec_of(schema))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakehouse.errors import InternalError
 from lakehouse.predicate.literals import literal_term, text_term
@@ -25,6 +26,9 @@ _TYPES = {
     pa.timestamp("us"): "TIMESTAMP",
     pa.timestamp("us", "UTC"): "TIMESTAMPTZ",
 }
+
+_PLAIN = r"^[A-Za-z0-9][A-Za-z0-9_.:/-]*$"
+"""Texts without a letter that means something in a literal, or in a list's literal form within quotes."""
 
 
 def name(text: str) -> str:
@@ -79,13 +83,17 @@ def numbers(values: npt.NDArray[np.int64]) -> str:
 
 
 def values(column: pa.ChunkedArray) -> str:
-    """The values of a column, none of which is null, as a list.
+    r"""The values of a column, none of which is null, as a list.
 
     >>> values(pa.chunked_array([["it's", ""]]))
     "CAST(['it''s', ''] AS VARCHAR[])"
+    >>> values(pa.chunked_array([["k1", "k2"]]))
+    'CAST(\'["k1","k2"]\' AS VARCHAR[])'
     """
     if pa.types.is_integer(column.type):
         return numbers(column.cast(pa.int64()).to_numpy())
+    if pa.types.is_string(column.type) and pc.all(pc.match_substring_regex(column, _PLAIN)).as_py():
+        return f"""CAST('["{'","'.join(column.to_pylist())}"]' AS VARCHAR[])"""
     written = listed(literal_term(one, column.type).duckdb for one in column.to_pylist())
     return f"CAST([{written}] AS {type_name(column.type)}[])"
 

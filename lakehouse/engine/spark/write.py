@@ -13,7 +13,7 @@ from lakehouse.engine import WriteTarget
 from lakehouse.engine.spark.columns import REFUSED, conformed
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.task import REPORT, TaskWriter
-from lakehouse.engine.write import stored_schema
+from lakehouse.engine.write import stored_schema, write_tables
 from lakehouse.errors import EngineUnavailable, InvalidInput
 from lakehouse.storage.files import make_folder
 
@@ -21,6 +21,7 @@ _SETTINGS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
 }
+_LOCAL_BYTES = 64 << 20
 _REFUSED = re.compile(re.escape(REFUSED) + r": column=(.*?) type=(.*?);")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakehouse[\w.]*|pyarrow|numpy)'")
 
@@ -36,16 +37,28 @@ def write_frame(frame: DataFrame, target: WriteTarget) -> list[str]:
     rows = conformed(frame, stored_schema(target))
     folder = target.folder / f"{target.batch:05d}"
     make_folder(folder)
-    write_part = TaskWriter(WriteTarget(target.spec, folder, target.operation_id, row_ids=target.row_ids))
+    part = WriteTarget(target.spec, folder, target.operation_id, row_ids=target.row_ids)
     with held(frame.sparkSession, _SETTINGS):
         try:
-            reports = rows.mapInArrow(write_part, REPORT).collect()
+            if _is_local(rows):
+                held_here = rows.toArrow().rename_columns(stored_schema(part).names)
+                return [f"{folder.name}/{name}" for name in write_tables([held_here], part)]
+            reports = rows.mapInArrow(TaskWriter(part), REPORT).collect()
         except PySparkException as error:
             raise _explained(error) or error from error
     for report in reports:
         if report.error is not None:
             raise pickle.loads(report.error)  # noqa: S301 - made by our own code in the session's own workers
     return _kept(folder, {name for report in reports for name in report.names})
+
+
+def _is_local(rows: DataFrame) -> bool:
+    """Whether a frame is nothing but a few rows that lie in the driver; a task would take longer to begin."""
+    if not hasattr(rows, "_jdf"):
+        return False  # a frame of Spark Connect does not tell
+    plan = rows._jdf.queryExecution().optimizedPlan()
+    is_local: bool = plan.getClass().getSimpleName() == "LocalRelation"
+    return is_local and int(str(plan.stats().sizeInBytes())) <= _LOCAL_BYTES
 
 
 def _explained(error: PySparkException) -> InvalidInput | EngineUnavailable | None:
