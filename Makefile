@@ -7,10 +7,10 @@ JOBS ?= 2
 LIMIT ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench explore up format clean
+.PHONY: help demo test check bench bench-peers explore up format clean
 
 help:   ## list the commands
-	@sed -n 's/^\([a-z]*\): *## */  make \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\): *## */  make \1\t/p' Makefile | expand -t 20
 
 demo:   ## load real flights through Dagster and Spark, change them every way, check every count
 	@$(PYTHON) tools/bootstrap
@@ -31,6 +31,16 @@ check:  ## lint, format, types and layering, in seconds; the TLA+ model of the r
 bench:  ## the measurements, each against its plain counterpart in the same run and beside benchmarks/baseline.json
 	@$(PYTHON) tools/bootstrap --tests
 	@$(BIN)/python benchmarks $(BENCH_ARGS)
+
+# Which systems and works (all if empty), and rows of the large tables; PEERS_ARGS: --quick, --full, --repeats N.
+SYSTEMS ?=
+WORK ?=
+ROWS ?=
+
+bench-peers: ## the same work by Delta Lake, Iceberg and others in turn, into benchmarks/README.md (SYSTEMS= WORK= ROWS=)
+	@$(PYTHON) tools/bootstrap
+	@$(BIN)/python -m benchmarks.peers --page $(if $(SYSTEMS),--systems $(SYSTEMS)) $(if $(WORK),--work $(WORK)) \
+		$(if $(ROWS),--rows $(ROWS)) $(PEERS_ARGS)
 
 # N schedules of the seed SEED (a random one if it is empty).
 N ?= 100000
