@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -106,6 +107,7 @@ def publish(results: dict[str, Any], stored: Path) -> None:
 def main() -> int:
     """Install what is needed, measure, print."""
     asked = arguments().parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # workers are ended on the way out
     if asked.page_of:
         install()
         publish(report.read(asked.page_of), asked.page_of)

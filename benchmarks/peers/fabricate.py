@@ -13,6 +13,7 @@ from benchmarks.peers.data import FIRST_DAY, FIRST_US, day_text
 
 COMMITS = 20
 ROWS, BYTES = 1_000, 50_000
+_TOGETHER = 50
 _MILLISECONDS = 1_704_067_200_000
 _TYPES = {"ts": "timestamp", "client": "long", "key": "string", "value": "double", "payload": "string", "day": "date"}
 
@@ -131,8 +132,11 @@ def iceberg_versions(shared: Path, count: int) -> tuple[str, list[int]]:
     """The metadata file of a table of ``count`` commits of one file, and their snapshots."""
 
     def make(table: Any) -> list[Any]:
-        for number in range(count):
-            _iceberg_commit(table, [(number, number % 30)])
+        for first in range(0, count, _TOGETHER):
+            with table.transaction() as change:  # one file of metadata for many snapshots: each holds all before it
+                for number in range(first, min(first + _TOGETHER, count)):
+                    with change.update_snapshot().fast_append() as added:
+                        added.append_data_file(_iceberg_file(table, number, number % 30))
         snapshots = sorted(table.metadata.snapshots, key=lambda one: one.sequence_number)
         return [table.metadata_location, [one.snapshot_id for one in snapshots]]
 

@@ -36,6 +36,8 @@ class Entry:
     options: tuple[str, ...] = ()
 
 
+FLOOR = frozenset({"W1", "W2", "W3", "W4"})
+"""The works that plain Parquet can do."""
 _LISTED = (
     Entry("lakehouse", "lakehouse", "ours:InProcess", Place.OURS, floor="plain-duckdb"),
     Entry("delta-rs", "delta-rs", "delta_rs:DeltaRs", Place.PEERS, floor="plain-arrow"),
@@ -44,15 +46,15 @@ _LISTED = (
     Entry(
         "ducklake-files", "DuckLake, inlining off", "ducklake:DuckLakeFiles", Place.PEERS, only=frozenset({"W7"}),
     ),
-    Entry("plain-duckdb", "Parquet by DuckDB 2", "plain:ByDuckDB", Place.OURS, is_floor=True),
-    Entry("plain-duckdb-1", "Parquet by DuckDB 1.5", "plain:ByDuckDB", Place.PEERS, is_floor=True),
-    Entry("plain-arrow", "Parquet by PyArrow", "plain:ByArrow", Place.OURS, is_floor=True),
+    Entry("plain-duckdb", "Parquet by DuckDB 2", "plain:ByDuckDB", Place.OURS, is_floor=True, only=FLOOR),
+    Entry("plain-duckdb-1", "Parquet by DuckDB 1.5", "plain:ByDuckDB", Place.PEERS, is_floor=True, only=FLOOR),
+    Entry("plain-arrow", "Parquet by PyArrow", "plain:ByArrow", Place.OURS, is_floor=True, only=FLOOR),
     Entry(
         "lakehouse-spark", "lakehouse", "ours:BySpark", Place.OURS_ON_PEERS_SPARK, by_spark=True, floor="plain-spark",
     ),
     Entry("delta", "Delta Lake", "delta:Delta", Place.PEERS, by_spark=True, floor="plain-spark"),
     Entry("iceberg", "Iceberg", "iceberg:Iceberg", Place.PEERS, by_spark=True, floor="plain-spark"),
-    Entry("plain-spark", "Parquet by Spark", "spark:PlainSpark", Place.PEERS, by_spark=True, is_floor=True),
+    Entry("plain-spark", "Parquet by Spark", "spark:PlainSpark", Place.PEERS, by_spark=True, is_floor=True, only=FLOOR),
 )  # fmt: skip
 ENTRIES = {one.name: one for one in _LISTED}
 

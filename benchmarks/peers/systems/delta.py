@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlparse
 from benchmarks.peers.data import day_text
 from benchmarks.peers.fabricate import delta_files, delta_versions
 from benchmarks.peers.systems.base import folder_bytes
-from benchmarks.peers.systems.spark import OnSpark, between
+from benchmarks.peers.systems.spark import OnSpark, between, jar_version
 
 
 class Delta(OnSpark):
@@ -26,7 +26,7 @@ class Delta(OnSpark):
     }
 
     def versions(self) -> dict[str, str]:
-        return {**super().versions(), "delta": self.spark._jvm.io.delta.VERSION()}
+        return {**super().versions(), "delta": jar_version("delta", "delta-spark")}
 
     def folder(self, table: str) -> Path:
         return self.root / table

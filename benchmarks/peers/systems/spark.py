@@ -54,6 +54,12 @@ def start(root: Path, settings: Mapping[str, str], jars: str | None = None) -> A
     return builder.getOrCreate()
 
 
+def jar_version(jars: str, artifact: str) -> str:
+    """The version in the file name of a jar."""
+    (found,) = (Path(path).stem for path in json.loads(os.environ[JARS])[jars] if artifact in path)
+    return found.rpartition("-")[2]
+
+
 class OnSpark(System):
     """What systems with Spark SQL statements have in common."""
 
