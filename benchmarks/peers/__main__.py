@@ -87,7 +87,7 @@ def measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
                 worker.start()
             except WorkerGone as error:
                 print(f"peers: {worker.entry.name} does not start: {error}", file=sys.stderr, flush=True)
-        for record in run(workers, works, repeats, asked.limit_seconds):
+        for record in run(workers, ["warm", *works], {"warm": 1, **repeats}, asked.limit_seconds):
             results["records"].append(record)
             results["versions"] = {worker.entry.name: worker.versions for worker in workers}
             asked.out.write_text(json.dumps(results, indent=1) + "\n")

@@ -131,7 +131,7 @@ def run(
         for repeat in range(repeats[work]):
             for worker in rotated(workers, repeat):
                 name, only = worker.entry.name, worker.entry.only
-                if (only is not None and work not in only) or (name, work) in unsupported:
+                if (only is not None and work not in {*only, "warm"}) or (name, work) in unsupported:
                     continue
                 try:
                     said = worker.ask(work, repeat, limit_seconds)

@@ -110,11 +110,8 @@ def shown(value: float) -> str:
 def systems_in(records: Sequence[dict[str, Any]], *, by_spark: bool) -> list[Entry]:
     """Those that took part, in the order of the tables."""
     seen = {record["system"] for record in records}
-    return [
-        one
-        for one in ENTRIES.values()
-        if one.name in seen and one.by_spark is by_spark and (one.is_floor or one.only is None)
-    ]
+    listed = [one for one in ENTRIES.values() if one.name in seen and one.by_spark is by_spark]
+    return [one for one in listed if one.is_floor or one.only is None]
 
 
 def ours_of(entry: Entry) -> str:

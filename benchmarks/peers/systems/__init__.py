@@ -38,7 +38,14 @@ class Entry:
 
 FLOOR = frozenset({"W1", "W2", "W3", "W4"})
 """The works that plain Parquet can do."""
+# Iceberg by Java goes before that by Python, which takes what it has made.
 _LISTED = (
+    Entry(
+        "lakehouse-spark", "lakehouse", "ours:BySpark", Place.OURS_ON_PEERS_SPARK, by_spark=True, floor="plain-spark",
+    ),
+    Entry("delta", "Delta Lake", "delta:Delta", Place.PEERS, by_spark=True, floor="plain-spark"),
+    Entry("iceberg", "Iceberg", "iceberg:Iceberg", Place.PEERS, by_spark=True, floor="plain-spark"),
+    Entry("plain-spark", "Parquet by Spark", "spark:PlainSpark", Place.PEERS, by_spark=True, is_floor=True, only=FLOOR),
     Entry("lakehouse", "lakehouse", "ours:InProcess", Place.OURS, floor="plain-duckdb"),
     Entry("delta-rs", "delta-rs", "delta_rs:DeltaRs", Place.PEERS, floor="plain-arrow"),
     Entry("pyiceberg", "pyiceberg", "pyiceberg_:PyIceberg", Place.PEERS, floor="plain-arrow"),
@@ -49,12 +56,6 @@ _LISTED = (
     Entry("plain-duckdb", "Parquet by DuckDB 2", "plain:ByDuckDB", Place.OURS, is_floor=True, only=FLOOR),
     Entry("plain-duckdb-1", "Parquet by DuckDB 1.5", "plain:ByDuckDB", Place.PEERS, is_floor=True, only=FLOOR),
     Entry("plain-arrow", "Parquet by PyArrow", "plain:ByArrow", Place.OURS, is_floor=True, only=FLOOR),
-    Entry(
-        "lakehouse-spark", "lakehouse", "ours:BySpark", Place.OURS_ON_PEERS_SPARK, by_spark=True, floor="plain-spark",
-    ),
-    Entry("delta", "Delta Lake", "delta:Delta", Place.PEERS, by_spark=True, floor="plain-spark"),
-    Entry("iceberg", "Iceberg", "iceberg:Iceberg", Place.PEERS, by_spark=True, floor="plain-spark"),
-    Entry("plain-spark", "Parquet by Spark", "spark:PlainSpark", Place.PEERS, by_spark=True, is_floor=True, only=FLOOR),
 )  # fmt: skip
 ENTRIES = {one.name: one for one in _LISTED}
 

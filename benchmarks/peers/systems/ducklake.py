@@ -134,7 +134,10 @@ class DuckLake(System):
     def metadata_bytes(self, table: str) -> int:
         """The whole catalog, with the rows that it holds: take the difference of two looks."""
         self.run(f"CHECKPOINT {_META}")
-        return (self.root / "catalog.ducklake").stat().st_size
+        ((size,),) = self.run(
+            f"SELECT used_blocks * block_size FROM pragma_database_size() WHERE database_name = '{_META}'"
+        )
+        return int(size)
 
     # Metadata at scale: rows written straight into the catalog's own tables
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from benchmarks.peers.fabricate import iceberg_files, iceberg_versions
+from benchmarks.peers.data import day_text
+from benchmarks.peers.fabricate import BYTES, ROWS, iceberg_files, iceberg_versions
 from benchmarks.peers.systems.base import day_us, folder_bytes
 from benchmarks.peers.systems.spark import OnSpark, between
 
@@ -88,8 +89,22 @@ class Iceberg(OnSpark):
         return self._count(scan.filter(chosen))
 
     def fabricate_versions(self, table: str, count: int) -> None:
-        place, self._snapshots = iceberg_versions(self.shared, count)
+        """By Java's own commits, which merge manifests as they do by default."""
+        place, self._snapshots = iceberg_versions(self.shared, count, lambda: self._commit_all(count))
         self._register(table, place)
+
+    def _commit_all(self, count: int) -> tuple[str, list[int]]:
+        self.create("committed")
+        table = self._opened("committed")
+        snapshots = []
+        for number in range(count):
+            made = self._java.org.apache.iceberg.DataFiles.builder(table.spec())
+            made = made.withPath(f"{table.location()}/data/{number:08d}.parquet")
+            made = made.withPartitionPath(f"ts_day={day_text(number % 30)}")
+            made = made.withFileSizeInBytes(BYTES).withRecordCount(ROWS)
+            table.newAppend().appendFile(made.build()).commit()
+            snapshots.append(int(table.currentSnapshot().snapshotId()))
+        return str(table.operations().current().metadataFileLocation()), snapshots
 
     def open_version(self, table: str, number: int) -> int:
         self._forget(table)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from benchmarks.peers.data import Totals, day_text
-from benchmarks.peers.systems.base import SCAN, Groups, System, groups_of
+from benchmarks.peers.systems.base import SCAN, Groups, System, Unsupported, groups_of
 
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -182,6 +182,12 @@ class PlainSpark(OnSpark):
     def append(self, table: str, batch: Any) -> None:
         days = batch.selectExpr("*", "CAST(ts AS DATE) AS day").write.mode("append").partitionBy("day")
         days.parquet(str(self._folder(table)))
+
+    def delete(self, table: str, clients: list[int], days: tuple[int, int] | None = None) -> None:
+        raise Unsupported
+
+    def merge(self, table: str, batch: Any) -> None:
+        raise Unsupported
 
     def look(self, table: str, day: int, client: int) -> tuple[int, float]:
         found = self.sql(
