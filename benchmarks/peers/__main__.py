@@ -46,6 +46,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--limit-seconds", type=float, default=300.0, help="for one work of one system")
     parser.add_argument("--out", type=Path, default=HERE / "results.json")
     parser.add_argument("--dir", type=Path, help="where tables are made; default: a temporary folder")
+    parser.add_argument("--add", action="store_true", help="keep what --out holds of other works and systems")
     parser.add_argument("--page", action="store_true", help="put the tables into benchmarks/README.md")
     parser.add_argument("--page-of", type=Path, help="the same with stored results, nothing is run")
     return parser
@@ -79,6 +80,10 @@ def measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "versions": {},
         "records": [],
     }
+    if asked.add and asked.out.exists():
+        held = report.read(asked.out)
+        kept = [one for one in held["records"] if one["work"] not in works or one["system"] not in names]
+        results |= {"records": kept, "versions": held["versions"], "rows": held["rows"], "repeats": held["repeats"]}
     workers = [Worker(ENTRIES[name], folder, size) for name in names]
     repeats = dict.fromkeys(works, size.repeats) | {"W7": size.races, "W12": 1}
     try:
@@ -89,7 +94,7 @@ def measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
                 print(f"peers: {worker.entry.name} does not start: {error}", file=sys.stderr, flush=True)
         for record in run(workers, ["warm", *works], {"warm": 1, **repeats}, asked.limit_seconds):
             results["records"].append(record)
-            results["versions"] = {worker.entry.name: worker.versions for worker in workers}
+            results["versions"] |= {worker.entry.name: worker.versions for worker in workers}
             asked.out.write_text(json.dumps(results, indent=1) + "\n")
     finally:
         for worker in workers:

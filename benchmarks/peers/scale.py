@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from functools import partial
 
 from benchmarks.peers.bench import Bench, timed
 
@@ -27,7 +28,7 @@ def _plan_days(bench: Bench, name: str, files: int) -> None:
         bench.check(f"files of a day of {files}", found, files // PLANNED_DAYS)
     cold = [timed(lambda: bench.system.plan(name, 50, cold=True)) for _ in range(3)]
     days = range(20 + 10 * bench.repeat, 30 + 10 * bench.repeat)
-    warm = [timed(lambda day=day: bench.system.plan(name, day, cold=False)) for day in days]
+    warm = [timed(partial(bench.system.plan, name, day, cold=False)) for day in days]
     bench.figures[f"plan_cold_ms_{files}"] = 1000 * statistics.median(cold)
     bench.figures[f"plan_warm_ms_{files}"] = 1000 * statistics.median(warm)
 

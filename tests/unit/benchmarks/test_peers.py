@@ -124,11 +124,14 @@ def test_a_table_goes_between_the_marks_of_a_page_and_nowhere_else(tmp_path: Pat
 
 def test_what_this_tree_has_itself_runs_side_by_side_with_right_results(tmp_path: Path) -> None:
     out = tmp_path / "results.json"
-    command = [sys.executable, "-m", "benchmarks.peers", "--systems", "lakehouse,plain-duckdb,plain-arrow"]
+    command = [sys.executable, "-m", "benchmarks.peers", "--systems", "lakehouse,plain-duckdb"]
     command += ["--work", "W1,W3,W4,W5,W6,W8", "--rows", "2000", "--repeats", "1", "--out", str(out)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "lakehouse" in done.stdout
     found = json.loads(out.read_text())["records"]
     assert [one for one in found if one["wrong"] or "error" in one] == []
-    assert {one["work"] for one in found if one["system"] == "lakehouse"} == {"W1", "W3", "W4", "W5", "W6", "W8"}
-    assert {one["work"] for one in found if one["system"] == "plain-arrow"} >= {"W1", "W3", "W4"}
+    done_by = {
+        name: {one["work"] for one in found if one["system"] == name} - {"warm"}
+        for name in ("lakehouse", "plain-duckdb")
+    }
+    assert done_by == {"lakehouse": {"W1", "W3", "W4", "W5", "W6", "W8"}, "plain-duckdb": {"W1", "W3", "W4"}}
