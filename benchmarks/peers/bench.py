@@ -78,11 +78,13 @@ class Bench:
         return self.system.metadata_bytes("") if self.system.shares_catalog else 0
 
     def keep_metadata(self, figure: str, table: str, before: int, things: int) -> None:
-        """KiB that are kept beside the data for each commit or file."""
+        """KiB that are kept beside the data for each commit or file, if the catalog grew by as much as it can tell."""
         try:
-            self.figures[figure] = (self.system.metadata_bytes(table) - before) / 1024 / things
+            grown = self.system.metadata_bytes(table) - before
         except Unsupported:
-            self.facts["metadata"] = "none is kept"
+            return
+        if grown > 0:
+            self.figures[figure] = grown / 1024 / things
 
 
 def without_keys(totals: Totals) -> Totals:
