@@ -96,7 +96,13 @@ def measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
             results["records"].append(record)
             results["versions"] |= {worker.entry.name: worker.versions for worker in workers}
             asked.out.write_text(json.dumps(results, indent=1) + "\n")
+    except SystemExit:  # told to end
+        for worker in workers:
+            worker.kill()
+        raise
     finally:
+        for worker in workers:
+            worker.leave()
         for worker in workers:
             worker.close()
     return results

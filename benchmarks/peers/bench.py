@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from benchmarks.peers.data import Source, Totals, make_source
 from benchmarks.peers.systems.base import System, Unsupported
 
 DAYS = 30
+_FOLDERS = re.compile(r"(?<![\w.])/(?:[\w.=-]+/)+")
 ORDERED_FILES = 8
 
 
@@ -121,4 +123,13 @@ def named_error(error: BaseException) -> str:
     name, text = type(error).__name__, str(error)
     if java is not None and hasattr(java, "getClass"):
         name, text = java.getClass().getName().rpartition(".")[2], str(java.getMessage())
-    return f"{name}: {' '.join(text.split())[:160]}"
+    return f"{name}: {without_folders(text)[:160]}"
+
+
+def without_folders(text: str) -> str:
+    r"""One line, in which paths have no folders.
+
+    >>> without_folders("no file:/a/b.c/d=1/e.txt \n here")
+    'no file:e.txt here'
+    """
+    return " ".join(_FOLDERS.sub("", text).split())

@@ -106,13 +106,19 @@ class Worker:
             self.process.wait()
             self.process = None
 
-    def close(self) -> None:
-        """Let the process end by itself, else end it."""
+    def leave(self) -> None:
+        """Let the process end by itself."""
         if self.process is not None:
             assert self.process.stdin is not None
-            self.process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
+
+    def close(self) -> None:
+        """End the process, if it does not by itself."""
+        self.leave()
+        if self.process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(30)
+                self.process.wait(15)
             self.kill()
 
 

@@ -54,6 +54,7 @@ def main() -> None:
     """Draw both beside the results."""
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "peers"
+    mpl.rcParams["svg.fonttype"] = "none"  # letters stay letters
     stored = Path(sys.argv[1])
     results = read(stored)
     for name, by_spark in (("in_process", False), ("by_spark", True)):
