@@ -13,7 +13,7 @@ from lakehouse.core.operation import Begun, Kind, Priority
 from lakehouse.core.replace import check_replaceable
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidInput, LockTimeout, WriteConflict
+from lakehouse.errors import InvalidInput, LockLost, LockTimeout, WriteConflict
 from lakehouse.merge import Merge, read_clauses, read_source
 from lakehouse.operation import Append, Operation, Replace, Restore
 from lakehouse.predicate import parse
@@ -174,9 +174,16 @@ class Writes:
     ) -> Commit | None:
         """Rewrite small and masked segments into fewer; None when there is nothing to gain.
 
-        Raises `LockTimeout` if a user's operation holds a chunk, `LockLost` if one took a chunk meanwhile.
+        Where a user's operation takes a chunk from it, it begins again after that. Raises `LockTimeout` if one holds a
+        chunk for longer than the lake waits, `LockLost` if others took one each time.
         """
-        return commit_if_useful(self.begin_compaction(interval, message=message, properties=properties))
+        for attempt in range(_RUNS):
+            try:
+                return commit_if_useful(self.begin_compaction(interval, message=message, properties=properties))
+            except LockLost:
+                if attempt == _RUNS - 1:
+                    raise
+        raise AssertionError("the last run returns or raises")
 
     def restore(
         self,

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from lakehouse.errors import InvalidInput, LockLost, LockTimeout
+from lakehouse.testing import faults
 from lakehouse.testing.rows import SCHEMA, arrow, many, row, values, visible
 
 
@@ -262,3 +263,41 @@ def test_an_administrator_ends_an_operation_and_its_commit_fails_cleanly(lake, t
     assert (lake.head, visible(table)) == (head, [])
     with pytest.raises(InvalidInput, match="no such operation"):
         lake.release(holder.id)
+
+
+def test_a_compaction_in_one_call_begins_again_when_a_replace_took_a_chunk_from_it(table, connect):
+    for value in range(4):
+        table.append(arrow([("2013-01-05", "a", value), ("2013-01-06", "b", value)]))
+    there = connect().table("flights")
+    came_between = []
+
+    def overtake():
+        if not came_between:
+            came_between.append(True)
+            there.replace(arrow([("2013-01-05", "c", 9)]), "2013-01-05")
+
+    with faults.armed({"write.after": overtake}):
+        done = table.compact()
+    assert done is not None
+    assert came_between
+    assert values(table) == [0, 1, 2, 3, 9]
+    assert [one.segments for one in table.chunks()] == [1, 1]
+
+
+def test_a_compaction_that_loses_its_chunks_every_time_says_so(table, connect):
+    for value in range(4):
+        table.append(arrow([("2013-01-05", "a", value)]))
+    there = connect().table("flights")
+    busy = []
+
+    def overtake():
+        if busy:
+            return  # it writes itself
+        busy.append(True)
+        there.append(arrow([("2013-01-05", "a", 7)]))
+        there.replace(arrow([("2013-01-05T12:00", "c", 9)]), ("2013-01-05T12:00", "2013-01-05T13:00"))
+        busy.clear()
+
+    with faults.armed({"write.after": overtake}), pytest.raises(LockLost):
+        table.compact()
+    assert table.locks() == []
