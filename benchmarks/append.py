@@ -1,7 +1,7 @@
 """Small writes: a 1,000-row append on each catalog, many appends at once, and how long ``import lakehouse`` takes.
 
 ``python benchmarks/append.py`` prints a table of medians and 95th percentiles. SQLite syncs every commit
-(``synchronous=FULL``) and PostgreSQL too (``fsync=on``), on the disk of the temporary folder.
+and PostgreSQL too (``fsync=on``), on the disk of the temporary folder.
 """
 
 from __future__ import annotations
