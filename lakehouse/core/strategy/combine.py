@@ -72,9 +72,12 @@ class _Known:
         self._order = np.arange(len(ids)) if is_sorted else np.argsort(ids, kind="stable")
         self._ids = ids[self._order]
         self._tombstones = np.array(sorted(one.id for one in state.tombstones), dtype=np.int64)
+        self._right: dict[int, Candidate] = {}
 
     def checked(self, candidate: Candidate) -> Candidate:
-        """The candidate, its ids known to be sorted and the table's."""
+        """The candidate, its ids known to be sorted and the table's. One that was found right is not looked at again."""
+        if self._right.get(id(candidate)) is candidate:
+            return candidate
         if candidate.kind in _SERVICE:
             raise InvalidInput(
                 "a strategy cannot ask for such a task; use merge, resolve, index or stats",
@@ -97,6 +100,7 @@ class _Known:
                 )
         if candidate.kind is TaskKind.MERGE and not len(candidate.segments):
             raise InvalidInput("a merge without segments; name at least one", strategy=candidate.strategy)
+        self._right[id(candidate)] = candidate
         return candidate
 
     def places(self, ids: IntArray) -> IntArray:
