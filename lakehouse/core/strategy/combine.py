@@ -75,7 +75,7 @@ class _Known:
         self._right: dict[int, Candidate] = {}
 
     def checked(self, candidate: Candidate) -> Candidate:
-        """The candidate, its ids known to be sorted and the table's. One that was found right is not looked at again."""
+        """The candidate, its ids known to be sorted and the table's; one found right is not looked at again."""
         if self._right.get(id(candidate)) is candidate:
             return candidate
         if candidate.kind in _SERVICE:
