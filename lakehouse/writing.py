@@ -170,16 +170,26 @@ class Writes:
         return commit_if_useful(self.begin_clean(interval, message=message, properties=properties))
 
     def compact(
-        self, interval: Any = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
+        self,
+        interval: Any = None,
+        *,
+        engine: str | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> Commit | None:
         """Rewrite small and masked segments into fewer; None when there is nothing to gain.
 
-        Where a user's operation takes a chunk from it, it begins again after that. Raises `LockTimeout` if one holds a
-        chunk for longer than the lake waits, `LockLost` if others took one each time.
+        Where a user's operation takes a chunk from it, it waits for that one's end and begins again. Raises
+        `LockTimeout` if one holds a chunk when it begins, or for longer than the lake waits, `LockLost` if others took
+        one each time.
         """
         for attempt in range(_RUNS):
+            waits = self._lake.wait_seconds if attempt else 0.0
+            op = self.begin_compaction(
+                interval, engine=engine, wait_seconds=waits, message=message, properties=properties
+            )
             try:
-                return commit_if_useful(self.begin_compaction(interval, message=message, properties=properties))
+                return commit_if_useful(op)
             except LockLost:
                 if attempt == _RUNS - 1:
                     raise

@@ -273,10 +273,13 @@ def test_a_compaction_in_one_call_begins_again_when_a_replace_took_a_chunk_from_
 
     def overtake():
         if not came_between:
-            came_between.append(True)
-            there.replace(arrow([("2013-01-05", "c", 9)]), "2013-01-05")
+            came_between.append(there.begin_replace("2013-01-05"))
+            came_between[0].write(arrow([("2013-01-05", "c", 9)]))
 
-    with faults.armed({"write.after": overtake}):
+    def let_on():
+        came_between[0].commit()
+
+    with faults.armed({"write.after": overtake, "abort.before": let_on}):
         done = table.compact()
     assert done is not None
     assert came_between

@@ -78,9 +78,7 @@ class InProcess(System):
         self.lake.table(table).upsert(batch)
 
     def compact(self, table: str) -> None:
-        with self.lake.table(table).begin_compaction(engine=self.engine) as op:
-            op.run()
-            op.commit()
+        self.lake.table(table).compact(engine=self.engine)
 
     def maintain(self, table: str) -> None:
         self.lake.maintain(table=table, engine=self.engine)
