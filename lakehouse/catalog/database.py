@@ -51,6 +51,7 @@ WRITES_AHEAD = sqlite.sqlite_version_info >= WAL_IS_SAFE_FROM
 SYNCS_LOG = WRITES_AHEAD and hasattr(os, "fdatasync")
 """Whether a commit's log is synced here, after the queue was left, and not by SQLite."""
 _BUSY_TIMEOUT_MS = 30_000
+_IDLE_TIMEOUT_MS = 30_000
 _CACHE_KIBIBYTES = 64 << 10
 _RECONNECT_SECONDS = (0.0, 0.1, 0.4, 1.0, 2.0)
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
@@ -82,7 +83,10 @@ class Database:
         _databases.add(self)
 
     def _server_engine(self) -> Engine:
-        return create_engine(self.url, pool_size=16, max_overflow=64)
+        # A process that is paused within a transaction must not hold its rows, or the head, for ever.
+        given = self.url.query.get("options", "")
+        options = f"{given} -c idle_in_transaction_session_timeout={_IDLE_TIMEOUT_MS}".strip()
+        return create_engine(self.url, pool_size=16, max_overflow=64, connect_args={"options": options})
 
     def _sqlite_engine(self) -> Engine:
         path = Path(str(self.url.database)).absolute()
@@ -348,7 +352,7 @@ def _reaction(error: DBAPIError) -> _Reaction:
     state = getattr(error.orig, "sqlstate", None)
     if state in ("40001", "40P01", "55P03"):
         return _Reaction.RUN_AGAIN
-    if state is None or state[:2] == "08" or state in ("40003", "57P01", "57P02", "57P03"):
+    if state is None or state[:2] == "08" or state in ("25P03", "40003", "57P01", "57P02", "57P03"):
         return _Reaction.RECONNECT
     return _Reaction.RAISE
 

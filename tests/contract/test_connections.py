@@ -68,3 +68,23 @@ def test_a_connection_in_use_when_its_catalog_is_closed_is_closed_after(lake):
             driver.execute("SELECT 1")
     else:
         assert driver.closed
+
+
+def test_a_transaction_that_stands_still_lets_the_others_go_on_and_is_run_again(lake, monkeypatch):
+    if lake.catalog._database.is_sqlite:
+        return  # its lock goes with its process, and a process that is paused holds up the others
+    monkeypatch.setattr(database, "_IDLE_TIMEOUT_MS", 200)
+    paused = database.Database(lake.catalog.url)
+    tries = []
+
+    def work(connection):
+        database.take_head(connection)
+        tries.append(connection.connection.driver_connection)
+        if len(tries) == 1:
+            other = lake.create_table("flights", SCHEMA, time="time")  # waits for the head
+            assert other.version > 0
+        return connection.exec_driver_sql("SELECT 1").scalar()
+
+    assert paused.run(work) == 1
+    assert len(tries) == 2
+    paused.close()
