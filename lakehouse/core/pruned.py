@@ -15,9 +15,9 @@ import numpy as np
 
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
 from lakehouse.core.predicate import And, Compare, In, IsNull, Or, Predicate, Unknown
-from lakehouse.core.prune import matching
+from lakehouse.core.prune import Mask, matching
 from lakehouse.core.segment import Segment
-from lakehouse.core.segments import Segments
+from lakehouse.core.segments import BUCKETS, Segments
 from lakehouse.core.skyline import Skyline, bounds
 from lakehouse.core.tombstone import Tombstone
 
@@ -122,7 +122,7 @@ def _ruled_out(predicate: Predicate, listed: Segments) -> Iterator[Pruned]:
             yield Pruned(Reason.NULLS, out, condition, columns)
         case Compare(column) | In(column):
             holds_values = matching(IsNull(column, negated=True), out)
-            bucket = holds_values & matching(_between(predicate), out)
+            bucket = holds_values & _has_buckets(out, column) & matching(_between(predicate), out)
             for reason, mask in (
                 (Reason.NULLS, ~holds_values),
                 (Reason.BOUNDS, holds_values & ~bucket),
@@ -130,6 +130,16 @@ def _ruled_out(predicate: Predicate, listed: Segments) -> Iterator[Pruned]:
             ):
                 if mask.any():
                     yield Pruned(reason, out.where(mask), condition, columns)
+
+
+def _has_buckets(segments: Segments, column: str) -> Mask:
+    """Which know the hash buckets of a column; of a rounded number bounds alone say less than of its equals."""
+    if segments.body is None:
+        return np.array([column in one.buckets for one in segments], dtype=np.bool_)
+    held = segments.statistics(BUCKETS + column)
+    if held is None:
+        return np.zeros(len(segments), dtype=np.bool_)
+    return ~np.asarray(held.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _between(predicate: Compare | In) -> Predicate:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lakehouse.catalog.encoding import encode_statistics
@@ -150,6 +150,18 @@ TOMBSTONES = st.builds(
 )
 
 
+NOTHING_KNOWN = {
+    "start_us": 0, "end_us": 1, "ordinal": 1, "rows": 1, "bytes": 1, "first_row_id": 0, "has_row_ids": 0, "path": "p",
+}  # fmt: skip
+
+
+@example(
+    [
+        {**NOTHING_KNOWN, "id": 1, "statistics": "{}"},
+        {**NOTHING_KNOWN, "id": 0, "statistics": '{"small": [null, 0, null]}'},
+    ],
+    [], None, Compare("small", "=", 1.0), True,
+)  # fmt: skip
 @given(
     st.lists(rows(), max_size=8, unique_by=lambda one: one["id"]),
     st.lists(TOMBSTONES, max_size=4),
