@@ -36,14 +36,9 @@ def frame_over(session: SparkSession, key: Hashable, files: int, make: Callable[
         with _guard:
             relations.put(key, frame._jdf.queryExecution().analyzed().relation(), files)
         return frame
-    return make_frame(session, known)
-
-
-def make_frame(session: SparkSession, relation: Any) -> DataFrame:
-    """A frame over a relation."""
     from pyspark.sql.classic.dataframe import DataFrame as Classic  # noqa: PLC0415 - absent where Spark is elsewhere
 
-    return Classic(session._jsparkSession.baseRelationToDataFrame(relation), session)
+    return Classic(session._jsparkSession.baseRelationToDataFrame(known), session)
 
 
 class _Relations:
