@@ -171,7 +171,7 @@ def run_writer(url: str, table: str, commits: int) -> dict[str, Any]:
     generator = random.Random(os.getpid())
 
     def once() -> None:
-        begun = catalog.begin(spec, Kind.APPEND)
+        begun = catalog.begin(spec, Kind.APPEND, ahead=True)
         made = new_segment(f"{spec.folder}/{begun.id}/0.parquet", generator.randrange(CHUNKS))
         catalog.commit([Contribution(begun, segments=(made,))])
 

@@ -58,7 +58,8 @@ class Writes:
         ``data``: a Spark frame (written by Spark), or anything Arrow can read (written in process, without a job).
         ``txn``: ``(app, sequence)``; the same pair again changes nothing and returns the first commit.
         """
-        with self.begin_append(txn=txn, message=message, properties=properties) as op:
+        marks = _marks(message, properties, txn)
+        with self._begin_append(marks, ahead=not is_spark_frame(data)) as op:
             op.write(data)
             return op.commit()
 
@@ -221,9 +222,11 @@ class Writes:
         self, txn: Txn | None = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
     ) -> Append:
         """Begin an append: write any number of times, then commit."""
-        marks = _marks(message, properties, txn)
+        return self._begin_append(_marks(message, properties, txn))
+
+    def _begin_append(self, marks: dict[str, Any], *, ahead: bool = False) -> Append:
         draws = self._spec.write_order == "start"
-        begun = self._lake.catalog.begin(self._spec, Kind.APPEND, draws=draws)
+        begun = self._lake.catalog.begin(self._spec, Kind.APPEND, draws=draws, ahead=ahead)
         return Append(self._lake, begun, **marks)
 
     def begin_replace(

@@ -13,6 +13,7 @@ from lakehouse.core.activity import Activity, HeldLock, LockWait, RunningOperati
 from lakehouse.core.conflict import Cell, locks_clash
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.listing import Listing
+from lakehouse.core.operation import RESERVED
 
 
 def read_activity(connection: Connection, now_us: int) -> Activity:
@@ -43,7 +44,7 @@ def _operations(connection: Connection, now_us: int) -> Listing[RunningOperation
     query = (
         select(operation, lake_table.c.name, held.label("held"))
         .join(lake_table, lake_table.c.id == operation.c.table_id)
-        .where(operation.c.state == "running")
+        .where(operation.c.state == "running", operation.c.kind != RESERVED)
         .order_by(operation.c.begun_us, operation.c.number)
     )
     return Listing(

@@ -20,6 +20,7 @@ from lakehouse.catalog.collection import Collection
 from lakehouse.catalog.database import Database
 from lakehouse.catalog.horizon import keep_horizon
 from lakehouse.catalog.migration import ensure_migrated
+from lakehouse.catalog.reserve import Reserve
 from lakehouse.catalog.running import Running
 from lakehouse.catalog.sets import ReadFile, Sets, no_files
 from lakehouse.catalog.state import StateReader
@@ -47,6 +48,7 @@ class Catalog(Running):
         self._states = StateReader()
         self._sets = Sets(read_file)
         self._frames = frames.FrameWriter(self._database, self._states)
+        self._reserve = Reserve(self._database, lease_seconds)
         self._waiting = Waiting(self._database)
         self.summaries = Summaries(self._database)
 
@@ -62,6 +64,7 @@ class Catalog(Running):
 
     def close(self) -> None:
         """Close every connection."""
+        self._reserve.close()
         self._database.close()
 
     # Forgetting

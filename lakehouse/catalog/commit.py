@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select
 
 from lakehouse.catalog import locks, statements
-from lakehouse.catalog.database import host_us
+from lakehouse.catalog.database import host_us, stand_in_line
 from lakehouse.catalog.encoding import decode_map, encode_map
 from lakehouse.catalog.log import read_commits
 from lakehouse.catalog.models import commit_log, lake, operation, txn
@@ -134,6 +134,7 @@ def record(
     Raises `AlreadyCommitted`, `LockLost`, `TableNotFound` or `locks.ChunkHeld`; the transaction then rolls back.
     """
     with pipelined(connection):
+        stand_in_line(connection)
         head = statements.TAKE_VERSION.run(connection, {"host_us": host_us()})
         asked = [_end(connection, one) for one in contributions]
         version, committed_us = head.fetchone()
@@ -218,6 +219,7 @@ def _forgotten(connection: Connection, version: int, contributions: Sequence[Con
 
 def next_version(connection: Connection) -> tuple[int, int]:
     """Take the head and the next number as its version; return it and its time, later than every version's before."""
+    stand_in_line(connection)
     version, committed_us = statements.TAKE_VERSION.run(connection, {"host_us": host_us()}).fetchone()
     return version, committed_us
 
@@ -266,7 +268,7 @@ def _end(connection: Connection, contribution: Contribution) -> list[Any]:
     begun = contribution.begun
     mark = contribution.txn and dict(zip(("app", "sequence"), contribution.txn, strict=True))
     return [
-        statements.END.run(connection, {"ended": begun.number}),
+        statements.END.run(connection, {"ended": begun.number, "ended_kind": begun.kind.value}),
         statements.RESERVE.run(connection, {"table": begun.table.id, "rows": _new_rows(contribution)}),
         statements.MARK.run(connection, {"table": begun.table.id, **mark}) if mark else None,
     ]

@@ -30,12 +30,13 @@ from sqlalchemy import (
     func,
     literal_column,
     make_url,
+    select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
 
 from lakehouse.catalog import models
-from lakehouse.catalog.prepared import pipelined
+from lakehouse.catalog.prepared import Prepared, pipelined
 from lakehouse.catalog.queue import writer_queue
 from lakehouse.errors import CatalogUnavailable, CommitUnknown, InternalError, InvalidInput
 
@@ -281,6 +282,7 @@ class _NoQueue:
 _SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _CLOCK = text("SELECT clock_us FROM lake")
 _SERVER_CLOCK = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
+_LINE = Prepared(lambda _: select(func.pg_advisory_xact_lock(literal_column("776941"))))
 _TAKE_HEAD = models.lake.update().values(id=1)
 
 
@@ -299,8 +301,18 @@ def host_us() -> int:
     return time.time_ns() // 1000
 
 
+def stand_in_line(connection: Connection) -> None:
+    """Wait for one's turn at the head, which is to be taken next. It is a courtesy: the head's row is what excludes.
+
+    PostgreSQL gives a row that many wait for to whoever wakes first; an advisory lock, to the first in the line.
+    """
+    if connection.dialect.name != "sqlite":
+        _LINE.run(connection, {})
+
+
 def take_head(connection: Connection) -> None:
     """Hold the head until the transaction ends, so that what is read next cannot change."""
+    stand_in_line(connection)
     connection.execute(_TAKE_HEAD)
 
 
@@ -337,7 +349,9 @@ def _configure_sqlite(connection: Any, _record: object) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get("lakehouse_begin", "BEGIN"))
+    # On the driver: SQLAlchemy's way to it takes longer than all that SQLite does here, and others wait meanwhile.
+    begin = connection.get_execution_options().get("lakehouse_begin", "BEGIN")
+    connection.connection.cursor().execute(begin)
 
 
 def _reaction(error: DBAPIError) -> _Reaction:
@@ -376,4 +390,4 @@ def _forget_connections() -> None:
 
 os.register_at_fork(after_in_child=_forget_connections)
 
-__all__ = ["WAL_IS_SAFE_FROM", "Database", "sqlite", "take_head"]
+__all__ = ["WAL_IS_SAFE_FROM", "Database", "sqlite", "stand_in_line", "take_head"]

@@ -36,18 +36,11 @@ from lakehouse.catalog.models import (
 from lakehouse.catalog.rows import Values
 from lakehouse.catalog.state import rows_by_id
 from lakehouse.core.expire import Expired, Numbers, Wish, reached_by_none
-from lakehouse.core.operation import Kind
+from lakehouse.core.operation import BLIND, RESERVED
 from lakehouse.faults import reach
 
 MOST_ENTRIES = 1_000
 """Segments and tombstones that one transaction forgets."""
-_NEEDS_NO_BASE = (
-    Kind.APPEND.value,
-    Kind.REPLACE.value,
-    Kind.UPSERT.value,
-    Kind.DELETE_KEYS.value,
-    Kind.SUMMARIZE.value,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +116,7 @@ def _record(connection: Connection, wish: Wish, now_us: int) -> Limits:
     late = (
         select(operation.c.number)
         .where(operation.c.state == "running", operation.c.lease_until_us < now_us)
-        .where(operation.c.kind.not_in(_NEEDS_NO_BASE), operation.c.base_version < limits.clean)
+        .where(operation.c.kind.not_in([str(kind) for kind in BLIND]), operation.c.base_version < limits.clean)
     )
     ended = list(connection.execute(late).scalars())
     end_operations(connection, ended)
@@ -141,7 +134,7 @@ def end_operations(connection: Connection, numbers: list[int]) -> None:
 
 def _limits(connection: Connection, wish: Wish, now_us: int) -> Limits:
     row = connection.execute(select(lake.c.head, lake.c.horizon)).one()
-    living = (operation.c.state == "running", operation.c.lease_until_us >= now_us)
+    living = (operation.c.state == "running", operation.c.kind != RESERVED, operation.c.lease_until_us >= now_us)
     base: int | None = connection.execute(select(func.min(operation.c.base_version)).where(*living)).scalar()
     held = [one for one in (base, pins.oldest(connection, now_us)) if one is not None]
     least = min([row.head, *held, *_asked(connection, wish, now_us, row.horizon)])

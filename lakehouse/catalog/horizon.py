@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement, Connection, exists, or_, select
 
+from lakehouse.catalog.database import stand_in_line
 from lakehouse.catalog.models import commit_table, lake, tag
 from lakehouse.catalog.prepared import Prepared
 from lakehouse.core.spec import TableId, TableSpec
@@ -28,6 +29,7 @@ def keep_horizon(connection: Connection) -> int:
 
 def hold_history(connection: Connection) -> tuple[int, int]:
     """Hold the head and the horizon until the transaction ends; return both."""
+    stand_in_line(connection)
     row = connection.execute(select(lake.c.head, lake.c.horizon).with_for_update()).one()
     return row.head, row.horizon
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable
+from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, case, delete, select, update
 
 from lakehouse.catalog import statements
 from lakehouse.catalog.database import host_us
 from lakehouse.catalog.encoding import encode_keys
 from lakehouse.catalog.locks import Wanted, release, take
 from lakehouse.catalog.models import lake, operation
+from lakehouse.catalog.prepared import Fetched
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Begun, Kind
+from lakehouse.core.operation import RESERVED, Begun, Kind
 from lakehouse.core.spec import TableSpec
 
 
@@ -82,11 +84,36 @@ def begin(
     )
 
 
-def register(connection: Connection, spec: TableSpec, kind: Kind, *, operation_id: str, lease_us: int) -> Begun:
-    """Register an operation that neither draws a number nor locks, which nobody has to wait for."""
-    values = {"id": operation_id, "table_id": spec.id, "kind": kind.value, "state": "running", "lease_us": lease_us}
-    number, base_version = statements.BEGIN.run(connection, {**values, "host_us": host_us()}).fetchone()
+def register(connection: Connection, spec: TableSpec, kind: str, *, operation_id: str, lease_us: int) -> Any:
+    """Register an operation that neither draws a number nor locks, which nobody has to wait for.
+
+    Returns a cursor over its row, which `registered` reads.
+    """
+    values = {"id": operation_id, "table_id": spec.id, "kind": str(kind), "state": "running", "lease_us": lease_us}
+    return statements.BEGIN.run(connection, {**values, "host_us": host_us()})
+
+
+def registered(cursor: Any, spec: TableSpec, kind: Kind) -> Begun:
+    """The operation that `register` made."""
+    number, operation_id, base_version = cursor.fetchone()
     return Begun(id=operation_id, number=number, kind=kind, table=spec, base_version=base_version)
+
+
+def find_registered(connection: Connection, ids: Iterable[str]) -> list[Any]:
+    """What `register` returned for operations of these ids; shorter if some were not begun."""
+    columns = (operation.c.number, operation.c.id, operation.c.base_version)
+    rows = connection.execute(select(*columns).where(operation.c.id.in_(list(ids)))).all()
+    return [Fetched([tuple(row)]) for row in rows]
+
+
+def give_back(connection: Connection, reserved: Iterable[Begun]) -> None:
+    """Forget operations that were registered ahead and never begun; one that ended otherwise stays."""
+    numbers = [one.number for one in reserved]
+    connection.execute(
+        delete(operation).where(
+            operation.c.number.in_(numbers), operation.c.kind == RESERVED, operation.c.state == "running"
+        )
+    )
 
 
 def abort(connection: Connection, begun: Begun) -> bool:
@@ -120,12 +147,15 @@ def release_by_id(connection: Connection, operation_id: str) -> bool:
     return True
 
 
+_KIND_SEEN = case((operation.c.kind == RESERVED, Kind.APPEND.value), else_=operation.c.kind)
+
+
 def renew(connection: Connection, numbers: Iterable[int], until_us: int) -> None:
-    """Push the leases of running operations out."""
+    """Push the leases of running operations out; an append that was registered ahead is seen to run from now on."""
     connection.execute(
         update(operation)
         .where(operation.c.number.in_(list(numbers)), operation.c.state == "running")
-        .values(lease_until_us=until_us)
+        .values(lease_until_us=until_us, kind=_KIND_SEEN)
     )
 
 

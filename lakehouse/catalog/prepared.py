@@ -30,7 +30,7 @@ class Prepared:
         if names is None:
             return cursor.execute(text, {**constants, **values})
         cursor.execute(text, [values[name] if name in values else constants[name] for name in names])
-        return _Fetched(cursor.fetchall())
+        return Fetched(cursor.fetchall())
 
     def run_many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Run it for every row. Nothing is returned."""
@@ -56,13 +56,14 @@ class Prepared:
         return found
 
 
-class _Fetched:
-    """Rows as a cursor gives them."""
+class Fetched:
+    """Rows that are here already, as a cursor gives them."""
 
     def __init__(self, rows: Sequence[Any]) -> None:
         self._rows = iter(rows)
 
     def fetchone(self) -> Any:
+        """The next row; None after the last."""
         return next(self._rows, None)
 
     def __iter__(self) -> Iterator[Any]:

@@ -132,7 +132,8 @@ class Rebuilding:
 
         def work(connection: Connection) -> commit.Recorded:
             take_head(connection)
-            begun = operations.register(connection, spec, Kind.APPEND, operation_id=operation_id, lease_us=0)
+            cursor = operations.register(connection, spec, Kind.APPEND, operation_id=operation_id, lease_us=0)
+            begun = operations.registered(cursor, spec, Kind.APPEND)
             contribution = Contribution(begun, segments=tuple(segments))
             return commit.record(
                 connection, self._states, Sets(no_files), [contribution], message=message, properties=None

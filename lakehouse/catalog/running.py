@@ -18,6 +18,7 @@ from lakehouse.catalog import (
 from lakehouse.catalog.database import take_head
 from lakehouse.catalog.looking import Looking
 from lakehouse.catalog.operations import new_id
+from lakehouse.catalog.reserve import Reserve
 from lakehouse.catalog.sets import FilesNeeded
 from lakehouse.catalog.waiting import Waiting
 from lakehouse.core.activity import Activity
@@ -42,6 +43,7 @@ class Running(Looking):
 
     lease_seconds: float
     _frames: frames.FrameWriter
+    _reserve: Reserve
     _waiting: Waiting
 
     def locks(self, spec: TableSpec) -> Listing[ChunkLock]:
@@ -62,16 +64,22 @@ class Running(Looking):
         keys: KeyScope | None = None,
         priority: Priority = Priority.USER,
         wait_seconds: float = 0.0,
+        ahead: bool = False,
     ) -> Begun:
-        """Register an operation; with an interval, wait for its chunks' locks. Raises `LockTimeout`."""
+        """Register an operation; with an interval, wait for its chunks' locks. Raises `LockTimeout`.
+
+        An append that goes ``ahead`` may be one that was registered before: it is not seen to run at once.
+        """
+        if kind is Kind.APPEND and not draws:
+            begun = self._reserve.take(spec) if ahead else self._reserve.register(spec)[0]
+            reach("begin.registered")
+            return begun
         operation_id = new_id()
         lease_us = int(self.lease_seconds * 1_000_000)
         wanted = None if interval is None else locks.Wanted(spec, Cell.around(interval, spec.grain, keys), priority)
 
         def attempt(place: int | None) -> Begun:
             def work(connection: Connection) -> Begun:
-                if kind is Kind.APPEND and not draws:
-                    return operations.register(connection, spec, kind, operation_id=operation_id, lease_us=lease_us)
                 take_head(connection)
                 return operations.begin(
                     connection,

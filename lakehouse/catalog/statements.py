@@ -73,7 +73,7 @@ END = Prepared(
     lambda _: (
         update(operation)
         .where(operation.c.number == bindparam("ended"), operation.c.state == "running")
-        .values(state="committed", version=select(lake.c.counter).scalar_subquery())
+        .values(state="committed", kind=bindparam("ended_kind"), version=select(lake.c.counter).scalar_subquery())
         .returning(operation.c.version)
     )
 )
@@ -93,7 +93,11 @@ def _begin(dialect: str) -> Any:
     now = now_us(dialect)
     row = select(*values.values(), lake.c.head, now, now + bindparam("lease_us", type_=BigInteger))
     columns = [*values, "base_version", "begun_us", "lease_until_us"]
-    return operation.insert().from_select(columns, row).returning(operation.c.number, operation.c.base_version)
+    return (
+        operation.insert()
+        .from_select(columns, row)
+        .returning(operation.c.number, operation.c.id, operation.c.base_version)
+    )
 
 
 BEGIN = Prepared(_begin)
