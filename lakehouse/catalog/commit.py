@@ -81,7 +81,8 @@ class Recorded:
     commit: Commit
     fresh: Sequence[Contribution] = ()
     deltas: Mapping[TableId, TableDelta] = field(default_factory=dict)
-    _touched: dict[TableId, list[Any]] = field(default_factory=dict)
+    touched: dict[TableId, list[Any]] = field(default_factory=dict)
+    """Cursors over what is known of the bins now, by table."""
 
     def write(self, connection: Connection) -> None:
         """Write everything. Nothing is waited for: the answers come with that to COMMIT."""
@@ -97,13 +98,13 @@ class Recorded:
         for contribution in self.fresh:
             _mark(connection, contribution, commit.version)
         for table, change in self.deltas.items():
-            self._touched[table] = _record_table(connection, change, commit.version)
+            self.touched[table] = _record_table(connection, change, commit.version)
             reach("commit.table")
         reach("commit.recorded")
 
     def due(self) -> Iterator[tuple[TableSpec, list[int]]]:
         """Bins whose key frame is due, by table; to be asked after the commit."""
-        for table, cursors in self._touched.items():
+        for table, cursors in self.touched.items():
             found = [cursor.fetchone() for cursor in cursors]
             bins = [
                 number for number, chain, held, framed in found if frame_due(chain, None if framed is None else held)
@@ -136,7 +137,7 @@ def record(
     with pipelined(connection):
         stand_in_line(connection)
         head = statements.TAKE_VERSION.run(connection, {"host_us": host_us()})
-        asked = [_end(connection, one) for one in contributions]
+        asked = [end_operation(connection, one) for one in contributions]
         version, committed_us = head.fetchone()
         answers = [_Answer(*(None if one is None else one.fetchone() for one in cursors)) for cursors in asked]
     reach("commit.head")
@@ -161,11 +162,11 @@ def record(
         if begun.locks:
             locks.release(connection, begun.number)
     kind = _kind([contribution for contribution, _ in fresh])
-    commit = _as_told(contributions, deltas, version, kind, committed_us, message, properties)
+    commit = as_told(contributions, deltas, version, kind, committed_us, message, properties)
     return Recorded(commit, [contribution for contribution, _ in fresh], deltas)
 
 
-def _as_told(
+def as_told(
     contributions: Sequence[Contribution],
     deltas: Mapping[TableId, TableDelta],
     version: int,
@@ -263,7 +264,7 @@ class _Answer(NamedTuple):
     """Its ``txn`` was committed in this version."""
 
 
-def _end(connection: Connection, contribution: Contribution) -> list[Any]:
+def end_operation(connection: Connection, contribution: Contribution) -> list[Any]:
     """End its operation and reserve its row ids; cursors over an `_Answer`."""
     begun = contribution.begun
     mark = contribution.txn and dict(zip(("app", "sequence"), contribution.txn, strict=True))
@@ -346,7 +347,7 @@ def _mark(connection: Connection, contribution: Contribution, version: int) -> N
 
 def _record_table(connection: Connection, change: TableDelta, version: int) -> list[Any]:
     """Store a table's new entries and its delta; return cursors over what is known of the bins now."""
-    table = change.spec.id
+    table, bins = change.spec.id, touched_bins(change)
     new = {entry.id for entry, _ in change.added}
     statements.INSERT_SEGMENT.run_many(
         connection,
@@ -383,16 +384,17 @@ def _record_table(connection: Connection, change: TableDelta, version: int) -> l
     statements.INSERT_COUNTS.run(
         connection, {"version": version, "table_id": table, "operation": change.operation, **change.counts()}
     )
-    return _touch_bins(connection, table, sorted({number for number, _ in change.changes}), version)
+    row = {"table_id": table, "version": version, "frame_version": None, "frame_entries": 0, "chain": 1}
+    return [statements.TOUCH.run(connection, {**row, "bin": one}) for one in bins]
 
 
-def _touch_bins(connection: Connection, table: TableId, bins: Sequence[int], version: int) -> list[Any]:
-    """Record a new version of bins; return a cursor over each."""
+def touched_bins(change: TableDelta) -> list[int]:
+    """The bins of a delta, in order. Raises `InvalidInput` if there are too many."""
+    bins = sorted({number for number, _ in change.changes})
     if len(bins) > MOST_CHUNKS:
         raise InvalidInput(
             "one commit touches too many time chunks; use a coarser grain or smaller intervals",
             chunks=len(bins),
             most=MOST_CHUNKS,
         )
-    row = {"table_id": table, "version": version, "frame_version": None, "frame_entries": 0, "chain": 1}
-    return [statements.TOUCH.run(connection, {**row, "bin": one}) for one in bins]
+    return bins

@@ -46,6 +46,12 @@ except ImportError:  # no wheel for this platform: Python's own, checked by vers
     import sqlite3 as sqlite
 
 T = TypeVar("T")
+
+
+class Refused(InternalError):
+    """A statement would have broken a rule of the database's; nothing of its transaction is there."""
+
+
 WAL_IS_SAFE_FROM = (3, 51, 3)
 """Older releases of SQLite can corrupt a database when the write-ahead log is reset."""
 WRITES_AHEAD = sqlite.sqlite_version_info >= WAL_IS_SAFE_FROM
@@ -159,7 +165,7 @@ class Database:
         with self._connected() as opened:
             begin = {"lakehouse_begin": "BEGIN IMMEDIATE"} if self.is_sqlite else {}
             connection = opened.execution_options(**begin)
-            with self._queue, self._giving_up_broken(connection), connection.begin() as transaction:
+            with self._queue, self._giving_up_broken(connection, stage), connection.begin() as transaction:
                 result = self._written(connection, transaction, stage, work, last, settled)
             if durable and self.is_sqlite and SYNCS_LOG:
                 self._sync_log()
@@ -232,13 +238,17 @@ class Database:
             raise DBAPIError.instance(None, None, error, self._driver_error, dialect=dialect) from error
 
     @contextmanager
-    def _giving_up_broken(self, connection: Connection) -> Iterator[None]:
-        """Take a connection that a prepared statement found broken out of the pool."""
+    def _giving_up_broken(self, connection: Connection, stage: _Stage | None = None) -> Iterator[None]:
+        """Take a connection out of the pool that a statement found broken, or whose commit failed.
+
+        A transaction whose COMMIT was sent with statements that failed stays open, and nobody ends it.
+        """
         try:
             yield
-        except self._driver_error as error:
+        except (self._driver_error, DBAPIError) as error:
             driver = connection.connection.driver_connection if not connection.invalidated else None
-            if driver is not None and getattr(driver, "closed", False):
+            was_committing = stage is not None and stage.committing
+            if driver is not None and (was_committing or getattr(driver, "closed", False)):
                 connection.invalidate(error)
             raise
 
@@ -372,7 +382,9 @@ def _reaction(error: DBAPIError) -> _Reaction:
 
 
 def _translated(error: DBAPIError, url: URL) -> Exception:
-    if isinstance(error, IntegrityError | ProgrammingError | DataError | InterfaceError):
+    if isinstance(error, IntegrityError):
+        return Refused("the catalog refused a statement", cause=str(error.orig).strip())
+    if isinstance(error, ProgrammingError | DataError | InterfaceError):
         return InternalError("the catalog refused a statement", cause=str(error.orig).strip())
     shown = url.render_as_string(hide_password=True)
     return CatalogUnavailable(

@@ -63,7 +63,7 @@ def planned(
     ordinal = version if begun.ordinal is None else begun.ordinal
     if begun.kind is Kind.COMPACTION:
         ordinal = begun.base_version
-    segments = _segments(contribution, ordinal, first_row_id)
+    segments = new_segments(contribution, ordinal=ordinal, first_row_id=first_row_id)
     tombstones: list[Tombstone] = []
     sets: list[tuple[NewTombstone, int]] = []
     match begun.kind:
@@ -145,7 +145,8 @@ def entry_id(number: int, index: int) -> int:
     return number << ENTRY_BITS | index
 
 
-def _segments(contribution: Contribution, ordinal: int, first_row_id: int) -> list[Segment]:
+def new_segments(contribution: Contribution, *, ordinal: int, first_row_id: int) -> list[Segment]:
+    """What a contribution adds, with ids, and with row ids from ``first_row_id`` on."""
     made: list[Segment] = []
     for index, one in enumerate(contribution.segments):
         made.append(

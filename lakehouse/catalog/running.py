@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -15,7 +16,8 @@ from lakehouse.catalog import (
     locks,
     operations,
 )
-from lakehouse.catalog.database import take_head
+from lakehouse.catalog.blind import Blind, is_blind
+from lakehouse.catalog.database import Refused, take_head
 from lakehouse.catalog.looking import Looking
 from lakehouse.catalog.operations import new_id
 from lakehouse.catalog.reserve import Reserve
@@ -34,6 +36,8 @@ from lakehouse.core.operation import Begun, Contribution, Kind, Priority
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import InvalidInput
 from lakehouse.faults import reach
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -176,6 +180,17 @@ class Running(Looking):
             return commit.Recorded(commit.told(connection, max(filter(None, versions)), contributions))
 
         def attempt() -> commit.Recorded:
+            if not database.is_sqlite and is_blind(contributions):
+                blind = Blind(contributions[0], message=message, properties=given)
+                try:
+                    return (
+                        database.run(
+                            lambda _: None, last=lambda connection, _: blind.write(connection), settled=settled
+                        )
+                        or blind.recorded()
+                    )
+                except Refused as refused:
+                    logger.debug("an append could not be committed blindly: %s", refused)
             while True:
                 try:
                     return database.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import BigInteger, bindparam, func, select, update
@@ -25,14 +26,21 @@ from lakehouse.catalog.models import (
 from lakehouse.catalog.prepared import Prepared
 
 
-def _upsert(dialect: str) -> Any:
-    insert = (sqlite if dialect == "sqlite" else postgresql).insert(bin)
-    columns = ("table_id", "bin", "version", "frame_version", "frame_entries", "chain")
-    upsert = insert.values({name: bindparam(name) for name in columns}).on_conflict_do_update(
-        index_elements=[bin.c.table_id, bin.c.bin],
-        set_={"version": insert.excluded.version, "chain": bin.c.chain + 1},
-    )
-    return upsert.returning(bin.c.bin, bin.c.chain, bin.c.frame_entries, bin.c.frame_version)
+def touching(version: Any) -> Callable[[str], Any]:
+    """Builds the statement that notes a version of a bin and returns what is known of the bin's newest frame."""
+
+    def build(dialect: str) -> Any:
+        insert = (sqlite if dialect == "sqlite" else postgresql).insert(bin)
+        columns = ("table_id", "bin", "frame_version", "frame_entries", "chain")
+        upsert = insert.values(
+            {**{name: bindparam(name) for name in columns}, "version": version}
+        ).on_conflict_do_update(
+            index_elements=[bin.c.table_id, bin.c.bin],
+            set_={"version": insert.excluded.version, "chain": bin.c.chain + 1},
+        )
+        return upsert.returning(bin.c.bin, bin.c.chain, bin.c.frame_entries, bin.c.frame_version)
+
+    return build
 
 
 def _take_version(dialect: str) -> Any:
@@ -80,7 +88,7 @@ END = Prepared(
 TAKE_BACK = Prepared(
     lambda _: update(operation).where(operation.c.number == bindparam("repeated")).values(state="aborted", version=None)
 )
-TOUCH = Prepared(_upsert)
+TOUCH = Prepared(touching(bindparam("version")))
 DROP_SEGMENT, DROP_TOMBSTONE = _dropped(segment), _dropped(tombstone)
 INSERT_SEGMENT, INSERT_TOMBSTONE, INSERT_DELTA = _insert(segment), _insert(tombstone), _insert(delta)
 INSERT_SET = _insert(tombstone_set)
