@@ -10,6 +10,10 @@ Every figure of a scan is a ratio to the scan of the same table before the first
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -27,6 +31,7 @@ import lakehouse
 SCHEMA = "ts TIMESTAMP NOT NULL, id BIGINT NOT NULL, x DOUBLE, y BIGINT"
 MONTH_US = 30 * 86_400_000_000
 START_US = 1_356_998_400_000_000
+ROUNDS = 3
 
 
 def rows(ids: np.ndarray[Any, Any], total: int, seed: int = 1) -> pa.Table:
@@ -131,23 +136,65 @@ def deletes_beside_compaction(lake: Any) -> dict[str, float]:
 
 
 def during_compaction(lake: Any, total: int) -> dict[str, float]:
-    """What 1,000 deletes that land during a compaction add to its time, and how long its commit takes."""
-    found = []
-    for count in (0, 1000):
-        table = lake.create_table(f"during_{count}", SCHEMA, time="ts", primary_key=["id"])
+    """What 1,000 deletes by key that land during a compaction add to its time and to its commit's.
+
+    Both are processes with a processor of their own, as if they were on two machines, so that what is measured is what
+    they do to each other and not that they share one.
+    """
+    alone, beside, commits, landed = [], [], [], []
+    for turn in range(2 * ROUNDS):
+        table = lake.create_table(f"during_{turn}", SCHEMA, time="ts", primary_key=["id"])
         ids = np.arange(total, dtype=np.int64)
         for half in (ids[::2], ids[1::2]):
             table.append(rows(half, total))
-        op = table.begin_compaction()
-        run = timed(op.run)
-        for number in range(count):
-            table.delete_keys(pa.table({"id": [number * 97]}))
-        found.append((run, timed(op.commit)))
+        deletes = 1000 * (turn % 2)
+        parts = [apart(lake, table.name, "compact", 0, 0), apart(lake, table.name, "delete", deletes, 1)]
+        for part in parts:
+            part.stdout.readline()
+        for part in parts:
+            part.stdin.write("go\n")
+            part.stdin.flush()
+        compacted, deleted = (json.loads(part.communicate()[0]) for part in parts)
+        assert table.scan().count() == total - deletes
+        (beside if deletes else alone).append(compacted["run"])
+        if deletes:
+            commits.append(compacted["commit"])
+            landed.append(deleted["times"])
+        lake.drop_table(table.name)
+    during = [np.mean(np.array(times) < run) for times, run in zip(landed, beside, strict=True)]
     return {
-        "compaction's run, s": found[0][0],
-        "its commit, ms": found[0][1] * 1000,
-        "its commit after 1,000 deletes, ms": found[1][1] * 1000,
+        "compaction's run, s": statistics.median(alone),
+        "its run beside 1,000 deletes, ratio": statistics.median(beside) / statistics.median(alone),
+        "of the deletes, landed during it": float(np.mean(during)),
+        "its commit after 1,000 deletes, ms": statistics.median(commits) * 1000,
     }
+
+
+def apart(lake: Any, table: str, what: str, count: int, processor: int) -> subprocess.Popen[str]:
+    """A part of `during_compaction` as a process on one processor; it says when it is ready, and begins when told."""
+    mine = sorted(os.sched_getaffinity(0))
+    given = (lake.catalog.address, lake.warehouse, table, what, count, mine[processor % len(mine)])
+    command = [sys.executable, __file__, "--part", *map(str, given)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def run_part(catalog: str, warehouse: str, name: str, what: str, count: str, processor: str) -> dict[str, Any]:
+    """Compact, or delete so many keys one by one: the seconds of each, deletes' from the start."""
+    os.sched_setaffinity(0, {int(processor)})
+    with lakehouse.connect(catalog, warehouse) as lake:
+        table = lake.table(name)
+        keys = [pa.table({"id": [number * 97]}) for number in range(int(count))]
+        op = table.begin_compaction() if what == "compact" else None
+        print("ready", flush=True)
+        sys.stdin.readline()
+        started = time.perf_counter()
+        if op is not None:
+            return {"run": timed(op.run), "commit": timed(op.commit)}
+        times = []
+        for key in keys:
+            table.delete_keys(key)
+            times.append(time.perf_counter() - started)
+        return {"times": times}
 
 
 def main() -> int:
@@ -155,7 +202,11 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--spark", action="store_true", help="also by Spark")
+    parser.add_argument("--part", nargs=6, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.part:
+        print(json.dumps(run_part(*options.part)))
+        return 0
     results: dict[str, dict[str, float]] = {}
     for engine in ("duckdb", "spark") if options.spark else ("duckdb",):
         with (
