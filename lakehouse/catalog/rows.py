@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -230,7 +231,7 @@ def spec_from_row(row: Any) -> TableSpec:
         id=TableId(row.id),
         name=row.name,
         folder=row.folder,
-        schema=schema_from_json(held["schema"]),
+        schema=_schema(held["schema"]),
         time=held["time"],
         grain=Grain(held["grain"]),
         primary_key=tuple(held["primary_key"]),
@@ -238,6 +239,10 @@ def spec_from_row(row: Any) -> TableSpec:
         write_order=held["write_order"],
         properties=held["properties"],
     )
+
+
+_schema = lru_cache(maxsize=256)(schema_from_json)
+"""Every look at a table begins with its definition, which seldom changes."""
 
 
 def spec_definition(spec: TableSpec) -> str:

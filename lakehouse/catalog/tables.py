@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from lakehouse.catalog.commit import next_version, record_version
 from lakehouse.catalog.models import commit_table, lake_table, upkeep
+from lakehouse.catalog.prepared import Prepared
 from lakehouse.catalog.rows import spec_definition, spec_from_row
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
@@ -17,12 +20,17 @@ from lakehouse.errors import AlreadyExists, TableNotFound
 Change = Callable[[TableSpec], Mapping[str, str]]
 """What makes of a table its new properties. May be called again."""
 _live = lake_table.c.dropped_version.is_(None)
+_FIND = Prepared(lambda _: select(lake_table).where(lake_table.c.name == bindparam("wanted"), _live))
+_Row: Any = namedtuple("_Row", [column.name for column in lake_table.columns])
 
 
 def find_table(connection: Connection, name: str) -> tuple[TableSpec, int] | None:
     """A live table's definition and the version that created it."""
-    row = connection.execute(select(lake_table).where(lake_table.c.name == name, _live)).first()
-    return None if row is None else (spec_from_row(row), row.created_version)
+    found = _FIND.run(connection, {"wanted": name}).fetchone()
+    if found is None:
+        return None
+    row = _Row._make(found)
+    return spec_from_row(row), row.created_version
 
 
 def table_names(connection: Connection) -> list[str]:
