@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from lakehouse.predicate.compare import typed
 from lakehouse.predicate.translate import Qualified, Translator
 
 _MAX_LENGTH = 1_000_000
+_SHORT = 4_096
 PARSER_ERRORS = (
     SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
@@ -77,6 +79,12 @@ def parse(where: Any, schema: pa.Schema, qualified: Qualified | None = None) -> 
         raise InvalidInput('a filter is one condition in SQL, as in "client = 1"', where=repr(where)[:200])
     if len(where) > _MAX_LENGTH:
         raise InvalidInput("the filter is too long", characters=len(where), most=_MAX_LENGTH)
+    return (
+        _remembered(where, schema) if qualified is None and len(where) <= _SHORT else _parse(where, schema, qualified)
+    )
+
+
+def _parse(where: str, schema: pa.Schema, qualified: Qualified | None) -> ParsedPredicate:
     node = parse_condition(where)
     translator = Translator(schema, qualified)
     try:
@@ -84,6 +92,12 @@ def parse(where: Any, schema: pa.Schema, qualified: Qualified | None = None) -> 
     except RecursionError as error:
         raise InvalidInput("the filter is nested too deeply", where=where[:200]) from error
     return ParsedPredicate(where, term.true, translator.read(), term.spark, term.duckdb)
+
+
+@lru_cache(maxsize=256)
+def _remembered(where: str, schema: pa.Schema) -> ParsedPredicate:
+    """The same looks are taken again and again, and parsing takes as long as planning. Schemas compare by columns."""
+    return _parse(where, schema, None)
 
 
 @dataclass(frozen=True, slots=True)
