@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
 
 from sqlalchemy import Connection, bindparam, select, update
 
@@ -21,7 +20,7 @@ Change = Callable[[TableSpec], Mapping[str, str]]
 """What makes of a table its new properties. May be called again."""
 _live = lake_table.c.dropped_version.is_(None)
 _FIND = Prepared(lambda _: select(lake_table).where(lake_table.c.name == bindparam("wanted"), _live))
-_Row: Any = namedtuple("_Row", [column.name for column in lake_table.columns])
+_COLUMNS = [column.name for column in lake_table.columns]
 
 
 def find_table(connection: Connection, name: str) -> tuple[TableSpec, int] | None:
@@ -29,7 +28,7 @@ def find_table(connection: Connection, name: str) -> tuple[TableSpec, int] | Non
     found = _FIND.run(connection, {"wanted": name}).fetchone()
     if found is None:
         return None
-    row = _Row._make(found)
+    row = SimpleNamespace(**dict(zip(_COLUMNS, found, strict=True)))
     return spec_from_row(row), row.created_version
 
 
