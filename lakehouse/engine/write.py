@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,15 +40,17 @@ def stored_schema(target: WriteTarget) -> pa.Schema:
     return schema.append(ROW_ID_FIELD) if target.row_ids else schema
 
 
-def write_tables(tables: Iterable[pa.Table], target: WriteTarget, *, buffer_bytes: int | None = None) -> list[str]:
+def write_tables(
+    tables: Iterable[pa.Table], target: WriteTarget, *, buffer_bytes: int | None = None, threads: int = 1
+) -> list[str]:
     """Write rows below the target's folder and make them durable; return the files' names.
 
     Holds back ``buffer_bytes`` (`BUFFER_BYTES`) of rows, and at worst as much again twice: parts of one table share
-    its memory until all of them are written.
+    its memory until all of them are written. Files of as many chunks as there are ``threads`` are written at a time.
     """
     spec = target.spec
     schema = stored_schema(target)
-    files = _Files(target, schema, BUFFER_BYTES if buffer_bytes is None else buffer_bytes)
+    files = _Files(target, schema, BUFFER_BYTES if buffer_bytes is None else buffer_bytes, threads)
     expected_rows = 0
     try:
         for table in tables:
@@ -108,29 +113,34 @@ def _check_years(least: int, greatest: int, column: str) -> None:
 class _Files:
     """The files of one write: rows wait by chunk until enough are there, or too many over all chunks."""
 
-    def __init__(self, target: WriteTarget, schema: pa.Schema, buffer_bytes: int) -> None:
+    def __init__(self, target: WriteTarget, schema: pa.Schema, buffer_bytes: int, threads: int) -> None:
         self.names: list[str] = []
         self.rows = 0
         """Rows of closed files, as their footers say."""
         self._buffer_bytes = buffer_bytes
+        self._threads = threads
         self._target = target
         self._schema = schema
         self._waiting: dict[int, list[pa.Table]] = {}
         self._waiting_bytes = 0
         self._open: dict[int, _File] = {}
+        self._guard = threading.Lock()
 
     def add(self, chunk_us: int, rows: pa.Table) -> None:
         self._waiting.setdefault(chunk_us, []).append(rows)
         self._waiting_bytes += rows.nbytes
         while self._waiting_bytes > self._buffer_bytes:
-            self._flush(max(self._waiting, key=lambda chunk: sum(one.nbytes for one in self._waiting[chunk])))
+            sizes = {chunk: sum(one.nbytes for one in parts) for chunk, parts in self._waiting.items()}
+            largest = sorted(sizes, key=sizes.__getitem__, reverse=True)[: self._threads]
+            # Not those that would make small row groups of it.
+            self._flush([one for one in largest if 2 * sizes[one] >= sizes[largest[0]]])
 
     def close(self) -> None:
-        for chunk_us in list(self._waiting):
-            self._flush(chunk_us)
-            self._close(chunk_us)
-        for chunk_us in list(self._open):
-            self._close(chunk_us)
+        most = max(1, _OPEN_FILES // 2)
+        while self._waiting:
+            chunks = list(itertools.islice(self._waiting, most))
+            self._flush(chunks, last=True)
+        self._each(self._close, [(chunk_us,) for chunk_us in self._open])
 
     def abandon(self) -> None:
         """Let go of files that a failed write left open; whoever collects the operation deletes them."""
@@ -138,11 +148,30 @@ class _Files:
             file.abandon()
         self._open.clear()
 
-    def _flush(self, chunk_us: int) -> None:
-        parts = self._waiting.pop(chunk_us)
-        self._waiting_bytes -= sum(one.nbytes for one in parts)
-        rows = pa.concat_tables(parts) if len(parts) > 1 else parts[0]
-        not_numbers = {field.name for field in self._schema if _has_nan(rows.column(field.name))}
+    def _flush(self, chunks: Sequence[int], *, last: bool = False) -> None:
+        """Write what waits of some chunks, and close their files if it was the ``last``."""
+        jobs = []
+        for chunk_us in chunks:
+            parts = self._waiting.pop(chunk_us)
+            self._waiting_bytes -= sum(one.nbytes for one in parts)
+            rows = pa.concat_tables(parts) if len(parts) > 1 else parts[0]
+            not_numbers = {field.name for field in self._schema if _has_nan(rows.column(field.name))}
+            self._make_room(chunks)
+            self._file(chunk_us, not_numbers)  # here, so that files are numbered in the order of chunks
+            jobs.append((chunk_us, rows, not_numbers, last))
+        self._each(self._write, jobs)
+
+    def _each(self, work: Callable[..., None], jobs: Sequence[tuple[Any, ...]]) -> None:
+        """Do jobs of different chunks, side by side; all have ended when one has failed."""
+        if self._threads == 1 or len(jobs) < 2:
+            for job in jobs:
+                work(*job)
+            return
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="lakehouse-write") as pool:
+            for done in [pool.submit(work, *job) for job in jobs]:
+                done.result()
+
+    def _write(self, chunk_us: int, rows: pa.Table, not_numbers: set[str], last: bool) -> None:
         start = 0
         while start < rows.num_rows:
             file = self._file(chunk_us, not_numbers)
@@ -151,19 +180,26 @@ class _Files:
             start += part.num_rows
             if file.rows >= self._target.spec.target_rows:
                 self._close(chunk_us)
+        if last:
+            self._close(chunk_us)
+
+    def _make_room(self, chunks: Sequence[int]) -> None:
+        """Close the files that were used longest ago, so that one more may be open."""
+        others = [chunk_us for chunk_us in self._open if chunk_us not in chunks]
+        for chunk_us in others[: max(0, len(self._open) + 1 - _OPEN_FILES)]:
+            self._close(chunk_us)
 
     def _file(self, chunk_us: int, not_numbers: set[str]) -> _File:
         """The chunk's open file, or a new one where it keeps statistics of a column that now holds a NaN."""
-        file = self._open.pop(chunk_us, None)
-        if file is not None and not not_numbers <= file.not_numbers:
-            self.rows += file.close()
-            file = None
-        if file is None:
-            if len(self._open) >= _OPEN_FILES:
-                self._close(next(iter(self._open)))
-            file = self._new(not_numbers)
-        self._open[chunk_us] = file
-        return file
+        with self._guard:
+            file = self._open.pop(chunk_us, None)
+            if file is not None and not not_numbers <= file.not_numbers:
+                self.rows += file.close()
+                file = None
+            if file is None:
+                file = self._new(not_numbers)
+            self._open[chunk_us] = file
+            return file
 
     def _new(self, not_numbers: set[str]) -> _File:
         if not self.names:
@@ -173,9 +209,12 @@ class _Files:
         return _File(self._target, name, self._schema, not_numbers)
 
     def _close(self, chunk_us: int) -> None:
-        if chunk_us in self._open:
-            self.rows += self._open[chunk_us].close()
-            del self._open[chunk_us]
+        file = self._open.get(chunk_us)
+        if file is not None:
+            rows = file.close()
+            with self._guard:
+                self.rows += rows
+                del self._open[chunk_us]
 
 
 class _File:

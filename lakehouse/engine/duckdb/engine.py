@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -24,6 +25,9 @@ from lakehouse.engine.write import stored_schema, write_tables
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.summaries import Summarizing
 
+_THREADS = min(8, os.cpu_count() or 1)
+"""Files that are compressed at a time."""
+
 
 class DuckDBEngine:
     """Writes anything that speaks Arrow, and reads plans lazily. Safe to share between threads."""
@@ -40,7 +44,7 @@ class DuckDBEngine:
         Memory is bounded whatever the source's size. Raises `InvalidInput` for rows that the table cannot hold and
         `OSError` where the disk fails.
         """
-        return write_tables(tables(rows, stored_schema(target).names), target)
+        return write_tables(tables(rows, stored_schema(target).names), target, threads=_THREADS)
 
     def read(self, query: Query) -> DuckDBRows:
         """The rows of the plan that pass; nothing is opened yet."""

@@ -1,0 +1,70 @@
+"""Files of several chunks written side by side are those that one thread writes, and none is left open by a failure."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakehouse.engine import WriteTarget
+from lakehouse.engine import write as writing
+from lakehouse.engine.write import write_tables
+from tests.unit.engine.harness import spec_of
+
+DAY_US = 86_400_000_000
+SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("id", pa.int64()), ("value", pa.float64())])
+
+
+def events(rows: int, days: int) -> pa.Table:
+    """Rows in any order, of which one in a hundred is not a number."""
+    chance = np.random.default_rng(11)
+    values = np.where(chance.random(rows) < 0.01, np.nan, chance.random(rows))
+    times = pa.array(chance.integers(0, days * DAY_US, rows)).cast(SCHEMA.field("ts").type)
+    return pa.table([times, np.arange(rows), values], schema=SCHEMA)
+
+
+def written(folder: Path, threads: int, buffer_bytes: int = 1 << 30, **properties: object) -> dict[str, pa.Table]:
+    """Rows of each file, by its name."""
+    target = WriteTarget(spec_of(SCHEMA, properties=properties), folder, "0" * 32)
+    names = write_tables(events(20_000, 40).to_batches(700), target, buffer_bytes=buffer_bytes, threads=threads)
+    return {name: pq.read_table(folder / name, schema=SCHEMA) for name in names}
+
+
+@pytest.mark.parametrize("buffer_bytes", [1 << 30, 100_000])
+def test_threads_write_every_row_once_and_in_order(tmp_path, monkeypatch, buffer_bytes):
+    monkeypatch.setattr(writing, "_OPEN_FILES", 8)
+    files = written(tmp_path, 4, buffer_bytes, target_rows=300)
+    ids = np.concatenate([rows["id"].to_numpy() for rows in files.values()])
+    assert np.array_equal(np.sort(ids), np.arange(20_000))
+    assert all(rows.num_rows <= 300 for rows in files.values())
+    for rows in files.values():
+        days = rows["ts"].cast(pa.int64()).to_numpy() // DAY_US
+        assert len(set(days.tolist())) == 1
+        assert (np.diff(rows["id"].to_numpy()) > 0).all()
+
+
+def test_what_threads_write_is_what_one_writes(tmp_path):
+    alone, together = (written(tmp_path / str(threads), threads) for threads in (1, 4))
+    assert list(alone) == list(together)
+    assert all((tmp_path / "1" / name).read_bytes() == (tmp_path / "4" / name).read_bytes() for name in alone)
+
+
+def test_a_disk_that_is_full_ends_every_file(tmp_path, monkeypatch):
+    made = []
+    whole = writing._File.write
+
+    def full(file, rows):
+        made.append(file)
+        if len(made) > 5:
+            raise OSError(errno.ENOSPC, "no space left on device")
+        whole(file, rows)
+
+    monkeypatch.setattr(writing._File, "write", full)
+    with pytest.raises(OSError, match="no space"):
+        written(tmp_path, 4)
+    assert len(made) > 5
+    assert not any(file._writer.is_open for file in made)
