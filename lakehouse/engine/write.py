@@ -30,6 +30,8 @@ _DICTIONARY_BYTES = 128 << 10
 BUFFER_BYTES = 256 << 20
 """Rows held back, so that a chunk's row groups are large although its rows come among others."""
 _OPEN_FILES = 64
+_ALONE_BYTES = 4 << 20
+"""Less than this one thread has compressed before others have started."""
 _WHOLE = 0
 _MIN_US, _END_US = to_us(MIN_TIME), to_us(MAX_TIME)
 
@@ -140,7 +142,8 @@ class _Files:
         while self._waiting:
             chunks = list(itertools.islice(self._waiting, most))
             self._flush(chunks, last=True)
-        self._each(self._close, [(chunk_us,) for chunk_us in self._open])
+        for chunk_us in list(self._open):
+            self._close(chunk_us)
 
     def abandon(self) -> None:
         """Let go of files that a failed write left open; whoever collects the operation deletes them."""
@@ -159,11 +162,11 @@ class _Files:
             self._make_room(chunks)
             self._file(chunk_us, not_numbers)  # here, so that files are numbered in the order of chunks
             jobs.append((chunk_us, rows, not_numbers, last))
-        self._each(self._write, jobs)
+        self._each(self._write, jobs, sum(rows.nbytes for _, rows, _, _ in jobs))
 
-    def _each(self, work: Callable[..., None], jobs: Sequence[tuple[Any, ...]]) -> None:
-        """Do jobs of different chunks, side by side; all have ended when one has failed."""
-        if self._threads == 1 or len(jobs) < 2:
+    def _each(self, work: Callable[..., None], jobs: Sequence[tuple[Any, ...]], size: int) -> None:
+        """Do jobs of different chunks, side by side if it is worth it; all have ended when one has failed."""
+        if self._threads == 1 or len(jobs) < 2 or size < _ALONE_BYTES:
             for job in jobs:
                 work(*job)
             return

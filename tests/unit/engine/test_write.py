@@ -19,6 +19,12 @@ DAY_US = 86_400_000_000
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("id", pa.int64()), ("value", pa.float64())])
 
 
+@pytest.fixture(autouse=True)
+def few_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads, although the rows are few."""
+    monkeypatch.setattr(writing, "_ALONE_BYTES", 0)
+
+
 def events(rows: int, days: int) -> pa.Table:
     """Rows in any order, of which one in a hundred is not a number."""
     chance = np.random.default_rng(11)
