@@ -221,7 +221,10 @@ class Lake:
         return self.activity().operations
 
     def activity(self) -> Activity:
-        """Running operations, the locks of all tables, and who waits for whom, at one moment."""
+        """Running operations, the locks of all tables, and who waits for whom, at one moment.
+
+        An append in process and in one call is told once it has outlasted a heartbeat, a third of a lease.
+        """
         return self.catalog.activity()
 
     def release(self, operation_id: str) -> None:
