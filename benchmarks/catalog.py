@@ -1,6 +1,6 @@
 """The catalog at scale, on SQLite and PostgreSQL: commits, planning, opening old versions, size.
 
-``python benchmarks/catalog.py`` fills catalogs of 10,000 and 100,000 segments (``--full``: 1,000,000) over 1,000 daily
+``python benchmarks/catalog.py`` fills catalogs of 10,000 segments (``--full``: 100,000 and 1,000,000) over 1,000 daily
 chunks, one segment a version, with the key frames that such commits leave; no data file exists. PostgreSQL has the
 smallest of these only, unless ``--full``. Then it measures commits a second by 1, 8 and 16 processes on an almost empty
 and on the filled catalog (a commit is begin and commit of an append of one segment), plans of one chunk and of
@@ -305,7 +305,7 @@ def shown(results: list[dict[str, Any]]) -> Table:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="1,000,000 segments too")
+    parser.add_argument("--full", action="store_true", help="100,000 and 1,000,000 segments too")
     parser.add_argument("--sizes", help="numbers of segments, with commas")
     parser.add_argument("--commits", type=int, default=1600)
     parser.add_argument("--only", choices=("SQLite", "PostgreSQL"))
@@ -319,7 +319,7 @@ def main() -> None:
         url, table, what, rounds = asked.reader
         print(json.dumps(run_reader(url, table, what, int(rounds))))
         return
-    sizes = [10_000, 100_000, *([1_000_000] if asked.full else [])]
+    sizes = [10_000, *([100_000, 1_000_000] if asked.full else [])]
     if asked.sizes:
         sizes = [int(one) for one in asked.sizes.split(",")]
     results = []
