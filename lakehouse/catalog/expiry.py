@@ -36,7 +36,7 @@ from lakehouse.catalog.models import (
 from lakehouse.catalog.rows import Values
 from lakehouse.catalog.state import rows_by_id
 from lakehouse.core.expire import Expired, Numbers, Wish, reached_by_none
-from lakehouse.core.operation import BLIND, RESERVED
+from lakehouse.core.operation import NEED_NO_BASE, RESERVED
 from lakehouse.faults import reach
 
 MOST_ENTRIES = 1_000
@@ -116,7 +116,7 @@ def _record(connection: Connection, wish: Wish, now_us: int) -> Limits:
     late = (
         select(operation.c.number)
         .where(operation.c.state == "running", operation.c.lease_until_us < now_us)
-        .where(operation.c.kind.not_in([str(kind) for kind in BLIND]), operation.c.base_version < limits.clean)
+        .where(operation.c.kind.not_in([str(kind) for kind in NEED_NO_BASE]), operation.c.base_version < limits.clean)
     )
     ended = list(connection.execute(late).scalars())
     end_operations(connection, ended)

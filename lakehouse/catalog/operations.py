@@ -93,10 +93,10 @@ def register(connection: Connection, spec: TableSpec, kind: str, *, operation_id
     return statements.BEGIN.run(connection, {**values, "host_us": host_us()})
 
 
-def registered(cursor: Any, spec: TableSpec, kind: Kind) -> Begun:
-    """The operation that `register` made."""
+def registered(cursor: Any, spec: TableSpec) -> Begun:
+    """The append that `register` made."""
     number, operation_id, base_version = cursor.fetchone()
-    return Begun(id=operation_id, number=number, kind=kind, table=spec, base_version=base_version)
+    return Begun(id=operation_id, number=number, kind=Kind.APPEND, table=spec, base_version=base_version)
 
 
 def find_registered(connection: Connection, ids: Iterable[str]) -> list[Any]:

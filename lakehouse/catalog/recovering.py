@@ -133,7 +133,7 @@ class Rebuilding:
         def work(connection: Connection) -> commit.Recorded:
             take_head(connection)
             cursor = operations.register(connection, spec, Kind.APPEND, operation_id=operation_id, lease_us=0)
-            begun = operations.registered(cursor, spec, Kind.APPEND)
+            begun = operations.registered(cursor, spec)
             contribution = Contribution(begun, segments=tuple(segments))
             return commit.record(
                 connection, self._states, Sets(no_files), [contribution], message=message, properties=None

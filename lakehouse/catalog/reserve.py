@@ -96,7 +96,7 @@ class Reserve:
             return operations.find_registered(connection, ids) or None
 
         cursors = self._database.run(work, last=last, settled=settled, durable=False)
-        return [operations.registered(one, spec, Kind.APPEND) for one in cursors]
+        return [operations.registered(one, spec) for one in cursors]
 
     def forget(self) -> None:
         """Leave everything to the process that registered it."""

@@ -47,7 +47,7 @@ REWRITES = (Kind.COMPACTION, Kind.CLEAN)
 """Kinds that take segments and write others, or none, and change no row."""
 RESERVED = "reserved"
 """Stands for the kind of an operation that was registered ahead, and which nobody began."""
-BLIND = (RESERVED, Kind.APPEND, Kind.REPLACE, Kind.UPSERT, Kind.DELETE_KEYS, Kind.SUMMARIZE)
+NEED_NO_BASE = (RESERVED, Kind.APPEND, Kind.REPLACE, Kind.UPSERT, Kind.DELETE_KEYS, Kind.SUMMARIZE)
 """Kinds whose commit needs nothing of the version that they began at."""
 DEFINITIONS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE, Kind.ALTER)
 """Kinds that change what a table is, not its rows."""
