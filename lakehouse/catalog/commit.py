@@ -106,9 +106,7 @@ class Recorded:
         """Bins whose key frame is due, by table; to be asked after the commit."""
         for table, cursors in self.touched.items():
             found = [cursor.fetchone() for cursor in cursors]
-            bins = [
-                number for number, chain, held, framed in found if frame_due(chain, None if framed is None else held)
-            ]
+            bins = [number for number, chain, framed in found if frame_due(chain, is_framed=framed is not None)]
             if bins:
                 yield self.deltas[table].spec, bins
 

@@ -136,15 +136,14 @@ def by_first(rows: Numbers) -> dict[int, Numbers]:
 
 def frames_due(kept: Numbers, points: Numbers) -> Iterable[tuple[int, int]]:
     """At which points of one bin's deltas, in order of versions, a key frame is due, and how much it will hold."""
-    chain, start, entries = 0, 0, None
+    chain, start, is_framed = 0, 0, False
     for point in points.tolist():
         end = int(np.searchsorted(kept[:, 1], point, side="right"))
         chain += len(np.unique(kept[start:end, 1]))
         start = end
-        if chain and frame_due(chain, entries):
-            entries = len(replay([], kept[:end, 1], kept[:end, 3], kept[:end, 2]))
-            chain = 0
-            yield point, entries
+        if chain and frame_due(chain, is_framed=is_framed):
+            chain, is_framed = 0, True
+            yield point, len(replay([], kept[:end, 1], kept[:end, 3], kept[:end, 2]))
 
 
 def insert_frames(connection: Connection, spec: TableSpec, point: int, lives: dict[int, int]) -> None:

@@ -15,6 +15,7 @@ from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import TableNotFound, VersionNotFound
 
 _HORIZON = Prepared(lambda _: select(lake.c.horizon))
+_KEEP = Prepared(lambda _: select(lake.c.horizon).with_for_update(read=True, key_share=True))
 
 
 def read_horizon(connection: Connection) -> int:
@@ -24,7 +25,7 @@ def read_horizon(connection: Connection) -> int:
 
 def keep_horizon(connection: Connection) -> int:
     """The horizon, which stays where it is until the transaction ends; commits go on meanwhile."""
-    return int(connection.execute(select(lake.c.horizon).with_for_update(read=True, key_share=True)).scalar_one())
+    return int(_KEEP.run(connection, {}).fetchone()[0])
 
 
 def hold_history(connection: Connection) -> tuple[int, int]:

@@ -38,7 +38,7 @@ def touching(version: Any) -> Callable[[str], Any]:
             index_elements=[bin.c.table_id, bin.c.bin],
             set_={"version": insert.excluded.version, "chain": bin.c.chain + 1},
         )
-        return upsert.returning(bin.c.bin, bin.c.chain, bin.c.frame_entries, bin.c.frame_version)
+        return upsert.returning(bin.c.bin, bin.c.chain, bin.c.frame_version)
 
     return build
 

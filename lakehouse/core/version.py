@@ -11,8 +11,8 @@ from lakehouse.core.skyline import distinct
 
 ADD = 1
 DROP = -1
-MIN_CHAIN, MAX_CHAIN = 16, 32
-"""Versions after which a bin gets a new key frame at the earliest and at the latest."""
+LONGEST_CHAIN = 32
+"""Versions behind a key frame that a read replays at most."""
 
 Ids = npt.NDArray[np.int64]
 
@@ -70,18 +70,13 @@ def _without(ids: Ids, others: Ids) -> Ids:
     return found
 
 
-def frame_due(chain_length: int, frame_entries: int | None) -> bool:
-    """Whether a bin should get a new key frame.
+def frame_due(chain_length: int, *, is_framed: bool) -> bool:
+    """Whether a bin should get a new key frame, where ``chain_length`` versions lie behind its newest one, if any.
 
-    ``chain_length`` versions lie behind its newest frame, which holds ``frame_entries`` (None: there is none yet).
-    One is due when that many versions as the frame has entries lie behind it, so that frames cost no more than deltas,
-    but not before `MIN_CHAIN` versions, which a read replays as fast as it reads a frame, and at the latest after
-    `MAX_CHAIN`, so that a read's cost is bounded.
-
-    >>> frame_due(1, None), frame_due(2, 3), frame_due(16, 3), frame_due(32, 100_000)
-    (True, False, True, True)
+    >>> frame_due(1, is_framed=False), frame_due(31, is_framed=True), frame_due(32, is_framed=True)
+    (True, False, True)
     """
-    return frame_entries is None or chain_length >= min(MAX_CHAIN, max(MIN_CHAIN, frame_entries))
+    return not is_framed or chain_length >= LONGEST_CHAIN
 
 
 def _int64(values: npt.ArrayLike) -> Ids:

@@ -91,7 +91,7 @@ class Victim:
     def live(self) -> None:
         """Do every step."""
         # Frames come often, so that deaths between the steps of writing one are common.
-        vars(version)["MIN_CHAIN"] = 2
+        vars(version)["LONGEST_CHAIN"] = 2
         vars(summaries)["INLINE_BYTES"] = 64  # so are those of indexes in files
         if self._task.mutate is not None:
             self._task.mutate(self)

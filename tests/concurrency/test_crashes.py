@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from lakehouse.core.version import MIN_CHAIN
+from lakehouse.core.version import LONGEST_CHAIN
 from lakehouse.testing.rows import SCHEMA, arrow, values
 
 AFTER_COMMIT = {"commit.after"}
@@ -73,7 +73,7 @@ def test_a_kill_between_the_tables_of_a_transaction_leaves_none_of_them(lake, fi
 @pytest.mark.timeout(300)
 def test_a_kill_while_key_frames_are_written_loses_no_version(lake, table, start, connect):
     seen = {}
-    for value in range(MIN_CHAIN):
+    for value in range(LONGEST_CHAIN):
         table.append(arrow([("2013-01-05", "a", 100 + value)]))
         seen[table.version] = values(table)
     child = start("crash", table="flights", kind="append", point="commit.frames", time="2013-01-05", value=0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lakehouse.catalog.models import bin, key_frame  # noqa: A004
 from lakehouse.core.interval import to_utc
-from lakehouse.core.version import MAX_CHAIN, MIN_CHAIN
+from lakehouse.core.version import LONGEST_CHAIN
 from lakehouse.testing.rows import arrow
 
 FIRST = to_utc("2013-01-05")
@@ -79,12 +79,12 @@ def test_dropping_every_key_frame_changes_no_version(lake: Any, steps: list[tupl
 
 
 def test_no_read_replays_more_than_a_bounded_chain(lake: Any, table: Any) -> None:
-    for value in range(MAX_CHAIN + 20):
+    for value in range(LONGEST_CHAIN + 20):
         table.append(arrow([(FIRST, "a", value)]))
     versions = sorted(commit.version for commit in table.log())
     framed = [frame.version for frame in table.key_frames()]
     behind = [len([one for one in versions if max(f for f in framed if f <= v) < one <= v]) for v in versions]
-    assert max(behind) <= MAX_CHAIN
+    assert max(behind) <= LONGEST_CHAIN
     assert len(framed) < len(versions) / 4
 
 
@@ -93,7 +93,7 @@ def test_versions_share_the_key_frames_of_chunks_that_they_leave_alone(table: An
         table.append(arrow([(f"2013-01-0{day}", "a", day)]))
     before = table.key_frames()
     assert {str(frame.chunk) for frame in before} == {f"2013-01-0{day}/2013-01-0{day + 1}" for day in range(5, 9)}
-    for value in range(MIN_CHAIN):
+    for value in range(LONGEST_CHAIN):
         table.append(arrow([("2013-01-06", "b", value)]))
     added = [frame for frame in table.key_frames() if frame not in before]
     assert [str(frame.chunk) for frame in added] == ["2013-01-06/2013-01-07"]

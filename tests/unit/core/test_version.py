@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lakehouse.core.version import ADD, DROP, MAX_CHAIN, MIN_CHAIN, diff, frame_due, replay
+from lakehouse.core.version import ADD, DROP, LONGEST_CHAIN, diff, frame_due, replay
 
 
 def test_an_empty_history_is_an_empty_state() -> None:
@@ -42,8 +42,6 @@ def test_a_diff_of_equal_states_is_empty() -> None:
     assert [found.tolist() for found in diff([2, 1], [1, 2])] == [[], []]
 
 
-def test_a_frame_is_due_after_as_many_versions_as_it_has_entries_and_never_later_than_the_longest_chain() -> None:
-    assert frame_due(0, None)
-    assert [frame_due(chain, 0) for chain in (0, MIN_CHAIN - 1, MIN_CHAIN)] == [False, False, True]
-    assert [frame_due(chain, 30) for chain in (29, 30)] == [False, True]
-    assert [frame_due(chain, 10**9) for chain in (MAX_CHAIN - 1, MAX_CHAIN)] == [False, True]
+def test_a_frame_is_due_where_there_is_none_and_behind_the_longest_chain() -> None:
+    assert frame_due(1, is_framed=False)
+    assert [frame_due(chain, is_framed=True) for chain in (0, LONGEST_CHAIN - 1, LONGEST_CHAIN)] == [False, False, True]
