@@ -59,8 +59,8 @@ def serve(place: Any, tmp_path: Path) -> Iterator[Callable[..., str]]:
     started: list[subprocess.Popen[bytes]] = []
     logs: list[Path] = []
 
-    def served(*options: str) -> str:
-        port, log = free_port(), tmp_path / f"console-{len(started)}.log"
+    def served(*options: str, port: int | None = None) -> str:
+        port, log = port or free_port(), tmp_path / f"console-{len(started)}.log"
         command = [Path(sys.executable).with_name("lakehouse"), "console", "--port", str(port), *options]
         with log.open("wb") as output:
             environment = {**os.environ, **place.environment()}
