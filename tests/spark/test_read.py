@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 import pytest
@@ -93,6 +94,36 @@ def test_places_in_many_files_are_hidden_in_few_scans(
         expected = duck.read(replace(query, where=None if where is None else "(id % 2 = 0)")).to_arrow()
         assert sorted(one.id for one in rows.collect()) == sorted(expected["id"].to_pylist())
         assert ("BroadcastHashJoin" in plan_of(rows)) is (most < len(segments))
+
+
+def two_of_one_checksum() -> tuple[str, str]:
+    """Names of one length: whatever is written before both, their checksums stay equal."""
+    known: dict[int, str] = {}
+    for number in itertools.count():
+        name = f"{number:08}.parquet"
+        other = known.setdefault(crc32(name.encode()), name)
+        if other != name:
+            return other, name
+    raise AssertionError
+
+
+def test_places_are_right_where_the_names_of_two_files_have_one_checksum(
+    store: Store, engine: SparkEngine, duck: DuckDBEngine
+) -> None:
+    spec = spec_of(SCHEMA)
+    segments = []
+    for segment, name in zip(store.write(duck, events(1000), spec), two_of_one_checksum(), strict=False):
+        old = store.warehouse / segment.path
+        old.rename(old.with_name(name))
+        segments.append(replace(segment, path=str(old.with_name(name).relative_to(store.warehouse))))
+    assert len(segments) == 2
+    ids = BitMap64([segments[0].first_row_id + 3, *(segments[1].first_row_id + place for place in (0, 64))])
+    query = store.query(spec, segments, [Tombstone(id=1, kind="row", ordinal=2)], sets={1: ids}, columns=("id",))
+    expected = duck.read(query).to_arrow()["id"].to_pylist()
+    rows = engine.read(query)
+    assert "crc32" not in plan_of(rows)
+    assert sorted(one.id for one in rows.collect()) == sorted(expected)
+    assert len(expected) == sum(one.rows for one in segments) - 3
 
 
 @pytest.mark.parametrize("setting", ["spark.sql.parquet.enableVectorizedReader", "spark.sql.codegen.wholeStage"])

@@ -7,10 +7,10 @@ of 64 bits each, found by counting the set bits before (rank; Jacobson, FOCS 198
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,8 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.skyline import IntArray
 from lakehouse.engine.hidden import Part
 from lakehouse.engine.spark.columns import quoted
-from lakehouse.engine.spark.scan import scan
+from lakehouse.engine.spark.scan import names_in_rows, scan
+from lakehouse.predicate.literals import text_term
 
 PLACE = "_tmp_metadata_row_index"
 """What Spark's Parquet reader fills with the row's place, when a schema asks for it by this name of its own.
@@ -35,16 +36,12 @@ _MOST_FILES = 8 * _SCAN_FILES
 _COARSE_BITS = 1 << 18
 _MOST_BLOCKS = 1 << 17
 _MOST_ROWS = 1 << 31
-_PLAIN = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 
 
-def split_places(part: Part, files: Mapping[str, Path]) -> list[Part] | None:
+def split_places(part: Part) -> list[Part] | None:
     """The part cut into those that `without_places` takes; None if there is too much of something for it."""
-    names = {_name(files[one.path]) for one in part.segments}
     too_much = (
-        len(names) < len(part.segments)
-        or len(names) > _MOST_FILES
-        or not all(map(_PLAIN.fullmatch, names))
+        len(part.segments) > _MOST_FILES
         or any(one.rows >= _MOST_ROWS for one in part.segments)
         or sum(len(np.unique(places >> 6)) for places in part.places) > _MOST_BLOCKS
     )
@@ -72,17 +69,13 @@ def without_places(
     blocks = [(one.rows + 63) >> 6 for one in part.segments]
     starts = np.concatenate([[0], np.cumsum(blocks)])
     missing = "raise_error('Spark gives rows no place; use a version that this library was tested with')"
-    start = _start(part.segments, starts, files)
+    start = _start(dict(names_in_rows(frame, part.segments, files)), part.segments, starts)
     block = (
         f"CASE WHEN {PLACE} IS NULL THEN CAST({missing} AS BIGINT)"
         f" WHEN {_may_be_hidden(part)} THEN {start} + shiftright({PLACE}, 6) END"
     )
     told = frame.select(*columns, F.col(PLACE), F.expr(block).alias(_BLOCK))
     return told.where(F.expr(_is_seen(part, starts))).select(*columns)
-
-
-def _name(path: Path) -> str:
-    return f"{path.parent.name}/{path.name}"
 
 
 def _may_be_hidden(part: Part) -> str:
@@ -95,13 +88,19 @@ def _may_be_hidden(part: Part) -> str:
     return f"{_bit(f'{_array(words)}[{at}]', f'shiftright({PLACE}, {width})')} = 1"
 
 
-def _start(segments: Sequence[Segment], starts: IntArray, files: Mapping[str, Path]) -> str:
-    """The number of the file's first block."""
+def _start(names: Mapping[str, Segment], segments: Sequence[Segment], starts: IntArray) -> str:
+    """The number of the file's first block, by the checksum of its name: to compare texts takes longer."""
     if len(segments) == 1:
         return "0L"
-    known = ", ".join(f"'{_name(files[one.path])}', {start}L" for one, start in zip(segments, starts, strict=False))
+    first = dict(zip((one.path for one in segments), starts.tolist(), strict=False))
+    of_name, of_sum = "input_file_name()", "crc32(CAST(input_file_name() AS BINARY))"
+    sums = {crc32(name.encode()): first[one.path] for name, one in names.items()}
+    if len(sums) == len(names):
+        known, asked = [f"{key}L, {start}L" for key, start in sums.items()], of_sum
+    else:
+        known, asked = [f"{text_term(name).spark}, {first[one.path]}L" for name, one in names.items()], of_name
     unknown = "CAST(raise_error('a file of the scan is none of the plan''s') AS BIGINT)"
-    return f"coalesce(map({known})[substring_index(input_file_name(), '/', -2)], {unknown})"
+    return f"coalesce(map({', '.join(known)})[{asked}], {unknown})"
 
 
 def _is_seen(part: Part, starts: IntArray) -> str:

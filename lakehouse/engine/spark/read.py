@@ -70,7 +70,7 @@ def _frames(
     schema = query.spec.schema
     where = [] if part.condition is None else [part.condition.spark]
     where += [] if query.where is None else [query.where]
-    cut = split_places(part, files) if part.places and not extras else None
+    cut = split_places(part) if part.places and not extras else None
     if cut is not None:
         return [without_places(session, schema, one, files, where) for one in cut]
     if part.places or part.masks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -40,15 +40,26 @@ def _new_scan(session: SparkSession, schema: pa.Schema, paths: Sequence[str]) ->
     return reader.parquet(*paths)
 
 
+def names_in_rows(
+    frame: DataFrame, segments: Sequence[Segment], files: Mapping[str, Path]
+) -> Iterator[tuple[str, Segment]]:
+    """What rows of a scan may call their file, with the file's segment.
+
+    Spark encodes a path alike everywhere, but writes ``file:///`` in one place and ``file:/`` in another.
+    """
+    by_path = {str(files[one.path]): one for one in segments}
+    for uri in frame.inputFiles():
+        path = uri.removeprefix("file:").lstrip("/")
+        for scheme in ("file:/", "file:///"):
+            yield f"{scheme}{path}", by_path["/" + unquote(path)]
+
+
 def placed_scan(
     session: SparkSession, schema: pa.Schema, segments: Sequence[Segment], files: Mapping[str, Path]
 ) -> DataFrame:
     """The same with `ROW_ID`, the segment's first id and the row's place where the file stores none, and `ORDINAL`."""
     frame = scan(session, schema.append(pa.field(ROW_ID, pa.int64())), segments, files)
-    numbers = {str(files[segment.path]): (segment.first_row_id, segment.ordinal) for segment in segments}
-    # Spark encodes a path alike in both places, but writes file:/// here and file:/ in a row.
-    paths = [uri.removeprefix("file:").lstrip("/") for uri in frame.inputFiles()]
-    known = [(f"{scheme}{path}", *numbers["/" + unquote(path)]) for path in paths for scheme in ("file:/", "file:///")]
+    known = [(name, one.first_row_id, one.ordinal) for name, one in names_in_rows(frame, segments, files)]
     fields = pa.schema([("_file", pa.string()), ("_first", pa.int64()), (ORDINAL, pa.int64())])
     # As an Arrow table: a list of rows would be read by a job in a Python worker.
     rows = pa.Table.from_arrays([pa.array(column) for column in zip(*known, strict=True)], schema=fields)
