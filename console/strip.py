@@ -32,10 +32,7 @@ def chart(strip: pd.DataFrame) -> alt.LayerChart:
         bars.encode(size=alt.Size("wide:Q", scale=None, legend=None), tooltip=[f"{name}:N" for name in names]),
         alt.Chart(frames).mark_text(color="white", fontWeight="bold", **words).encode(x=x, y=y, text="live after it:Q"),
         alt.Chart(placed.assign(low=-_LABELS)).mark_text(color=_GREY, **words).encode(x=x, y=y, text="version:Q"),
-        *(
-            alt.Chart(placed.assign(low=edge)).mark_square(color=_GREY, size=30, opacity=0.5).encode(x=x, y=y)
-            for edge in (_HOLES, -_HOLES)
-        ),
+        alt.Chart(_holes(placed)).mark_square(color=_GREY, size=30, opacity=0.5).encode(x=x, y=y),
     ]
     return alt.layer(*layers).properties(height=_PIXELS, width=alt.Step(_STEP_PIXELS)).configure_view(strokeWidth=0)
 
@@ -49,3 +46,8 @@ def _bars(placed: pd.DataFrame) -> pd.DataFrame:
     dropped = placed[placed["dropped"] > 0]
     dropped = dropped.assign(low=-dropped["dropped"] / most, high=0.0, means="dropped", wide=12)
     return pd.concat([frames, added, dropped])
+
+
+def _holes(placed: pd.DataFrame) -> pd.DataFrame:
+    """The holes along both edges of the strip."""
+    return pd.concat([placed[["place"]].assign(low=edge) for edge in (_HOLES, -_HOLES)])
