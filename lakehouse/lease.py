@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,8 +17,16 @@ from lakehouse.errors import LakehouseError
 logger = logging.getLogger(__name__)
 
 
+_END_SECONDS = 1.0
+"""What a beat that is under way gets to end when the interpreter does."""
+
+
 class Heartbeat:
-    """Renews leases three times as often as they expire, while any operation runs; ``also`` is called each time."""
+    """Renews leases three times as often as they expire, while any operation runs; ``also`` is called each time.
+
+    Its thread ends when it is closed, when nobody holds it any more, and before the interpreter ends: a thread that
+    runs on then holds what libraries want to see freed, and they complain.
+    """
 
     def __init__(self, catalog: Catalog, also: Callable[[], None] | None = None) -> None:
         self._catalog = catalog
@@ -38,9 +49,10 @@ class Heartbeat:
             if self._thread is None or not self._thread.is_alive():
                 self._stop = threading.Event()
                 self._thread = threading.Thread(
-                    target=self._beat, args=(self._stop,), name="lakehouse-heartbeat", daemon=True
+                    target=_beat, args=(weakref.ref(self), self._stop), name="lakehouse-heartbeat", daemon=True
                 )
                 self._thread.start()
+                _beating.add(self)
 
     def forget(self, begun: Begun) -> None:
         """The operation has ended."""
@@ -64,17 +76,52 @@ class Heartbeat:
         """Stop renewing."""
         self._stop.set()
 
-    def _beat(self, stop: threading.Event) -> None:
-        while not stop.wait(self._catalog.lease_seconds / 3):
-            with self._guard:
-                running, calls = list(self._running.values()), list(self._calls.values())
-            try:
-                if running:
-                    self._catalog.renew(running)
-                for renew in calls:
-                    renew()
-            except LakehouseError as error:
-                # The next beat tries again; if none gets through, commit finds out whether the lock was taken.
-                logger.warning("leases were not renewed: %s", error)
-            if self.also is not None:
-                self.also()
+    def end(self) -> None:
+        """Stop renewing, and wait for a beat that is under way."""
+        self.close()
+        if self._thread is not None:
+            self._thread.join(_END_SECONDS)
+
+    @property
+    def pause_seconds(self) -> float:
+        """How long from one beat to the next."""
+        return self._catalog.lease_seconds / 3
+
+    def beat(self) -> None:
+        """Renew everything now."""
+        with self._guard:
+            running, calls = list(self._running.values()), list(self._calls.values())
+        try:
+            if running:
+                self._catalog.renew(running)
+            for renew in calls:
+                renew()
+        except LakehouseError as error:
+            # The next beat tries again; if none gets through, commit finds out whether the lock was taken.
+            logger.warning("leases were not renewed: %s", error)
+        if self.also is not None:
+            self.also()
+
+
+def _beat(held: weakref.ref[Heartbeat], stop: threading.Event) -> None:
+    """Beat until told to stop, or nobody else holds the heartbeat."""
+    while (heartbeat := held()) is not None:
+        pause_seconds = heartbeat.pause_seconds
+        del heartbeat
+        if stop.wait(pause_seconds):
+            return
+        if (heartbeat := held()) is not None:
+            heartbeat.beat()
+            del heartbeat
+
+
+_beating: weakref.WeakSet[Heartbeat] = weakref.WeakSet()
+
+
+def _end_all() -> None:
+    for heartbeat in list(_beating):
+        heartbeat.end()
+
+
+atexit.register(_end_all)
+os.register_at_fork(after_in_child=_beating.clear)
