@@ -36,6 +36,8 @@ from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import WriteConflict
 
 _REWRITES = (Kind.UPDATE, Kind.MERGE)
+_TAKE_OVER = (Kind.REPLACE, Kind.DELETE)
+"""Kinds that leave an interval tombstone, a delete where it takes an interval whole: what comes there comes after."""
 NOTE = 0
 """Ordinal of a tombstone that hides nothing."""
 
@@ -94,24 +96,25 @@ def plan_rows(asked: Asked) -> tuple[list[tuple[NewTombstone, int]], Segments]:
 def _refuse_overtaken(asked: Asked, hits: Hits, removals: list[tuple[Kind, Removal]]) -> None:
     """Refuse a reader that comes both before and after another operation, whatever order is tried.
 
-    It comes before a restore or replace that it did not see; and after a replace of which it saw something newer, or
-    into which it brings rows that the replace will not hide.
+    It comes before a restore, replace or delete that it did not see, and before a replace that hides rows which it
+    brings there; and after one than which something newer was there, or into which it brings rows that it will not hide.
     """
     begun, read = asked.contribution.begun, asked.contribution.read
     assert read is not None
-    unseen = [(one, None) for kind, one in removals if kind is Kind.REPLACE]
+    unseen = [(one, None) for kind, one in removals if kind in _TAKE_OVER]
     for kind, one in removals:
         if kind is Kind.RESTORE and one.interval.overlaps(read):
             raise _conflict(asked, "the chunks were restored to another version")
-        if kind is Kind.REPLACE and hits.covered_after(one.interval, one.keys):
-            raise _conflict(asked, "rows would come into what was replaced")
+        if kind in _TAKE_OVER and hits.covered_after(one.interval, one.keys):
+            raise _conflict(asked, "rows would come into what was replaced or deleted")
     running = running_replaces(asked.connection, asked.spec, Interval(None, None))
     for removal, replace_id in [*unseen, *((one.removal, one) for one in running)]:
         held: dict[str, Any] = {} if replace_id is None else {"replace": replace_id.id, "held": removal.interval}
         if hits.inserts_into(removal.interval, removal.keys):
             raise _conflict(asked, "rows would come into what another operation replaces", **held)
-        if removal.ordinal <= begun.base_version and removal.interval.overlaps(read) and _saw_newer(asked, removal):
-            raise _conflict(asked, "rows were read that are newer than a replace that was not", **held)
+        is_met = removal.interval.overlaps(read) or hits.covered_after(removal.interval, removal.keys)
+        if removal.ordinal <= begun.base_version and is_met and _saw_newer(asked, removal):
+            raise _conflict(asked, "rows were there that are newer than a replace that was not", **held)
 
 
 def _saw_newer(asked: Asked, removal: Removal) -> bool:

@@ -49,8 +49,13 @@ def lost_a_row(operation: ModelOperation, table: ModelTable) -> bool:
 
 
 def saw_what_comes_after(operation: ModelOperation, table: ModelTable) -> bool:
-    """Whether it read what comes after a replace or append that it did not see."""
-    return any(not one.aborted for one in operation.overtaken)
+    """Whether it read what comes after a replace that it did not see."""
+    return any(not one.aborted for one in operation.overtaken if one.kind == "replace")
+
+
+def saw_what_comes_after_an_append(operation: ModelOperation, table: ModelTable) -> bool:
+    """Whether it read what comes after an append that drew its number when it began and that it did not see."""
+    return any(not one.aborted for one in operation.overtaken if one.kind == "append")
 
 
 def writes_into_a_replace(operation: ModelOperation, table: ModelTable) -> bool:
@@ -105,6 +110,7 @@ REASONS: tuple[tuple[Callable[[ModelOperation, ModelTable], bool], str], ...] = 
     (moves_out_of_a_replace, "a row would be moved out of what a running replace covers"),
     (lost_a_row, "a row that is rewritten was changed"),
     (saw_what_comes_after, "what was read comes after what was not seen"),
+    (saw_what_comes_after_an_append, "what was read comes after what is being appended"),
     (writes_into_a_replace, "what is written belongs below a replace that was committed since"),
     (writes_into_what_was_taken, "what is written belongs below what was taken since"),
     (matches_otherwise, "what a merge's source matches is other rows by now"),

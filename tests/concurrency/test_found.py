@@ -49,6 +49,41 @@ def test_an_update_that_saw_an_append_to_a_running_replace_runs_after_the_replac
     replace.commit()
 
 
+def test_an_update_that_moves_rows_beside_an_append_into_a_running_replace_runs_after_it(table):
+    # The append is to stay, so it comes after the replace; what the update moves is to go, so that comes before; and the
+    # append was there when the update began.
+    table.append(arrow([(NEXT, "a", 1)]))
+    replace = replacing(table, [(DAY, "a", 3)])
+    table.append(arrow([(DAY, "a", 2)]))
+    moved = {"time": f"TIMESTAMP '{DAY} 00:00:00'"}, f"time >= '{NEXT}'"
+    update = table.begin_update(*moved)
+    update.run()
+    with pytest.raises(WriteConflict):
+        update.commit()
+    replace.commit()
+    table.update(*moved)
+    assert values(table) == [1, 2, 3]
+
+
+def test_an_update_that_moves_rows_into_what_was_deleted_meanwhile_runs_again(lake):
+    # Append before delete, which hides one of its rows; delete before update, whose row it leaves; and the update did
+    # not see what was appended.
+    table = lake.create_table(
+        "early", "time TIMESTAMP, client STRING, value BIGINT", time="time", cluster_by="client", write_order="start"
+    )
+    table.append(arrow([(DAY, "b", 1)]))
+    append = table.begin_append()
+    append.write(arrow([(DAY, "a", 2), (DAY, "b", 3)]))
+    update = table.begin_update({"client": "'a'"}, "client = 'b'")
+    update.run()
+    append.commit()
+    table.delete("client = 'a'")
+    with pytest.raises(WriteConflict):
+        update.commit()
+    table.update({"client": "'a'"}, "client = 'b'")
+    assert [row[1:] for row in visible(table)] == [("a", 1), ("a", 3)]
+
+
 @pytest.mark.parametrize("order", ["a first", "b first"])
 def test_every_row_moved_into_a_running_replace_is_covered_however_young(table, order):
     # The update moves an old row, and one of a replace that was committed meanwhile; both or neither may stay.
