@@ -96,8 +96,8 @@ def plan_rows(asked: Asked) -> tuple[list[tuple[NewTombstone, int]], Segments]:
 def _refuse_overtaken(asked: Asked, hits: Hits, removals: list[tuple[Kind, Removal]]) -> None:
     """Refuse a reader that comes both before and after another operation, whatever order is tried.
 
-    It comes before a restore, replace or delete that it did not see, and before a replace that hides rows which it
-    brings there; and after one than which something newer was there, or into which it brings rows that it will not hide.
+    It comes before a restore, replace or delete that it did not see, and before a replace that hides what it brings
+    there; and after one than which something newer was there, or into which it brings rows that will not be hidden.
     """
     begun, read = asked.contribution.begun, asked.contribution.read
     assert read is not None

@@ -50,8 +50,8 @@ def test_an_update_that_saw_an_append_to_a_running_replace_runs_after_the_replac
 
 
 def test_an_update_that_moves_rows_beside_an_append_into_a_running_replace_runs_after_it(table):
-    # The append is to stay, so it comes after the replace; what the update moves is to go, so that comes before; and the
-    # append was there when the update began.
+    # The append is to stay, so it comes after the replace; what the update moves is to go, so that comes before; and
+    # the append was there when the update began.
     table.append(arrow([(NEXT, "a", 1)]))
     replace = replacing(table, [(DAY, "a", 3)])
     table.append(arrow([(DAY, "a", 2)]))
