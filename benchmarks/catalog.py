@@ -3,8 +3,9 @@
 ``python benchmarks/catalog.py`` fills catalogs of 10,000 segments (``--full``: 100,000 and 1,000,000) over 1,000 daily
 chunks, one segment a version, with the key frames that such commits leave; no data file exists. PostgreSQL has the
 smallest of these only, unless ``--full``. Then it measures commits a second by 1 and 8 processes on an almost empty (by
-16 too) and on the filled catalog (a commit is begin and commit of an append of one segment), plans of one chunk and of
-everything in a new process and again in the same one, a version drawn at random, and the size on disk.
+16, and by 8 threads, too) and on the filled catalog (a commit is begin and commit of an append of one segment), plans
+of one chunk and of everything in a new process and again in the same one, a version drawn at random, and the size on
+disk.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -160,6 +162,15 @@ def _insert_round(connection: Any, spec: TableSpec, numbers: range) -> None:
         connection.execute(select(func.setval(sequence, operation + count - 1)))
 
 
+def commit_one(catalog: Catalog, spec: TableSpec) -> float:
+    """Begin and commit an append to a chunk at random: its milliseconds."""
+    started = time.perf_counter()
+    begun = catalog.begin(spec, Kind.APPEND, ahead=True)
+    made = new_segment(f"{spec.folder}/{begun.id}/0.parquet", random.randrange(CHUNKS))
+    catalog.commit([Contribution(begun, segments=(made,))])
+    return 1000 * (time.perf_counter() - started)
+
+
 # Work done in processes of its own
 
 
@@ -167,23 +178,12 @@ def run_writer(url: str, table: str, commits: int) -> dict[str, Any]:
     """Begin and commit appends, when told to: when that began and ended, and the milliseconds of each."""
     catalog = Catalog(url)
     spec, _ = catalog.table(table)
-    generator = random.Random(os.getpid())
-
-    def once() -> None:
-        begun = catalog.begin(spec, Kind.APPEND, ahead=True)
-        made = new_segment(f"{spec.folder}/{begun.id}/0.parquet", generator.randrange(CHUNKS))
-        catalog.commit([Contribution(begun, segments=(made,))])
-
     for _ in range(5):
-        once()
+        commit_one(catalog, spec)
     print("ready", flush=True)
     sys.stdin.readline()
-    times = []
     began = time.time()
-    for _ in range(commits):
-        started = time.perf_counter()
-        once()
-        times.append(1000 * (time.perf_counter() - started))
+    times = [commit_one(catalog, spec) for _ in range(commits)]
     return {"began": began, "ended": time.time(), "times_ms": times}
 
 
@@ -251,6 +251,19 @@ def commits(url: str, table: str, writers: int, total: int) -> dict[str, float]:
     }
 
 
+def threaded(url: str, table: str, writers: int, total: int) -> dict[str, float]:
+    """The same of some threads of this process."""
+    catalog = Catalog(url)
+    spec, _ = catalog.table(table)
+    with ThreadPoolExecutor(writers) as threads:
+        list(threads.map(lambda _: commit_one(catalog, spec), range(4 * writers)))
+        began = time.perf_counter()
+        times = sorted(threads.map(lambda _: commit_one(catalog, spec), range(total)))
+        seconds = time.perf_counter() - began
+    catalog.close()
+    return {"per_second": total / seconds, "p50_ms": statistics.median(times), "p99_ms": times[int(total * 0.99)]}
+
+
 def reads(url: str, table: str, what: str, rounds: int, colds: int = 3) -> dict[str, Any]:
     """Plans in new processes: medians."""
     found = []
@@ -282,6 +295,7 @@ def measure(name: str, url: str, sizes: list[int], total: int) -> list[dict[str,
     fill(catalog, small, CHUNKS)
     for writers in (1, 8, 16):
         keep(f"commits by {writers}", CHUNKS, commits(url, "small", writers, total))
+    keep("commits by 8 threads", CHUNKS, threaded(url, "small", 8, total))
     for size in sizes:
         spec = make_table(catalog, f"t{size}")
         before = catalog_bytes(catalog)
