@@ -1,5 +1,8 @@
 """The film strip: key frames as pictures, the deltas between them as what came and what went."""
 
+from functools import lru_cache
+from typing import Any
+
 import altair as alt
 import pandas as pd
 
@@ -10,9 +13,20 @@ _STEP_PIXELS = 30
 _EDGE, _HOLES, _LABELS = 1.1, 1.28, 1.62
 
 
-def chart(strip: pd.DataFrame) -> alt.LayerChart:
-    """The steps of `queries.key_frames.Film`, oldest at the left; those that build the version are strong."""
+def chart(strip: pd.DataFrame) -> dict[str, Any]:
+    """The steps of `queries.key_frames.Film`, oldest at the left; those that build the version are strong.
+
+    As Vega-Lite's own words: what is drawn differs by its data alone.
+    """
     placed = strip.reset_index(drop=True).assign(place=range(len(strip)))
+    frames = placed[placed["what"] == "key frame"].assign(low=0.0)
+    data = {"bars": _bars(placed), "frames": frames, "steps": placed.assign(low=-_LABELS), "holes": _holes(placed)}
+    return {**_form(), "datasets": data}
+
+
+@lru_cache
+def _form() -> dict[str, Any]:
+    """How a strip is drawn. Altair takes longer to write and check it than a page takes for everything else."""
     x = alt.X("place:O", title=None, axis=None)
     y = alt.Y("low:Q", title=None, axis=None, scale=alt.Scale(domain=[-_LABELS - 0.2, _HOLES + 0.1]))
     opacity = alt.condition("datum.part == 'builds this version'", alt.value(1.0), alt.value(0.25))
@@ -23,18 +37,25 @@ def chart(strip: pd.DataFrame) -> alt.LayerChart:
         scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())),
         legend=None,  # wider than a short strip; the page says what the colours mean
     )
-    bars = (
-        alt.Chart(_bars(placed)).mark_bar(cornerRadius=2).encode(x=x, y=y, y2="high:Q", color=colour, opacity=opacity)
-    )
-    frames = placed[placed["what"] == "key frame"].assign(low=0.0)
     words = {"fontSize": 11, "angle": 270}
+    bars, frames, steps, holes = (alt.Chart(alt.NamedData(name)) for name in ("bars", "frames", "steps", "holes"))
     layers = [
-        bars.encode(size=alt.Size("wide:Q", scale=None, legend=None), tooltip=[f"{name}:N" for name in names]),
-        alt.Chart(frames).mark_text(color="white", fontWeight="bold", **words).encode(x=x, y=y, text="live after it:Q"),
-        alt.Chart(placed.assign(low=-_LABELS)).mark_text(color=_GREY, **words).encode(x=x, y=y, text="version:Q"),
-        alt.Chart(_holes(placed)).mark_square(color=_GREY, size=30, opacity=0.5).encode(x=x, y=y),
+        bars.mark_bar(cornerRadius=2).encode(
+            x=x,
+            y=y,
+            y2="high:Q",
+            color=colour,
+            opacity=opacity,
+            size=alt.Size("wide:Q", scale=None, legend=None),
+            tooltip=[f"{name}:N" for name in names],
+        ),
+        frames.mark_text(color="white", fontWeight="bold", **words).encode(x=x, y=y, text="live after it:Q"),
+        steps.mark_text(color=_GREY, **words).encode(x=x, y=y, text="version:Q"),
+        holes.mark_square(color=_GREY, size=30, opacity=0.5).encode(x=x, y=y),
     ]
-    return alt.layer(*layers).properties(height=_PIXELS, width=alt.Step(_STEP_PIXELS)).configure_view(strokeWidth=0)
+    drawn = alt.layer(*layers).properties(height=_PIXELS, width=alt.Step(_STEP_PIXELS)).configure_view(strokeWidth=0)
+    written: dict[str, Any] = drawn.to_dict()
+    return written
 
 
 def _bars(placed: pd.DataFrame) -> pd.DataFrame:

@@ -47,7 +47,8 @@ def draw_film(film: Film) -> None:
                 "Deltas after the one used": film.chain,
             }
         )
-        st.altair_chart(strip.chart(film.strip), width="content", key=f"film {film.chunk}", alt="Film strip")
+        drawn = strip.chart(film.strip)
+        st.vega_lite_chart(spec=drawn, width="content", key=f"film {film.chunk}", alt="Film strip")
         with st.expander("Steps"):
             st.dataframe(film.strip, hide_index=True, alt="Steps", key=f"steps {film.chunk}")
 
