@@ -228,6 +228,7 @@ def run(
     lives = 0
     while not lives or left:
         lives += 1
+        here, left = left[:DEATHS_OF_A_LAKE], left[DEATHS_OF_A_LAKE:]
         with _warehouse() as folder:
             database = None if server is None else server.create_database()
             catalog = f"sqlite:///{folder}/catalog.db" if server is None else server.url(str(database))
@@ -236,7 +237,8 @@ def run(
                 life = Life(nursery, catalog, f"{folder}/warehouse", chance.randrange(2**32))
                 if lives == 1:
                     left = choose(kill_points(life), kills, chance) if isinstance(kills, int) else list(kills)
-                for kill in left[:DEATHS_OF_A_LAKE]:
+                    here, left = left[:DEATHS_OF_A_LAKE], left[DEATHS_OF_A_LAKE:]
+                for kill in here:
                     label = f"seed={seed} lake={lives} kill={kill}"
                     if not life.die(kill, report, mutate) and misses[kill.at] < _MOST_MISSES:
                         misses[kill.at] += 1
@@ -248,7 +250,8 @@ def run(
             finally:
                 if server is not None and database is not None:
                     server.drop_database(database)
-        left = [] if mutate is not None and report.wrong else left[DEATHS_OF_A_LAKE:]
+        if mutate is not None and report.wrong:
+            break
     return report
 
 

@@ -154,8 +154,11 @@ def recover(life: Life, lake: Any, step: Step | None, died: float, *, landed: bo
     table = lake.table(name)
     rows = arrow([(FAR.start, "a", 10 * life.made + _BEYOND)])
     written = Step("append", place, name, rows=((FAR.start, "a", 10 * life.made + _BEYOND),))
-    dead_holds = step is not None and step.kind in _MAINTAINING
-    with table.begin_compaction(FAR, wait_seconds=RECOVERY_SECONDS if dead_holds else 0.0) as compaction:
+    if step is not None and step.kind in _MAINTAINING:
+        for one in life.world.names:  # the next victim may want any chunk that the dead one holds
+            with lake.table(one).begin_compaction(wait_seconds=RECOVERY_SECONDS) as compaction:
+                compaction.abort()
+    with table.begin_compaction(FAR) as compaction:
         compaction.abort()
     life.stepped(written, table.append(rows).version)
     beside = Step("replace", place, name, rows=written.rows, interval=(FAR.start, FAR.end))
