@@ -81,7 +81,7 @@ def test_segments_that_no_tombstone_touches_are_read_like_plain_parquet(
 def test_places_in_many_files_are_hidden_in_few_scans(
     store: Store, engine: SparkEngine, duck: DuckDBEngine, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(places, "_SCAN_FILES", 2)
+    monkeypatch.setattr(places, "FILES_LOOKED_UP", 2)
     monkeypatch.setattr(places, "_MOST_FILES", most)
     monkeypatch.setattr(places, "_COARSE_BITS", 4)
     spec = spec_of(SCHEMA)

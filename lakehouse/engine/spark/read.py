@@ -16,7 +16,7 @@ from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.engine.spark.columns import quoted
 from lakehouse.engine.spark.masked import masked_frame
 from lakehouse.engine.spark.places import split_places, without_places
-from lakehouse.engine.spark.scan import placed_scan, scan
+from lakehouse.engine.spark.scan import FILES_LOOKED_UP, placed_scan, scan, told_scan
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.spark.types import to_spark_type
 from lakehouse.storage.paths import verify
@@ -70,11 +70,13 @@ def _frames(
     schema = query.spec.schema
     where = [] if part.condition is None else [part.condition.spark]
     where += [] if query.where is None else [query.where]
-    cut = split_places(part) if part.places and not extras else None
+    cut = split_places(part) if part.places else None
     if cut is not None:
-        return [without_places(session, schema, one, files, where) for one in cut]
+        return [without_places(session, schema, one, files, where, extras) for one in cut]
     if part.places or part.masks:
         frame = masked_frame(session, query, part, files, extras)
+    elif extras and len(part.segments) <= FILES_LOOKED_UP:
+        return [told_scan(session, schema, part.segments, files, where, extras)]
     elif extras:
         frame = placed_scan(session, schema, part.segments, files)
         frame = frame.select(*(F.col(quoted(name)) for name in (*schema.names, *extras)))
