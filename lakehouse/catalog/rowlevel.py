@@ -112,8 +112,10 @@ def _refuse_overtaken(asked: Asked, hits: Hits, removals: list[tuple[Kind, Remov
         held: dict[str, Any] = {} if replace_id is None else {"replace": replace_id.id, "held": removal.interval}
         if hits.inserts_into(removal.interval, removal.keys):
             raise _conflict(asked, "rows would come into what another operation replaces", **held)
+        if removal.ordinal > begun.base_version:
+            continue
         is_met = removal.interval.overlaps(read) or hits.covered_after(removal.interval, removal.keys)
-        if removal.ordinal <= begun.base_version and is_met and _saw_newer(asked, removal):
+        if is_met and _saw_newer(asked, removal):
             raise _conflict(asked, "rows were there that are newer than a replace that was not", **held)
 
 

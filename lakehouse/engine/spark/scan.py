@@ -74,20 +74,21 @@ class ByFile:
 
     def __init__(self, frame: DataFrame, segments: Sequence[Segment], files: Mapping[str, Path]) -> None:
         self._segments = segments
-        self._names = dict(names_in_rows(frame, segments, files)) if len(segments) > 1 else {}
+        names = dict(names_in_rows(frame, segments, files)) if len(segments) > 1 else {}
+        # A checksum where each name has its own: to compare texts takes longer.
+        sums = {f"{crc32(name.encode())}L": one.path for name, one in names.items()}
+        is_told_by_sum = len(sums) == len(names)
+        self._asked = _SUM if is_told_by_sum else _NAME
+        self._paths = sums if is_told_by_sum else {text_term(name).spark: one.path for name, one in names.items()}
+        """Of which file a row is, by what it is asked for, as a literal."""
 
     def number(self, values: Sequence[int]) -> str:
-        """A number for each segment, found by the checksum of the file's name: to compare texts takes longer."""
+        """A number for each segment."""
         if len(set(values)) == 1:
             return f"{values[0]}L"
         value = dict(zip((one.path for one in self._segments), values, strict=True))
-        sums = {crc32(name.encode()): value[one.path] for name, one in self._names.items()}
-        if len(sums) == len(self._names):
-            known, asked = [f"{key}L, {number}L" for key, number in sums.items()], _SUM
-        else:
-            known = [f"{text_term(name).spark}, {value[one.path]}L" for name, one in self._names.items()]
-            asked = _NAME
-        return f"coalesce(map({', '.join(known)})[{asked}], {_NO_FILE})"
+        known = ", ".join(f"{key}, {value[path]}L" for key, path in self._paths.items())
+        return f"coalesce(map({known})[{self._asked}], {_NO_FILE})"
 
     def extras(self, names: Sequence[str], *, is_stored: bool) -> list[Column]:
         """`ROW_ID` and `ORDINAL`, of a scan with `PLACE` and, if rows may store their ids, `ROW_ID`."""
