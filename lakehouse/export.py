@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.errors import InvalidInput, StorageUnavailable
-from lakehouse.storage.exports import ExportWriter, prune_exports
+from lakehouse.storage.exports import ExportWriter, find_exports, prune_exports
 
 KEEP = 3
 """Exports that stay unless a caller wants another number."""
@@ -48,3 +48,8 @@ def write_export(catalog: Catalog, warehouse: Path, *, keep: int = KEEP) -> Expo
             cause=error.strerror,
         ) from error
     return Exported(snapshot.version, str(path), size, len(snapshot.folders), snapshot.segments)
+
+
+def renew_exports(catalog: Catalog, warehouse: Path) -> Exported | None:
+    """Put one export in the place of all that there are; None if there is none."""
+    return write_export(catalog, warehouse, keep=1) if find_exports(warehouse) else None

@@ -20,6 +20,8 @@ POINTS: Final[Mapping[str, str]] = {
     "commit.recorded": "everything is recorded, COMMIT is about to be sent",
     "commit.after": "COMMIT was answered, the caller has not been told",
     "abort.before": "an operation is about to be marked as aborted",
+    "erase.looked": "an erasure looked into everything, and its commit was not called",
+    "erase.committed": "an erasure is committed, the key frames that it took out are not written again",
     "expire.recorded": "the horizon is where it will be, what that leaves unreachable is still there",
     "expire.forgotten": "one batch of what cannot be reached is out of the catalog",
     "collect.marked": "operations past their lease and the grace are ended, what is due is known, no file is touched",

@@ -81,7 +81,7 @@ class Summarize(Operation):
         work = Summarizing(spec, self._lake.warehouse, f"{spec.folder}/{self.id}", kind)
         live = self._lake.catalog.summaries.live(spec, segments)
         try:
-            for found in self._lake.engine(engine).summarize(work, live):
+            for found in self._lake.engine(engine).each(work, live):
                 if isinstance(found, SegmentUnreadable):
                     unreadable.append(found)
                 else:

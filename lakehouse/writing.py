@@ -13,7 +13,9 @@ from lakehouse.core.operation import Begun, Kind, Priority
 from lakehouse.core.replace import check_replaceable
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
+from lakehouse.erase import Erase
 from lakehouse.errors import InvalidInput, LockLost, LockTimeout, WriteConflict
+from lakehouse.export import renew_exports
 from lakehouse.merge import Merge, read_clauses, read_source
 from lakehouse.operation import Append, Operation, Replace, Restore
 from lakehouse.predicate import parse
@@ -106,6 +108,26 @@ class Writes:
         >>> flights.update({"delay": "delay + 1"}, "carrier = 'UA'").rows_added               # doctest: +SKIP
         """
         return self._repeated(lambda: self.begin_update(assigned, where, engine=engine, **marks))
+
+    def erase(self, where: str, *, engine: str | None = None, **marks: Any) -> Commit:
+        """Remove the rows for which a SQL predicate is true from every version, as a law may demand.
+
+        Rows that a version shows, and rows that none shows any more; their values leave the catalog's bounds and
+        indexes too, and its exports, which are made anew. Files that held them go with `Lake.collect`, after its grace.
+        What is committed after it began stays: stop what brings such rows first. Waits for nobody; updates and
+        compactions that read such rows and did not commit yet begin again.
+
+        ``engine``: ``duckdb`` (in process, the default) or ``spark``, in whose tasks the segments are looked into.
+
+        Cost: the filter's columns of the segments whose bounds it meets, in all versions; a copy of those with such
+        rows. Raises `SegmentUnreadable`, and changes nothing, where a file cannot be read; `WriteConflict` if
+        updates and compactions are faster than the search.
+
+        >>> events.erase("client = 4711", message="request 17").rows_deleted                   # doctest: +SKIP
+        """
+        commit = self._repeated(lambda: self.begin_erase(where, engine=engine, **marks))
+        renew_exports(self._lake.catalog, self._lake.warehouse)
+        return commit
 
     def upsert(self, data: Any, *, newest: str | None = None, txn: Txn | None = None, **marks: Any) -> Commit:
         """Write rows in the place of those with their primary keys. Reads nothing, waits for nobody, never conflicts.
@@ -263,6 +285,13 @@ class Writes:
         """Begin a delete of what a predicate lets through now: `run`, then `commit`."""
         return self._begin(Delete, where=parse(where, self._spec.schema), engine=self._lake.engine(engine), **marks)
 
+    def begin_erase(self, where: str, *, engine: str | None = None, **marks: Any) -> Erase:
+        """Begin to remove what a predicate lets through from every version: `run`, then `commit`.
+
+        What was exported before is not made anew: call `Lake.export`.
+        """
+        return self._begin(Erase, where=parse(where, self._spec.schema), engine=self._lake.engine(engine), **marks)
+
     def begin_update(
         self, assigned: Mapping[str, str], where: str, *, engine: str | None = None, **marks: Any
     ) -> Update:
@@ -365,7 +394,7 @@ class Writes:
         marks = _marks(message, properties, txn)
         return operation(self._lake, self._lake.catalog.begin(self._spec, operation.kind), **what, **marks)
 
-    def _repeated(self, begin: Callable[[], RowChange]) -> Commit:
+    def _repeated(self, begin: Callable[[], RowChange | Erase]) -> Commit:
         """Run an operation, again where it conflicts; after a replace where one is in the way."""
         for attempt in range(_RUNS):
             with begin() as op:

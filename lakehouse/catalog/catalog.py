@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from lakehouse.catalog import (
+    erasing,
     expiry,
     frames,
     log,
@@ -28,7 +29,8 @@ from lakehouse.catalog.summaries import Summaries
 from lakehouse.catalog.tasks import TaskQueue
 from lakehouse.catalog.waiting import Waiting
 from lakehouse.core.expire import Expired, Wish
-from lakehouse.core.interval import from_us
+from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableId, TableSpec
 
 T = TypeVar("T")
@@ -104,6 +106,23 @@ class Catalog(Running):
     def checks(self) -> Checks:
         """Whether the catalog agrees with itself, and what it knows of files."""
         return Checks(self._database)
+
+    # Erasing
+
+    def stored(self, spec: TableSpec, since: int, until: int) -> Iterator[Segments]:
+        """Segments that came in versions after ``since`` up to ``until``, dropped or not, a few thousand at a time."""
+        after = -1
+        while len(
+            found := self._read(
+                lambda connection, after=after: erasing.read_stored(connection, spec, (since, until), after)  # type: ignore[misc]
+            )
+        ):
+            yield found
+            after = int(found.ids.max())
+
+    def write_key_frames(self, spec: TableSpec, spans: Iterable[Interval]) -> None:
+        """Write the key frames that an erasure took from the chunks of some intervals."""
+        erasing.write_frames(self._database, self._frames, spec, spans)
 
     # The table service
 

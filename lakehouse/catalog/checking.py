@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, func, select, update
 from lakehouse.catalog.database import Database
 from lakehouse.catalog.forget import by_first, frames_due, insert_frames, read_deltas
 from lakehouse.catalog.frames import note_frames
-from lakehouse.catalog.horizon import hold_history, read_horizon
+from lakehouse.catalog.horizon import hold_history, read_erased, read_horizon
 from lakehouse.catalog.models import (
     bin,  # noqa: A004 - the word of the scheme
     commit_log,
@@ -181,7 +181,7 @@ def _of_entries(
 
 
 def _of_bins(connection: Connection, spec: TableSpec, by_bin: dict[int, Numbers]) -> Iterator[Finding]:
-    horizon = read_horizon(connection)
+    horizon, erased = read_horizon(connection), read_erased(connection, spec.id)
     newest = select(key_frame.c.bin, func.max(key_frame.c.version)).where(key_frame.c.table_id == spec.id)
     frames: dict[int, int] = {row[0]: row[1] for row in connection.execute(newest.group_by(key_frame.c.bin))}
     known = {row.bin: row for row in connection.execute(select(bin).where(bin.c.table_id == spec.id))}
@@ -192,8 +192,8 @@ def _of_bins(connection: Connection, spec: TableSpec, by_bin: dict[int, Numbers]
             continue
         row, versions = known[one], np.unique(by_bin[one][:, 1])
         last = int(versions[-1])
-        # What an expiry forgot may have been the newest change.
-        if row.version != last and not last < row.version <= horizon:
+        # What an expiry forgot, or an erasure took out, may have been the newest change.
+        if row.version != last and not last < row.version <= max(horizon, erased):
             yield Finding("bin", place, f"the newest version is another one: expected={last} found={row.version}")
         behind = int((versions > (-1 if row.frame_version is None else row.frame_version)).sum())
         if (row.frame_version, row.chain) != (frames.get(one), behind):

@@ -64,6 +64,11 @@ class Contents:
         return {row["id"]: row["version"] for row in self.rows(models.operation.name)}
 
     @cached_property
+    def numbers(self) -> dict[str, int]:
+        """By id the number of every operation."""
+        return {row["id"]: row["number"] for row in self.rows(models.operation.name)}
+
+    @cached_property
     def garbage(self) -> set[str]:
         """Files that no version could reach any more, and that were to be deleted."""
         return {row["path"] for row in self.rows(models.garbage.name)}

@@ -29,7 +29,7 @@ from lakehouse.catalog.models import (
     txn,
 )
 from lakehouse.catalog.rows import Values, spec_from_row
-from lakehouse.catalog.state import StateReader, batches
+from lakehouse.catalog.state import StateReader, batches, rows_by_id
 from lakehouse.catalog.summaries import forget_summaries
 from lakehouse.core.bins import bins_of
 from lakehouse.core.expire import Numbers, newest_at
@@ -60,6 +60,9 @@ def forget_entries(
     ``points`` are the retained versions up to ``clean``, the last of them. Cost: the deltas up to ``clean`` of the bins
     that held the entries, and a page for each key frame that is written in place of those that go.
     """
+    of = tombstone if is_tombstone else segment
+    # As they are now: an erasure may have come since they were found.
+    rows = rows_by_id(connection, of.name, [row["id"] for row in rows])
     row = connection.execute(select(lake_table).where(lake_table.c.id == table)).one()
     spec = spec_from_row(row)
     if row.dropped_version is not None:
@@ -71,7 +74,6 @@ def forget_entries(
     }
     for batch in batches(sorted(touched)):
         _forget_in_bins(connection, spec, batch, ids, clean=clean, points=points)
-    of = tombstone if is_tombstone else segment
     files = [row["path"] for row in rows if row["path"]]
     if not is_tombstone:
         files += forget_summaries(connection, ids.tolist())
@@ -117,7 +119,7 @@ def _forget_in_bins(
     )
     if pages:
         connection.execute(key_frame.insert(), pages)
-    _tell_bins(connection, spec, bins)
+    tell_bins(connection, spec, bins)
 
 
 def read_deltas(connection: Connection, spec: TableSpec, *where: ColumnElement[bool]) -> Numbers:
@@ -175,7 +177,7 @@ def _pages(connection: Connection, spec: TableSpec, point: int, lives: dict[int,
     return pages
 
 
-def _tell_bins(connection: Connection, spec: TableSpec, bins: Sequence[int]) -> None:
+def tell_bins(connection: Connection, spec: TableSpec, bins: Sequence[int]) -> None:
     """Bring the rows of bins up to date; a bin of which nothing is left goes."""
     mine = (bin.c.table_id == spec.id, bin.c.bin.in_(bins))
     remains = exists().where(delta.c.table_id == bin.c.table_id, delta.c.bin == bin.c.bin)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, bindparam, case, func, or_, select, upd
 
 from lakehouse.catalog import statements
 from lakehouse.catalog.database import Database
-from lakehouse.catalog.horizon import keep_horizon
+from lakehouse.catalog.horizon import keep_horizon, read_erased
 from lakehouse.catalog.models import bin, delta, key_frame  # noqa: A004 - the word of the scheme
 from lakehouse.catalog.prepared import pipelined
 from lakehouse.catalog.rows import encode_page
@@ -52,24 +52,19 @@ class FrameWriter:
 
     def write(self, spec: TableSpec, bins: Sequence[int], version: int) -> None:
         """Write a frame of each bin at ``version``."""
-        pages = self._database.read(lambda connection: self._pages(connection, spec, bins, version))
+        states = self._database.read(
+            lambda connection: self._states.read(connection, spec, version, [(one, one) for one in bins])
+        )
+        pages = {one.bin: frame_of(one) for one in states.values()}
+        erased = max((one.erased for one in states.values()), default=0)
         reach("commit.frames")
-        self._database.run(lambda connection: self._record(connection, spec.id, version, pages), durable=False)
-
-    def _pages(
-        self, connection: Connection, spec: TableSpec, bins: Sequence[int], version: int
-    ) -> dict[int, tuple[int, bytes]]:
-        """By bin the number of its live entries and its page."""
-        pages: dict[int, tuple[int, bytes]] = {}
-        for state in self._states.read(connection, spec, version, [(one, one) for one in bins]).values():
-            pages[state.bin] = frame_of(state)
-        return pages
+        self._database.run(lambda connection: self._record(connection, spec.id, version, pages, erased), durable=False)
 
     def _record(
-        self, connection: Connection, table: TableId, version: int, pages: dict[int, tuple[int, bytes]]
+        self, connection: Connection, table: TableId, version: int, pages: dict[int, tuple[int, bytes]], erased: int
     ) -> None:
-        if version < keep_horizon(connection):
-            return  # an expiry came between: what these pages hold may be forgotten
+        if version < keep_horizon(connection) or read_erased(connection, table) != erased:
+            return  # an expiry or erasure came between: what these pages hold may be gone
         rows: list[dict[str, Any]] = [
             {"table_id": table, "bin": one, "version": version, "entries": entries, "page": page}
             for one, (entries, page) in pages.items()

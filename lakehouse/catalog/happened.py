@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, select, text, update
+from sqlalchemy import Connection, exists, func, select, text, update
 
 from lakehouse.catalog.encoding import decode_keys, encode_keys
-from lakehouse.catalog.models import chunk_lock, operation, segment
+from lakehouse.catalog.models import chunk_lock, commit_table, operation, segment
 from lakehouse.catalog.rows import tombstone_from_row
-from lakehouse.catalog.state import PAIRS, prepared_over, rows_by_id, rows_of_pairs, touching
+from lakehouse.catalog.state import IDS, PAIRS, prepared_over, rows_by_id, rows_of_ids, rows_of_pairs, touching
 from lakehouse.core.hits import EVERYTHING, Removal
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.keys import KeyScope
-from lakehouse.core.operation import Begun, Kind
+from lakehouse.core.operation import ENTRY_BITS, READERS, Begun, Kind
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 
@@ -113,10 +113,32 @@ def _running(row: Any) -> RunningReplace:
 
 
 def written_interval(connection: Connection, number: int) -> Interval | None:
-    """What the segments of an operation cover; None if it made none."""
-    query = select(func.min(segment.c.start_us), func.max(segment.c.end_us)).where(segment.c.operation == number)
+    """What the segments that an operation made cover; None if it made none."""
+    made = segment.c.id.between(number << ENTRY_BITS, (number + 1 << ENTRY_BITS) - 1)
+    query = select(func.min(segment.c.start_us), func.max(segment.c.end_us)).where(made)
     start_us, end_us = connection.execute(query).one()
     return None if start_us is None else Interval(from_us(start_us), from_us(end_us))
+
+
+def unchanged_since(connection: Connection, segments: Iterable[int], version: int) -> set[int]:
+    """Those of some segments whose file is what it was at a version at which they were there: nothing was erased."""
+    return {row[0] for row in rows_of_ids(connection, _UNCHANGED, segments, {"as_of": version})}
+
+
+_UNCHANGED = prepared_over(
+    IDS,
+    """
+    SELECT segment.id FROM {wanted} segment CROSS JOIN operation
+    WHERE segment.id = wanted.value AND operation.number = segment.operation AND operation.version <= :as_of
+    """,
+)
+
+
+def has_readers_since(connection: Connection, spec: TableSpec, version: int) -> bool:
+    """Whether a version after one was made by an operation that had read rows."""
+    mine = (commit_table.c.table_id == spec.id, commit_table.c.version > version)
+    read = commit_table.c.operation.in_([kind.value for kind in READERS])
+    return bool(connection.execute(select(exists().where(*mine, read))).scalar())
 
 
 def least_in_flight(connection: Connection, spec: TableSpec, *, but: int | None = None) -> int:

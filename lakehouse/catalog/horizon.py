@@ -6,21 +6,27 @@ still holds: the newest at the horizon and at each tag.
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, exists, or_, select
+from sqlalchemy import ColumnElement, Connection, bindparam, exists, or_, select
 
 from lakehouse.catalog.database import stand_in_line
-from lakehouse.catalog.models import commit_table, lake, tag
+from lakehouse.catalog.models import commit_table, lake, lake_table, tag
 from lakehouse.catalog.prepared import Prepared
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import TableNotFound, VersionNotFound
 
 _HORIZON = Prepared(lambda _: select(lake.c.horizon))
+_ERASED = Prepared(lambda _: select(lake_table.c.erased_version).where(lake_table.c.id == bindparam("table")))
 _KEEP = Prepared(lambda _: select(lake.c.horizon).with_for_update(read=True, key_share=True))
 
 
 def read_horizon(connection: Connection) -> int:
     """The oldest version that every table can be read at."""
     return int(_HORIZON.run(connection, {}).fetchone()[0])
+
+
+def read_erased(connection: Connection, table: TableId) -> int:
+    """The version of a table's newest erasure; 0 if there was none."""
+    return int(_ERASED.run(connection, {"table": table}).fetchone()[0])
 
 
 def keep_horizon(connection: Connection) -> int:

@@ -55,7 +55,10 @@ class LakeRow(SQLModel, table=True):
 
 
 class TableRow(SQLModel, table=True):
-    """A table; a dropped one keeps its row, so that its history stays readable by id."""
+    """A table; a dropped one keeps its row, so that its history stays readable by id.
+
+    ``erased_version`` is that of the newest erasure: what a process remembers of the time before is not true any more.
+    """
 
     __tablename__ = "lake_table"
     __table_args__ = (
@@ -74,6 +77,7 @@ class TableRow(SQLModel, table=True):
     created_version: int = Field(sa_column=_big())
     dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
     next_row_id: int = Field(sa_column=_big())
+    erased_version: int = Field(sa_column=_big(server_default="0"))
 
 
 class OperationRow(SQLModel, table=True):
@@ -227,7 +231,8 @@ class TagRow(SQLModel, table=True):
 class SegmentRow(SQLModel, table=True):
     """An immutable file of rows. ``statistics`` holds min, max and null counts by column as JSON.
 
-    A segment's or tombstone's ``dropped_version`` is that of the version that dropped it; null while it is live.
+    Its newest file is that of ``operation``, after so many ``rewrites``; who made the segment is in its ``id``. A
+    segment's or tombstone's ``dropped_version`` is that of the version that dropped it; null while it is live.
     """
 
     __tablename__ = "segment"
@@ -251,6 +256,7 @@ class SegmentRow(SQLModel, table=True):
     statistics: str = Field(sa_column=Column(Text(), nullable=False))
     added_version: int = Field(sa_column=_big())
     dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
+    rewrites: int = Field(sa_column=_big(server_default="0"))
 
 
 class TombstoneRow(SQLModel, table=True):

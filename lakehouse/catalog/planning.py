@@ -9,7 +9,8 @@ import numpy as np
 from sqlalchemy import Connection
 
 from lakehouse.catalog import locks
-from lakehouse.catalog.happened import least_in_flight, note_taken
+from lakehouse.catalog.erasing import erase
+from lakehouse.catalog.happened import least_in_flight, note_taken, unchanged_since
 from lakehouse.catalog.horizon import check_readable
 from lakehouse.catalog.rowlevel import Asked, plan_resolve, plan_rows, plan_taken, rewritten_rows
 from lakehouse.catalog.rows import Entry
@@ -25,7 +26,7 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD, DROP, diff
-from lakehouse.errors import InternalError, InvalidInput
+from lakehouse.errors import InternalError, InvalidInput, LockLost
 
 
 @dataclass(slots=True)
@@ -57,6 +58,9 @@ def planned(
     begun = contribution.begun
     spec = begun.table
     plan = Planned()
+    if begun.kind is Kind.ERASE:
+        erase(asked, now_us)
+        return plan
     if begun.kind is Kind.RESTORE:
         _plan_restore(asked, plan, now_us)
         return plan
@@ -64,28 +68,7 @@ def planned(
     if begun.kind is Kind.COMPACTION:
         ordinal = begun.base_version
     segments = new_segments(contribution, ordinal=ordinal, first_row_id=first_row_id)
-    tombstones: list[Tombstone] = []
-    sets: list[tuple[NewTombstone, int]] = []
-    match begun.kind:
-        case Kind.APPEND:
-            pass
-        case Kind.DELETE if contribution.taken is not None:
-            tombstones, emptied = plan_taken(asked)
-            plan.change(spec, DROP, emptied)
-        case Kind.DELETE | Kind.UPDATE | Kind.MERGE | Kind.UPSERT | Kind.DELETE_KEYS:
-            sets, emptied = plan_rows(asked)
-            plan.change(spec, DROP, emptied)
-        case Kind.RESOLVE:
-            sets, resolved = plan_resolve(asked)
-            plan.change(spec, DROP, resolved)
-        case Kind.REPLACE:
-            tombstones = _plan_replace(asked, plan, ordinal)
-            rows = rewritten_rows(asked)
-            sets = [] if rows is None else [(rows, version)]
-        case Kind.COMPACTION | Kind.CLEAN:
-            _plan_rewrite(asked, plan, segments)
-        case _:
-            raise InternalError("no such operation on rows", kind=begun.kind)
+    tombstones, sets = _plan_drops(asked, plan, segments, ordinal)
     first = len(segments) + len(tombstones)
     plan.new = [
         *segments,
@@ -100,6 +83,36 @@ def planned(
     if contribution.if_useful and not plan.changes:
         raise NothingToDo
     return plan
+
+
+def _plan_drops(
+    asked: Asked, plan: Planned, segments: list[Segment], ordinal: int
+) -> tuple[list[Tombstone], list[tuple[NewTombstone, int]]]:
+    """DROP what an operation takes out; the interval tombstones that it leaves, and those with a set and an ordinal."""
+    contribution, spec = asked.contribution, asked.spec
+    tombstones: list[Tombstone] = []
+    sets: list[tuple[NewTombstone, int]] = []
+    match contribution.begun.kind:
+        case Kind.APPEND:
+            pass
+        case Kind.DELETE if contribution.taken is not None:
+            tombstones, emptied = plan_taken(asked)
+            plan.change(spec, DROP, emptied)
+        case Kind.DELETE | Kind.UPDATE | Kind.MERGE | Kind.UPSERT | Kind.DELETE_KEYS:
+            sets, emptied = plan_rows(asked)
+            plan.change(spec, DROP, emptied)
+        case Kind.RESOLVE:
+            sets, resolved = plan_resolve(asked)
+            plan.change(spec, DROP, resolved)
+        case Kind.REPLACE:
+            tombstones = _plan_replace(asked, plan, ordinal)
+            rows = rewritten_rows(asked)
+            sets = [] if rows is None else [(rows, asked.version)]
+        case Kind.COMPACTION | Kind.CLEAN:
+            _plan_rewrite(asked, plan, segments)
+        case kind:
+            raise InternalError("no such operation on rows", kind=kind)
+    return tombstones, sets
 
 
 def _plan_replace(asked: Asked, plan: Planned, ordinal: int) -> list[Tombstone]:
@@ -174,19 +187,22 @@ def _plan_rewrite(asked: Asked, plan: Planned, outputs: list[Segment]) -> None:
     """DROP the inputs, and the tombstones that hide nothing once the outputs stand in their place.
 
     Inputs that a delete dropped meanwhile need not be: it left a tombstone that hides their rows in the outputs too.
-    Nobody else can have, for the chunks are locked.
+    Nobody else can have, for the chunks are locked. Raises `LockLost` if rows were erased from one: the outputs hold
+    them.
     """
     begun = asked.contribution.begun
     spec = begun.table
+    inputs = asked.contribution.inputs
+    if len(unchanged_since(asked.connection, inputs, begun.base_version)) < len(inputs):
+        raise LockLost("rows were erased from what the operation read; begin it again", operation=begun.id)
     assert begun.interval is not None
     locked = spec.grain.align(begun.interval)
     segments, tombstones = asked.live(locked)
-    taken = asked.contribution.inputs
+    taken = inputs
     if begun.kind is Kind.CLEAN:
         taken = frozenset(one.id for one in plan_clean(segments, tombstones)[0] if locked.contains(one.interval))
     is_input = np.isin(segments.ids, list(taken))
-    inputs = segments.where(is_input)
-    plan.change(spec, DROP, inputs)
+    plan.change(spec, DROP, segments.where(is_input))
     inside = _nobody_needs(asked.connection, begun, [one for one in tombstones if locked.contains(one.interval)])
     plan.change(spec, DROP, idle(inside, [*segments.where(~is_input), *outputs]) if inside else ())
 

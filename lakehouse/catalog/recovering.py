@@ -245,8 +245,9 @@ class _States:
             )
             yield {
                 **row,
+                "rewrites": row["rewrites"] or 0,
                 "table_id": spec.id,
-                "operation": row["id"] // _ENTRIES,
+                "operation": self._contents.numbers.get(row["path"].split("/")[1], row["id"] // _ENTRIES),
                 "statistics": encode_statistics(low, high, nulls, buckets),
                 "added_version": state.version,
                 "dropped_version": None,

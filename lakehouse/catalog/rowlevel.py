@@ -105,6 +105,8 @@ def _refuse_overtaken(asked: Asked, hits: Hits, removals: list[tuple[Kind, Remov
     for kind, one in removals:
         if kind is Kind.RESTORE and one.interval.overlaps(read):
             raise _conflict(asked, "the chunks were restored to another version")
+        if kind is Kind.ERASE and one.interval.overlaps(read):
+            raise _conflict(asked, "rows were erased")
         if kind in _TAKE_OVER and hits.covered_after(one.interval, one.keys):
             raise _conflict(asked, "rows would come into what was replaced or deleted")
     running = running_replaces(asked.connection, asked.spec, Interval(None, None))

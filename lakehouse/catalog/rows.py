@@ -69,6 +69,7 @@ def segment_values(segment: Segment, table: TableId, operation: int, version: in
         "statistics": encode_statistics(segment.min, segment.max, segment.nulls, segment.buckets),
         "added_version": version,
         "dropped_version": None,
+        "rewrites": segment.rewrites,
     }
 
 
@@ -140,6 +141,8 @@ def segments_from_rows(schema: pa.Schema, rows: Sequence[Values]) -> pa.Table:
         prefix, _, name = field.name.partition(":")
         if not name:
             values = [row[field.name] for row in rows]
+            if field.name == "rewrites":
+                values = [one or None for one in values]
             arrays.append(
                 pa.array([bool(one) for one in values] if field.name == "has_row_ids" else values, field.type)
             )

@@ -48,12 +48,16 @@ _REMEMBERED = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class BinState:
-    """One bin at one version: ``version`` is the newest that changed it."""
+    """One bin at one version: ``version`` is the newest that changed it.
+
+    ``erased`` is the table's newest erasure when it was read: it changes versions that were there before.
+    """
 
     bin: int
     version: int
     segments: Segments
     tombstones: Mapping[int, Tombstone]
+    erased: int = 0
 
     @property
     def ids(self) -> IntArray:
@@ -71,14 +75,15 @@ class _Memory:
         self._bins: OrderedDict[tuple[int, int], list[BinState]] = OrderedDict()
         self._guard = threading.Lock()
 
-    def best(self, table: int, bin: int, version: int) -> BinState | None:
-        """The newest state that is remembered of versions up to ``version``."""
+    def best(self, table: int, bin: int, version: int, erased: int) -> BinState | None:
+        """The newest state that is remembered of versions up to ``version``, read after an erasure."""
         with self._guard:
             held = self._bins.get((table, bin))
             if held is None:
                 return None
             self._bins.move_to_end((table, bin))
-            return max((one for one in held if one.version <= version), key=lambda one: one.version, default=None)
+            known = (one for one in held if one.version <= version and one.erased == erased)
+            return max(known, key=lambda one: one.version, default=None)
 
     def put(self, table: int, state: BinState) -> None:
         """Remember a state."""
@@ -97,7 +102,7 @@ def _cost(state: BinState) -> int:
     return 16 + len(state.segments) + 4 * len(state.tombstones)
 
 
-def _from_page(spec: TableSpec, schema: pa.Schema, bin: int, version: int, page: bytes) -> BinState | None:
+def _from_page(spec: TableSpec, schema: pa.Schema, erased: int, bin: int, version: int, page: bytes) -> BinState | None:
     """The state that a key frame holds; None for a damaged one: every delta is there, to be replayed from the first."""
     try:
         body, tombstones = decode_page(schema, page)
@@ -105,7 +110,7 @@ def _from_page(spec: TableSpec, schema: pa.Schema, bin: int, version: int, page:
         place = f"table {spec.name}, {bin_interval(spec.grain, bin)}, version {version}"
         logger.warning("a damaged key frame was not used; run `lakehouse check`: %s: %s", place, error)
         return None
-    return BinState(bin, version, Segments(body), {one.id: one for one in tombstones})
+    return BinState(bin, version, Segments(body), {one.id: one for one in tombstones}, erased)
 
 
 class StateReader:
@@ -130,10 +135,11 @@ class StateReader:
         empty = Segments(segments_from_rows(schema, []))
         asked = {"table": spec.id, "as_of": version, "since": since}
         rows = rows_of_pairs(connection, _BINS, ranges or bin_ranges(spec.grain, None), asked)
-        for number, newest, framed, head, horizon in rows:
+        erased = 0
+        for number, newest, framed, head, horizon, erased in rows:
             if newest is None:
                 continue
-            held = self._memory.best(spec.id, number, newest)
+            held = self._memory.best(spec.id, number, newest, erased)
             if held is not None and held.version < min(head, horizon):
                 held = None  # some of what it holds may be forgotten, and with it the deltas that drop it
             if held is not None and held.version == newest:
@@ -143,11 +149,11 @@ class StateReader:
             if held is not None and held.version >= (framed or 0):
                 states[number] = held
                 continue
-            states[number] = BinState(number, -1, empty, {})
+            states[number] = BinState(number, -1, empty, {}, erased)
             if framed is not None:
                 frames.append((number, framed))
         for row in rows_of_pairs(connection, _FRAMES, frames, {"table": spec.id}):
-            state = _from_page(spec, schema, *row)
+            state = _from_page(spec, schema, erased, *row)
             if state is not None:
                 states[state.bin] = state
         after = [(one, states[one].version) for one in changed if states[one].version < changed[one]]
@@ -219,7 +225,7 @@ class _Changes:
                 living.pop(entry, None)
             elif is_tombstone and entry not in living:
                 living[entry] = self.tombstones[entry]
-        return BinState(state.bin, version, Segments(joined), living)
+        return BinState(state.bin, version, Segments(joined), living, state.erased)
 
     def _segments(self, entries: Sequence[int]) -> pa.Table:
         places = sorted(self.places[entry] for entry in entries)
@@ -324,7 +330,8 @@ _BINS = prepared_over(
         SELECT max(key_frame.version) FROM key_frame
         WHERE key_frame.table_id = bin.table_id AND key_frame.bin = bin.bin AND key_frame.version <= :as_of) END,
       bin.version,
-      (SELECT horizon FROM lake)
+      (SELECT horizon FROM lake),
+      (SELECT erased_version FROM lake_table WHERE lake_table.id = :table)
     FROM {wanted} bin
     WHERE bin.table_id = :table AND bin.bin BETWEEN pair.first AND pair.second AND bin.version > :since
     """,

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, select, update
 
 from lakehouse.catalog.database import Database
+from lakehouse.catalog.happened import unchanged_since
 from lakehouse.catalog.horizon import hold_history
 from lakehouse.catalog.models import garbage, operation, segment_summary
 from lakehouse.catalog.state import IDS, prepared_over, rows_by_id, rows_of_ids
@@ -26,7 +27,6 @@ from lakehouse.faults import reach
 _INLINE_BYTES = 1 << 20
 """Content that one transaction stores: others wait for it."""
 _IDS = 50_000
-_THERE = prepared_over(IDS, "SELECT segment.id FROM {wanted} segment WHERE segment.id = wanted.value")
 _PRESENT = prepared_over(
     IDS,
     """
@@ -150,12 +150,12 @@ class Summaries:
 
 
 def _insert(connection: Connection, begun: Begun, kind: SummaryKind, made: Sequence[Summary]) -> list[Summary]:
-    """Store those whose segments are there and that are not there themselves; return them."""
+    """Store those whose segments are there as they were read, and that are not there themselves; return them."""
     if not made:
         return []
     hold_history(connection)
     ids = sorted({one.segment for one in made})
-    there = {row[0] for row in rows_of_ids(connection, _THERE, ids)}
+    there = unchanged_since(connection, ids, begun.base_version)
     known = {(row[0], row[1]) for row in rows_of_ids(connection, _OF_ALL, ids, {"kind": kind.value})}
     new = [one for one in made if one.segment in there and (one.segment, one.field_id) not in known]
     rows = [

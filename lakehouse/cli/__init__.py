@@ -36,6 +36,7 @@ for name, command in (
     ("replace", write.replace),
     ("delete", change.delete),
     ("update", change.update),
+    ("erase", change.erase),
     ("upsert", change.upsert),
     ("resolve", change.resolve),
     ("compact", write.compact),

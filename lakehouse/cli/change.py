@@ -1,4 +1,4 @@
-"""Commands that change single rows: delete, update, upsert, resolve."""
+"""Commands that change single rows: delete, update, erase, upsert, resolve."""
 
 from __future__ import annotations
 
@@ -57,6 +57,23 @@ def update(
     with open_lake(catalog, warehouse) as lake:
         assigned = {column.strip(): value for column, _, value in parts}
         commit = lake.table(table).update(assigned, where, message=message)
+    print_commit(commit, as_json)
+
+
+def erase(
+    table: TableArgument,
+    where: WhereArgument,
+    is_sure: Annotated[bool, typer.Option("--yes", help="do it: this cannot be undone")] = False,
+    message: MessageOption = None,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove the rows for which a condition is true from every version. Files that held them go with `collect`."""
+    if not is_sure:
+        raise typer.BadParameter("this removes rows from every version and cannot be undone; add --yes to do it")
+    with open_lake(catalog, warehouse) as lake:
+        commit = lake.table(table).erase(where, message=message)
     print_commit(commit, as_json)
 
 

@@ -28,6 +28,7 @@ class Kind(StrEnum):
     MERGE = "merge"
     UPSERT = "upsert"
     DELETE_KEYS = "delete_keys"
+    ERASE = "erase"
     RESOLVE = "resolve"
     COMPACTION = "compact"
     CLEAN = "clean"
@@ -49,12 +50,18 @@ RESERVED = "reserved"
 """Stands for the kind of an operation that was registered ahead, and which nobody began."""
 NEED_NO_BASE = (RESERVED, Kind.APPEND, Kind.REPLACE, Kind.UPSERT, Kind.DELETE_KEYS, Kind.SUMMARIZE)
 """Kinds whose commit needs nothing of the version that they began at."""
+READERS = (Kind.DELETE, Kind.UPDATE, Kind.MERGE, Kind.ERASE, Kind.COMPACTION, Kind.TRANSACTION)
+"""Kinds that read rows, or may have, before they write."""
 DEFINITIONS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE, Kind.ALTER)
 """Kinds that change what a table is, not its rows."""
 
 
 class NothingToDo(Exception):
     """What maintenance found when it looked under the head."""
+
+
+class LookAgain(Exception):
+    """What an erasure found under the head: others read rows since it looked, and wrote what they made of them."""
 
 
 class Priority(IntEnum):
@@ -78,6 +85,19 @@ class NewSegment:
     max: Mapping[str, Any] = field(default_factory=dict)
     nulls: Mapping[str, int] = field(default_factory=dict)
     buckets: Buckets = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Rows that were erased from a segment, and the file without them; ``new`` is None where nothing is left.
+
+    ``path`` is that of the file that was read.
+    """
+
+    segment: int
+    path: str
+    rows_erased: int
+    new: NewSegment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +142,8 @@ class Contribution:
     ``inputs`` are the segments that a compaction read; ``target`` is the version that a restore goes back to. ``hits``
     are the rows that a delete, update or merge found by looking at those of the interval ``read``; ``emptied`` segments
     of which it found every row; ``taken`` is an interval and key scope of which it removes every row, found or not.
-    ``keys`` are those of a merge's inserts, ``resolved`` key tombstones in whose place a resolve puts others.
+    ``keys`` are those of a merge's inserts, ``resolved`` key tombstones in whose place a resolve puts others. An
+    erasure puts ``rewrites`` in the place of segments' files, and looked at all that came up to version ``seen``.
     """
 
     begun: Begun
@@ -136,6 +157,8 @@ class Contribution:
     taken: tuple[Interval, KeyScope | None] | None = None
     keys: pa.Table | None = None
     resolved: tuple[Tombstone, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
+    seen: int = 0
     txn: tuple[str, int] | None = None
     if_useful: bool = False
     """Whether nothing is to be committed where nothing changes."""
@@ -143,4 +166,4 @@ class Contribution:
     @property
     def rows_deleted(self) -> int:
         """Rows that were found and removed or rewritten."""
-        return 0 if self.hits is None else len(self.hits.rows)
+        return sum(one.rows_erased for one in self.rewrites) + (0 if self.hits is None else len(self.hits.rows))

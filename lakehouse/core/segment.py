@@ -23,7 +23,8 @@ class Segment:
     ``path`` is relative to the warehouse. ``min``, ``max`` and ``nulls`` hold, by column name, the least and greatest
     value and the number of nulls, where the file's footer gave them; ``buckets`` the hash buckets of a cluster column's
     values (`lakehouse.core.bucket`). Row n has the row id ``first_row_id + n`` unless
-    the file stores ``_row_id`` (``has_row_ids``), whose bounds are then in ``min`` and ``max``.
+    the file stores ``_row_id`` (``has_row_ids``), whose bounds are then in ``min`` and ``max``. ``rewrites`` is how
+    often rows were erased from it: then ``start`` and ``end`` may bound more than there still is.
 
     >>> Segment(id=1, start="2013-01-05", end="2013-01-06", ordinal=3, rows=10).interval
     Interval('2013-01-05', '2013-01-06')
@@ -42,6 +43,7 @@ class Segment:
     max: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     nulls: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
     buckets: Buckets = field(default_factory=dict, compare=False, repr=False)
+    rewrites: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
         start, end = read_bounds(self.start, self.end)

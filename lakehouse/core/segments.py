@@ -27,9 +27,10 @@ FIELDS = pa.schema(
         ("first_row_id", pa.int64()),
         ("has_row_ids", pa.bool_()),
         ("path", pa.string()),
+        ("rewrites", pa.int64()),
     ]
 )
-"""Columns of `Segments.body` beside those of statistics."""
+"""Columns of `Segments.body` beside those of statistics; no ``rewrites`` are null, which a page need not keep."""
 LOW, HIGH, NULLS, BUCKETS = "min:", "max:", "nulls:", "buckets:"
 """What the name of a column's statistics begins with."""
 _BLOCK = 4096
@@ -146,7 +147,8 @@ class Segments(Sequence[Segment]):
         """An integer field of each."""
         if self._values is not None:
             return np.array([getattr(one, field) for one in self._values], dtype=np.int64)
-        found: IntArray = self._whole(field).to_numpy()
+        column = self._whole(field)
+        found: IntArray = (column.fill_null(0) if column.null_count else column).to_numpy()
         return found if self._places is None else found[self._places]
 
     def flags(self, field: str) -> npt.NDArray[np.bool_]:
@@ -284,6 +286,7 @@ def _segment(
     first_row_id: int,
     has_row_ids: bool,
     path: str,
+    rewrites: int | None,
 ) -> Segment:
     """A segment of values that were checked when they were stored: checking them again would cost most of the time."""
     made = object.__new__(Segment)
@@ -295,6 +298,7 @@ def _segment(
     put(made, "rows", rows)
     put(made, "bytes", size)
     put(made, "path", path)
+    put(made, "rewrites", rewrites or 0)
     put(made, "first_row_id", first_row_id)
     put(made, "has_row_ids", has_row_ids)
     put(made, "min", _Statistics(body, row, LOW))

@@ -14,9 +14,8 @@ from pyroaring import BitMap64
 from lakehouse.core.plan import ReadPlan
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import FIELD_ID, ORDINAL, ROW_ID, TableSpec
-from lakehouse.core.summary import Summary
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.storage.summaries import Summarizing
+from lakehouse.storage.work import Made, SegmentWork
 
 __all__ = ["ORDINAL", "ROW_ID_FIELD", "Engine", "Query", "WriteTarget"]
 
@@ -111,8 +110,8 @@ class Engine(Protocol):
         table and of the source that ``equal`` names, of one type each, are equal.
         """
 
-    def summarize(self, work: Summarizing, segments: Sequence[Segment]) -> Iterator[list[Summary] | SegmentUnreadable]:
-        """What each segment's columns come to, in any order; an error for one that cannot be read.
+    def each(self, work: SegmentWork[Made], segments: Sequence[Segment]) -> Iterator[Made | SegmentUnreadable]:
+        """What comes of a work on each segment, durable, in any order; an error for one that cannot be read.
 
-        Raises `OSError` where a summary cannot be written.
+        Raises `OSError` where a file cannot be written.
         """

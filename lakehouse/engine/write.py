@@ -76,6 +76,23 @@ def write_tables(
     return files.names
 
 
+def write_segment(tables: Iterable[pa.Table], target: WriteTarget, name: str, not_numbers: set[str]) -> None:
+    """Write rows as one file below the target's folder, whatever chunks they lie in; it is not durable yet.
+
+    ``not_numbers`` are columns that may hold a NaN.
+    """
+    schema = stored_schema(target)
+    make_folder(target.folder)
+    file = _File(target, name, schema, not_numbers)
+    try:
+        for table in tables:
+            file.write(conform(table, schema))
+        file.close()
+    except BaseException:
+        file.abandon()
+        raise
+
+
 def split(table: pa.Table, time: str, grain: Grain | None) -> Iterator[tuple[int, pa.Table]]:
     """Parts of a table by time chunk, each with its chunk's start in microseconds; one part where grain is None.
 

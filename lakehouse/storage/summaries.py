@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -50,9 +50,17 @@ class Summarizing:
         ]
         return list(self._stored(segment, made, attempt))
 
-    def sync(self, made: Iterable[Summary]) -> None:
+    def below(self, name: str) -> Summarizing:
+        """The same with its files in a folder below its own."""
+        return replace(self, folder=f"{self.folder}/{name}")
+
+    def sync(self, made: Iterable[list[Summary]]) -> None:
         """Make the files of summaries durable: many at once, as a disk takes them. Raises `OSError`."""
-        sync_files(self.warehouse / one.path for one in made if one.path)
+        sync_files(self.warehouse / path for one in made for path in self.files(one))
+
+    def files(self, made: list[Summary]) -> list[str]:
+        """Stored paths of the files of summaries."""
+        return [one.path for one in made if one.path]
 
     def _gathered(self, segment: Segment) -> list[_Column]:
         (path,) = verify(self.warehouse, [segment]).values()

@@ -26,7 +26,7 @@ from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.faults import POINTS
 from lakehouse.lake import Lake
-from lakehouse.testing.history import KINDS, UNVERSIONED, Author, Step, World, after, create_tables
+from lakehouse.testing.history import KINDS, UNVERSIONED, Author, Step, World, after, create_tables, erased
 from lakehouse.testing.postgres import PostgresServer
 from lakehouse.testing.reopened import RECOVERY_SECONDS, Wrong, check, check_all, recover
 from lakehouse.testing.victim import Death, Kill, Nursery, Task, Victim
@@ -145,9 +145,15 @@ class Life:
         for step, made in zip(steps, death.done, strict=False):
             self.stepped(step, made)
 
+    def goes_on(self, step: Step) -> None:
+        """Note what a step changed for everybody."""
+        self.world, self.versions = after(self.world, step, self.versions), erased(step, self.versions)
+        if step.kind == "erase":
+            self.entries = {key: held for key, held in self.entries.items() if key[0] != step.place}
+
     def stepped(self, step: Step, made: int | None) -> None:
         """Note a step that was done. Raises `Wrong` for a version that does not grow."""
-        self.world = after(self.world, step, self.versions)
+        self.goes_on(step)
         if made is None:
             return
         if step.kind in UNVERSIONED or made <= max(self.versions):

@@ -92,7 +92,7 @@ def after(world: World, step: Step, versions: Mapping[int, World]) -> World:
             emptied = world.replaced(1, step.interval)
             written = emptied.with_rows(1, emptied.rows[1] + step.rows)
             return written.with_rows(0, written.rows[0] + step.rows)
-        case "delete" | "update" | "delete an interval":
+        case "delete" | "erase" | "update" | "delete an interval":
             hit = [one for one in world.rows[place] if _is_hit(step, one)]
             changed = [(time, _NEW_CLIENT, value) for time, _, value in hit] if step.kind == "update" else []
             return world.with_rows(place, (*(one for one in world.rows[place] if one not in hit), *changed))
@@ -112,6 +112,13 @@ def after(world: World, step: Step, versions: Mapping[int, World]) -> World:
             return replace(world, extra="")
         case _:
             return world
+
+
+def erased(step: Step, versions: Mapping[int, World]) -> dict[int, World]:
+    """What everybody should see after a step at each version that was there before: only an erasure changes that."""
+    if step.kind != "erase":
+        return dict(versions)
+    return {version: after(world, step, {}) for version, world in versions.items()}
 
 
 def _is_hit(step: Step, row: Row) -> bool:
@@ -135,6 +142,10 @@ def _drop(lake: Any, step: Step) -> int:
 
 def _delete(lake: Any, step: Step) -> int:
     return int(lake.table(step.name).delete(f"value % 10 = {step.version}").version)
+
+
+def _erase(lake: Any, step: Step) -> int:
+    return int(lake.table(step.name).erase(f"value % 10 = {step.version}").version)
 
 
 def _delete_interval(lake: Any, step: Step) -> int:
@@ -237,6 +248,7 @@ KINDS: Final[Mapping[str, Callable[[Any, Step], int | None]]] = {
     "replace keys": _replace,
     "drop": _drop,
     "delete": _delete,
+    "erase": _erase,
     "delete an interval": _delete_interval,
     "update": _update,
     "upsert": _upsert,
@@ -299,7 +311,7 @@ class Author:
         self.made += 1
         place = 0 if kind == "transaction" else self.chance.randrange(2)
         found = self._filled(Step(kind, place, self.world.names[place]))
-        self.world = after(self.world, found, self.versions)
+        self.world, self.versions = after(self.world, found, self.versions), erased(found, self.versions)
         return found
 
     def _filled(self, step: Step) -> Step:
@@ -322,7 +334,7 @@ class Author:
             case "drop" | "delete an interval":
                 start = self.chance.randrange(_HOURS - 1)
                 return replace(step, interval=_span(start, self.chance.randrange(start + 1, _HOURS)))
-            case "delete" | "update":
+            case "delete" | "erase" | "update":
                 return replace(step, version=self.chance.randrange(3))
             case "upsert":
                 return replace(step, rows=self._known_and_new(step.place))

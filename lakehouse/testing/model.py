@@ -135,15 +135,20 @@ class ModelLake:
         found = self.table(table)
         operation = self._begin(table, kind)
         operation.overtake(found)
-        operation.find(found, where, change)
+        operation.read(found, lambda state: operation.find(found, state, where, change))
         return operation
+
+    def begin_erase(self, table: str, where: Where) -> ModelOperation:
+        """Begin to remove the rows that are meant from every version."""
+        return self._begin(table, "erase", means=where)
 
     def begin_merge(self, table: str, source: Iterable[Row], on: tuple[str, ...], clauses: Clauses) -> ModelOperation:
         """Begin a merge of whole rows into those that are visible now."""
         found = self.table(table)
         operation = self._begin(table, "merge")
         operation.overtake(found)
-        operation.join(found, list(source), on, clauses)
+        listed = list(source)
+        operation.read(found, lambda state: operation.join(found, state, listed, on, clauses))
         return operation
 
     def begin_replace(self, table: str, interval: Any, keys: Mapping[str, Any] | None = None) -> ModelOperation:
@@ -179,6 +184,8 @@ class ModelLake:
         listed = list(operations)
         for operation in listed:
             assert not operation.ended, "an operation ends once"
+            if operation.forced and operation.is_outdated:
+                operation.read_again(self.tables[operation.table])
             if operation.fenced:
                 operation.abort()
                 raise LockLost("the chunk was taken", table=operation.table)
@@ -189,6 +196,8 @@ class ModelLake:
         number = self.draw()
         for operation in listed:
             table = self.tables[operation.table]
+            if operation.kind == "erase":
+                _erase(table, operation.means)
             table.versions[number] = operation.applied(table, number)
             if operation.kind in ("replace", "merge", "take"):
                 table.done.append((number, operation))
@@ -262,6 +271,16 @@ class ModelLake:
         span = None if interval is None else Interval.of(interval)
         seen = [stored.row for stored in found.visible(state) if found.covered(stored.row, span, None)]
         return sorted(seen, key=order)
+
+
+def _erase(table: ModelTable, where: Where) -> None:
+    """Take rows that are meant out of every state; maintenance that read one is fenced."""
+    fence(one for one in table.holders if any(where(table.named(stored.row)) for stored in one.inputs))
+    for running in table.running:
+        running.is_outdated = True
+    for version, state in table.versions.items():
+        kept = tuple(stored for stored in state.stored if not where(table.named(stored.row)))
+        table.versions[version] = State(kept, state.tombstones)
 
 
 def fence(holders: Iterable[ModelOperation]) -> None:

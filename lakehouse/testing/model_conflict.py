@@ -84,7 +84,7 @@ def matches_otherwise(operation: ModelOperation, table: ModelTable) -> bool:
     came = any(
         stored.written > operation.base
         for row in operation.rows
-        for stored in table.partners(table.named(row), operation.on)
+        for stored in table.partners(table.head, table.named(row), operation.on)
     )
     return came or any((stored.id, stored.written) not in now for stored in operation.matched)
 

@@ -27,7 +27,9 @@ from lakehouse.testing.model_table import (
 if TYPE_CHECKING:
     from lakehouse.testing.model import ModelLake
 
-Kind = Literal["append", "replace", "compact", "resolve", "delete", "update", "merge", "upsert", "delete_keys", "take"]
+Kind = Literal[
+    "append", "replace", "compact", "resolve", "delete", "update", "merge", "upsert", "delete_keys", "take", "erase",
+]  # fmt: skip
 HOLDING = ("replace", "compact", "resolve")
 """Kinds that hold chunks; those after the first give way to a user."""
 CONDITIONAL = ("delete", "update", "merge")
@@ -84,6 +86,9 @@ class ModelOperation:
     matched: list[Stored] = field(default_factory=list)
     """What a merge's source matches, where the rest of it is inserted."""
     resolved: dict[KeyTombstone, frozenset[int]] = field(default_factory=dict)
+    reads: Callable[[State], None] = lambda state: None
+    is_outdated: bool = False
+    """Whether an erasure was committed since it read."""
     overtaken: list[ModelOperation] = field(default_factory=list)
     aborted: bool = False
     forced: bool = False
@@ -160,20 +165,34 @@ class ModelOperation:
             case _:
                 return isinstance(tombstone, IntervalTombstone)
 
-    def find(self, table: ModelTable, where: Where, change: Change | None) -> None:
+    def read(self, table: ModelTable, reads: Callable[[State], None]) -> None:
+        """Read the table, as ``reads`` does of a state."""
+        self.reads = reads
+        reads(table.head)
+
+    def read_again(self, table: ModelTable) -> None:
+        """Read once more what it read: an erasure changed that."""
+        self.rewritten, self.matched = [], []
+        if self.kind == "merge":
+            self.rows = []
+        self.reads(table.at(self.base))
+
+    def find(self, table: ModelTable, state: State, where: Where, change: Change | None) -> None:
         """Find the rows to delete, or to change."""
         self.means = where
-        for stored in table.visible(table.head):
+        for stored in table.visible(state):
             named = table.named(stored.row)
             if where(named):
                 after = None if change is None else table.row_of({**named, **change(named)})
                 self.rewritten.append(Rewritten(stored, after))
 
-    def join(self, table: ModelTable, source: Iterable[Row], on: tuple[str, ...], clauses: Clauses) -> None:
+    def join(
+        self, table: ModelTable, state: State, source: Iterable[Row], on: tuple[str, ...], clauses: Clauses
+    ) -> None:
         """Find the rows that a merge changes, deletes and inserts."""
         self.on = on
         for named in (table.named(row) for row in source):
-            partners = table.partners(named, on)
+            partners = table.partners(state, named, on)
             for stored in partners:
                 self.rewritten.extend(clauses.rewritten(table, stored, named))
             if clauses.inserts:
@@ -234,6 +253,8 @@ class ModelOperation:
                 return head.adding((), [IntervalTombstone(version, self.interval, self.keys)])
             case "delete_keys":
                 return head.adding((), [KeyTombstone(version, frozenset(self.rows))])
+            case "erase":
+                return head
             case "upsert":
                 keys = KeyTombstone(version, frozenset(table.key_of(row) for row in self.rows))
                 return head.adding(table.store(self.rows, version, version), [keys])

@@ -125,11 +125,11 @@ class ModelTable:
         named = self.named(row)
         return tuple(named[column] for column in self.primary_key)
 
-    def partners(self, named: Named, on: tuple[str, ...]) -> list[Stored]:
-        """The rows that can be seen now and are equal to one in some columns."""
+    def partners(self, state: State, named: Named, on: tuple[str, ...]) -> list[Stored]:
+        """The rows that can be seen in a state and are equal to one in some columns."""
         return [
             stored
-            for stored in self.visible(self.head)
+            for stored in self.visible(state)
             if all(self.named(stored.row)[column] == named[column] for column in on)
         ]
 

@@ -14,7 +14,7 @@ from lakehouse.core.interval import Interval
 
 Kind = Literal[
     "append", "replace", "delete", "update", "upsert", "delete_keys", "merge",
-    "compact", "resolve", "clean", "restore", "expire",
+    "compact", "resolve", "clean", "restore", "expire", "erase",
 ]  # fmt: skip
 Grain = Literal["hour", "day"]
 WriteOrder = Literal["commit", "start"]
@@ -172,6 +172,7 @@ MENU = (
     Planned("restore"),
     Planned("expire"),
     Planned("clean"),
+    Planned("erase", where=Where("client", "b")),
 )
 """Every kind: replaces that are whole, partial, empty and keyed, updates that move rows in time and between clients."""
 
@@ -218,7 +219,7 @@ def after(rows: Sequence[tuple[Any, ...]], planned: Planned, stage: Stage) -> li
                 if not interval.contains(one["time"]) or (clients is not None and one["client"] not in clients)
             ]
             found = kept + written
-        case "delete":
+        case "delete" | "erase":
             assert planned.where is not None
             found = [one for one in named if not planned.where.holds(stage, one)]
         case "update":

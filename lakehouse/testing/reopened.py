@@ -14,7 +14,7 @@ from lakehouse.catalog.horizon import read_horizon
 from lakehouse.catalog.models import bin, delta, key_frame, segment  # noqa: A004 - the word of the scheme
 from lakehouse.core.version import ADD
 from lakehouse.storage.paths import verify
-from lakehouse.testing.history import FAR, KEPT, UNVERSIONED, Step, World, after
+from lakehouse.testing.history import FAR, KEPT, UNVERSIONED, Step, World
 from lakehouse.testing.rows import Row, arrow, visible
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _landed(life: Life, lake: Any, step: Step | None) -> bool:
     landed = step.other in lake.tags() if step.kind == "tag" else bool(new)
     if landed:
         _require(step.kind not in UNVERSIONED or not new, "a version that nobody made", new=new, step=step)
-        life.world = after(life.world, step, life.versions)
+        life.goes_on(step)
         life.versions.update(dict.fromkeys(new, life.world))
     _require_names(life.world, lake, step)
     return landed

@@ -92,7 +92,7 @@ def _may_conflict(target: Target, begun: Any) -> bool:
     """Whether the library may be more careful than the model: where something was committed since, or is running."""
     assert isinstance(target, ModelTarget)
     table = target.lake.tables["t"]
-    return begun.kind in ("delete", "update", "merge") and (
+    return begun.kind in ("delete", "update", "merge", "erase") and (
         max(table.versions) > begun.base or any(one.kind == "replace" for one in table.holders)
     )
 
@@ -128,9 +128,11 @@ def is_serial(rows: Rows, start: Rows, case: Case, spans_: dict[int, tuple[int, 
     planned = case.planned
     seen = {place: span for place, span in spans_.items() if planned[place].kind not in UNSEEN}
     for order in serial_orders(seen):
-        now: Rows = start
+        now, first = start, start
         for place in order:
-            now = start if planned[place].kind == "restore" else after(now, planned[place], case.stage)
+            now = first if planned[place].kind == "restore" else after(now, planned[place], case.stage)
+            if planned[place].kind == "erase":  # from every version
+                first = after(first, planned[place], case.stage)
         if sorted(now) == list(rows):
             return True
     return False
@@ -176,6 +178,7 @@ def differences(target: LibraryTarget, case: Case) -> list[str]:
     first = target.version()
     run = drive(target, planned, case.schedule)
     model = ModelTarget(case.stage)
+    start = model.seen(model.start)  # before an erasure changes it
     expected = drive(model, planned, case.schedule, follows=run)
     wrong = []
     if run.again != expected.again or any(
@@ -184,7 +187,7 @@ def differences(target: LibraryTarget, case: Case) -> list[str]:
         if one.kind not in MAINTENANCE
     ):
         wrong.append(f"{run} expected {expected}")
-    start, seen = model.seen(model.start), target.read(run.newest[-1])
+    seen = target.read(run.newest[-1])
     found = _serial_differences(case, run, [row for row, _ in start], [row for row, _ in seen])
     if found and not is_excused(case, expected):
         wrong += found
@@ -242,13 +245,14 @@ class Explorer:
         return self.targets[stage]
 
     def check(self, case: Case) -> list[str]:
-        """What is wrong with a case. A table on which something was wrong is not used again."""
+        """What is wrong with a case. A table on which something was wrong, or erased, is not used again."""
         try:
             wrong = differences(self.target(case.stage), case)
         except Exception as error:  # noqa: BLE001 - whatever the library raises is what is wrong
             wrong = [f"{type(error).__name__}: {error}"]
-        if wrong:
-            self.targets.pop(case.stage, None)
+        if wrong or any(one.kind == "erase" for one in case.planned):
+            self.target(case.stage).end()
+            del self.targets[case.stage]
         return wrong
 
     def explore(self, cases: Iterable[Case]) -> tuple[int, list[str]]:

@@ -17,7 +17,7 @@ from lakehouse.core.visibility import is_visible
 from lakehouse.engine import Query
 from lakehouse.errors import LockLost, LockTimeout, VersionNotFound, WriteConflict
 from lakehouse.testing.model import Clauses, ModelLake, ModelOperation
-from lakehouse.testing.planned import COLUMNS, Planned, Stage, Where, before, source_values
+from lakehouse.testing.planned import COLUMNS, Planned, Stage, before, source_values
 from lakehouse.testing.rows import TIME_TYPE, tabled, tuples
 
 Result = Literal["ok", "locked", "fenced", "nothing", "conflict"]
@@ -72,7 +72,7 @@ class LibraryTarget:
     horizon: int = 0
     reads: int = 0
     running: list[Any] = field(default_factory=list)
-    files: dict[int, Seen] = field(default_factory=dict)
+    files: dict[str, Seen] = field(default_factory=dict)
     """What was read of files, which never change."""
 
     @classmethod
@@ -97,11 +97,15 @@ class LibraryTarget:
         lake.tag(f"{name}-{START}", target.start)
         return target
 
-    def reset(self) -> None:
-        """Make it what it was at first, and end what a schedule left."""
+    def end(self) -> None:
+        """End what a schedule left."""
         for begun in self.running:
             begun.abort()
         self.running.clear()
+
+    def reset(self) -> None:
+        """Make it what it was at first."""
+        self.end()
         if self.newest != self.start:
             self.newest = self.table.restore(self.start).version
 
@@ -129,6 +133,9 @@ class LibraryTarget:
             case "delete":
                 assert where is not None
                 return table.begin_delete(where.sql(stage))
+            case "erase":
+                assert where is not None
+                return table.begin_erase(where.sql(stage))
             case "update":
                 assert where is not None
                 assert values is not None
@@ -222,12 +229,12 @@ class LibraryTarget:
 
     def _stored(self, segment: Any) -> Seen:
         """The rows of a file, and their row ids."""
-        if segment.id not in self.files:
+        if segment.path not in self.files:
             table = pq.read_table(self.lake.warehouse / segment.path, partitioning=None)
             ids = range(segment.first_row_id, segment.first_row_id + table.num_rows)
             stored = table.column("_row_id").to_pylist() if segment.has_row_ids else list(ids)
-            self.files[segment.id] = list(zip(tuples(table.select(COLUMNS)), stored, strict=True))
-        return self.files[segment.id]
+            self.files[segment.path] = list(zip(tuples(table.select(COLUMNS)), stored, strict=True))
+        return self.files[segment.path]
 
     def is_forgotten(self, version: int) -> bool:
         """Whether a version that may have been forgotten was."""
@@ -299,8 +306,8 @@ class ModelTarget:
                 return lake.begin_compaction(TABLE, stage.interval(planned.span))
             case "resolve":
                 return lake.begin_resolve(TABLE)
-            case "delete":
-                return self._delete(planned.where)
+            case "delete" | "erase":
+                return self._removes(planned)
             case "update":
                 assert where is not None
                 assert values is not None
@@ -321,10 +328,12 @@ class ModelTarget:
             case "clean" | "expire":
                 return "ok"
 
-    def _delete(self, where: Where | None) -> ModelOperation:
-        """Begin a delete; where an interval or clients say it all, it sees nothing."""
-        lake, stage = self.lake, self.stage
+    def _removes(self, planned: Planned) -> ModelOperation:
+        """Begin an erasure, or a delete: where an interval or clients say it all, that sees nothing."""
+        lake, stage, where = self.lake, self.stage, planned.where
         assert where is not None
+        if planned.kind == "erase":
+            return lake.begin_erase(TABLE, lambda named: where.holds(stage, named))
         match where.column:
             case "client":
                 return lake.begin_take(TABLE, None, {"client": where.value})

@@ -76,6 +76,21 @@ def deletes_are_not_repeated_after_a_restore(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rowlevel, "removals_since", without)
 
 
+def compaction_brings_erased_rows_back(patch: pytest.MonkeyPatch) -> None:
+    """A compaction is committed although rows were erased from what it read."""
+    patch.setattr(planning, "unchanged_since", lambda connection, segments, version: set(segments))
+
+
+def updates_bring_erased_rows_back(patch: pytest.MonkeyPatch) -> None:
+    """An update or merge is committed although rows that it read were erased."""
+    original = rowlevel.removals_since
+
+    def without(*asked: Any) -> Iterator[Any]:
+        return ((kind, one) for kind, one in original(*asked) if kind is not Kind.ERASE)
+
+    patch.setattr(rowlevel, "removals_since", without)
+
+
 BROKEN: dict[Patch, tuple[str, ...]] = {
     equal_ordinals: ("day,split,commit,plain:17,1:1,0,1,0,1,0", "day,split,commit,plain:18,18:1,1,0,0,0,1"),
     compaction_at_its_commit: (
@@ -101,6 +116,14 @@ BROKEN: dict[Patch, tuple[str, ...]] = {
     deletes_are_not_repeated_after_a_restore: (
         "day,split,commit,plain:12,9,27:0,0,0,1,1,2,2,2,1",
         "day,split,commit,plain:8,9,27:0,0,0,1,1,2,2,2,1",
+    ),
+    compaction_brings_erased_rows_back: (
+        "day,split,commit,plain:24,30:0,0,1,1,1,0",
+        "day,split,commit,masked:24,30:0,1,0,1,1,0",
+    ),
+    updates_bring_erased_rows_back: (
+        "day,split,commit,plain:30,11:0,1,1,0,0,1",
+        "day,split,start,masked:30,13:0,1,1,0,0,1",
     ),
 }
 """By what is broken: schedules that notice it."""

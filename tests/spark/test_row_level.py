@@ -103,3 +103,24 @@ def test_an_engine_that_is_none_is_refused(lake: Any) -> None:
     table = lake.create_table("t", KEYED, time="time")
     with pytest.raises(InvalidInput, match="no such engine"):
         table.delete("TRUE", engine="flink")
+
+
+def test_an_erasure_in_tasks_leaves_what_one_in_process_leaves(spark: Any, lake: Any, warehouse: Any) -> None:
+    tables = {name: lake.create_table(name, KEYED, time="time", primary_key=["client"]) for name in ("duckdb", "spark")}
+    found = {}
+    for engine, table in tables.items():
+        for start in (DAY, NEXT):
+            table.append(many(40, start=start))
+        old = table.delete("value = 3").version
+        commit = table.erase("value % 7 = 3 OR value = 3", engine=engine)
+        found[engine] = (
+            commit.rows_deleted,
+            [one.rewrites for one in table.segments()],
+            in_process(table),
+            by_spark(table),
+        )
+        assert len(in_process(table)) == len(table.scan(as_of=old).to_arrow())
+    assert found["spark"] == found["duckdb"]
+    assert found["spark"][0] == 12
+    lake.collect(grace_seconds=0)
+    assert lake.check(deep=True).findings == []

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
-from lakehouse.core.summary import Summary
 from lakehouse.engine import Matches, Query, WriteTarget
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.join import matched
@@ -23,7 +22,7 @@ from lakehouse.engine.duckdb.sort import sorted_batches
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.write import stored_schema, write_tables
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.storage.summaries import Summarizing
+from lakehouse.storage.work import Made, SegmentWork
 
 _THREADS = min(8, os.cpu_count() or 1)
 """Files that are compressed at a time."""
@@ -85,16 +84,16 @@ class DuckDBEngine:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
         return matched(self._cursor(), condition, target.spec.schema, self.read(target), source, equal)
 
-    def summarize(self, work: Summarizing, segments: Sequence[Segment]) -> Iterator[list[Summary] | SegmentUnreadable]:
-        """What each segment's columns come to, one after the other; an error for one that cannot be read."""
-        found: list[list[Summary] | SegmentUnreadable] = []
+    def each(self, work: SegmentWork[Made], segments: Sequence[Segment]) -> Iterator[Made | SegmentUnreadable]:
+        """What comes of a work on each segment, one after the other; an error for one that cannot be read."""
+        made: list[Made] = []
         for one in segments:
             try:
-                found.append(work(one))
+                made.append(work(one))
             except SegmentUnreadable as error:
-                found.append(error)
-        work.sync(summary for made in found if isinstance(made, list) for summary in made)
-        yield from found
+                yield error
+        work.sync(made)
+        yield from made
 
     def close(self) -> None:
         """Free what reads have kept. The engine can be used again."""

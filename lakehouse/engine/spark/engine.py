@@ -13,18 +13,17 @@ from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark p
 
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
-from lakehouse.core.summary import Summary
 from lakehouse.engine import Matches, Query, WriteTarget
 from lakehouse.engine.spark.columns import quoted, value
+from lakehouse.engine.spark.each import each
 from lakehouse.engine.spark.join import matched, to_arrow
 from lakehouse.engine.spark.read import read_frame
 from lakehouse.engine.spark.session import start_session
 from lakehouse.engine.spark.sort import ordered_frame
 from lakehouse.engine.spark.statement import run_query
-from lakehouse.engine.spark.summaries import summarize
 from lakehouse.engine.spark.write import write_frame
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.storage.summaries import Summarizing
+from lakehouse.storage.work import Made, SegmentWork
 
 
 class SparkEngine:
@@ -78,9 +77,9 @@ class SparkEngine:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
         return matched(self.session, condition, target, self.read(target), source)
 
-    def summarize(self, work: Summarizing, segments: Sequence[Segment]) -> Iterator[list[Summary] | SegmentUnreadable]:
-        """What each segment's columns come to, made in tasks; an error for one that cannot be read."""
-        return summarize(self.session, work, segments)
+    def each(self, work: SegmentWork[Made], segments: Sequence[Segment]) -> Iterator[Made | SegmentUnreadable]:
+        """What comes of a work on each segment, done in tasks; an error for one that cannot be read."""
+        return each(self.session, work, segments)
 
 
 def open_engine(session: SparkSession | None) -> SparkEngine:

@@ -285,3 +285,13 @@ def test_the_command_line_loads_no_engine_no_catalog_and_no_dagster() -> None:
     program = f"import sys, lakehouse.cli; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_an_erasure_asks_to_be_confirmed(run: Run, trips: Path) -> None:
+    run("append", "trips", str(trips))
+    before = rows()
+    refused = run("erase", "trips", "client = 77")
+    assert (refused.code, "--yes" in refused.err, rows() == before) == (2, True, True)
+    done = run("erase", "trips", "client = 77", "--yes", "--message", "request 17", "--json")
+    assert json.loads(done.out)["rows_deleted"] == sum(one["client"] == 77 for one in before) > 0
+    assert all(one["client"] != 77 for one in rows())

@@ -1,0 +1,151 @@
+"""Putting files without erased rows in the place of segments' files, in every version that has those segments.
+
+A segment keeps its id, its ordinal and its interval, so that no delta changes. One of which nothing is left is taken
+out of every version: none shows a row of it. Key frames that held the old files go at once, and are written again after
+the commit; what processes remember of the table is not used any more (`lakehouse.catalog.state`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, bindparam, delete, select, update
+
+from lakehouse.catalog.database import Database
+from lakehouse.catalog.encoding import encode_statistics
+from lakehouse.catalog.forget import frames_due, read_deltas, tell_bins
+from lakehouse.catalog.frames import FrameWriter
+from lakehouse.catalog.happened import has_readers_since, note_taken
+from lakehouse.catalog.horizon import hold_history, read_horizon
+from lakehouse.catalog.models import delta, garbage, key_frame, lake_table, segment
+from lakehouse.catalog.rowlevel import Asked
+from lakehouse.catalog.rows import segments_from_rows, segments_schema
+from lakehouse.catalog.state import batches, rows_by_id
+from lakehouse.catalog.summaries import forget_summaries
+from lakehouse.core.bins import bins_of
+from lakehouse.core.expire import Numbers
+from lakehouse.core.interval import Interval, from_us, hull
+from lakehouse.core.operation import Contribution, LookAgain
+from lakehouse.core.segments import Segments
+from lakehouse.core.spec import TableSpec
+from lakehouse.errors import WriteConflict
+
+PAGE = 10_000
+"""Segments that `read_stored` gives at a time."""
+
+
+def erase(asked: Asked, now_us: int) -> None:
+    """Put rewrites in place, under the head.
+
+    Raises `LookAgain` if others that had read rows committed since it looked: what they wrote may hold such rows, and
+    comes after all that they read. Raises `WriteConflict` if another erasure was faster with a segment. Cost: the
+    rewritten segments, and the deltas and key frames of their bins.
+    """
+    contribution, connection, spec = asked.contribution, asked.connection, asked.spec
+    hold_history(connection)  # against those who write key frames of what they read before
+    if has_readers_since(connection, spec, contribution.seen):
+        raise LookAgain
+    rows = {row["id"]: row for row in rows_by_id(connection, "segment", [one.segment for one in contribution.rewrites])}
+    connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(erased_version=asked.version))
+    _refuse_second(contribution, rows)
+    marks = [one.new.path for one in contribution.rewrites if one.new is not None and one.segment not in rows]
+    if rows:
+        spans = {one: Interval(from_us(row["start_us"]), from_us(row["end_us"])) for one, row in rows.items()}
+        whole = hull(spans.values())
+        assert whole is not None
+        note_taken(connection, contribution.begun, whole, None)
+        _put_files(connection, contribution, rows)
+        marks += [row["path"] for row in rows.values()]
+        marks += forget_summaries(connection, sorted(rows))
+        _take_out(connection, spec, contribution, rows)
+        bins = sorted({one for span in spans.values() for one in bins_of(spec.grain, span)})
+        for batch in batches(bins):
+            held = (key_frame.c.table_id == spec.id, key_frame.c.bin.in_(batch))
+            connection.execute(delete(key_frame).where(*held))
+            tell_bins(connection, spec, batch)
+    listed = [{"table_id": spec.id, "path": path, "marked_us": now_us} for path in marks]
+    if listed:
+        connection.execute(garbage.insert(), listed)
+
+
+def _refuse_second(contribution: Contribution, rows: dict[int, Any]) -> None:
+    others = [one for one in contribution.rewrites if one.segment in rows and rows[one.segment]["path"] != one.path]
+    if others:
+        raise WriteConflict(
+            "another erasure rewrote the same segments since this one read them; run it again",
+            table=contribution.begun.table.name,
+            operation=contribution.begun.id,
+            segments=len(others),
+        )
+
+
+def _put_files(connection: Connection, contribution: Contribution, rows: dict[int, Any]) -> None:
+    """Give segments their new files."""
+    put = [(rows[one.segment], one.new) for one in contribution.rewrites if one.new and one.segment in rows]
+    if put:
+        changed = update(segment).where(segment.c.id == bindparam("changed"))
+        names = ("operation", "path", "rows", "bytes", "has_row_ids", "statistics", "rewrites")
+        values = [
+            {
+                "changed": row["id"],
+                "new_operation": contribution.begun.number,
+                "new_path": new.path,
+                "new_rows": new.rows,
+                "new_bytes": new.bytes,
+                "new_has_row_ids": new.has_row_ids,
+                "new_statistics": encode_statistics(new.min, new.max, new.nulls, new.buckets),
+                "new_rewrites": row["rewrites"] + 1,
+            }
+            for row, new in put
+        ]
+        connection.execute(changed.values({name: bindparam(f"new_{name}") for name in names}), values)
+
+
+def _take_out(connection: Connection, spec: TableSpec, contribution: Contribution, rows: dict[int, Any]) -> None:
+    """Take segments of which nothing is left out of every version."""
+    gone = [rows[one.segment] for one in contribution.rewrites if one.new is None and one.segment in rows]
+    if not gone:
+        return
+    kept_in = [
+        {"of_bin": one, "of_entry": row["id"], "since": row["added_version"]}
+        for row in gone
+        for one in bins_of(spec.grain, Interval(from_us(row["start_us"]), from_us(row["end_us"])))
+    ]
+    told = delete(delta).where(
+        delta.c.table_id == spec.id,
+        delta.c.bin == bindparam("of_bin"),
+        delta.c.version >= bindparam("since"),
+        delta.c.entry == bindparam("of_entry"),
+    )
+    connection.execute(told, kept_in)
+    connection.execute(delete(segment).where(segment.c.id == bindparam("gone")), [{"gone": row["id"]} for row in gone])
+
+
+def write_frames(database: Database, writer: FrameWriter, spec: TableSpec, spans: Iterable[Interval]) -> None:
+    """Write the key frames of bins that were left without, oldest first: each is made from the one before.
+
+    Cost: the history of the bins. Commits go on meanwhile.
+    """
+
+    def question(connection: Connection, one: int) -> tuple[int, Numbers]:
+        return read_horizon(connection), read_deltas(connection, spec, delta.c.bin == one)
+
+    for one in sorted({one for span in spans for one in bins_of(spec.grain, span)}):
+        horizon, found = database.read(lambda connection, one=one: question(connection, one))  # type: ignore[misc]
+        points = np.unique(found[:, 1])
+        for point, _ in frames_due(found, points[points >= horizon]):
+            writer.write(spec, [one], point)
+
+
+def read_stored(connection: Connection, spec: TableSpec, versions: tuple[int, int], after: int) -> Segments:
+    """Segments that came in versions after one, up to another, and that any has: the first `PAGE` with ids ``after``.
+
+    Cost: a look at every segment with a greater id.
+    """
+    first, last = versions
+    came = (segment.c.table_id == spec.id, segment.c.added_version > first, segment.c.added_version <= last)
+    query = select(segment).where(*came, segment.c.id > after).order_by(segment.c.id).limit(PAGE)
+    rows = [dict(row) for row in connection.execute(query).mappings()]
+    return Segments(segments_from_rows(segments_schema(spec), rows))

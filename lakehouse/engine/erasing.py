@@ -1,0 +1,86 @@
+"""Erasing rows from segments' files one by one: what is left of each, in a file of its own.
+
+Tasks of Spark's run the same code, so that a filter means the same whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import pyarrow as pa
+
+from lakehouse.core.plan import plan_read
+from lakehouse.core.segment import Segment
+from lakehouse.core.spec import TableSpec
+from lakehouse.engine import Query, WriteTarget
+from lakehouse.engine.duckdb import DuckDBEngine
+from lakehouse.engine.write import write_segment
+from lakehouse.storage.files import sync_files
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What an erasure leaves of a segment, by id, whose file was at ``path``.
+
+    ``written`` is the stored path of the new file; empty where nothing is left, or nothing erased.
+    """
+
+    segment: int
+    path: str
+    rows: int
+    rows_erased: int
+    written: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Erasing:
+    """Writes segments without the rows that a filter, in DuckDB's dialect, lets through, below an own ``folder``."""
+
+    spec: TableSpec
+    warehouse: Path
+    folder: str
+    operation_id: str
+    where: str
+
+    def below(self, name: str) -> Erasing:
+        """The same with its files in a folder below its own."""
+        return replace(self, folder=f"{self.folder}/{name}")
+
+    def __call__(self, segment: Segment, attempt: str = "") -> Left:
+        """What is left of a segment. Every row that is stored counts, whether a version shows it or not.
+
+        Cost: the filter's columns, where they may match; a copy of the segment if a row does. Raises
+        `SegmentUnreadable`, `InvalidInput` for a filter that fails on a row, `OSError` for a disk that does.
+        """
+        plan = plan_read([segment], (), version=segment.ordinal)
+        query = Query(plan, self.spec, self.warehouse, where=self.where, row_ids=True)
+        erased = _engine().read(query).count()
+        if erased in (0, segment.rows):
+            return Left(segment.id, segment.path, segment.rows, erased)
+        kept = _engine().read(replace(query, where=f"({self.where}) IS NOT TRUE")).reader()
+        target = WriteTarget(self.spec, self.warehouse / self.folder, self.operation_id, row_ids=True)
+        name = f"{segment.id}{attempt}.parquet"
+        write_segment((pa.Table.from_batches([one]) for one in kept), target, name, _not_numbers(self.spec, segment))
+        return Left(segment.id, segment.path, segment.rows, erased, f"{self.folder}/{name}")
+
+    def sync(self, made: Iterable[Left]) -> None:
+        """Make files durable."""
+        sync_files(self.warehouse / path for one in made for path in self.files(one))
+
+    def files(self, made: Left) -> list[str]:
+        """The stored path of a file that was written."""
+        return [made.written] if made.written else []
+
+
+def _not_numbers(spec: TableSpec, segment: Segment) -> set[str]:
+    """Columns that may hold a NaN, as a segment without bounds of theirs was written with one."""
+    return {one.name for one in spec.schema if pa.types.is_floating(one.type) and one.name not in segment.min}
+
+
+@cache
+def _engine() -> DuckDBEngine:
+    """One for a process: its tasks are many."""
+    return DuckDBEngine()

@@ -1,0 +1,137 @@
+"""Erasing rows from every version, as a law may demand: their segments are written anew without them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.core.commit import Commit
+from lakehouse.core.interval import Interval
+from lakehouse.core.operation import Begun, Contribution, Kind, LookAgain, Rewrite
+from lakehouse.core.prune import matching
+from lakehouse.core.segments import Segments
+from lakehouse.engine import Engine
+from lakehouse.engine.erasing import Erasing, Left
+from lakehouse.errors import LakehouseError, SegmentUnreadable, StorageUnavailable, WriteConflict
+from lakehouse.faults import reach
+from lakehouse.operation import Operation
+from lakehouse.predicate import ParsedPredicate
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+
+logger = logging.getLogger(__name__)
+_SEGMENTS = 256
+"""Segments that are looked into together."""
+_LOOKS = 10
+"""How often it looks at what came meanwhile."""
+
+
+class Erase(Operation):
+    """Removes the rows that a filter lets through from every version, shown there or not. It takes no lock.
+
+    It is about all rows that were committed when it looked, and it looks again until nothing that reads rows has
+    committed meanwhile. What still runs then and has read such rows begins again: it would bring them back.
+    """
+
+    kind = Kind.ERASE
+
+    def __init__(self, lake: Lake, begun: Begun, *, engine: Engine, where: ParsedPredicate, **marks: Any) -> None:
+        super().__init__(lake, begun, **marks)
+        self._engine = engine
+        self._where = where
+        self._ran = False
+        self._seen = -1
+        self._left: list[Left] = []
+        self._spans: dict[int, Interval] = {}
+        """By id what the segments cover of which rows are erased."""
+
+    def run(self) -> None:
+        """Find the rows, and write what is left of their segments. Nothing is visible before the commit.
+
+        Cost: the bounds of every segment that any version has; the filter's columns of those that may hold such rows;
+        a copy of those that do.
+        """
+        self._require_running()
+        self._ran = True
+        try:
+            self._look(self.base_version)
+        except BaseException:
+            self._fail()
+            raise
+
+    def _look(self, version: int) -> None:
+        """Look into everything that came up to a version."""
+        for segments in self._lake.catalog.stored(self._begun.table, self._seen, version):
+            self._look_into(segments)
+        self._seen = version
+
+    def _look_into(self, segments: Segments) -> None:
+        """Find rows in segments, and write what is left of these."""
+        maybe = segments.where(matching(self._where.tree, segments))
+        spec = self._begun.table
+        for first in range(0, len(maybe), _SEGMENTS):
+            some = maybe[first : first + _SEGMENTS]
+            batch, self._batches = self._batches, self._batches + 1
+            folder = f"{spec.folder}/{self.id}/{batch:05d}"
+            where = self._where.sql("duckdb")
+            work = Erasing(spec, self._lake.warehouse, folder, self.id, where)
+            left = [one for one in self._done(work, some) if one.rows_erased]
+            prefix = f"{spec.folder}/{self.id}/"
+            self.take([one.written.removeprefix(prefix) for one in left if one.written])
+            self._left += left
+            spans = {one.id: one.interval for one in some}
+            self._spans |= {one.segment: spans[one.segment] for one in left}
+
+    def _done(self, work: Erasing, segments: Segments) -> Iterator[Left]:
+        try:
+            for found in self._engine.each(work, list(segments)):
+                if isinstance(found, SegmentUnreadable):
+                    raise found
+                yield found
+        except OSError as error:
+            raise StorageUnavailable(
+                "the warehouse cannot be written; check its disk, path and permissions, then erase again",
+                path=error.filename or work.folder,
+                cause=error.strerror,
+            ) from error
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        files = {one.path: one for one in self._segments}
+        rewrites = tuple(Rewrite(one.segment, one.path, one.rows_erased, files.get(one.written)) for one in self._left)
+        return replace(super().contribution(), segments=(), rewrites=rewrites, seen=self._seen)
+
+    def commit(self, *, if_useful: bool = False) -> Commit:
+        """Put what is left in the place of what was there; runs first if `run` was not called.
+
+        Raises `WriteConflict` if updates and compactions are faster than it looks, or another erasure was.
+        """
+        if self._commit is not None:
+            return self._commit
+        if not self._ran and self._state == "running":
+            self.run()
+        commit = self._committed(if_useful=if_useful)
+        reach("erase.committed")
+        try:
+            self._lake.catalog.write_key_frames(self._begun.table, self._spans.values())
+        except LakehouseError as error:
+            logger.warning("key frames were not written after an erasure; a later commit will: %s", error)
+        return commit
+
+    def _committed(self, *, if_useful: bool) -> Commit:
+        for _ in range(_LOOKS):
+            self._look(self._lake.catalog.head())
+            reach("erase.looked")
+            try:
+                return super().commit(if_useful=if_useful)
+            except LookAgain:
+                logger.debug("others committed what they had read; erasure %s looks again", self.id)
+        self._fail()
+        raise WriteConflict(
+            "rows are updated and compacted faster than they are found; erase when less is",
+            table=self._begun.table.name,
+            operation=self.id,
+        )
