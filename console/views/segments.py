@@ -42,7 +42,8 @@ def find() -> segments.Found:
 def draw_one(segment: Segment, found: segments.Found) -> None:
     """One segment in full. What its file says is read only for it."""
     shell.section("One segment")
-    st.text(f"Segment {segment.id}: {segments.span(segment)}, ordinal {segment.ordinal}")
+    rewritten = f", rewrites without erased rows: {segment.rewrites}" if segment.rewrites else ""
+    st.text(f"Segment {segment.id}: {segments.span(segment)}, ordinal {segment.ordinal}{rewritten}")
     st.code(f"{lake.warehouse}/{segment.path}", language=None, wrap_lines=True)
     known, stored, rows = st.tabs(["Bounds and key coordinates", "File", "Rows"])
     with known:

@@ -7,6 +7,7 @@ the commit; what processes remember of the table is not used any more (`lakehous
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,7 +16,7 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 
 from lakehouse.catalog.database import Database
 from lakehouse.catalog.encoding import encode_statistics
-from lakehouse.catalog.forget import frames_due, read_deltas, tell_bins
+from lakehouse.catalog.forget import by_first, frames_due, read_deltas, tell_bins
 from lakehouse.catalog.frames import FrameWriter
 from lakehouse.catalog.happened import has_readers_since, note_taken
 from lakehouse.catalog.horizon import hold_history, read_horizon
@@ -129,14 +130,18 @@ def write_frames(database: Database, writer: FrameWriter, spec: TableSpec, spans
     Cost: the history of the bins. Commits go on meanwhile.
     """
 
-    def question(connection: Connection, one: int) -> tuple[int, Numbers]:
-        return read_horizon(connection), read_deltas(connection, spec, delta.c.bin == one)
+    def question(connection: Connection, bins: list[int]) -> tuple[int, Numbers]:
+        return read_horizon(connection), read_deltas(connection, spec, delta.c.bin.in_(bins))
 
-    for one in sorted({one for span in spans for one in bins_of(spec.grain, span)}):
-        horizon, found = database.read(lambda connection, one=one: question(connection, one))  # type: ignore[misc]
-        points = np.unique(found[:, 1])
-        for point, _ in frames_due(found, points[points >= horizon]):
-            writer.write(spec, [one], point)
+    for batch in batches(sorted({one for span in spans for one in bins_of(spec.grain, span)})):
+        horizon, found = database.read(lambda connection, batch=batch: question(connection, batch))  # type: ignore[misc]
+        due: defaultdict[int, list[int]] = defaultdict(list)
+        for one, of_bin in by_first(found).items():
+            points = np.unique(of_bin[:, 1])
+            for point, _ in frames_due(of_bin, points[points >= horizon]):
+                due[point].append(one)
+        for point in sorted(due):
+            writer.write(spec, due[point], point)
 
 
 def read_stored(connection: Connection, spec: TableSpec, versions: tuple[int, int], after: int) -> Segments:

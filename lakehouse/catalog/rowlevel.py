@@ -27,6 +27,7 @@ from lakehouse.catalog.sets import Sets
 from lakehouse.catalog.state import StateReader, live_in, touching
 from lakehouse.core.hits import EVERYTHING, Hits, Removal, lost
 from lakehouse.core.interval import Interval, from_us, hull
+from lakehouse.core.keys import scopes_overlap
 from lakehouse.core.operation import ENTRY_BITS, Contribution, Kind, NewTombstone
 from lakehouse.core.predicate import may_hold
 from lakehouse.core.segments import Segments
@@ -122,10 +123,17 @@ def _refuse_overtaken(asked: Asked, hits: Hits, removals: list[tuple[Kind, Remov
 
 
 def _saw_newer(asked: Asked, removal: Removal) -> bool:
-    """Whether something newer than a replace was there, in what it covers, when the operation read."""
+    """Whether something newer than a replace was there, in what it covers, when the operation read.
+
+    Rows, or what hides some that it writes: a delete of the same keys, or one by primary key.
+    """
     base = asked.contribution.begun.base_version
     found = asked.states.read(asked.connection, asked.spec, base, touching(asked.spec, removal.interval))
-    segments, _ = live_in(found.values())
+    segments, tombstones = live_in(found.values())
+    for one in tombstones.values():
+        may_hide = one.kind == "key" or (one.kind == "interval" and scopes_overlap(one.keys, removal.keys))
+        if one.ordinal > removal.ordinal and may_hide and removal.interval.overlaps(one.interval):
+            return True
     newer = segments.within(removal.interval)
     newer = newer.where(newer.ordinals > removal.ordinal)
     return len(newer) > 0 and (removal.keys is None or any(may_hold(removal.keys, one) for one in newer))

@@ -261,6 +261,18 @@ def test_segments_are_listed_filtered_and_ordered(open_page: Any, flights: lakeh
     assert list(ordered["from"]) == sorted(ordered["from"])
 
 
+def test_segments_tell_how_often_rows_were_erased_from_them(open_page: Any, flights: lakehouse.Table) -> None:
+    segment = flights.segments(interval="2013-01-09")[0]
+    least = segment.min["delay"]
+    flights.erase(f"delay = {least} AND at >= '2013-01-09' AND at < '2013-01-10'")
+    app = open_page("segments", segment=str(segment.id))
+    listed = app.dataframe[0].value.set_index("segment")
+    assert listed.loc[str(segment.id), "rewrites"] == 1
+    assert listed["rewrites"].sum() == sum(one.rewrites for one in flights.segments())
+    assert any("erased rows: 1" in one.value for one in app.text)
+    assert "erase" in set(open_page("versions").dataframe[0].value["operation"])
+
+
 def test_a_filter_that_is_no_predicate_is_told(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("segments", where="delay >")
     assert not app.exception

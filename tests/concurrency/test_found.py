@@ -180,3 +180,29 @@ def test_a_delete_of_what_a_merge_matches_and_inserts_does_not_stand_beside_it(k
     one.commit()
     with pytest.raises(WriteConflict):
         two.commit()
+
+
+@pytest.mark.parametrize("removal", ["delete", "delete by key"])
+def test_an_update_after_a_delete_that_hides_what_a_running_replace_writes_runs_after_the_replace(lake, removal):
+    # The delete hides the replace's 3, so it comes after it; the update began when the delete had ended; and the
+    # replace would hide what the update moves there.
+    table = lake.create_table(
+        "keyed",
+        "time TIMESTAMP NOT NULL, client STRING NOT NULL, value BIGINT NOT NULL",
+        time="time",
+        primary_key=["value"],
+        cluster_by=["client"],
+    )
+    table.append(arrow([(DAY, "b", 1)]))
+    replace = replacing(table, [(DAY, "a", 3)], keys={"client": "a"})
+    if removal == "delete":
+        table.delete("client = 'a'")
+    else:
+        table.delete_keys(arrow([(DAY, "a", 3)]))
+    update = table.begin_update({"client": "'a'"}, "client = 'b'")
+    update.run()
+    with pytest.raises(WriteConflict):
+        update.commit()
+    replace.commit()
+    table.update({"client": "'a'"}, "client = 'b'")
+    assert values(table) == [1]
