@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Contribution, Kind, LookAgain, Rewrite
-from lakehouse.core.prune import matching
+from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
 from lakehouse.engine import Engine
 from lakehouse.engine.erasing import Erasing, Left
@@ -56,34 +56,33 @@ class Erase(Operation):
         """
         self._require_running()
         self._ran = True
+        self._seen = self.base_version
+        self._look(self._lake.catalog.stored(self._begun.table, self._seen))
+
+    def _look(self, found: Iterable[Segments]) -> None:
+        """Find rows in segments, and write what is left of these. A failure ends the operation."""
+        spec, tree = self._begun.table, self._where.tree
         try:
-            self._look(self.base_version)
+            for segments in found:
+                plan = plan_read(segments, (), version=self._seen, predicate=tree)
+                maybe = self._lake.filters.narrowed(plan, spec, tree).segments
+                for first in range(0, len(maybe), _SEGMENTS):
+                    self._rewrite(maybe[first : first + _SEGMENTS])
         except BaseException:
             self._fail()
             raise
 
-    def _look(self, version: int) -> None:
-        """Look into everything that came up to a version."""
-        for segments in self._lake.catalog.stored(self._begun.table, self._seen, version):
-            self._look_into(segments)
-        self._seen = version
-
-    def _look_into(self, segments: Segments) -> None:
-        """Find rows in segments, and write what is left of these."""
-        maybe = segments.where(matching(self._where.tree, segments))
+    def _rewrite(self, segments: Segments) -> None:
         spec = self._begun.table
-        for first in range(0, len(maybe), _SEGMENTS):
-            some = maybe[first : first + _SEGMENTS]
-            batch, self._batches = self._batches, self._batches + 1
-            folder = f"{spec.folder}/{self.id}/{batch:05d}"
-            where = self._where.sql("duckdb")
-            work = Erasing(spec, self._lake.warehouse, folder, self.id, where)
-            left = [one for one in self._done(work, some) if one.rows_erased]
-            prefix = f"{spec.folder}/{self.id}/"
-            self.take([one.written.removeprefix(prefix) for one in left if one.written])
-            self._left += left
-            spans = {one.id: one.interval for one in some}
-            self._spans |= {one.segment: spans[one.segment] for one in left}
+        batch, self._batches = self._batches, self._batches + 1
+        folder = f"{spec.folder}/{self.id}"
+        where = self._where.sql("duckdb")
+        work = Erasing(spec, self._lake.warehouse, f"{folder}/{batch:05d}", self.id, where)
+        left = [one for one in self._done(work, segments) if one.rows_erased]
+        self.take([one.written.removeprefix(f"{folder}/") for one in left if one.written])
+        self._left += left
+        spans = {one.id: one.interval for one in segments}
+        self._spans |= {one.segment: spans[one.segment] for one in left}
 
     def _done(self, work: Erasing, segments: Segments) -> Iterator[Left]:
         try:
@@ -123,7 +122,8 @@ class Erase(Operation):
 
     def _committed(self, *, if_useful: bool) -> Commit:
         for _ in range(_LOOKS):
-            self._look(self._lake.catalog.head())
+            since, self._seen = self._seen, self._lake.catalog.head()
+            self._look([self._lake.catalog.come(self._begun.table, since, self._seen)])
             reach("erase.looked")
             try:
                 return super().commit(if_useful=if_useful)

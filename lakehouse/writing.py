@@ -115,7 +115,8 @@ class Writes:
         Rows that a version shows, and rows that none shows any more; their values leave the catalog's bounds and
         indexes too, and its exports, which are made anew. Files that held them go with `Lake.collect`, after its grace.
         What is committed after it began stays: stop what brings such rows first. Waits for nobody; updates and
-        compactions that read such rows and did not commit yet begin again.
+        compactions that read such rows and did not commit yet begin again. Primary keys in key tombstones go when
+        those are resolved and their versions expired.
 
         ``engine``: ``duckdb`` (in process, the default) or ``spark``, in whose tasks the segments are looked into.
 

@@ -109,16 +109,19 @@ class Catalog(Running):
 
     # Erasing
 
-    def stored(self, spec: TableSpec, since: int, until: int) -> Iterator[Segments]:
-        """Segments that came in versions after ``since`` up to ``until``, dropped or not, a few thousand at a time."""
+    def stored(self, spec: TableSpec, until: int) -> Iterator[Segments]:
+        """Segments that came up to a version and that any version has, live or not, a few thousand at a time."""
         after = -1
-        while len(
-            found := self._read(
-                lambda connection, after=after: erasing.read_stored(connection, spec, (since, until), after)  # type: ignore[misc]
-            )
-        ):
+        while True:
+            found = self._read(lambda connection, after=after: erasing.read_stored(connection, spec, until, after))  # type: ignore[misc]
+            if not len(found):
+                return
             yield found
             after = int(found.ids.max())
+
+    def come(self, spec: TableSpec, since: int, until: int) -> Segments:
+        """Segments that came in versions after ``since`` up to ``until``, live or not."""
+        return self._read(lambda connection: erasing.read_come(connection, spec, since, until))
 
     def write_key_frames(self, spec: TableSpec, spans: Iterable[Interval]) -> None:
         """Write the key frames that an erasure took from the chunks of some intervals."""

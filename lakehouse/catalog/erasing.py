@@ -18,12 +18,12 @@ from lakehouse.catalog.database import Database
 from lakehouse.catalog.encoding import encode_statistics
 from lakehouse.catalog.forget import by_first, frames_due, read_deltas, tell_bins
 from lakehouse.catalog.frames import FrameWriter
-from lakehouse.catalog.happened import has_readers_since, note_taken
+from lakehouse.catalog.happened import has_copiers_since, note_taken
 from lakehouse.catalog.horizon import hold_history, read_horizon
 from lakehouse.catalog.models import delta, garbage, key_frame, lake_table, segment
 from lakehouse.catalog.rowlevel import Asked
 from lakehouse.catalog.rows import segments_from_rows, segments_schema
-from lakehouse.catalog.state import batches, rows_by_id
+from lakehouse.catalog.state import PAIRS, batches, prepared_over, rows_by_id, rows_of_pairs, touching
 from lakehouse.catalog.summaries import forget_summaries
 from lakehouse.core.bins import bins_of
 from lakehouse.core.expire import Numbers
@@ -40,16 +40,15 @@ PAGE = 10_000
 def erase(asked: Asked, now_us: int) -> None:
     """Put rewrites in place, under the head.
 
-    Raises `LookAgain` if others that had read rows committed since it looked: what they wrote may hold such rows, and
-    comes after all that they read. Raises `WriteConflict` if another erasure was faster with a segment. Cost: the
+    Raises `LookAgain` if others committed since it looked what they had made of rows: that may be such rows again, and
+    comes after all that these read. Raises `WriteConflict` if another erasure was faster with a segment. Cost: the
     rewritten segments, and the deltas and key frames of their bins.
     """
     contribution, connection, spec = asked.contribution, asked.connection, asked.spec
     hold_history(connection)  # against those who write key frames of what they read before
-    if has_readers_since(connection, spec, contribution.seen):
+    if has_copiers_since(connection, spec, contribution.seen):
         raise LookAgain
     rows = {row["id"]: row for row in rows_by_id(connection, "segment", [one.segment for one in contribution.rewrites])}
-    connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(erased_version=asked.version))
     _refuse_second(contribution, rows)
     marks = [one.new.path for one in contribution.rewrites if one.new is not None and one.segment not in rows]
     if rows:
@@ -57,6 +56,7 @@ def erase(asked: Asked, now_us: int) -> None:
         whole = hull(spans.values())
         assert whole is not None
         note_taken(connection, contribution.begun, whole, None)
+        connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(erased_version=asked.version))
         _put_files(connection, contribution, rows)
         marks += [row["path"] for row in rows.values()]
         marks += forget_summaries(connection, sorted(rows))
@@ -144,13 +144,31 @@ def write_frames(database: Database, writer: FrameWriter, spec: TableSpec, spans
             writer.write(spec, due[point], point)
 
 
-def read_stored(connection: Connection, spec: TableSpec, versions: tuple[int, int], after: int) -> Segments:
-    """Segments that came in versions after one, up to another, and that any has: the first `PAGE` with ids ``after``.
+def read_stored(connection: Connection, spec: TableSpec, until: int, after: int) -> Segments:
+    """Segments of versions up to one, live or not, that any version has: the first `PAGE` with ids above ``after``."""
+    came = (segment.c.table_id == spec.id, segment.c.added_version <= until, segment.c.id > after)
+    query = select(segment).where(*came).order_by(segment.c.id).limit(PAGE)
+    return _segments(spec, [dict(row) for row in connection.execute(query).mappings()])
 
-    Cost: a look at every segment with a greater id.
-    """
-    first, last = versions
-    came = (segment.c.table_id == spec.id, segment.c.added_version > first, segment.c.added_version <= last)
-    query = select(segment).where(*came, segment.c.id > after).order_by(segment.c.id).limit(PAGE)
-    rows = [dict(row) for row in connection.execute(query).mappings()]
+
+def read_come(connection: Connection, spec: TableSpec, since: int, until: int) -> Segments:
+    """Segments that came in versions after one, up to another. Cost: the table's bins, and what changed in them."""
+    asked = {"table": spec.id, "after": since, "until": until}
+    ids = {row[0] for row in rows_of_pairs(connection, _CAME, touching(spec, None), asked)}
+    rows = rows_by_id(connection, "segment", ids)
+    return _segments(spec, [row for row in rows if row["added_version"] > since])
+
+
+def _segments(spec: TableSpec, rows: list[dict[str, Any]]) -> Segments:
     return Segments(segments_from_rows(segments_schema(spec), rows))
+
+
+_CAME = prepared_over(
+    PAIRS,
+    """
+    SELECT DISTINCT delta.entry FROM {wanted} bin CROSS JOIN delta
+    WHERE bin.table_id = :table AND bin.bin BETWEEN pair.first AND pair.second AND bin.version > :after
+      AND delta.table_id = bin.table_id AND delta.bin = bin.bin AND delta.version > :after AND delta.version <= :until
+      AND delta.action = 1 AND NOT delta.is_tombstone
+    """,
+)

@@ -15,7 +15,7 @@ from lakehouse.catalog.state import IDS, PAIRS, prepared_over, rows_by_id, rows_
 from lakehouse.core.hits import EVERYTHING, Removal
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.keys import KeyScope
-from lakehouse.core.operation import ENTRY_BITS, READERS, Begun, Kind
+from lakehouse.core.operation import COPIERS, ENTRY_BITS, Begun, Kind
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 
@@ -134,11 +134,11 @@ _UNCHANGED = prepared_over(
 )
 
 
-def has_readers_since(connection: Connection, spec: TableSpec, version: int) -> bool:
-    """Whether a version after one was made by an operation that had read rows."""
+def has_copiers_since(connection: Connection, spec: TableSpec, version: int) -> bool:
+    """Whether a version after one was made by an operation that wrote what it had made of rows."""
     mine = (commit_table.c.table_id == spec.id, commit_table.c.version > version)
-    read = commit_table.c.operation.in_([kind.value for kind in READERS])
-    return bool(connection.execute(select(exists().where(*mine, read))).scalar())
+    copied = commit_table.c.operation.in_([kind.value for kind in COPIERS])
+    return bool(connection.execute(select(exists().where(*mine, copied))).scalar())
 
 
 def least_in_flight(connection: Connection, spec: TableSpec, *, but: int | None = None) -> int:

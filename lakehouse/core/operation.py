@@ -50,8 +50,8 @@ RESERVED = "reserved"
 """Stands for the kind of an operation that was registered ahead, and which nobody began."""
 NEED_NO_BASE = (RESERVED, Kind.APPEND, Kind.REPLACE, Kind.UPSERT, Kind.DELETE_KEYS, Kind.SUMMARIZE)
 """Kinds whose commit needs nothing of the version that they began at."""
-READERS = (Kind.DELETE, Kind.UPDATE, Kind.MERGE, Kind.ERASE, Kind.COMPACTION, Kind.TRANSACTION)
-"""Kinds that read rows, or may have, before they write."""
+COPIERS = (Kind.UPDATE, Kind.MERGE, Kind.ERASE, Kind.COMPACTION, Kind.TRANSACTION)
+"""Kinds that write what they make of rows that they read, or may."""
 DEFINITIONS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE, Kind.ALTER)
 """Kinds that change what a table is, not its rows."""
 

@@ -313,6 +313,39 @@ def test_erasures_side_by_side_all_succeed(connect, table):
     assert values(table) == list(range(3, 200))
 
 
+def test_erasures_beside_everything_lose_and_bring_back_nothing(connect, lake, table):
+    table.append(arrow([(DAY, f"c{n % 8}", n) for n in range(80)]))
+    failures: list[BaseException] = []
+
+    def repeated(work: Any, times: int) -> threading.Thread:
+        def run() -> None:
+            own = connect().table("flights")
+            for turn in range(times):
+                try:
+                    work(own, turn)
+                except BaseException as error:  # noqa: BLE001 - told below
+                    failures.append(error)
+
+        return threading.Thread(target=run)
+
+    threads = [
+        repeated(lambda own, turn: own.append(arrow([(DAY, "new", 1_000 + turn)])), 20),
+        repeated(lambda own, turn: own.update({"value": "value + 10000"}, f"client = 'c{4 + turn % 4}'"), 12),
+        repeated(lambda own, turn: own.compact(), 6),
+        repeated(lambda own, turn: own.erase(f"client = 'c{turn}'"), 4),
+    ]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not failures
+    erased = " OR ".join(f"client = 'c{turn}'" for turn in range(4))
+    assert all(values(table, as_of=one.version, where=erased) == [] for one in table.log() if one.operation != "create")
+    kept = sorted(value % 10_000 for value in values(table))
+    assert kept == [n for n in range(80) if n % 8 >= 4] + list(range(1_000, 1_020))
+    assert lake.check(deep=True).findings == []
+
+
 def test_an_expiry_between_forgets_the_new_file_too(lake, table, warehouse):
     table.append(many(100))
     table.drop(DAY)
