@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,12 +16,13 @@ import pytest
 import lakehouse
 from lakehouse.catalog.contents import Contents
 from lakehouse.catalog.models import key_frame, segment, segment_summary
-from lakehouse.errors import InvalidInput, LockLost, SegmentUnreadable, WriteConflict
+from lakehouse.errors import InvalidInput, LockLost, SegmentUnreadable, StorageUnavailable, WriteConflict
 from lakehouse.indexing import build_indexes, missing_indexes
 from lakehouse.recovery import recover
 from lakehouse.storage.exports import read_part
 from lakehouse.testing.faults import armed, on_count
 from lakehouse.testing.rows import SCHEMA, arrow, many, values
+from tests.contract.test_accidents import FullDisk
 
 DAY, NEXT = "2013-01-05", "2013-01-06"
 WHO = "Zacharias"
@@ -413,6 +415,15 @@ def test_a_file_that_cannot_be_read_is_named_and_nothing_changes(lake, table, wa
         table.erase("value >= 0")
     assert [one.rewrites for one in table.segments()] == [0, 0]
     assert lake.activity().operations == []
+
+
+def test_a_full_disk_changes_nothing_and_says_so(table):
+    noise = pa.array(np.random.default_rng(1).integers(0, 2**62, 200_000))
+    table.append(many(200_000, step_us=1000).set_column(2, "value", noise))
+    with FullDisk(600_000), pytest.raises(StorageUnavailable, match="check its disk"):
+        table.erase("value % 2 = 0")
+    assert table.scan().count() == 200_000
+    assert table.erase("value % 2 = 0").rows_deleted == 200_000 - table.scan().count() > 0
 
 
 @pytest.mark.parametrize("where", ["", "nobody = 1", "reflect('java.lang.System', 'exit')"])
