@@ -83,7 +83,7 @@ def test_places_in_many_files_are_hidden_in_few_scans(
 ) -> None:
     monkeypatch.setattr(places, "FILES_LOOKED_UP", 2)
     monkeypatch.setattr(places, "_MOST_FILES", most)
-    monkeypatch.setattr(places, "_COARSE_BITS", 4)
+    monkeypatch.setattr(places, "_LEAST_FOLD", 5)
     spec = spec_of(SCHEMA)
     segments = store.write(duck, events(1000), spec)
     ids = BitMap64(one.first_row_id + place for one in segments for place in (0, 1, 64, 130, one.rows - 1))

@@ -28,39 +28,44 @@ def frame_over(session: SparkSession, key: Hashable, files: int, make: Callable[
     """
     if not hasattr(session, "_jsparkSession"):
         return make()
-    with _guard:
-        relations = _of_sessions.setdefault(session, _Relations())
-        known = relations.get(key)
-    if known is None:
-        frame = make()
-        with _guard:
-            relations.put(key, frame._jdf.queryExecution().analyzed().relation(), files)
-        return frame
+    known = kept(session, key, files, lambda: make()._jdf.queryExecution().analyzed().relation())
     from pyspark.sql.classic.dataframe import DataFrame as Classic  # noqa: PLC0415 - absent where Spark is elsewhere
 
     return Classic(session._jsparkSession.baseRelationToDataFrame(known), session)
 
 
+def kept(session: SparkSession, key: Hashable, files: int, make: Callable[[], Any]) -> Any:
+    """What is known of so many files under a key; made if nothing is."""
+    with _guard:
+        relations = _of_sessions.setdefault(session, _Relations())
+        known = relations.get(key)
+    if known is None:
+        known = make()
+        with _guard:
+            relations.put(key, known, files)
+    return known
+
+
 class _Relations:
-    """Relations by key; forgets those that were not used longest."""
+    """Relations, and what else is known of files, by key; forgets those that were not used longest."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._left = _MOST_FILES
 
     def get(self, key: Hashable) -> Any:
-        """The relation of a key, or None."""
+        """What is kept under a key, or None."""
         found = self._held.get(key)
         if found is None:
             return None
         self._held.move_to_end(key)
         return found[0]
 
-    def put(self, key: Hashable, relation: Any, files: int) -> None:
-        """Keep a relation; not one that alone has too many files."""
+    def put(self, key: Hashable, known: Any, files: int) -> None:
+        """Keep something; not what alone is about too many files."""
         if files > _MOST_FILES or key in self._held:
             return
-        self._held[key] = relation, files
+        self._held[key] = known, files
         self._left -= files
         while self._left < 0:
             _, (_, forgotten) = self._held.popitem(last=False)

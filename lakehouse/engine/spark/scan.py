@@ -8,15 +8,18 @@ from pathlib import Path
 from urllib.parse import unquote
 from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
 from lakehouse.core.segment import Segment
+from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import ORDINAL
+from lakehouse.engine.spark.arrays import Arrays
 from lakehouse.engine.spark.columns import quoted
-from lakehouse.engine.spark.relations import frame_over
+from lakehouse.engine.spark.relations import frame_over, kept
 from lakehouse.engine.spark.types import to_spark_type
 from lakehouse.predicate.literals import text_term
 
@@ -27,8 +30,8 @@ PLACE = "_tmp_metadata_row_index"
 """
 FILES_LOOKED_UP = 64
 """A row looks its file up among so many at most."""
-NO_PLACE = "CAST(raise_error('Spark gives rows no place; use a version that this library was tested with') AS BIGINT)"
-_NO_FILE = "CAST(raise_error('a file of the scan is none of the plan''s') AS BIGINT)"
+UNTOLD = "raise_error('Spark tells no place or file of a row; use a version that this library was tested with')"
+"""Fails a row of which it is not known where it lies."""
 _NAME, _SUM = "input_file_name()", "crc32(CAST(input_file_name() AS BINARY))"
 _WILD = re.compile(r"([{}\[\]*?\\])")
 
@@ -60,7 +63,8 @@ def names_in_rows(
     Spark encodes a path alike everywhere, but writes ``file:///`` in one place and ``file:/`` in another.
     """
     by_path = {str(files[one.path]): one for one in segments}
-    for uri in frame.inputFiles():
+    known = kept(frame.sparkSession, tuple(by_path), len(by_path), lambda: tuple(frame.inputFiles()))
+    for uri in known:
         path = uri.removeprefix("file:").lstrip("/")
         for scheme in ("file:/", "file:///"):
             yield f"{scheme}{path}", by_path["/" + unquote(path)]
@@ -72,32 +76,41 @@ class ByFile:
     They ask Spark for the file's name, so that Spark pushes nothing into the scan that comes after them.
     """
 
-    def __init__(self, frame: DataFrame, segments: Sequence[Segment], files: Mapping[str, Path]) -> None:
+    def __init__(
+        self, frame: DataFrame, segments: Sequence[Segment], files: Mapping[str, Path], arrays: Arrays
+    ) -> None:
         self._segments = segments
+        self._arrays = arrays
         names = dict(names_in_rows(frame, segments, files)) if len(segments) > 1 else {}
+        self._paths = [one.path for one in names.values()]
+        if not names:
+            return
         # A checksum where each name has its own: to compare texts takes longer.
-        sums = {f"{crc32(name.encode())}L": one.path for name, one in names.items()}
-        is_told_by_sum = len(sums) == len(names)
-        self._asked = _SUM if is_told_by_sum else _NAME
-        self._paths = sums if is_told_by_sum else {text_term(name).spark: one.path for name, one in names.items()}
-        """Of which file a row is, by what it is asked for, as a literal."""
+        sums = [crc32(name.encode()) for name in names]
+        if len(set(sums)) == len(names):
+            self._asked, self._known = _SUM, arrays.add(np.array(sums))
+        else:
+            self._asked, self._known = _NAME, f"array({', '.join(text_term(name).spark for name in names)})"
 
-    def number(self, values: Sequence[int]) -> str:
-        """A number for each segment."""
-        if len(set(values)) == 1:
+    def number(self, values: IntArray) -> str:
+        """A number for each segment, null for a file that is of none."""
+        if len(set(values.tolist())) == 1:
             return f"{values[0]}L"
-        value = dict(zip((one.path for one in self._segments), values, strict=True))
-        known = ", ".join(f"{key}, {value[path]}L" for key, path in self._paths.items())
-        return f"coalesce(map({known})[{self._asked}], {_NO_FILE})"
+        value = dict(zip((one.path for one in self._segments), values.tolist(), strict=True))
+        numbers = self._arrays.add(np.array([value[path] for path in self._paths]))
+        return f"map_from_arrays({self._known}, {numbers})[{self._asked}]"
 
-    def extras(self, names: Sequence[str], *, is_stored: bool) -> list[Column]:
+    def extras(self, names: Sequence[str], *, is_stored: bool) -> list[str]:
         """`ROW_ID` and `ORDINAL`, of a scan with `PLACE` and, if rows may store their ids, `ROW_ID`."""
-        by_place = f"{self.number([one.first_row_id for one in self._segments])} + {PLACE}"
-        told = {
-            ROW_ID: f"coalesce({quoted(ROW_ID)}, {by_place}, {NO_PLACE})" if is_stored else by_place,
-            ORDINAL: self.number([one.ordinal for one in self._segments]),
-        }
-        return [F.expr(told[name]).alias(name) for name in names]
+        told = []
+        if ROW_ID in names:
+            stored = f"{quoted(ROW_ID)}, " if is_stored else ""
+            first = self.number(np.array([one.first_row_id for one in self._segments]))
+            told.append(f"coalesce({stored}{first} + {PLACE}, {UNTOLD}) AS {ROW_ID}")
+        if ORDINAL in names:
+            ordinal = self.number(np.array([one.ordinal for one in self._segments]))
+            told.append(f"coalesce({ordinal}, {UNTOLD}) AS {ORDINAL}")
+        return told
 
 
 def told_scan(
@@ -109,12 +122,12 @@ def told_scan(
     extras: Sequence[str],
 ) -> DataFrame:
     """The rows that pass conditions with `ROW_ID` and `ORDINAL`, of a few files: no join, and no job before it."""
-    added = pa.schema([(ROW_ID, pa.int64()), (PLACE, pa.int64())])
-    frame = scan(session, pa.schema([*schema, *added]), segments, files)
-    by_file = ByFile(frame, segments, files)
+    frame = scan(session, pa.schema([*schema, (ROW_ID, pa.int64()), (PLACE, pa.int64())]), segments, files)
     for condition in where:
-        frame = frame.where(F.expr(condition))
-    return frame.select(*(F.col(quoted(name)) for name in schema.names), *by_file.extras(extras, is_stored=True))
+        frame = frame.where(condition)
+    arrays = Arrays()
+    added = ByFile(frame, segments, files, arrays).extras(extras, is_stored=True)
+    return arrays.put_into(frame).selectExpr(f"* EXCEPT ({', '.join([ROW_ID, PLACE, *arrays.names])})", *added)
 
 
 def placed_scan(
