@@ -73,32 +73,33 @@ def _is_seen(part: Part, by_file: ByFile, arrays: Arrays) -> str:
     while (folds := -(-rows >> fold)).sum() > _WORD:
         fold += 1
     firsts = np.cumsum(folds) - folds
-    near, owners = _near(part.places, firsts, fold, min(int(rows.max()), 1 << fold))
-    # A bit at the top of the word is its sign. Of a shift's number only the last six bits count, as in Java.
-    word = f"{arrays.add(near)}[shiftright({PLACE} & {(1 << fold) - 1}, 5)]"
-    bit = f"CAST({PLACE} & 31 AS INT)"
-    rank = f"({word} & {(1 << 32) - 1}) + bit_count({word} & ~shiftrightunsigned(-1L, {bit}))"
+    bits = arrays.add(_bits(part.places, firsts, fold, min(int(rows.max()), 1 << fold)))
+    # A bit at the top of a word is its sign. Numbers have the types that Spark would give them later.
+    word = f"{bits}[shiftright({PLACE} & {(1 << fold) - 1}L, 5)]"
+    bit = f"CAST({PLACE} & 31L AS INT)"
+    before = f"CAST(bit_count({word} & ~shiftrightunsigned(-1L, {bit})) AS BIGINT)"
     owner = f"CAST({by_file.number(firsts)} + shiftright({PLACE}, {fold}) AS INT)"
     # A row of which Spark tells no place has no bit, and so is looked at.
     return (
-        f"CASE WHEN shiftleft({word}, {bit}) >= 0 THEN true"
-        f" ELSE coalesce(shiftleft({arrays.add(owners)}[{rank}], {owner}) >= 0, {UNTOLD}) END"
+        f"CASE WHEN shiftleft({word}, {bit}) >= 0L THEN true"
+        f" ELSE coalesce(shiftleft({bits}[({word} & {(1 << 32) - 1}L) + {before}], {owner}) >= 0L, {UNTOLD}) END"
     )
 
 
-def _near(places: Sequence[IntArray], firsts: IntArray, fold: int, count: int) -> tuple[IntArray, IntArray]:
-    """Of so many folded places, which are hidden in some file; and for each of those, in which.
+def _bits(places: Sequence[IntArray], firsts: IntArray, fold: int, count: int) -> IntArray:
+    """Which of so many folded places are hidden in some file; then for each of those, in which.
 
-    The first are words with the bits of 32 places, from the top down, and below the number of bits in words before.
+    The first are words with the bits of 32 places, from the top down, and in their lower half where the words begin
+    that are about these places.
     """
     files = np.concatenate([first + (one >> fold) for first, one in zip(firsts, places, strict=True)])
     hidden, which = np.unique(np.concatenate(places) & ((1 << fold) - 1), return_inverse=True)
     counts = np.bincount(hidden >> 5, minlength=(count + 31) >> 5)
-    near = np.cumsum(counts) - counts
+    near = len(counts) + np.cumsum(counts) - counts
     np.bitwise_or.at(near, hidden >> 5, _bit(hidden & 31))
     owners = np.zeros(len(hidden), dtype=np.int64)
     np.bitwise_or.at(owners, which, _bit(files))
-    return near, owners
+    return np.concatenate([near, owners])
 
 
 def _bit(number: IntArray) -> IntArray:

@@ -64,9 +64,9 @@ def names_in_rows(
     """
     by_path = {str(files[one.path]): one for one in segments}
     known = kept(frame.sparkSession, tuple(by_path), len(by_path), lambda: tuple(frame.inputFiles()))
-    for uri in known:
-        path = uri.removeprefix("file:").lstrip("/")
-        for scheme in ("file:/", "file:///"):
+    paths = [uri.removeprefix("file:").lstrip("/") for uri in known]
+    for scheme in ("file:///", "file:/"):
+        for path in paths:
             yield f"{scheme}{path}", by_path["/" + unquote(path)]
 
 
