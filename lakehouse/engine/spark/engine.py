@@ -14,9 +14,10 @@ from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark p
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Matches, Query, WriteTarget
+from lakehouse.engine.spark.collect import collect_rows
 from lakehouse.engine.spark.columns import quoted, value
 from lakehouse.engine.spark.each import each
-from lakehouse.engine.spark.join import matched, to_arrow
+from lakehouse.engine.spark.join import matched
 from lakehouse.engine.spark.read import read_frame
 from lakehouse.engine.spark.session import start_session
 from lakehouse.engine.spark.sort import ordered_frame
@@ -51,7 +52,7 @@ class SparkEngine:
 
     def collect(self, query: Query) -> pa.Table:
         """The rows of the plan that pass, in memory."""
-        return to_arrow(self.read(query), query)
+        return collect_rows(self.session, query)
 
     def rewrite(self, query: Query, assigned: Mapping[str, str]) -> DataFrame:
         """The same with some columns' values given by expressions, as a lazy frame; with ``_row_id``."""

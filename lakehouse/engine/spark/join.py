@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark p
 from lakehouse.core.spec import ORDINAL, ROW_ID
 from lakehouse.engine import Query
 from lakehouse.engine.frames import is_spark_frame
+from lakehouse.engine.spark.collect import to_arrow
 from lakehouse.engine.spark.columns import quoted, value
 
 _PLACE = "_place"
@@ -62,11 +63,3 @@ class SparkMatches:
 
     def _where(self, where: str) -> DataFrame:
         return self._pairs.where(F.expr(where))
-
-
-def to_arrow(frame: DataFrame, query: Query) -> pa.Table:
-    """A frame's rows in memory, in the types of the query's table."""
-    known = {ROW_ID: pa.field(ROW_ID, pa.int64()), ORDINAL: pa.field(ORDINAL, pa.int64())}
-    found = frame.toArrow()
-    fields = [known[name] if name in known else query.spec.schema.field(name) for name in found.column_names]
-    return found.cast(pa.schema(fields))

@@ -31,7 +31,7 @@ def read_frame(session: SparkSession, query: Query) -> DataFrame:
     """
     files = verify(query.warehouse, query.plan.segments)
     extras = [name for name, is_wanted in ((ROW_ID, query.row_ids), (ORDINAL, query.ordinals)) if is_wanted]
-    with held(session, _listing_settings(session, len(files))):
+    with held(session, listing_settings(session, len(files))):
         frames = [
             frame for part in _joined(plan_parts(query)) for frame in _frames(session, query, part, files, extras)
         ]
@@ -59,17 +59,22 @@ def _joined(parts: list[Part]) -> list[Part]:
     return [*(Part(segments, part.condition) for part, segments in joined.values()), *masked]
 
 
-def _listing_settings(session: SparkSession, files: int) -> dict[str, str]:
-    """Keep Spark from starting a job to look at local files: it takes longer than looking."""
+def listing_settings(session: SparkSession, files: int) -> dict[str, str]:
+    """Settings that keep Spark from starting a job to look at local files: it takes longer than looking."""
     return {_THRESHOLD: str(1 << 20)} if files > int(session.conf.get(_THRESHOLD) or 32) else {}
+
+
+def conditions(query: Query, part: Part) -> tuple[str, ...]:
+    """What rows of a part have to pass."""
+    visible = None if part.condition is None else part.condition.spark
+    return tuple(one for one in (visible, query.where) if one is not None)
 
 
 def _frames(
     session: SparkSession, query: Query, part: Part, files: Mapping[str, Path], extras: list[str]
 ) -> list[DataFrame]:
     schema = query.spec.schema
-    where = [] if part.condition is None else [part.condition.spark]
-    where += [] if query.where is None else [query.where]
+    where = conditions(query, part)
     cut = split_places(part) if part.places else None
     if cut is not None:
         return [without_places(session, schema, one, files, where, extras) for one in cut]

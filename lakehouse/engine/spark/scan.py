@@ -70,6 +70,15 @@ def names_in_rows(
             yield f"{scheme}{path}", by_path["/" + unquote(path)]
 
 
+def asked_of_rows(names: Sequence[str]) -> tuple[str, Sequence[int] | Sequence[str]]:
+    """What to ask a row, to know its file, and what it answers for each name of a file.
+
+    It is a checksum where each name has its own: to compare texts takes longer.
+    """
+    sums = [crc32(name.encode()) for name in names]
+    return (_SUM, sums) if len(set(sums)) == len(sums) else (_NAME, names)
+
+
 class ByFile:
     """What differs from file to file of a scan, as expressions over its rows.
 
@@ -85,12 +94,11 @@ class ByFile:
         self._paths = [one.path for one in names.values()]
         if not names:
             return
-        # A checksum where each name has its own: to compare texts takes longer.
-        sums = [crc32(name.encode()) for name in names]
-        if len(set(sums)) == len(names):
-            self._asked, self._known = _SUM, arrays.add(np.array(sums))
+        self._asked, answers = asked_of_rows(list(names))
+        if self._asked == _SUM:
+            self._known = arrays.add(np.array(answers))
         else:
-            self._asked, self._known = _NAME, f"array({', '.join(text_term(name).spark for name in names)})"
+            self._known = f"array({', '.join(text_term(name).spark for name in names)})"
 
     def number(self, values: IntArray) -> str:
         """A number for each segment, null for a file that is of none."""

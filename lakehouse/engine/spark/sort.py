@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark p
 
 from lakehouse.engine import Query
 from lakehouse.engine.order import SAMPLE_ROWS, plan_order
-from lakehouse.engine.spark.join import to_arrow
+from lakehouse.engine.spark.collect import to_arrow
 from lakehouse.engine.spark.read import read_frame
 
 _FILL = 0.8
