@@ -5,21 +5,24 @@ from __future__ import annotations
 import itertools
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
+from pyspark.errors import PySparkException
 
 from lakehouse.core.plan import ReadGroup
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine.duckdb import DuckDBEngine
-from lakehouse.engine.spark import SparkEngine, places, to_spark_type
-from lakehouse.errors import SegmentUnreadable
+from lakehouse.engine.spark import SparkEngine, arrays, collect, places, scan, to_spark_type
+from lakehouse.engine.spark.scan import names_in_rows
+from lakehouse.errors import InternalError, SegmentUnreadable
 from lakehouse.predicate import parse
 from tests.unit.engine.harness import Store, spec_of
 from tests.unit.engine.masked import KEYS, found, random_case
@@ -59,6 +62,7 @@ def test_random_segments_and_tombstones_read_as_the_rule_says(
         store = Store(tmp_path / f"w [h] % é {seed}", itertools.count(first, 1000))
         case = random_case(store, duck, random.Random(f"{seed} {key} {first}"), key)
         assert found(engine.read(case.rows()).toArrow()) == case.seen
+        assert found(engine.collect(case.rows())) == case.seen
         numbers = [one[0] for one in case.seen]
         plain = engine.read(case.query)
         assert plain.columns == case.query.spec.schema.names
@@ -123,7 +127,38 @@ def test_places_are_right_where_the_names_of_two_files_have_one_checksum(
     rows = engine.read(query)
     assert "crc32" not in plan_of(rows)
     assert sorted(one.id for one in rows.collect()) == sorted(expected)
+    collected = engine.collect(replace(query, row_ids=True, ordinals=True))
+    assert sorted(collected["id"].to_pylist()) == sorted(expected)
     assert len(expected) == sum(one.rows for one in segments) - 3
+
+
+def test_a_row_of_a_file_that_is_not_known_fails_the_read(
+    store: Store, engine: SparkEngine, duck: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def others(*given: Any) -> Iterator[tuple[str, Any]]:
+        return ((f"{name}.other", segment) for name, segment in names_in_rows(*given))
+
+    monkeypatch.setattr(scan, "names_in_rows", others)
+    monkeypatch.setattr(collect, "names_in_rows", others)
+    spec = spec_of(SCHEMA)
+    segments = store.write(duck, events(1000), spec)
+    ids = BitMap64([segments[0].first_row_id, segments[1].first_row_id + 3])
+    query = store.query(spec, segments, [Tombstone(id=1, kind="row", ordinal=2)], sets={1: ids})
+    for asked in (query, replace(query, row_ids=True), replace(query, ordinals=True)):
+        with pytest.raises(PySparkException, match="Spark tells no place or file"):
+            engine.read(asked).toArrow()
+    with pytest.raises(InternalError, match="Spark tells no place or file"):
+        engine.collect(replace(query, row_ids=True, ordinals=True))
+
+
+def test_arrays_have_the_same_numbers_however_they_reach_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [0, 1, -1, 1 << 40, (1 << 63) - 1, -(1 << 63)]
+    for _ in range(2):
+        held = arrays.Arrays()
+        names = [held.add(np.array(given[place:])) for place in (0, 3)]
+        row = held.put_into(spark.range(1)).collect()[0]
+        assert [row[name] for name in names] == [given, given[3:]]
+        monkeypatch.setattr(arrays, "_in_memory", arrays._as_text)
 
 
 @pytest.mark.parametrize("setting", ["spark.sql.parquet.enableVectorizedReader", "spark.sql.codegen.wholeStage"])

@@ -21,7 +21,7 @@ from lakehouse.engine.spark.arrays import Arrays
 from lakehouse.engine.spark.scan import FILES_LOOKED_UP, PLACE, UNTOLD, ByFile, scan
 
 _MOST_FILES = 8 * FILES_LOOKED_UP
-_MOST_PLACES = 1 << 18
+_MOST_PLACES = 1 << 20
 _MOST_ROWS = 1 << 31
 _LEAST_FOLD = 18
 _WORD = 64
@@ -82,7 +82,8 @@ def _is_seen(part: Part, by_file: ByFile, arrays: Arrays) -> str:
     # A row of which Spark tells no place has no bit, and so is looked at.
     return (
         f"CASE WHEN shiftleft({word}, {bit}) >= 0L THEN true"
-        f" ELSE coalesce(shiftleft({bits}[({word} & {(1 << 32) - 1}L) + {before}], {owner}) >= 0L, {UNTOLD}) END"
+        f" ELSE coalesce(shiftleft({bits}[({word} & {(1 << 32) - 1}L) + {before}], {owner}) >= 0L,"
+        f" CAST({UNTOLD} AS BOOLEAN)) END"
     )
 
 
