@@ -79,11 +79,10 @@ def _is_seen(part: Part, by_file: ByFile, arrays: Arrays) -> str:
     bit = f"CAST({PLACE} & 31L AS INT)"
     before = f"CAST(bit_count({word} & ~shiftrightunsigned(-1L, {bit})) AS BIGINT)"
     owner = f"CAST({by_file.number(firsts)} + shiftright({PLACE}, {fold}) AS INT)"
+    is_clear = f"shiftleft({bits}[({word} & {(1 << 32) - 1}L) + {before}], {owner}) >= 0L"
     # A row of which Spark tells no place has no bit, and so is looked at.
     return (
-        f"CASE WHEN shiftleft({word}, {bit}) >= 0L THEN true"
-        f" ELSE coalesce(shiftleft({bits}[({word} & {(1 << 32) - 1}L) + {before}], {owner}) >= 0L,"
-        f" CAST({UNTOLD} AS BOOLEAN)) END"
+        f"CASE WHEN shiftleft({word}, {bit}) >= 0L THEN true ELSE coalesce({is_clear}, CAST({UNTOLD} AS BOOLEAN)) END"
     )
 
 
