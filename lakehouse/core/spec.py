@@ -21,6 +21,8 @@ ORDINAL = "_ordinal"
 FIELD_ID = b"PARQUET:field_id"
 """Metadata key under which Arrow keeps a column's Parquet field id."""
 TARGET_ROWS = 5_000_000
+COMPRESSIONS = ("zstd", "lz4", "snappy", "none")
+"""How files' pages may be compressed: the first is the default, and the smallest."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
 _COLUMN = re.compile(r"[^\W_][^`\"\x00-\x1f]{0,127}")
 
@@ -47,6 +49,11 @@ class TableSpec:
     def target_rows(self) -> int:
         """Rows at which a segment is full (property ``target_rows``)."""
         return int(self.properties.get("target_rows", TARGET_ROWS))
+
+    @property
+    def compression(self) -> str:
+        """How the pages of new files are compressed (property ``compression``), one of `COMPRESSIONS`."""
+        return self.properties.get("compression", COMPRESSIONS[0])
 
     @property
     def ragged(self) -> bool:

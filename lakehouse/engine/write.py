@@ -258,7 +258,7 @@ class _File:
         self._writer = pq.ParquetWriter(
             target.folder / name,
             schema,
-            compression="zstd",
+            compression=target.spec.compression,
             dictionary_pagesize_limit=_DICTIONARY_BYTES,
             write_statistics=statistics,
             store_schema=False,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime, timedelta
 
+import pyarrow.parquet as pq
 import pytest
 
 import lakehouse
+from lakehouse.errors import InvalidInput
 from lakehouse.testing.model import ModelLake
 from lakehouse.testing.rows import COLUMNS, SCHEMA, arrow, plain, visible
 
@@ -106,6 +108,26 @@ def test_rows_written_by_one_engine_are_replaced_and_compacted_by_the_other(lake
     assert visible(table) == expected == plain(table.scan().to_spark().toArrow())
     assert table.scan().count() == table.scan().to_spark().count() == len(expected)
     assert sum(segment.rows for segment in table.segments()) == len(expected)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("compression", "codec"), [("zstd", "ZSTD"), ("lz4", "LZ4"), ("snappy", "SNAPPY"), ("none", "UNCOMPRESSED")]
+)
+def test_both_engines_write_and_read_every_compression(lake, spark, warehouse, compression, codec):
+    table = lake.create_table("flights", SCHEMA, time="time", properties={"compression": compression})
+    table.append(arrow([("2013-01-05", "a", 1)]))
+    table.append(spark.createDataFrame(arrow([("2013-01-05", "ü", 2)])))
+    for segment in table.segments():
+        group = pq.ParquetFile(warehouse / segment.path).metadata.row_group(0)
+        assert {group.column(place).compression for place in range(group.num_columns)} == {codec}
+    assert plain(table.scan().to_spark().toArrow()) == visible(table)
+    table.set_properties({"compression": None})
+    assert table.compact() is not None
+    (merged,) = table.segments()
+    assert pq.ParquetFile(warehouse / merged.path).metadata.row_group(0).column(0).compression == "ZSTD"
+    with pytest.raises(InvalidInput, match="compression is one of zstd, lz4"):
+        table.set_properties({"compression": "gzip"})
 
 
 @pytest.mark.timeout(300)
