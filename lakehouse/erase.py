@@ -101,7 +101,8 @@ class Erase(Operation):
         """The operation's part of a commit."""
         files = {one.path: one for one in self._segments}
         rewrites = tuple(Rewrite(one.segment, one.path, one.rows_erased, files.get(one.written)) for one in self._left)
-        return replace(super().contribution(), segments=(), rewrites=rewrites, seen=self._seen)
+        read = self._where.interval(self._begun.table.time) or Interval(None, None)
+        return replace(super().contribution(), segments=(), rewrites=rewrites, seen=self._seen, read=read)
 
     def commit(self, *, if_useful: bool = False) -> Commit:
         """Put what is left in the place of what was there; runs first if `run` was not called.

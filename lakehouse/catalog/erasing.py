@@ -21,7 +21,7 @@ from lakehouse.catalog.frames import FrameWriter
 from lakehouse.catalog.happened import has_copiers_since, note_taken
 from lakehouse.catalog.horizon import hold_history, read_horizon
 from lakehouse.catalog.models import delta, garbage, key_frame, lake_table, segment
-from lakehouse.catalog.rowlevel import Asked
+from lakehouse.catalog.rowlevel import Asked, running_overtaken
 from lakehouse.catalog.rows import segments_from_rows, segments_schema
 from lakehouse.catalog.state import PAIRS, batches, prepared_over, rows_by_id, rows_of_pairs, touching
 from lakehouse.catalog.summaries import forget_summaries
@@ -48,6 +48,7 @@ def erase(asked: Asked, now_us: int) -> None:
     hold_history(connection)  # against those who write key frames of what they read before
     if has_copiers_since(connection, spec, contribution.seen):
         raise LookAgain
+    _refuse_overtaken(asked)
     rows = {row["id"]: row for row in rows_by_id(connection, "segment", [one.segment for one in contribution.rewrites])}
     _refuse_second(contribution, rows)
     marks = [one.new.path for one in contribution.rewrites if one.new is not None and one.segment not in rows]
@@ -69,6 +70,21 @@ def erase(asked: Asked, now_us: int) -> None:
     listed = [{"table_id": spec.id, "path": path, "marked_us": now_us} for path in marks]
     if listed:
         connection.execute(garbage.insert(), listed)
+
+
+def _refuse_overtaken(asked: Asked) -> None:
+    """Refuse what comes before a running replace, whose rows it does not see, and after what is newer than that."""
+    contribution = asked.contribution
+    assert contribution.read is not None
+    replace = running_overtaken(asked, contribution.read, contribution.seen)
+    if replace is not None:
+        raise WriteConflict(
+            "a replace runs where rows are erased, and something newer is there already; run it again after that one",
+            table=contribution.begun.table.name,
+            operation=contribution.begun.id,
+            replace=replace.id,
+            held=replace.removal.interval,
+        )
 
 
 def _refuse_second(contribution: Contribution, rows: dict[int, Any]) -> None:

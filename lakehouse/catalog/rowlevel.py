@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from lakehouse.catalog.happened import (
     Change,
+    RunningReplace,
     changes_since,
     compactions,
     least_in_flight,
@@ -111,24 +112,32 @@ def _refuse_overtaken(asked: Asked, hits: Hits, removals: list[tuple[Kind, Remov
         if kind in _TAKE_OVER and hits.covered_after(one.interval, one.keys):
             raise _conflict(asked, "rows would come into what was replaced or deleted")
     running = running_replaces(asked.connection, asked.spec, Interval(None, None))
+    base = begun.base_version
     for removal, replace_id in [*unseen, *((one.removal, one) for one in running)]:
         held: dict[str, Any] = {} if replace_id is None else {"replace": replace_id.id, "held": removal.interval}
         if hits.inserts_into(removal.interval, removal.keys):
             raise _conflict(asked, "rows would come into what another operation replaces", **held)
-        if removal.ordinal > begun.base_version:
+        if removal.ordinal > base:
             continue
         is_met = removal.interval.overlaps(read) or hits.covered_after(removal.interval, removal.keys)
-        if is_met and _saw_newer(asked, removal):
+        if is_met and _saw_newer(asked, removal, base):
             raise _conflict(asked, "rows were there that are newer than a replace that was not", **held)
 
 
-def _saw_newer(asked: Asked, removal: Removal) -> bool:
-    """Whether something newer than a replace was there, in what it covers, when the operation read.
+def running_overtaken(asked: Asked, read: Interval, version: int) -> RunningReplace | None:
+    """A replace that runs where an operation read, and than which something newer was there at a version."""
+    for one in running_replaces(asked.connection, asked.spec, read):
+        if one.removal.ordinal <= version and _saw_newer(asked, one.removal, version):
+            return one
+    return None
+
+
+def _saw_newer(asked: Asked, removal: Removal, version: int) -> bool:
+    """Whether something newer than a replace was there, in what it covers, at the version that was read.
 
     Rows, or what hides some that it writes: a delete of the same keys, or one by primary key.
     """
-    base = asked.contribution.begun.base_version
-    found = asked.states.read(asked.connection, asked.spec, base, touching(asked.spec, removal.interval))
+    found = asked.states.read(asked.connection, asked.spec, version, touching(asked.spec, removal.interval))
     segments, tombstones = live_in(found.values())
     for one in tombstones.values():
         may_hide = one.kind == "key" or (one.kind == "interval" and scopes_overlap(one.keys, removal.keys))

@@ -198,6 +198,7 @@ class ModelLake:
             table = self.tables[operation.table]
             if operation.kind == "erase":
                 _erase(table, operation.means)
+                table.erasures.append(number)
             table.versions[number] = operation.applied(table, number)
             if operation.kind in ("replace", "merge", "take"):
                 table.done.append((number, operation))

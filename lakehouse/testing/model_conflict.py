@@ -14,9 +14,11 @@ def conflict(operation: ModelOperation, table: ModelTable) -> str | None:
     What it read, it read before every replace that it did not see: so nothing of what it read may come after such a
     replace, and nothing that it writes may stand in what one covers that is committed.
     """
-    if operation.kind not in CONDITIONAL:
-        return None
-    for breaks, reason in REASONS:
+    reasons = REASONS if operation.kind in CONDITIONAL else ()
+    if operation.kind == "erase":
+        operation.overtake(table)  # it looks at its commit
+        reasons = OVERTAKEN
+    for breaks, reason in reasons:
         if not breaks(operation, table):
             continue
         if not operation.forced or breaks in PLAIN:
@@ -28,6 +30,11 @@ def conflict(operation: ModelOperation, table: ModelTable) -> str | None:
 def was_restored_since(operation: ModelOperation, table: ModelTable) -> bool:
     """Whether the table was restored after the operation read it."""
     return any(version > operation.base for version in table.restores)
+
+
+def was_erased_since(operation: ModelOperation, table: ModelTable) -> bool:
+    """Whether rows were erased after the operation read the table."""
+    return any(version > operation.base for version in table.erasures)
 
 
 def moves_out_of_a_replace(operation: ModelOperation, table: ModelTable) -> bool:
@@ -105,12 +112,17 @@ def misses_what_was_moved_to_it(operation: ModelOperation, table: ModelTable) ->
     )
 
 
-REASONS: tuple[tuple[Callable[[ModelOperation, ModelTable], bool], str], ...] = (
-    (was_restored_since, "a restore came between"),
-    (moves_out_of_a_replace, "a row would be moved out of what a running replace covers"),
-    (lost_a_row, "a row that is rewritten was changed"),
+Reasons = tuple[tuple[Callable[[ModelOperation, ModelTable], bool], str], ...]
+OVERTAKEN: Reasons = (
     (saw_what_comes_after, "what was read comes after what was not seen"),
     (saw_what_comes_after_an_append, "what was read comes after what is being appended"),
+)
+REASONS: Reasons = (
+    (was_restored_since, "a restore came between"),
+    (was_erased_since, "an erasure came between"),
+    (moves_out_of_a_replace, "a row would be moved out of what a running replace covers"),
+    (lost_a_row, "a row that is rewritten was changed"),
+    *OVERTAKEN,
     (writes_into_a_replace, "what is written belongs below a replace that was committed since"),
     (writes_into_what_was_taken, "what is written belongs below what was taken since"),
     (matches_otherwise, "what a merge's source matches is other rows by now"),

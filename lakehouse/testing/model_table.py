@@ -87,8 +87,8 @@ def is_newer(tombstone: Tombstone, stored: Stored) -> bool:
 class ModelTable:
     """A table: its definition, the state at every version, and the operations that have begun and not ended.
 
-    ``done`` are the replaces, takes and merges that were committed, with their versions, ``restores`` the versions
-    of restores. Row ids are given out in the order of commits.
+    ``done`` are the replaces, takes and merges that were committed, with their versions, ``restores`` and ``erasures``
+    the versions of those. Row ids are given out in the order of commits.
     """
 
     columns: tuple[str, ...]
@@ -100,6 +100,7 @@ class ModelTable:
     running: list[ModelOperation] = field(default_factory=list)
     done: list[tuple[int, ModelOperation]] = field(default_factory=list)
     restores: list[int] = field(default_factory=list)
+    erasures: list[int] = field(default_factory=list)
     row_ids: int = 0
 
     @property

@@ -261,6 +261,31 @@ def test_what_read_such_rows_and_would_write_them_again_runs_again(table, change
     assert values(table) == [12]
 
 
+def test_it_runs_after_a_replace_than_which_something_newer_is_there(lake, table):
+    # The append stays, so it comes after the replace; the erasure takes a row of it, and leaves the replace's.
+    replacing = table.begin_replace(DAY)
+    replacing.write(arrow([(DAY, WHO, 1), (DAY, "b", 2)]))
+    table.append(arrow([(DAY, WHO, 3), (DAY, "b", 4)]))
+    with pytest.raises(WriteConflict, match="run it again after that one"):
+        table.begin_erase(f"client = '{WHO}'").commit()
+    assert values(table) == [3, 4]
+    erasing = threading.Thread(target=lambda: table.erase(f"client = '{WHO}'"))
+    erasing.start()
+    replacing.commit()
+    erasing.join()
+    assert values(table) == [2, 4]
+    assert lake.check(deep=True).findings == []
+
+
+def test_a_replace_that_nothing_overtook_is_not_waited_for(table):
+    table.append(arrow([(DAY, WHO, 3), (NEXT, WHO, 4), (NEXT, "b", 5)]))
+    replacing = table.begin_replace(DAY)
+    replacing.write(arrow([(DAY, "b", 1)]))
+    table.erase(f"client = '{WHO}'")
+    replacing.commit()
+    assert values(table) == [1, 5]
+
+
 @pytest.mark.parametrize("between", ["update", "compact"])
 def test_copies_that_are_committed_while_it_looks_are_found(table, between):
     table.append(arrow([(DAY, WHO, 1), (DAY, "b", 2)]))

@@ -94,7 +94,12 @@ CHANGES = ("append", "replace", "delete", "update", "merge", "restore")
     "reason", [name for one in model_conflict.REASONS if (name := one[0].__name__) != "moves_out_of_a_replace"]
 )
 def test_every_reason_to_conflict_is_needed(monkeypatch, reason):
-    assert_noticed(monkeypatch, (model_conflict, "REASONS", only_without(reason)), CHANGES)
+    kinds = ("append", "update", "erase") if reason == "was_erased_since" else CHANGES
+    assert_noticed(monkeypatch, (model_conflict, "REASONS", only_without(reason)), kinds)
+
+
+def test_an_erasure_has_to_wait_for_what_it_overtakes(monkeypatch):
+    assert_noticed(monkeypatch, (model_conflict, "OVERTAKEN", ()), ("append", "replace", "erase"))
 
 
 def test_every_kind_of_table_and_operation_is_drawn():
