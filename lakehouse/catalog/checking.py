@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, delete, func, select, update
 
 from lakehouse.catalog.database import Database
-from lakehouse.catalog.forget import by_first, frames_due, insert_frames, read_deltas
+from lakehouse.catalog.forget import by_first, frames_by_point, insert_frames, read_deltas
 from lakehouse.catalog.frames import note_frames
 from lakehouse.catalog.horizon import hold_history, read_erased, read_horizon
 from lakehouse.catalog.models import (
@@ -246,10 +246,7 @@ def _rebuild(connection: Connection, spec: TableSpec, bins: list[int]) -> None:
     mine = (bin.c.table_id == spec.id, bin.c.bin.in_(bins))
     connection.execute(update(bin).where(*mine).values(frame_version=None, frame_entries=0, chain=0))
     found = read_deltas(connection, spec, delta.c.bin.in_(bins))
-    due: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    for one, of_bin in by_first(found).items():
-        for point, live in frames_due(of_bin, np.unique(of_bin[:, 1])):
-            due[point][one] = live
+    due = frames_by_point(found, lambda of_bin: np.unique(of_bin[:, 1]))
     for point in sorted(due):  # each is made from the one before
         insert_frames(connection, spec, point, due[point])
     note_frames(connection, spec.id, bins)

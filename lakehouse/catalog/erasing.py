@@ -7,8 +7,8 @@ the commit; what processes remember of the table is not used any more (`lakehous
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 
 from lakehouse.catalog.database import Database
 from lakehouse.catalog.encoding import encode_statistics
-from lakehouse.catalog.forget import by_first, frames_due, read_deltas, tell_bins
+from lakehouse.catalog.forget import frames_by_point, read_deltas, tell_bins
 from lakehouse.catalog.frames import FrameWriter
 from lakehouse.catalog.happened import has_copiers_since, note_taken
 from lakehouse.catalog.horizon import hold_history, read_horizon
@@ -61,7 +61,7 @@ def erase(asked: Asked, now_us: int) -> None:
         _put_files(connection, contribution, rows)
         marks += [row["path"] for row in rows.values()]
         marks += forget_summaries(connection, sorted(rows))
-        _take_out(connection, spec, contribution, rows)
+        _take_out(connection, spec, contribution, rows, spans)
         bins = sorted({one for span in spans.values() for one in bins_of(spec.grain, span)})
         for batch in batches(bins):
             held = (key_frame.c.table_id == spec.id, key_frame.c.bin.in_(batch))
@@ -120,7 +120,13 @@ def _put_files(connection: Connection, contribution: Contribution, rows: dict[in
         connection.execute(changed.values({name: bindparam(f"new_{name}") for name in names}), values)
 
 
-def _take_out(connection: Connection, spec: TableSpec, contribution: Contribution, rows: dict[int, Any]) -> None:
+def _take_out(
+    connection: Connection,
+    spec: TableSpec,
+    contribution: Contribution,
+    rows: dict[int, Any],
+    spans: dict[int, Interval],
+) -> None:
     """Take segments of which nothing is left out of every version."""
     gone = [rows[one.segment] for one in contribution.rewrites if one.new is None and one.segment in rows]
     if not gone:
@@ -128,7 +134,7 @@ def _take_out(connection: Connection, spec: TableSpec, contribution: Contributio
     kept_in = [
         {"of_bin": one, "of_entry": row["id"], "since": row["added_version"]}
         for row in gone
-        for one in bins_of(spec.grain, Interval(from_us(row["start_us"]), from_us(row["end_us"])))
+        for one in bins_of(spec.grain, spans[row["id"]])
     ]
     told = delete(delta).where(
         delta.c.table_id == spec.id,
@@ -151,13 +157,14 @@ def write_frames(database: Database, writer: FrameWriter, spec: TableSpec, spans
 
     for batch in batches(sorted({one for span in spans for one in bins_of(spec.grain, span)})):
         horizon, found = database.read(lambda connection, batch=batch: question(connection, batch))  # type: ignore[misc]
-        due: defaultdict[int, list[int]] = defaultdict(list)
-        for one, of_bin in by_first(found).items():
-            points = np.unique(of_bin[:, 1])
-            for point, _ in frames_due(of_bin, points[points >= horizon]):
-                due[point].append(one)
+        due = frames_by_point(found, partial(_versions_from, horizon))
         for point in sorted(due):
-            writer.write(spec, due[point], point)
+            writer.write(spec, list(due[point]), point)
+
+
+def _versions_from(horizon: int, deltas: Numbers) -> Numbers:
+    versions = np.unique(deltas[:, 1])
+    return versions[versions >= horizon]
 
 
 def read_stored(connection: Connection, spec: TableSpec, until: int, after: int) -> Segments:

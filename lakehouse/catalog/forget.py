@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,10 +94,7 @@ def _forget_in_bins(
     found = read_deltas(connection, spec, delta.c.bin.in_(bins), delta.c.version <= clean)
     is_dead = np.isin(found[:, 2], ids)
     kept = found[~is_dead]
-    due: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    for number, of_bin in by_first(kept).items():
-        for point, live in frames_due(of_bin, points):
-            due[point][number] = live
+    due = frames_by_point(kept, lambda _: points)
     pages = [page for point, lives in due.items() for page in _pages(connection, spec, point, lives)]
     dead = [
         {"of_bin": one, "of_version": version, "of_entry": entry} for one, version, entry, *_ in found[is_dead].tolist()
@@ -134,6 +131,15 @@ def by_first(rows: Numbers) -> dict[int, Numbers]:
     """Sorted rows by their first column."""
     values, starts = np.unique(rows[:, 0], return_index=True)
     return dict(zip(values.tolist(), np.split(rows, starts[1:]), strict=True)) if len(rows) else {}
+
+
+def frames_by_point(found: Numbers, points: Callable[[Numbers], Numbers]) -> dict[int, dict[int, int]]:
+    """By point, of those that there are for a bin's deltas, the bins whose key frame is due, and how much it holds."""
+    due: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    for one, of_bin in by_first(found).items():
+        for point, live in frames_due(of_bin, points(of_bin)):
+            due[point][one] = live
+    return due
 
 
 def frames_due(kept: Numbers, points: Numbers) -> Iterable[tuple[int, int]]:

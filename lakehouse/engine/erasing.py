@@ -30,7 +30,6 @@ class Left:
 
     segment: int
     path: str
-    rows: int
     rows_erased: int
     written: str = ""
 
@@ -59,12 +58,12 @@ class Erasing:
         query = Query(plan, self.spec, self.warehouse, where=self.where, row_ids=True)
         erased = _engine().read(query).count()
         if erased in (0, segment.rows):
-            return Left(segment.id, segment.path, segment.rows, erased)
+            return Left(segment.id, segment.path, erased)
         kept = _engine().read(replace(query, where=f"({self.where}) IS NOT TRUE")).reader()
         target = WriteTarget(self.spec, self.warehouse / self.folder, self.operation_id, row_ids=True)
         name = f"{segment.id}{attempt}.parquet"
         write_segment((pa.Table.from_batches([one]) for one in kept), target, name, _not_numbers(self.spec, segment))
-        return Left(segment.id, segment.path, segment.rows, erased, f"{self.folder}/{name}")
+        return Left(segment.id, segment.path, erased, f"{self.folder}/{name}")
 
     def sync(self, made: Iterable[Left]) -> None:
         """Make files durable."""
