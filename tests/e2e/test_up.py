@@ -203,3 +203,37 @@ def test_a_port_that_is_taken_is_named_with_the_variable_that_changes_it(tmp_pat
     assert str(ports[1]) in done.stderr
     assert "LAKEHOUSE_CONSOLE_PORT" in done.stderr
     assert not (tmp_path / "dagster").exists()
+
+
+def refused(folder: Path, ports: list[int], **more: str) -> str:
+    """What it says when it does not start, after it has stopped what it had started."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/up"],
+        env=environment(folder, ports) | more,
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert [is_free(port) for port in ports] == [True, True]
+    return done.stderr
+
+
+def test_assets_that_cannot_be_loaded_end_it_with_their_error(tmp_path: Path, ports: list[int]) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['assets'] = None\n")
+    said = refused(tmp_path, ports, PYTHONPATH=str(tmp_path))
+    assert said.startswith("up: Dagster cannot load the assets of lakehouse:\n")
+    assert said.splitlines()[-1].startswith("ModuleNotFoundError: No module named 'assets")
+
+
+def test_a_storage_of_dagster_that_cannot_be_opened_is_told_before_anything_starts(
+    tmp_path: Path, ports: list[int]
+) -> None:
+    (tmp_path / "dagster").mkdir()
+    (tmp_path / "dagster/dagster.yaml").write_text("storage: {sqlite: {base_dir: /dev/null/storage}}\n")
+    said = refused(tmp_path, ports)
+    assert said.startswith(f"up: Dagster cannot open its storage in {tmp_path}/dagster:\n")
+    assert "/dev/null/storage" in said
+    assert not list(tmp_path.glob("dagster/*.log"))
