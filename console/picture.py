@@ -1,6 +1,11 @@
-"""The laser picture: time across, segments stacked by ordinal, what is hidden faint, tombstones hatched."""
+"""The laser picture: time across, segments stacked by ordinal, what is hidden faint, tombstones hatched.
+
+How it is drawn is written once, in Vega-Lite's own words, when this is loaded: Altair takes longer to write and check
+that than a page takes for everything else. Pictures differ by their data and by three parameters.
+"""
 
 from datetime import datetime
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -25,9 +30,46 @@ PICKED, ZOOM = "picked", "zoom"
 """Names of the selections: a bar that was clicked, a stretch that was drawn over columns."""
 
 
-def _time(domain: list[str], title: str | None = None) -> alt.X:
-    scale = alt.Scale(type="utc", nice=False, domain=domain)
-    return alt.X("start:T", title=title, scale=scale, axis=alt.Axis(grid=True, tickCount=8, labelFlush=True))
+def bars_chart(
+    drawn: pd.DataFrame, hatched: pd.DataFrame, start: datetime, end: datetime, laser: datetime | None
+) -> dict[str, Any]:
+    """Bars one by one: `queries.timeline.drawn_bars`. A click picks one."""
+    levels = max(3, int(drawn["level"].max()) + 1)
+    height = _AROUND_PIXELS + min(_MAX_PIXELS, _LEVEL_PIXELS * levels)
+    return _drawn(_BARS, {"bars": drawn, "strokes": hatched}, start, end, laser, height=height, levels=levels)
+
+
+def counted_chart(
+    counts: pd.DataFrame, covered: pd.DataFrame, start: datetime, end: datetime, laser: datetime | None
+) -> dict[str, Any]:
+    """Columns of many: `queries.timeline.counted`. A stretch that is drawn over them zooms in."""
+    data = {"columns": counts, "covered": covered}
+    return _drawn(_COUNTED, data, start, end, laser, height=_COUNTED_PIXELS)
+
+
+def _drawn(
+    form: dict[str, Any],
+    data: dict[str, pd.DataFrame],
+    start: datetime,
+    end: datetime,
+    laser: datetime | None,
+    *,
+    height: int,
+    **parameters: float,
+) -> dict[str, Any]:
+    struck = [drawable(laser)] if laser is not None and start <= laser < end else []
+    told = {"from": 1000 * drawable(start).timestamp(), "until": 1000 * drawable(end).timestamp(), **parameters}
+    return {
+        **form,
+        "height": height,
+        "params": [*form["params"], *({"name": name, "value": value} for name, value in told.items())],
+        "datasets": {**data, "laser": pd.DataFrame({"start": pd.DatetimeIndex(struck, tz="UTC")})},
+    }
+
+
+def _time() -> alt.X:
+    scale = alt.Scale(type="utc", nice=False, domain=[alt.ExprRef("from"), alt.ExprRef("until")])
+    return alt.X("start:T", title=None, scale=scale, axis=alt.Axis(grid=True, tickCount=8, labelFlush=True))
 
 
 def _colour(kinds: list[str]) -> alt.Color:
@@ -39,22 +81,20 @@ def _colour(kinds: list[str]) -> alt.Color:
     )
 
 
-def _domain(start: datetime, end: datetime) -> list[str]:
-    return [drawable(start).isoformat(), drawable(end).isoformat()]
+def _written(*layers: alt.Chart) -> dict[str, Any]:
+    """Layers and, above them, the laser."""
+    laser = alt.Chart(alt.NamedData("laser")).mark_rule(color=LASER, strokeWidth=2.5).encode(x="start:T")
+    written: dict[str, Any] = alt.layer(*layers, laser).configure_view(strokeWidth=0).to_dict()
+    return written
 
 
-def bars_chart(
-    drawn: pd.DataFrame, hatched: pd.DataFrame, start: datetime, end: datetime, laser: datetime | None
-) -> alt.LayerChart:
-    """Bars one by one: `queries.timeline.drawn_bars`. A click picks one."""
-    levels = max(3, int(drawn["level"].max()) + 1)
-    height = _AROUND_PIXELS + min(_MAX_PIXELS, _LEVEL_PIXELS * levels)
-    x, colour = _time(_domain(start, end)), _colour(list(COLOURS))
+def _bars() -> dict[str, Any]:
+    x, colour = _time(), _colour(list(COLOURS))
     axis = alt.Axis(labels=False, ticks=False, domain=False, grid=False)
-    y = alt.Y("low:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, levels]))
+    y = alt.Y("low:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, alt.ExprRef("levels")]))
     tooltip = [alt.Tooltip(f"{name}:N", title=name) for name in ("what", "kind", "from", "until", "ordinal")]
     tooltip.append(alt.Tooltip("rows:Q", title="rows", format=","))
-    base = alt.Chart(drawn).encode(x=x, x2="end:T", y=y, y2="high:Q", color=colour, tooltip=tooltip)
+    base = alt.Chart(alt.NamedData("bars")).encode(x=x, x2="end:T", y=y, y2="high:Q", color=colour, tooltip=tooltip)
     picked = alt.selection_point(name=PICKED, fields=["id"], on="click", empty=False)
     thick = alt.condition(picked, alt.value(2.5), alt.value(0.6))
     solid = base.transform_filter("datum.kind == 'visible'").mark_rect(cornerRadius=2, stroke="#7f8ea3")
@@ -64,46 +104,34 @@ def bars_chart(
     over = base.transform_filter("test(/^tombstone/, datum.kind)").mark_rect(fillOpacity=0.12).encode(stroke=colour)
     layers = [layer.encode(strokeWidth=thick) for layer in (solid, faint, over)]
     layers[0] = layers[0].add_params(picked)
-    if len(hatched):
-        strokes = alt.Chart(hatched).mark_rule(strokeWidth=1.4, tooltip=None)
-        layers.append(strokes.encode(x=x, x2="end:T", y="low:Q", y2="high:Q", color=colour))
-    layers += _laser(laser, start, end)
-    return alt.layer(*layers).properties(height=height).configure_view(strokeWidth=0)
+    strokes = alt.Chart(alt.NamedData("strokes")).mark_rule(strokeWidth=1.4, tooltip=None)
+    return _written(*layers, strokes.encode(x=x, x2="end:T", y="low:Q", y2="high:Q", color=colour))
 
 
-def counted_chart(
-    counts: pd.DataFrame, covered: pd.DataFrame, start: datetime, end: datetime, laser: datetime | None
-) -> alt.LayerChart:
-    """Columns of many: `queries.timeline.counted`. A stretch that is drawn over them zooms in."""
-    x, colour = _time(_domain(start, end)), _colour(["visible", "overshadowed", "tombstone"])
+def _counted() -> dict[str, Any]:
+    x, colour = _time(), _colour(["visible", "overshadowed", "tombstone"])
     tooltip = [alt.Tooltip(f"{name}:N", title=name) for name in ("kind", "from", "until")]
     tooltip.append(alt.Tooltip("count:Q", title="how many", format=","))
     zoom = alt.selection_interval(name=ZOOM, encodings=["x"])
-    order = alt.Order("kind:N", sort="ascending")
     columns = (
-        alt.Chart(counts)
+        alt.Chart(alt.NamedData("columns"))
         .mark_rect(stroke=None)
         .encode(
             x=x,
             x2="end:T",
             y=alt.Y("count:Q", title="segments", stack="zero"),
             color=colour,
-            order=order,
+            order=alt.Order("kind:N", sort="ascending"),
             tooltip=tooltip,
         )
         .add_params(zoom)
     )
-    layers = [columns]
-    if len(covered):
-        strip = alt.Chart(covered).encode(x=x, x2="end:T", color=colour, tooltip=tooltip)
-        layers.append(strip.mark_rect(fillOpacity=0.25).encode(y=alt.value(-_STRIP_PIXELS), y2=alt.value(0)))
-        layers.append(strip.mark_rule(strokeWidth=1.2).encode(y=alt.value(0), y2=alt.value(-_STRIP_PIXELS)))
-    layers += _laser(laser, start, end)
-    return alt.layer(*layers).properties(height=_COUNTED_PIXELS).configure_view(strokeWidth=0)
+    strip = alt.Chart(alt.NamedData("covered")).encode(x=x, x2="end:T", color=colour, tooltip=tooltip)
+    return _written(
+        columns,
+        strip.mark_rect(fillOpacity=0.25).encode(y=alt.value(-_STRIP_PIXELS), y2=alt.value(0)),
+        strip.mark_rule(strokeWidth=1.2).encode(y=alt.value(0), y2=alt.value(-_STRIP_PIXELS)),
+    )
 
 
-def _laser(at: datetime | None, start: datetime, end: datetime) -> list[alt.Chart]:
-    if at is None or not start <= at < end:
-        return []
-    instant = pd.DataFrame({"start": [drawable(at)]})
-    return [alt.Chart(instant).mark_rule(color=LASER, strokeWidth=2.5).encode(x="start:T")]
+_BARS, _COUNTED = _bars(), _counted()

@@ -1,5 +1,6 @@
 """The console as a server: its pages, and the addresses for those who watch it."""
 
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,6 +13,8 @@ import watched
 @asynccontextmanager
 async def life(_: st.App) -> AsyncIterator[None]:
     """From the start to the end, when what was begun is waited for and the lake is closed."""
+    # Streamlit collects garbage after each run of a page: what was loaded until now need not be walked through then.
+    gc.freeze()
     yield
     st.cache_resource.clear()
     watched.close()

@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-SLOW_TO_LOAD = ("altair", "duckdb", "lakehouse", "lakehouse.lake", "lakehouse.service", "lakehouse.sql", "pandas")
+SLOW_TO_LOAD = ("duckdb", "lakehouse", "lakehouse.lake", "lakehouse.service", "lakehouse.sql", "picture", "strip")
 
 
 def main() -> None:

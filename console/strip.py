@@ -1,6 +1,5 @@
 """The film strip: key frames as pictures, the deltas between them as what came and what went."""
 
-from functools import lru_cache
 from typing import Any
 
 import altair as alt
@@ -21,12 +20,11 @@ def chart(strip: pd.DataFrame) -> dict[str, Any]:
     placed = strip.reset_index(drop=True).assign(place=range(len(strip)))
     frames = placed[placed["what"] == "key frame"].assign(low=0.0)
     data = {"bars": _bars(placed), "frames": frames, "steps": placed.assign(low=-_LABELS), "holes": _holes(placed)}
-    return {**_form(), "datasets": data}
+    return {**_FORM, "datasets": data}
 
 
-@lru_cache
 def _form() -> dict[str, Any]:
-    """How a strip is drawn. Altair takes longer to write and check it than a page takes for everything else."""
+    """How a strip is drawn, written once: see `picture`."""
     x = alt.X("place:O", title=None, axis=None)
     y = alt.Y("low:Q", title=None, axis=None, scale=alt.Scale(domain=[-_LABELS - 0.2, _HOLES + 0.1]))
     opacity = alt.condition("datum.part == 'builds this version'", alt.value(1.0), alt.value(0.25))
@@ -72,3 +70,6 @@ def _bars(placed: pd.DataFrame) -> pd.DataFrame:
 def _holes(placed: pd.DataFrame) -> pd.DataFrame:
     """The holes along both edges of the strip."""
     return pd.concat([placed[["place"]].assign(low=edge) for edge in (_HOLES, -_HOLES)])
+
+
+_FORM = _form()

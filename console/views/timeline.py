@@ -75,7 +75,9 @@ def draw_picture(seen: Picture, laser: datetime | None) -> None:
     how = picture.counted_chart if seen.is_counted else picture.bars_chart
     chart = how(seen.drawn, seen.hatched, seen.window.start, seen.window.end, laser)
     select: Any = brushed if seen.is_counted else "rerun"
-    event = st.altair_chart(chart, key="timeline", on_select=select, alt="Segments and tombstones by time and ordinal")
+    event = st.vega_lite_chart(
+        spec=chart, key="timeline", on_select=select, alt="Segments and tombstones by time and ordinal"
+    )
     if seen.is_counted:
         st.caption("Too many to draw one by one: counted by time. Draw a stretch over the columns to zoom in.")
     elif event.selection.get(picture.PICKED):

@@ -1,7 +1,9 @@
 """What the Timeline page asks, on tables larger and odder than its page tests have."""
 
+import json
 from datetime import timedelta
 
+import altair as alt
 import numpy as np
 
 import picture
@@ -109,9 +111,19 @@ def test_the_pictures_know_every_kind() -> None:
     segments = Segments.of(hourly(3))
     window = Interval(START, START + 3 * HOUR)
     drawn, hatched = timeline.drawn_bars(segments, [], window)
-    spec = picture.bars_chart(drawn, hatched, window.start, window.end, START + HOUR).to_dict()
+    spec = picture.bars_chart(drawn, hatched, window.start, window.end, START + HOUR)
     assert set(timeline.KINDS.values()) == set(picture.COLOURS)
     assert spec["layer"][0]["encoding"]["x"]["scale"]["type"] == "utc"
     assert spec["layer"][-1]["mark"]["color"] == picture.LASER
+    assert list(spec["datasets"]["laser"]["start"]) == [START + HOUR]
+    told = {one["name"]: one.get("value") for one in spec["params"]}
+    assert told["until"] - told["from"] == 3 * HOUR / timedelta(milliseconds=1)
+    assert told["levels"] == 3
     counts, covered = timeline.counted(segments, [], window, Skyline.of([], [], []))
-    assert picture.counted_chart(counts, covered, window.start, window.end, None).to_dict()["layer"]
+    counted = picture.counted_chart(counts, covered, window.start, window.end, None)
+    assert counted["datasets"]["laser"].empty
+    for one in (spec, counted):
+        used = {layer["data"]["name"] for layer in one["layer"]}
+        assert used == set(one["datasets"])
+        rows = {name: frame.to_dict("records") for name, frame in one["datasets"].items()}
+        alt.LayerChart.from_dict({**one, "datasets": json.loads(json.dumps(rows, default=str))})
