@@ -4,9 +4,10 @@
 10,000 segments in 1,000 versions (``--full``: 100,000 in 10,000), committed through the catalog without files. It
 serves each by ``lakehouse console`` and comes to every page in two ways: by its address, in a new tab of a browser that
 has a profile, as a person's, and has seen the console before; and by a click on its name beside another page. Medians
-in seconds until nothing runs and the page's title stands there, and of the processor's seconds that the server took for
-it, which other work on the machine does not change; for the large lake with ``--full`` also zoomed to a week, and at an
-old version. ``--keep FOLDER`` keeps the lakes, and uses those that are there.
+in seconds until nothing runs and the page's title stands there, until every table and picture in sight is drawn, and of
+the processor's seconds that the server took for it, which other work on the machine does not change; for the large lake
+with ``--full`` also zoomed to a week, and at an old version. ``--keep FOLDER`` keeps the lakes, and uses those that are
+there.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 from figures import keep
-from playwright.sync_api import BrowserContext, sync_playwright
+from playwright.sync_api import BrowserContext, Page, sync_playwright
 from rich.console import Console
 from rich.table import Table
 
@@ -46,6 +49,10 @@ SCHEMA = pa.schema(
     [("ts", pa.timestamp("us", tz="UTC")), ("client", pa.int64()), ("key", pa.string()), ("value", pa.float64())]
 )
 QUIET = "document.querySelector('[data-test-script-state=notRunning]') && document.querySelector('h1')"
+DRAWN = """() => [...document.querySelectorAll('[data-testid=stVegaLiteChart], [data-testid=stDataFrame]')].every(
+    one => !one.checkVisibility() || !one.offsetHeight || one.getBoundingClientRect().top > innerHeight - 50
+        || one.querySelector('canvas, svg.marks'))
+    && !document.querySelector('[data-testid=stSkeleton]')"""
 CHANGED = """before => document.querySelector('[data-test-script-state=notRunning]')
     && document.querySelector('h1') && document.querySelector('h1').innerText != before"""
 START_SECONDS = 60
@@ -125,43 +132,53 @@ def served(folder: Path) -> Iterator[tuple[str, int]]:
         server.wait(timeout=30)
 
 
-def seconds_to_answer(browser: BrowserContext, server: tuple[str, int], path: str, turns: int) -> tuple[float, float]:
-    """Median seconds of opening a path in a new tab until nothing runs, and of the server's processor."""
-    taken, worked = [], []
+class Taken(NamedTuple):
+    """Seconds of a visit: until the page answers, until what is in sight is drawn, and of the server's processor."""
+
+    answers: float
+    drawn: float
+    worked: float
+
+
+def median(visits: list[Taken]) -> Taken:
+    return Taken(*map(statistics.median, zip(*visits, strict=True)))
+
+
+def visit(page: Page, process: int, go: Callable[[], object], answers: str, seen: str | None = None) -> Taken:
+    """Go somewhere and wait there."""
+    before, started = processor_seconds(process), time.perf_counter()
+    go()
+    page.wait_for_function(answers, arg=seen, timeout=120_000)
+    answered = time.perf_counter() - started
+    page.wait_for_function(DRAWN, timeout=120_000)
+    return Taken(answered, time.perf_counter() - started, processor_seconds(process) - before)
+
+
+def open_page(browser: BrowserContext, server: tuple[str, int], path: str, turns: int) -> Taken:
+    """Medians of opening a path in a new tab."""
     address, process = server
+    visits = []
     for _ in range(turns):
         page = browser.new_page()
-        before, started = processor_seconds(process), time.perf_counter()
-        page.goto(address + path)
-        page.wait_for_function(QUIET, timeout=120_000)
-        taken.append(time.perf_counter() - started)
-        worked.append(processor_seconds(process) - before)
+        visits.append(visit(page, process, partial(page.goto, address + path), QUIET))
         page.close()
-    return statistics.median(taken), statistics.median(worked)
+    return median(visits)
 
 
-def seconds_to_follow(browser: BrowserContext, server: tuple[str, int], turns: int) -> dict[str, tuple[float, float]]:
-    """By page the same from a click on its name; the first time round is not counted."""
+def follow(browser: BrowserContext, server: tuple[str, int], turns: int) -> dict[str, Taken]:
+    """By page the medians of a click on its name; the first time round is not counted."""
     address, process = server
     page = browser.new_page()
     page.goto(address)
     page.wait_for_function(QUIET, timeout=120_000)
     links = page.get_by_test_id("stSidebarNavLink")
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in PAGES}
-    for turn in range(turns + 1):
+    visits: dict[str, list[Taken]] = {name: [] for name in PAGES}
+    for _ in range(turns + 1):
         for place in (*range(1, len(PAGES)), 0):
             title = page.locator("h1").first.inner_text()
-            before, started = processor_seconds(process), time.perf_counter()
-            links.nth(place).click()
-            page.wait_for_function(CHANGED, arg=title, timeout=120_000)
-            if turn:
-                taken = time.perf_counter() - started
-                found[PAGES[place]].append((taken, processor_seconds(process) - before))
+            visits[PAGES[place]].append(visit(page, process, links.nth(place).click, CHANGED, title))
     page.close()
-    return {
-        name: (statistics.median(taken for taken, _ in times), statistics.median(worked for _, worked in times))
-        for name, times in found.items()
-    }
+    return {name: median(taken[1:]) for name, taken in visits.items()}
 
 
 def processor_seconds(process: int) -> float:
@@ -175,20 +192,16 @@ def processor_seconds(process: int) -> float:
 
 def measure(
     browser: BrowserContext, folder: Path, queries: dict[str, str], turns: int
-) -> list[tuple[str, str, float, float]]:
+) -> Iterator[tuple[str, str, Taken]]:
     """Each page with each query, at its first opening and again, and by a click."""
-    found = []
     with served(folder) as server:
-        found.append(("first visit of all", "", *seconds_to_answer(browser, server, "/", 1)))
+        yield "first visit of all", "", open_page(browser, server, "/", 1)
         for name in PAGES:
             for what, query in queries.items():
-                path = f"/{name}{query}"
-                found.append((name or "lake", f"{what}, first", *seconds_to_answer(browser, server, path, 1)))
-                found.append((name or "lake", f"{what}, again", *seconds_to_answer(browser, server, path, turns)))
-                print(folder.name, *found[-2], *found[-1], file=sys.stderr, flush=True)
-        for name, figures in seconds_to_follow(browser, server, turns).items():
-            found.append((name or "lake", "by a click", *figures))
-    return found
+                yield name or "lake", f"{what}, first", open_page(browser, server, f"/{name}{query}", 1)
+                yield name or "lake", f"{what}, again", open_page(browser, server, f"/{name}{query}", turns)
+        for name, taken in follow(browser, server, turns).items():
+            yield name or "lake", "by a click", taken
 
 
 def main() -> None:
@@ -203,7 +216,7 @@ def main() -> None:
         print("Chromium is not installed: nothing is measured", file=sys.stderr)
         return
     versions = 10_000 if asked.full else 1_000
-    shown = Table("lake", "page", "what", "seconds", "server's processor")
+    shown = Table("lake", "page", "what", "seconds", "until drawn", "server's processor")
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         root = asked.keep or Path(temporary)
@@ -223,9 +236,12 @@ def main() -> None:
             queries = {"newest": ""}
             if name == "large" and asked.full:
                 queries |= {"a week": "?interval=2024-03-04/2024-03-11", "an old version": f"?version={versions // 2}"}
-            for page, what, seconds, worked in measure(browser, folder, queries, asked.turns):
-                shown.add_row(name, page, what, f"{seconds:.2f}", f"{worked:.2f}")
-                figures[f"{name}, {page}, {what}, s"] = seconds
+            for page, what, taken in measure(browser, folder, queries, asked.turns):
+                row = (name, page, what, *(f"{seconds:.2f}" for seconds in taken))
+                shown.add_row(*row)
+                print(*row, file=sys.stderr, flush=True)
+                figures[f"{name}, {page}, {what}, s"] = taken.answers
+                figures[f"{name}, {page}, {what}, drawn, s"] = taken.drawn
         browser.close()
     Console().print(shown)
     keep(__file__, figures)
