@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import streamlit as st
+from starlette.middleware import Middleware
 from starlette.routing import Route
 
 import watched
+from returned import Returned
 
 
 @asynccontextmanager
@@ -20,4 +22,9 @@ async def life(_: st.App) -> AsyncIterator[None]:
     watched.close()
 
 
-app = st.App("app.py", lifespan=life, routes=[Route("/healthz", watched.health), Route("/metrics", watched.metrics)])
+app = st.App(
+    "app.py",
+    lifespan=life,
+    routes=[Route("/healthz", watched.health), Route("/metrics", watched.metrics)],
+    middleware=[Middleware(Returned)],
+)
