@@ -64,9 +64,10 @@ def section(text: str, explanation: str | None = None) -> None:
 
 
 def figures(named: Mapping[str, str | int]) -> None:
-    """A row of figures, each with its label."""
-    for column, (label, figure) in zip(st.columns(len(named)), named.items(), strict=True):
-        column.metric(label, f"{figure:,}" if isinstance(figure, int) else figure, border=True)
+    """Figures, each with its label, side by side: as wide as they need, and in more rows where the page is narrow."""
+    with st.container(horizontal=True):
+        for label, figure in named.items():
+            st.metric(label, f"{figure:,}" if isinstance(figure, int) else figure, border=True)
 
 
 def empty(words: str, *commands: str) -> None:

@@ -93,8 +93,9 @@ st.dataframe(
     selection_mode="single-row",
     alt="Segments",
 )
-with st.expander("Sizes"):
-    st.bar_chart(segments.histogram(found.segments), x="from size", y="segments", sort=False, height=220)
+sizes = st.expander("Sizes", on_change="rerun")
+if sizes.open:  # else the page would wait for what draws charts
+    sizes.bar_chart(segments.histogram(found.segments), x="from size", y="segments", sort=False, height=220)
 wanted = st.text_input("Segment", key="segment", bind="query-params", placeholder="pick a row", width=320)
 if wanted.strip():
     place = [number for number, held in enumerate(found.segments.ids.tolist()) if str(held) == wanted.strip()]

@@ -179,3 +179,27 @@ def test_a_stretch_drawn_over_many_segments_zooms_in_and_a_click_aims_the_laser(
     page.get_by_role("button", name="Put the laser here").click()
     expect(page.get_by_text("The laser strikes 1 segment: 1 can be seen.")).to_be_visible()
     expect(page).to_have_url(re.compile("laser="))
+
+
+CUT = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
+
+
+@ONE_THEME
+def test_no_figure_is_cut_on_a_small_laptop(serve: Any, page: Page, flights: lakehouse.Table) -> None:
+    address = serve()
+    page.set_viewport_size({"width": 1100, "height": 700})
+    for name in PAGES:
+        page.goto(f"{address}/{'' if name == 'lake' else name}?table=flights{QUERIES.get(name, '')}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        at_rest(page)
+        assert page.locator("[data-testid=stMetricValue] *").evaluate_all(CUT) == [], name
+
+
+@ONE_THEME
+def test_sizes_of_segments_are_drawn_when_they_are_asked_for(serve: Any, page: Page, flights: lakehouse.Table) -> None:
+    page.goto(f"{serve()}/segments?table=flights")
+    sizes = page.get_by_text("Sizes", exact=True)
+    expect(sizes).to_be_visible()
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(0)
+    sizes.click()
+    expect(page.get_by_test_id("stVegaLiteChart").locator("canvas, svg").first).to_be_visible()
