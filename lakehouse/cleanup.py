@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lakehouse.catalog.collection import Batch, Collection
 from lakehouse.core.expire import Collected
-from lakehouse.errors import StorageUnavailable
+from lakehouse.errors import StorageUnavailable, writing_to
 from lakehouse.faults import reach
 from lakehouse.storage.files import delete_files, delete_operation, measure
 
@@ -47,16 +47,10 @@ def _deleted(
     """Delete batch by batch what the catalog names; ``operations`` counts what was named."""
     found = Collected(0, 0, 0)
     for batch in _batches(ask):
-        try:
+        with writing_to(warehouse, then="collect again"):
             files, size = measure(warehouse, batch.paths)
             reach("collect.before_delete")
             delete(batch)
-        except OSError as error:
-            raise StorageUnavailable(
-                "a file cannot be deleted; check the warehouse's disk and permissions, then collect again",
-                path=error.filename,
-                cause=error.strerror,
-            ) from error
         reach("collect.after_delete")
         note(batch)
         found = Collected(found.files + files, found.bytes + size, found.operations + len(batch))

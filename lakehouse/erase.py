@@ -14,7 +14,7 @@ from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
 from lakehouse.engine import Engine
 from lakehouse.engine.erasing import Erasing, Left
-from lakehouse.errors import LakehouseError, SegmentUnreadable, StorageUnavailable, WriteConflict
+from lakehouse.errors import LakehouseError, SegmentUnreadable, WriteConflict, writing_to
 from lakehouse.faults import reach
 from lakehouse.operation import Operation
 from lakehouse.predicate import ParsedPredicate
@@ -85,17 +85,11 @@ class Erase(Operation):
         self._spans |= {one.segment: spans[one.segment] for one in left}
 
     def _done(self, work: Erasing, segments: Segments) -> Iterator[Left]:
-        try:
+        with writing_to(work.folder, then="erase again"):
             for found in self._engine.each(work, list(segments)):
                 if isinstance(found, SegmentUnreadable):
                     raise found
                 yield found
-        except OSError as error:
-            raise StorageUnavailable(
-                "the warehouse cannot be written; check its disk, path and permissions, then erase again",
-                path=error.filename or work.folder,
-                cause=error.strerror,
-            ) from error
 
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""

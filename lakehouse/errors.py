@@ -6,6 +6,8 @@ too, so that a program need not read the message.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 
@@ -115,6 +117,27 @@ class StorageUnavailable(LakehouseError):
     """The warehouse cannot be written: make room or mend it, then run the operation again. Nothing was committed."""
 
     kind = "storage_unavailable"
+
+
+@contextmanager
+def writing_to(path: object, *, then: str) -> Iterator[None]:
+    """Turns what a disk refuses into `StorageUnavailable`; ``then`` is what to do when it is mended.
+
+    >>> with writing_to("warehouse/events", then="append again"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    ...
+    lakehouse.errors.StorageUnavailable: the warehouse cannot be written; check its disk, path and permissions, \
+then append again (path=warehouse/events cause=No space left on device)
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StorageUnavailable(
+            f"the warehouse cannot be written; check its disk, path and permissions, then {then}",
+            path=error.filename or str(path),
+            cause=error.strerror,
+        ) from error
 
 
 class EngineUnavailable(LakehouseError):

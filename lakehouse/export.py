@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.catalog.catalog import Catalog
-from lakehouse.errors import InvalidInput, StorageUnavailable
+from lakehouse.errors import InvalidInput, writing_to
 from lakehouse.storage.exports import ExportWriter, find_exports, prune_exports
 
 KEEP = 3
@@ -31,7 +31,7 @@ def write_export(catalog: Catalog, warehouse: Path, *, keep: int = KEEP) -> Expo
     """
     if type(keep) is not int or keep < 1:
         raise InvalidInput("keep is a number of exports of at least 1", keep=keep)
-    try:
+    with writing_to(warehouse, then="export again"):
         writer = ExportWriter(warehouse)
         try:
             snapshot = catalog.export(writer.write)
@@ -41,12 +41,6 @@ def write_export(catalog: Catalog, warehouse: Path, *, keep: int = KEEP) -> Expo
             raise
         size = sum(one.stat().st_size for one in path.iterdir())
         prune_exports(warehouse, path, keep)
-    except OSError as error:
-        raise StorageUnavailable(
-            "the warehouse cannot be written; check its disk, path and permissions, then export again",
-            path=error.filename or str(warehouse),
-            cause=error.strerror,
-        ) from error
     return Exported(snapshot.version, str(path), size, len(snapshot.folders), snapshot.segments)
 
 

@@ -9,7 +9,7 @@ from lakehouse.core.operation import Kind
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import Summary, SummaryKind, columns_of
-from lakehouse.errors import SegmentUnreadable, StorageUnavailable
+from lakehouse.errors import SegmentUnreadable, writing_to
 from lakehouse.operation import Operation
 from lakehouse.storage.summaries import Summarizing
 
@@ -80,18 +80,12 @@ class Summarize(Operation):
         unreadable: list[SegmentUnreadable] = []
         work = Summarizing(spec, self._lake.warehouse, f"{spec.folder}/{self.id}", kind)
         live = self._lake.catalog.summaries.live(spec, segments)
-        try:
+        with writing_to(work.folder, then="make the index again"):
             for found in self._lake.engine(engine).each(work, live):
                 if isinstance(found, SegmentUnreadable):
                     unreadable.append(found)
                 else:
                     self._made += found
-        except OSError as error:
-            raise StorageUnavailable(
-                "an index cannot be written; check the warehouse's disk, path and permissions",
-                path=error.filename or work.folder,
-                cause=error.strerror,
-            ) from error
         return unreadable
 
     def register(self) -> int:

@@ -17,7 +17,7 @@ from lakehouse.core.operation import Begun, Contribution, Kind, NewSegment, NewT
 from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.engine import Engine, WriteTarget
-from lakehouse.errors import InvalidInput, LakehouseError, StorageUnavailable, WriteConflict
+from lakehouse.errors import InvalidInput, LakehouseError, WriteConflict, writing_to
 from lakehouse.faults import reach
 from lakehouse.storage.files import delete_operation
 from lakehouse.storage.footer import FileStatistics, read_footers
@@ -172,14 +172,8 @@ class Operation:
         folder = self._lake.warehouse / spec.folder / self.id
         reach("write.before")
         try:
-            self.take(engine.write(rows, WriteTarget(spec, folder, self.id, batch=batch, row_ids=row_ids)))
-        except OSError as error:
-            self._fail()
-            raise StorageUnavailable(
-                "the warehouse cannot be written; check its disk, path and permissions, then begin again",
-                path=error.filename or str(folder),
-                cause=error.strerror,
-            ) from error
+            with writing_to(folder, then="begin again"):
+                self.take(engine.write(rows, WriteTarget(spec, folder, self.id, batch=batch, row_ids=row_ids)))
         except BaseException:
             self._fail()
             raise
