@@ -67,7 +67,8 @@ def connect(
     lease_seconds
         How long an operation keeps its locks after its process stopped renewing them.
     wait_seconds
-        How long a replace or restore waits for another's locks before it raises `LockTimeout`.
+        How long a replace or restore waits for another's locks before it raises `LockTimeout`, and how long updates,
+        erasures and compactions run again where others come in their way each time.
     pin_seconds
         How long a lazy result (a Spark frame, a DuckDB relation, a stream) keeps its version from being forgotten,
         while this process lives. A `Scan` keeps its own for as long as it exists.

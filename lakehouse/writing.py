@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakehouse.arguments import Txn, read_message, read_properties, read_txn, read_wait
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 Begins = TypeVar("Begins", bound=Operation)
 _RUNS = 4
-"""How often an operation runs that conflicts: once, and three times again."""
+"""How often an operation runs at least where each time another is in its way."""
 
 
 class Writes:
@@ -94,16 +96,16 @@ class Writes:
         """Remove the rows for which a SQL predicate is true; ``TRUE`` means all.
 
         Waits for nobody. A predicate that says nothing but an interval and values of cluster columns reads no row.
-        ``engine``: ``duckdb`` (in process, the default) or ``spark``. Raises `WriteConflict` if the table was restored
-        meanwhile again and again.
+        ``engine``: ``duckdb`` (in process, the default) or ``spark``. Raises `WriteConflict` if the table is restored
+        meanwhile each time, and for longer than the lake waits.
         """
         return self._repeated(lambda: self.begin_delete(where, engine=engine, **marks))
 
     def update(self, assigned: Mapping[str, str], where: str, *, engine: str | None = None, **marks: Any) -> Commit:
         """Give columns new values, SQL expressions over the row, where a predicate is true. Rows keep their ids.
 
-        If another operation changes one of these rows meanwhile, this one runs again on what is there then, up to
-        three times, and then raises `WriteConflict`.
+        If another operation changes one of these rows meanwhile, this one runs again on what is there then. Raises
+        `WriteConflict` if that happens each time, and for longer than the lake waits.
 
         >>> flights.update({"delay": "delay + 1"}, "carrier = 'UA'").rows_added               # doctest: +SKIP
         """
@@ -122,7 +124,7 @@ class Writes:
 
         Cost: the filter's columns of the segments whose bounds it meets, in all versions; a copy of those with such
         rows. Raises `SegmentUnreadable`, and changes nothing, where a file cannot be read; `WriteConflict` if
-        updates and compactions are faster than the search.
+        updates and compactions are faster than the search for longer than the lake waits.
 
         >>> events.erase("client = 4711", message="request 17").rows_deleted                   # doctest: +SKIP
         """
@@ -203,20 +205,21 @@ class Writes:
     ) -> Commit | None:
         """Rewrite small and masked segments into fewer; None when there is nothing to gain.
 
-        Where a user's operation takes a chunk from it, it waits for that one's end and begins again. Raises
-        `LockTimeout` if one holds a chunk when it begins, or for longer than the lake waits, `LockLost` if others took
-        one each time.
+        Where a user's operation takes a chunk from it, it waits for that one's end and begins again; so it does where
+        rows are erased from what it read. Raises `LockTimeout` if one holds a chunk when it begins, or for longer than
+        the lake waits, `LockLost` if it loses what it has each time, and for longer than the lake waits.
         """
-        for attempt in range(_RUNS):
-            waits = self._lake.wait_seconds if attempt else 0.0
+        waits = 0.0
+        for is_last in self._runs():
             op = self.begin_compaction(
                 interval, engine=engine, wait_seconds=waits, message=message, properties=properties
             )
             try:
                 return commit_if_useful(op)
             except LockLost:
-                if attempt == _RUNS - 1:
+                if is_last:
                     raise
+            waits = self._lake.wait_seconds
         raise AssertionError("the last run returns or raises")
 
     def restore(
@@ -397,16 +400,25 @@ class Writes:
 
     def _repeated(self, begin: Callable[[], RowChange | Erase]) -> Commit:
         """Run an operation, again where it conflicts; after a replace where one is in the way."""
-        for attempt in range(_RUNS):
+        for is_last in self._runs():
             with begin() as op:
                 op.run()
                 try:
                     return op.commit()
                 except WriteConflict as conflict:
-                    if attempt == _RUNS - 1:
+                    if is_last:
                         raise
                     self._wait_for(conflict)
         raise AssertionError("the last run returns or raises")
+
+    def _runs(self) -> Iterator[bool]:
+        """Runs of an operation in whose way others come, as long as the lake waits for a lock; whether it is the last.
+
+        Whoever is in the way has committed, so the table goes forward meanwhile.
+        """
+        until = time.monotonic() + self._lake.wait_seconds
+        for run in count(1):
+            yield run >= _RUNS and time.monotonic() >= until
 
     def _wait_for(self, conflict: WriteConflict) -> None:
         """Wait until a replace that is in the way has ended."""

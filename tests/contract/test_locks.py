@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 
@@ -287,20 +288,38 @@ def test_a_compaction_in_one_call_begins_again_when_a_replace_took_a_chunk_from_
     assert [one.segments for one in table.chunks()] == [1, 1]
 
 
-def test_a_compaction_that_loses_its_chunks_every_time_says_so(table, connect):
-    for value in range(4):
-        table.append(arrow([("2013-01-05", "a", value)]))
-    there = connect().table("flights")
+def overtaking(there, times):
+    """What takes the chunk from a compaction as it writes, so many times; how often it did."""
+    done = []
     busy = []
 
     def overtake():
-        if busy:
+        if busy or len(done) == times:
             return  # it writes itself
         busy.append(True)
         there.append(arrow([("2013-01-05", "a", 7)]))
         there.replace(arrow([("2013-01-05T12:00", "c", 9)]), ("2013-01-05T12:00", "2013-01-05T13:00"))
-        busy.clear()
+        done.append(busy.pop())
 
+    return overtake, done
+
+
+def test_a_compaction_that_loses_its_chunks_goes_on_while_the_lake_waits(table, connect):
+    for value in range(4):
+        table.append(arrow([("2013-01-05", "a", value)]))
+    overtake, done = overtaking(connect().table("flights"), 7)
+    with faults.armed({"write.after": overtake}):
+        assert table.compact() is not None
+    assert len(done) == 7
+    assert values(table) == [0, 1, 2, 3, *[7] * 7, 9]
+
+
+def test_a_compaction_that_loses_its_chunks_every_time_says_so(table, connect):
+    for value in range(4):
+        table.append(arrow([("2013-01-05", "a", value)]))
+    overtake, done = overtaking(connect().table("flights"), math.inf)
+    impatient = connect(wait_seconds=0).table("flights")
     with faults.armed({"write.after": overtake}), pytest.raises(LockLost):
-        table.compact()
+        impatient.compact()
+    assert len(done) > 1
     assert table.locks() == []
