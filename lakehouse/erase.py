@@ -16,7 +16,7 @@ from lakehouse.engine import Engine
 from lakehouse.engine.erasing import Erasing, Left
 from lakehouse.errors import LakehouseError, SegmentUnreadable, WriteConflict, writing_to
 from lakehouse.faults import reach
-from lakehouse.operation import Operation
+from lakehouse.operation import Operation, runs
 from lakehouse.predicate import ParsedPredicate
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 _SEGMENTS = 256
 """Segments that are looked into together."""
-_LOOKS = 10
-"""How often it looks at what came meanwhile."""
 
 
 class Erase(Operation):
@@ -116,7 +114,7 @@ class Erase(Operation):
         return commit
 
     def _committed(self, *, if_useful: bool) -> Commit:
-        for _ in range(_LOOKS):
+        for is_last in runs(self._lake.wait_seconds):
             since, self._seen = self._seen, self._lake.catalog.head()
             self._look([self._lake.catalog.come(self._begun.table, since, self._seen)])
             reach("erase.looked")
@@ -124,6 +122,8 @@ class Erase(Operation):
                 return super().commit(if_useful=if_useful)
             except LookAgain:
                 logger.debug("others committed what they had read; erasure %s looks again", self.id)
+                if is_last:
+                    break
         self._fail()
         raise WriteConflict(
             "rows are updated and compacted faster than they are found; erase when less is",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -28,6 +30,20 @@ if TYPE_CHECKING:
     from lakehouse.lake import Lake
 
 logger = logging.getLogger(__name__)
+
+
+_RUNS = 4
+"""How often an operation runs at least where each time another is in its way."""
+
+
+def runs(wait_seconds: float) -> Iterator[bool]:
+    """Runs of an operation in whose way others come, as long as the lake waits for a lock; whether it is the last.
+
+    Whoever is in the way has committed, so the table goes forward meanwhile.
+    """
+    until = time.monotonic() + wait_seconds
+    for run in count(1):
+        yield run >= _RUNS and time.monotonic() >= until
 
 
 class Operation:

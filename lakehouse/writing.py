@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakehouse.arguments import Txn, read_message, read_properties, read_txn, read_wait
@@ -19,7 +17,7 @@ from lakehouse.erase import Erase
 from lakehouse.errors import InvalidInput, LockLost, LockTimeout, WriteConflict
 from lakehouse.export import renew_exports
 from lakehouse.merge import Merge, read_clauses, read_source
-from lakehouse.operation import Append, Operation, Replace, Restore
+from lakehouse.operation import Append, Operation, Replace, Restore, runs
 from lakehouse.predicate import parse
 from lakehouse.resolve import Resolve
 from lakehouse.rowchange import Delete, RowChange, Update, read_assignments
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from lakehouse.lake import Lake
 
 Begins = TypeVar("Begins", bound=Operation)
-_RUNS = 4
-"""How often an operation runs at least where each time another is in its way."""
 
 
 class Writes:
@@ -210,7 +206,7 @@ class Writes:
         the lake waits, `LockLost` if it loses what it has each time, and for longer than the lake waits.
         """
         waits = 0.0
-        for is_last in self._runs():
+        for is_last in runs(self._lake.wait_seconds):
             op = self.begin_compaction(
                 interval, engine=engine, wait_seconds=waits, message=message, properties=properties
             )
@@ -400,7 +396,7 @@ class Writes:
 
     def _repeated(self, begin: Callable[[], RowChange | Erase]) -> Commit:
         """Run an operation, again where it conflicts; after a replace where one is in the way."""
-        for is_last in self._runs():
+        for is_last in runs(self._lake.wait_seconds):
             with begin() as op:
                 op.run()
                 try:
@@ -410,15 +406,6 @@ class Writes:
                         raise
                     self._wait_for(conflict)
         raise AssertionError("the last run returns or raises")
-
-    def _runs(self) -> Iterator[bool]:
-        """Runs of an operation in whose way others come, as long as the lake waits for a lock; whether it is the last.
-
-        Whoever is in the way has committed, so the table goes forward meanwhile.
-        """
-        until = time.monotonic() + self._lake.wait_seconds
-        for run in count(1):
-            yield run >= _RUNS and time.monotonic() >= until
 
     def _wait_for(self, conflict: WriteConflict) -> None:
         """Wait until a replace that is in the way has ended."""

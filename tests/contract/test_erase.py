@@ -304,13 +304,29 @@ def test_copies_that_are_committed_while_it_looks_are_found(table, between):
     assert len(values(table)) == 2
 
 
-def test_it_gives_up_where_others_are_always_faster(table):
+def test_it_looks_again_while_the_lake_waits(table):
     table.append(arrow([(DAY, WHO, 1), (DAY, "b", 2)]))
+    looks = []
+
+    def update() -> None:
+        looks.append(len(looks))
+        if len(looks) < 8:
+            table.update({"value": "value + 1"}, "client = 'b'")
+
+    with armed({"erase.looked": update}):
+        table.begin_erase(f"client = '{WHO}'").commit()
+    assert len(looks) == 8
+    assert values(table) == [2 + 7]
+
+
+def test_it_gives_up_where_others_are_always_faster(table, connect):
+    table.append(arrow([(DAY, WHO, 1), (DAY, "b", 2)]))
+    impatient = connect(wait_seconds=0).table("flights")
     with (
         armed({"erase.looked": lambda: table.update({"value": "value + 1"}, "client = 'b'")}),
         pytest.raises(WriteConflict, match="faster than they are found"),
     ):
-        table.begin_erase(f"client = '{WHO}'").commit()
+        impatient.begin_erase(f"client = '{WHO}'").commit()
     assert values(table, where=f"client = '{WHO}'") == [1]
 
 
