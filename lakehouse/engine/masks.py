@@ -14,6 +14,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
 from lakehouse.predicate.literals import literal_term
+from lakehouse.predicate.steps import holds
 from lakehouse.predicate.term import Term, conjunction, disjunction, is_null, negation
 
 
@@ -60,10 +61,12 @@ def _matches(tombstone: Tombstone, spec: TableSpec, segments: Sequence[Segment])
 
 
 def _listed_keys(keys: KeyScope, spec: TableSpec) -> list[Term]:
+    """Whether a row's keys are listed. A listed value that the column cannot hold matches nothing."""
     conditions = []
     for name, values in keys.items():
         column = _column(spec, name)
-        literals = [literal_term(value, column.type) for value in values if value is not None]
+        held = [value for value in values if value is not None and holds(value, column.type)]
+        literals = [literal_term(value, column.type) for value in held]
         parts = []
         if literals:
             spark, duckdb = ", ".join(one.spark for one in literals), ", ".join(one.duckdb for one in literals)
@@ -71,5 +74,5 @@ def _listed_keys(keys: KeyScope, spec: TableSpec) -> list[Term]:
             parts.append(conjunction([is_null(column, negated=True), listed]))
         if None in values:
             parts.append(is_null(column))
-        conditions.append(disjunction(parts))
+        conditions.append(disjunction(parts) if parts else Term(pa.bool_(), "FALSE", "FALSE"))
     return conditions

@@ -22,6 +22,7 @@ def time_bounds(tree: Predicate, time: str) -> Interval | None:
     2013-01-01/2014-01-01
     """
     start_us, end_us = _span(tree, time)
+    end_us = min(end_us, _END_US)
     if start_us >= end_us or (start_us, end_us) == _EVERY:
         return None
     return Interval(start_us, end_us)

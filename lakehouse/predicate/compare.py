@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import operator as operators
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +14,10 @@ import pyarrow as pa
 from lakehouse.core.predicate import And, Compare, In, Operator, Predicate
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.literals import INT64_MAX, INT64_MIN, as_type, literal_term
+from lakehouse.predicate.moments import DAY_US, FarDate, FarTime, is_aware, moment, us_of
+from lakehouse.predicate.steps import equal_steps, limits, singles, value_of
 from lakehouse.predicate.term import (
+    ALWAYS,
     MIRRORED,
     NEVER,
     UNKNOWN,
@@ -24,12 +28,21 @@ from lakehouse.predicate.term import (
     conjunction,
     disjunction,
     is_null,
+    negation,
     same,
     settled,
 )
 
 _MAX_NOT_IN = 16
 """Values of a NOT IN up to which pruning looks at it."""
+_DECIDE: dict[Operator, Callable[[Any, Any], bool]] = {
+    "=": operators.eq,
+    "<>": operators.ne,
+    "<": operators.lt,
+    "<=": operators.le,
+    ">": operators.gt,
+    ">=": operators.ge,
+}
 
 
 def natural(value: Literal) -> Term:
@@ -47,9 +60,9 @@ def natural(value: Literal) -> Term:
             return literal_term(value.value, pa.string())
         case bytes():
             return literal_term(value.value, pa.binary())
-        case datetime():
-            return literal_term(value.value, pa.timestamp("us", "UTC" if value.value.tzinfo else None))
-        case date():
+        case datetime() | FarTime():
+            return literal_term(value.value, pa.timestamp("us", "UTC" if is_aware(value.value) else None))
+        case date() | FarDate():
             return literal_term(value.value, pa.date32())
     raise InvalidInput("the filter has a literal of an unknown kind", value=repr(value.value)[:100])
 
@@ -68,13 +81,30 @@ def compare(left: Term | Literal, operator: Operator, right: Term | Literal) -> 
     """``left operator right``, null if either is."""
     if isinstance(left, Literal):
         if isinstance(right, Literal):
+            if _is_exact(left.value) and _is_exact(right.value):
+                decided = _DECIDE[operator](left.value, right.value)
+                return same("TRUE", ALWAYS, NEVER) if decided else same("FALSE", NEVER, ALWAYS)
             left = natural(left)
         else:
             return compare(right, MIRRORED[operator], left)
     if isinstance(right, Literal):
         return _with_literal(left, operator, right.value)
     check_one_family(left, right)
+    if left.type != right.type and (pa.types.is_floating(left.type) or pa.types.is_floating(right.type)):
+        left, right = as_double(left), as_double(right)
     return compared(left, operator, right)
+
+
+def _is_exact(value: Any) -> bool:
+    """Whether a literal is a number whose text says all of it: not a double, and not one that others are rounded to."""
+    return _is_number(value) and not isinstance(value, float)
+
+
+def as_double(term: Term) -> Term:
+    """An integer or float as a double; null stays null."""
+    if term.type == pa.float64() or pa.types.is_null(term.type):
+        return term
+    return Term(pa.float64(), f"CAST({term.spark} AS DOUBLE)", f"CAST({term.duckdb} AS DOUBLE)")
 
 
 def check_one_family(left: Term, right: Term) -> None:
@@ -97,12 +127,51 @@ def _with_literal(left: Term, operator: Operator, value: Any) -> Term:
         return same("CAST(NULL AS BOOLEAN)", NEVER, NEVER)
     if pa.types.is_null(left.type):
         return same("CAST(NULL AS BOOLEAN)", NEVER, NEVER)
+    if _is_number(value) and (pa.types.is_integer(left.type) or pa.types.is_decimal(left.type)):
+        return _exact(left, operator, value)
     typed = as_type(value, left.type)
     if left.day_of is not None:
         return _day(left.day_of, operator, typed)
-    if pa.types.is_integer(left.type):
-        return _whole(left, operator, typed)
-    return compared(_beside_zero(left, [typed]), operator, literal_term(typed, left.type), typed)
+    if pa.types.is_floating(left.type):
+        return _floating(left, operator, typed)
+    return _beside(left, operator, typed)
+
+
+def _beside(left: Term, operator: Operator, value: Any) -> Term:
+    """Beside a value of its own type, which pruning knows if Python does."""
+    known = None if isinstance(value, FarTime | FarDate) else value
+    return compared(left, operator, literal_term(value, left.type), known)
+
+
+def _exact(left: Term, operator: Operator, value: int | Decimal | float) -> Term:
+    """An integer or decimal against any number, as a comparison with values of the column's own type."""
+    first, last = equal_steps(value, left.type)
+    match operator:
+        case "=":
+            if first > last:
+                return settled(left, False)
+            if first == last:
+                return _step(left, "=", first)
+            return conjunction([_step(left, ">=", first), _step(left, "<=", last)])
+        case "<>":
+            return negation(_exact(left, "=", value)) if first < last else _unequal(left, first, last)
+        case "<" | ">=":
+            return _step(left, operator, first)
+        case "<=" | ">":
+            return _step(left, operator, last)
+
+
+def _unequal(left: Term, first: int, last: int) -> Term:
+    return settled(left, True) if first > last else _step(left, "<>", first)
+
+
+def _step(left: Term, operator: Operator, step: int) -> Term:
+    low, high = limits(left.type)
+    if step > high:
+        return settled(left, operator in ("<", "<=", "<>"))
+    if step < low:
+        return settled(left, operator in (">", ">=", "<>"))
+    return _beside(left, operator, value_of(step, left.type))
 
 
 def _beside_zero(left: Term, values: list[Any]) -> Term:
@@ -115,57 +184,45 @@ def _beside_zero(left: Term, values: list[Any]) -> Term:
     return replace(left, spark=f"({left.spark} + 0D)")
 
 
-def _whole(left: Term, operator: Operator, value: int | Decimal) -> Term:
-    """An integer against any number: exact, also for fractions and for numbers beyond 64 bits."""
-    if isinstance(value, Decimal):
-        match operator:
-            case "=" | "<>":
-                return settled(left, operator == "<>")
-            case "<" | "<=":
-                return _whole(left, "<=", math.floor(value))
-            case _:
-                return _whole(left, ">=", math.ceil(value))
-    if value > INT64_MAX:
-        return settled(left, operator in ("<", "<=", "<>"))
-    if value < INT64_MIN:
-        return settled(left, operator in (">", ">=", "<>"))
-    bits = left.type.bit_width
-    fits = -(1 << (bits - 1)) <= value < 1 << (bits - 1)
-    return compared(left, operator, literal_term(value, left.type if fits else pa.int64()), value)
+def _floating(left: Term, operator: Operator, value: float) -> Term:
+    """A float against a number, both as doubles. For one of single precision its neighbours stand for the number."""
+    if not pa.types.is_float32(left.type):
+        return _beside(_beside_zero(left, [value]), operator, value)
+    above, below = singles(value)
+    if operator in ("=", "<>") and above != below and value == value:
+        return settled(left, operator == "<>")
+    return _beside(_beside_zero(left, [above, below]), operator, above if operator in ("<", ">=") else below)
 
 
-def _day(time: Term, operator: Operator, day: date) -> Term:
+def _day(time: Term, operator: Operator, day: date | FarDate) -> Term:
     """The date of a timestamp against a date, as bounds of the timestamp itself, which pruning can use."""
-    tz = UTC if time.type.tz is not None else None
-    start = datetime(day.year, day.month, day.day, tzinfo=tz)
-    if day == date.max:
-        raise InvalidInput("the filter names the last day there is; compare the timestamp itself", day=day)
-    end = start + timedelta(days=1)
+    aware = time.type.tz is not None
+    start, end = (Literal(moment(us_of(day) + more, aware)) for more in (0, DAY_US))
     match operator:
         case "=":
-            return conjunction([compare(time, ">=", Literal(start)), compare(time, "<", Literal(end))])
+            return conjunction([compare(time, ">=", start), compare(time, "<", end)])
         case "<>":
-            return disjunction([compare(time, "<", Literal(start)), compare(time, ">=", Literal(end))])
+            return disjunction([compare(time, "<", start), compare(time, ">=", end)])
         case "<" | ">=":
-            return compare(time, operator, Literal(start))
+            return compare(time, operator, start)
         case "<=":
-            return compare(time, "<", Literal(end))
+            return compare(time, "<", end)
         case ">":
-            return compare(time, ">=", Literal(end))
+            return compare(time, ">=", end)
 
 
 def one_of(left: Term, options: list[Term | Literal]) -> Term:
-    """``left IN (options)``: null where no option is equal and one is null."""
-    if left.day_of is not None or not all(isinstance(one, Literal) for one in options):
+    """``left IN (options)``: null where no option is equal and one is null. Each option is compared by itself."""
+    literals = [one.value for one in options if isinstance(one, Literal)]
+    if len(literals) < len(options) or len(options) == 1 or left.day_of is not None or pa.types.is_nested(left.type):
         return disjunction([compare(left, "=", one) for one in options])
-    parts = [_with_literal(left, "=", one.value) for one in options if isinstance(one, Literal)]
-    values = [_member(left, one.value) for one in options if isinstance(one, Literal)]
-    members = [value for value in values if value is not None]
-    has_null = any(isinstance(one, Literal) and one.value is None for one in options)
-    if len(options) == 1 or not members or pa.types.is_null(left.type):
-        return disjunction(parts)
+    found = [() if value is None else _members(left.type, value) for value in literals]
+    members = [value for one in found if one is not None for value in one]
+    if None in found or not members:
+        return disjunction([compare(left, "=", one) for one in options])
+    has_null = None in literals
     left = _beside_zero(left, members)
-    terms = [literal_term(value, left.type if _fits(value, left.type) else pa.int64()) for value in members]
+    terms = [literal_term(value, left.type) for value in members]
     nulls = ["NULL"] if has_null else []
     true: Predicate = UNKNOWN
     false: Predicate = UNKNOWN
@@ -184,18 +241,26 @@ def one_of(left: Term, options: list[Term | Literal]) -> Term:
     )
 
 
-def _member(left: Term, value: Any) -> Any:
-    """A listed value that the term could equal, else None: an integer equals no fraction."""
-    if value is None or pa.types.is_null(left.type):
+def _members(kind: pa.DataType, value: Any) -> tuple[Any, ...] | None:
+    """The values of a type that equal a listed one: one or none; None where they are not to be listed."""
+    if pa.types.is_null(kind):
         return None
-    typed = as_type(value, left.type)
-    if pa.types.is_integer(left.type) and (isinstance(typed, Decimal) or not INT64_MIN <= typed <= INT64_MAX):
+    if _is_number(value) and (pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+        (first, last), (low, high) = equal_steps(value, kind), limits(kind)
+        if first == last:
+            return (value_of(first, kind),) if low <= first <= high else ()
+        return () if first > last else None
+    typed = as_type(value, kind)
+    if isinstance(typed, FarTime | FarDate):
         return None
-    return typed
+    if pa.types.is_float32(kind):
+        above, below = singles(typed)
+        return (below,) if above == below or below != below else ()
+    return (typed,)
 
 
-def _fits(value: Any, kind: pa.DataType) -> bool:
-    return not pa.types.is_integer(kind) or -(1 << (kind.bit_width - 1)) <= value < 1 << (kind.bit_width - 1)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | Decimal | float) and not isinstance(value, bool)
 
 
 def null_safe(left: Term | Literal, right: Term | Literal, negated: bool) -> Term:

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from lakehouse.core.predicate import And, Compare, Predicate
 from lakehouse.errors import InvalidInput
-from lakehouse.predicate.compare import check_one_family, natural
+from lakehouse.predicate.compare import as_double, check_one_family, natural
 from lakehouse.predicate.literals import as_type, literal_term, text_term
+from lakehouse.predicate.steps import holds
 from lakehouse.predicate.term import UNKNOWN, Literal, Term, condition
 
 DATE_PARTS = ("year", "quarter", "month", "dayofyear", "day")
@@ -39,10 +40,7 @@ def _wide(term: Term) -> Term:
 
 def to_double(term: Term) -> Term:
     """An integer or float as a double."""
-    wide = _wide(term)
-    if pa.types.is_floating(wide.type):
-        return wide
-    return Term(pa.float64(), f"CAST({wide.spark} AS DOUBLE)", f"CAST({wide.duckdb} AS DOUBLE)")
+    return as_double(_wide(term))
 
 
 def to_bigint(term: Term) -> Term:
@@ -213,6 +211,6 @@ def _branch(term: Term | Literal, kind: pa.DataType, numeric: bool) -> Term:
     if term.value is None:
         return Term(pa.null(), "NULL", "NULL")
     value = as_type(term.value, kind)
-    if pa.types.is_integer(kind) and not -(1 << 63) <= value < 1 << 63:
-        raise InvalidInput("the filter has a number beyond 64 bits", value=value)
+    if not pa.types.is_floating(kind) and not holds(value, kind):
+        raise InvalidInput("the filter has a number that the type of its other branches does not hold", value=value)
     return literal_term(value, kind)

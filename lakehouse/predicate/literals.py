@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.core.interval import to_us, to_utc
 from lakehouse.errors import InvalidInput
+from lakehouse.predicate.moments import FarDate, FarTime, is_aware, moment, read_day, read_moment, us_of
 from lakehouse.predicate.term import Term
 
 _PLAIN = re.compile(r"[^'\\$\x00-\x1f\x7f-\x9f]*")
-_ZULU = re.compile(r"\s*(?:UTC|Z)$")
+_DAY = re.compile(r"[+-]?[0-9]{4,5}-[0-9]{2}-[0-9]{2}|[0-9]{8}|[0-9]{4}-?W[0-9]{2}(?:-?[0-9])?")
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 SPARK_TYPES = {
     pa.bool_(): "BOOLEAN",
@@ -52,16 +52,24 @@ def literal_term(value: Any, kind: pa.DataType) -> Term:
             return Term(kind, f"X'{value.hex()}'", f"unhex('{value.hex()}')")
         case bool():
             return Term(kind, str(value).upper(), str(value).upper())
-        case datetime() if value.tzinfo is not None:
-            return Term(kind, f"timestamp_micros({to_us(value)})", f"make_timestamptz({to_us(value)})")
+        case datetime() | FarTime() if is_aware(value):
+            return Term(kind, f"timestamp_micros({us_of(value)})", f"make_timestamptz({us_of(value)})")
         case datetime():
-            us = to_us(value.replace(tzinfo=UTC))
-            return Term(kind, f"TIMESTAMP_NTZ '{value.isoformat(' ', 'microseconds')}'", f"make_timestamp({us})")
+            written = value.isoformat(" ", "microseconds")
+            return Term(kind, f"TIMESTAMP_NTZ '{written}'", f"make_timestamp({us_of(value)})")
+        case FarTime():
+            spark = f"timestampadd(MICROSECOND, {value.us}L, TIMESTAMP_NTZ '1970-01-01 00:00:00')"
+            return Term(kind, spark, f"make_timestamp({value.us})")
+        case FarDate():
+            epoch = "DATE '1970-01-01'"
+            return Term(kind, f"date_add({epoch}, {value.days})", f"({epoch} + {value.days})")
         case date():
             return _both(kind, f"DATE '{value.isoformat()}'")
         case Decimal():
             digits, scale = decimal_size(value)
             return _both(pa.decimal128(digits, scale), f"CAST('{value:f}' AS DECIMAL({digits}, {scale}))")
+        case float() if pa.types.is_float32(kind):
+            return _both(kind, f"CAST('{value!r}' AS FLOAT)")
         case float():
             return _both(pa.float64(), f"CAST('{value!r}' AS DOUBLE)")
     return _both(kind, f"CAST({value} AS {SPARK_TYPES[kind]})")
@@ -127,32 +135,27 @@ def _number(value: int | float | Decimal, kind: pa.DataType) -> int | float | De
     return exact
 
 
-def _date(value: Any, kind: pa.DataType) -> date:
-    if isinstance(value, date) and not isinstance(value, datetime):
+def _date(value: Any, kind: pa.DataType) -> date | FarDate:
+    if isinstance(value, FarDate) or (isinstance(value, date) and not isinstance(value, datetime)):
         return value
+    text = _of(value, str, kind, "write a date as '2013-01-05'").strip()
     try:
-        return date.fromisoformat(_of(value, str, kind, "write a date as '2013-01-05'").strip())
+        if not _DAY.fullmatch(text):
+            raise ValueError(text)
+        return read_day(text)
     except ValueError as error:
         raise mismatch(value, kind, "write a date as '2013-01-05'") from error
 
 
-def _timestamp(value: Any, kind: pa.TimestampType) -> datetime:
+def _timestamp(value: Any, kind: pa.TimestampType) -> datetime | FarTime:
     """A time for a column: UTC where none is said. A column without time zone takes no offset."""
     remedy = "write a time as '2013-01-05 07:00:00'"
-    if not isinstance(value, str | date):
+    if not isinstance(value, str | date | FarDate | FarTime):
         raise mismatch(value, kind, remedy)
     try:
-        instant = to_utc(read_time(value) if isinstance(value, str) else value)
-        offset = (isinstance(value, datetime) and value.tzinfo) or (isinstance(value, str) and read_time(value).tzinfo)
+        found = read_moment(value) if isinstance(value, str) else value
     except ValueError as error:
         raise mismatch(value, kind, remedy) from error
-    if kind.tz is not None:
-        return instant
-    if offset:
+    if kind.tz is None and is_aware(found):
         raise mismatch(value, kind, "this column has no time zone: write the time without an offset")
-    return instant.replace(tzinfo=None)
-
-
-def read_time(text: str) -> datetime:
-    """A written time, aware only if it says an offset. Raises `ValueError`."""
-    return datetime.fromisoformat(_ZULU.sub("+00:00", text.strip()))
+    return moment(us_of(found), kind.tz is not None)

@@ -17,6 +17,7 @@ from lakehouse.core.predicate import Predicate
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.bounds import time_bounds
 from lakehouse.predicate.compare import typed
+from lakehouse.predicate.parts import check_parts
 from lakehouse.predicate.translate import Qualified, Translator
 
 _MAX_LENGTH = 1_000_000
@@ -85,7 +86,12 @@ def parse(where: Any, schema: pa.Schema, qualified: Qualified | None = None) -> 
 
 
 def _parse(where: str, schema: pa.Schema, qualified: Qualified | None) -> ParsedPredicate:
-    node = parse_condition(where)
+    return translated(parse_condition(where), where, schema, qualified)
+
+
+def translated(node: exp.Expr, where: str, schema: pa.Schema, qualified: Qualified | None = None) -> ParsedPredicate:
+    """A filter from its tree; ``where`` is how it was written."""
+    check_parts(node)
     translator = Translator(schema, qualified)
     try:
         term = translator.boolean(node)
@@ -131,6 +137,7 @@ def parse_expression(
             'a value is one expression in SQL, as in "value + 1"', column=target.name, found=repr(text)[:200]
         )
     node = parse_condition(text)
+    check_parts(node)
     translator = Translator(schema, qualified)
     try:
         found = translator.value(node)

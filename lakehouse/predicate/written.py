@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+import re
+from datetime import date
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.core.predicate import single
 from lakehouse.errors import InvalidInput
-from lakehouse.predicate.literals import read_time
+from lakehouse.predicate.moments import FarDate, FarTime, is_aware, read_day, read_moment
+from lakehouse.predicate.steps import limits
 from lakehouse.predicate.term import Literal
 
 _FUNCTIONS = (
@@ -16,12 +21,23 @@ _FUNCTIONS = (
     "minute month nullif nvl quarter second startswith to_date year"
 )
 
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?:inf|infinity)|nan", re.IGNORECASE)
+_TIMES = frozenset({
+    exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ,
+})  # fmt: skip
+_WHOLE = {
+    exp.DType.BIGINT: pa.int64(),
+    exp.DType.INT: pa.int32(),
+    exp.DType.SMALLINT: pa.int16(),
+    exp.DType.TINYINT: pa.int8(),
+}
 
-def refused(node: exp.Expr) -> InvalidInput:
-    """The error for a node that is not allowed."""
+
+def refused(node: exp.Expr, part: str = "") -> InvalidInput:
+    """The error for a node that is not allowed, or that is not with one of its parts."""
     return InvalidInput(
         "not allowed in a filter; use comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, + - * / % and functions",
-        found=shown(node),
+        found=f"{shown(node)} {part}".strip(),
         functions=_FUNCTIONS,
     )
 
@@ -43,6 +59,8 @@ def shown(node: exp.Expr) -> str:
 def number(node: exp.Expr) -> Literal:
     """A number: exact but for one with an exponent, which is a double."""
     text = node.name
+    if not _NUMBER.fullmatch(text) or not text.isascii():
+        raise refused(node)
     try:
         if "e" in text.lower():
             return Literal(float(text))
@@ -51,30 +69,64 @@ def number(node: exp.Expr) -> Literal:
         raise refused(node) from error
 
 
-def typed_literal(value: Any, target: exp.DType, node: exp.Expr) -> Literal:
-    """``DATE '...'``, ``TIMESTAMP '...'``, ``1.5D``, ``CAST('NaN' AS DOUBLE)`` and the like."""
+def typed_literal(value: Any, target: exp.DataType, node: exp.Expr) -> Literal:
+    """``DATE '...'``, ``TIMESTAMP '...'``, ``1.5D``, ``CAST('NaN' AS DOUBLE)`` and such, as Spark's ANSI mode casts."""
+    if value is None:
+        return Literal(None)
+    if target.expressions and target.this != exp.DType.DECIMAL:
+        raise refused(node, "with a size")
     try:
-        match target, value:
-            case _, None:
-                return Literal(None)
-            case exp.DType.DATE, str():
-                return Literal(read_time(value).date())
-            case (
-                (exp.DType.TIMESTAMP | exp.DType.TIMESTAMPTZ | exp.DType.TIMESTAMPLTZ | exp.DType.TIMESTAMPNTZ),
-                str(),
-            ):
-                return Literal(read_time(value))
-            case ((exp.DType.DOUBLE | exp.DType.FLOAT), (str() | int() | Decimal() | float())):
-                return Literal(float(value))
-            case ((exp.DType.BIGINT | exp.DType.INT | exp.DType.SMALLINT | exp.DType.TINYINT), int()):
+        match value:
+            case str() if target.this == exp.DType.TEXT:
                 return Literal(value)
-            case exp.DType.DECIMAL, (str() | int() | Decimal()):
-                return Literal(Decimal(value))
-            case exp.DType.TEXT, str():
-                return Literal(value)
+            case str() if target.this in _TIMES:
+                return Literal(_time(value, target.this))
+            case str() | int() | Decimal() | float():
+                found = _number(value, target)
+                if found is not None:
+                    return Literal(found)
     except (ValueError, ArithmeticError) as error:
         raise InvalidInput("the filter has a literal that is none of its type", found=shown(node)) from error
     raise refused(node)
+
+
+def _time(text: str, kind: exp.DType) -> date | FarDate | FarTime:
+    if kind == exp.DType.DATE:
+        return read_day(text)
+    found = read_moment(text)
+    if kind == exp.DType.TIMESTAMPNTZ and is_aware(found):
+        raise ValueError(text)
+    return found
+
+
+def _number(value: str | int | Decimal | float, target: exp.DataType) -> int | Decimal | float | None:
+    """A number of a type. Raises `ValueError` where the type has none; None where nothing is cast so."""
+    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+        raise ValueError(value)
+    match target.this:
+        case exp.DType.DOUBLE:
+            return float(value)
+        case exp.DType.FLOAT:
+            return single(float(value))
+        case exp.DType.DECIMAL if not isinstance(value, float):
+            return _decimal(Decimal(value), [part.name for part in target.expressions])
+        case exp.DType.BIGINT | exp.DType.INT | exp.DType.SMALLINT | exp.DType.TINYINT if isinstance(value, int):
+            low, high = limits(_WHOLE[target.this])
+            if not low <= value <= high:
+                raise ValueError(value)
+            return value
+    return None
+
+
+def _decimal(value: Decimal, sizes: list[str]) -> Decimal:
+    """A decimal of the precision and scale that are said, rounded half up. Raises `ValueError` where they hold none."""
+    precision, scale = map(int, [*sizes, *("10", "0")[len(sizes) :]])
+    if not value.is_finite() or value.adjusted() > 38 or not 0 <= scale <= precision <= 38:
+        raise ValueError(value)
+    held = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, Context(prec=100))
+    if abs(held) >= 10 ** (precision - scale):
+        raise ValueError(value)
+    return held
 
 
 def hexadecimal(node: exp.Expr) -> Literal:

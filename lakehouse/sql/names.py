@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from lakehouse.core.interval import to_utc
 from lakehouse.errors import InvalidInput, TableNotFound
-from lakehouse.predicate.literals import read_time
+from lakehouse.predicate.moments import read_time
 from lakehouse.predicate.written import shown
 
 _Names = Mapping[str, str]
