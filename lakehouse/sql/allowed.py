@@ -8,6 +8,7 @@ worst cost) differs between engines; functions that make much out of little (``r
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from sqlglot import exp
 
@@ -78,8 +79,8 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.In: ("this", "expressions", "query"),
     exp.Exists: ("this",),
     exp.Between: ("this", "low", "high"),
-    exp.Like: _BINARY,
-    exp.ILike: _BINARY,
+    exp.Like: (*_BINARY, "negate"),
+    exp.ILike: (*_BINARY, "negate"),
     exp.Escape: _BINARY,
     exp.EQ: _BINARY,
     exp.NEQ: _BINARY,
@@ -143,17 +144,24 @@ def check_allowed(tree: exp.Expr, engine: str) -> None:
 
 def _check_node(node: exp.Expr, engine: str) -> None:
     kind = type(node)
-    parts = NODES.get(kind)
-    if parts is not None:
-        extra = [key for key, value in node.args.items() if key not in parts and value not in (None, False, [], "")]
-        if extra:
-            raise refused(node, extra[0].rstrip("_"))
-    elif kind not in FUNCTIONS and not (isinstance(node, exp.Anonymous) and str(node.this).lower() in NAMED):
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() in NAMED:
+        parts: tuple[str, ...] = ("this", "expressions")
+    elif kind in NODES or kind in FUNCTIONS:
+        parts = NODES[kind] if kind in NODES else FUNCTIONS[kind]
+    else:
         raise refused(node)
+    check_parts(node, parts)
     if engine == "duckdb" and (kind in SPARK_ONLY or _has_spark_form(node)):
         raise InvalidInput('only Spark calculates this as Spark does; use engine="spark"', found=shown(node))
     _check_words(node)
     _check_place(node)
+
+
+def check_parts(node: exp.Expr, parts: Sequence[str]) -> None:
+    """Raise `InvalidInput` for a node that says something in a part that is not listed."""
+    for key, value in node.args.items():
+        if key not in parts and not (value is None or value is False or value in ([], "")):
+            raise refused(node, key.rstrip("_"))
 
 
 def _has_spark_form(node: exp.Expr) -> bool:
@@ -163,6 +171,8 @@ def _has_spark_form(node: exp.Expr) -> bool:
             return node.args.get("unit") is not None
         case exp.TsOrDsToDate():
             return node.args.get("format") is not None
+        case exp.ApproxDistinct():
+            return node.args.get("accuracy") is not None
     return False
 
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.written import shown
+from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.condition import renamed, written_again
 from lakehouse.sql.merge import Sides, clauses
 from lakehouse.sql.names import table_name
@@ -28,6 +29,8 @@ def insert(lake: Lake, tree: exp.Insert, *, as_of: Any, engine: str) -> Commit:
     """
     _check_parts(tree, ("this", "expression", "by_name", "with_"))
     named = tree.this.expressions if isinstance(tree.this, exp.Schema) else []
+    if named and tree.args.get("by_name"):
+        raise InvalidInput("columns are listed, or taken BY NAME from the query, but not both")
     target = _target(lake, tree.this.this if isinstance(tree.this, exp.Schema) else tree.this)
     columns = [_column(target, name) for name in named] or list(target.schema.names)
     source = tree.expression
@@ -79,13 +82,9 @@ def _source(tree: exp.Merge) -> tuple[exp.Expr, tuple[str, ...]]:
     """The query of a MERGE's rows, and what its conditions call it."""
     using = tree.args["using"]
     aliases = _aliases(using)
-    if isinstance(using, exp.Subquery):
-        query = using.this
-    elif isinstance(using, exp.Table):
-        query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=using.copy()))
-    else:
+    if not isinstance(using, exp.Subquery | exp.Table | exp.Values):
         raise InvalidInput("MERGE takes a table or a query in parentheses after USING", found=shown(using))
-    return _under(tree, query), aliases
+    return _under(tree, exp.Select(expressions=[exp.Star()], from_=exp.From(this=using.copy()))), aliases
 
 
 def _under(statement: exp.Expr, query: exp.Expr) -> exp.Expr:
@@ -112,10 +111,11 @@ def _aliases(node: exp.Expr) -> tuple[str, ...]:
 def _target(lake: Lake, node: exp.Expr) -> Table:
     if isinstance(node, exp.Table) and node.args.get("version") is not None:
         raise InvalidInput("only the newest version of a table can be changed", table=node.name)
-    extra = [key for key, value in node.args.items() if value and key not in ("this", "alias", "db", "catalog")]
-    if extra:
-        raise InvalidInput("not allowed beside a table's name here", found=extra[0])
-    return lake.table(table_name(node, lake.tables()))
+    name = table_name(node, lake.tables())
+    check_parts(node, ("this", "alias"))
+    if node.args.get("alias") is not None:
+        check_parts(node.args["alias"], ("this",))
+    return lake.table(name)
 
 
 def _check_parts(tree: exp.Expr, allowed: Sequence[str]) -> None:
@@ -137,6 +137,8 @@ def _where(tree: exp.Expr, target: Table) -> str:
 
 
 def _column(target: Table, name: Any) -> str:
+    if not isinstance(name, str | exp.Identifier):
+        raise InvalidInput("write the columns' names only: INSERT INTO t (a, b) ...", found=shown(name))
     written = name if isinstance(name, str) else name.name
     for column in target.schema.names:
         if column.casefold() == written.casefold():

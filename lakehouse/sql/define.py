@@ -13,6 +13,7 @@ from lakehouse.errors import InvalidInput, TableNotFound
 from lakehouse.predicate.literals import SPARK_TYPES
 from lakehouse.predicate.parse import DIALECT, PARSER_ERRORS
 from lakehouse.predicate.written import shown
+from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.names import table_name
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from lakehouse.table import Table
 
 _GRAINS = {f"{grain.value}{end}": grain.value for grain in Grain for end in ("", "s")}
+_DIVIDED = (exp.Anonymous, exp.PartitionedByBucket)
 _TYPE_NAMES: Mapping[pa.DataType, str] = {
     **SPARK_TYPES,
     pa.string(): "STRING",
@@ -64,6 +66,7 @@ def _new_name(node: exp.Expr) -> str:
     parts = list(node.parts) if isinstance(node, exp.Table) else []
     if len(parts) != 1:
         raise InvalidInput("tables have plain names, without a prefix", table=".".join(part.name for part in parts))
+    check_parts(node, ("this",))
     return str(parts[0].name)
 
 
@@ -85,17 +88,27 @@ def _primary_key(schema: exp.Schema, columns: Sequence[exp.ColumnDef], names: Ma
     listed: list[str] = []
     for one in schema.expressions:
         if isinstance(one, exp.PrimaryKey):
+            check_parts(one, ("expressions", "include"))
+            if one.args.get("include") is not None:
+                check_parts(one.args["include"], ())
             listed += [_real(part, names) for part in one.expressions]
         elif not isinstance(one, exp.ColumnDef):
             raise InvalidInput("beside columns a table takes PRIMARY KEY (a, b) only", found=shown(one))
     for column in columns:
         kinds = [one.kind for one in column.args.get("constraints") or ()]
-        listed += [column.name for kind in kinds if isinstance(kind, exp.PrimaryKeyColumnConstraint)]
+        for kind in kinds:
+            if isinstance(kind, exp.PrimaryKeyColumnConstraint):
+                check_parts(kind, ())
+                listed.append(column.name)
     return tuple(listed)
 
 
 def _real(node: exp.Expr, names: Mapping[str, str]) -> str:
     """A column's name as it was declared; an unknown one as it is, for `Lake.create_table` to refuse."""
+    named = node.this if isinstance(node, exp.Ordered) else node
+    if not isinstance(named, exp.Identifier | exp.Column) or (node is not named and node.args.get("desc")):
+        raise InvalidInput("a column's name is expected here", found=shown(node))
+    check_parts(named, ("this", "quoted"))
     return names.get(node.name.casefold(), str(node.name))
 
 
@@ -104,12 +117,15 @@ def _read_property(node: exp.Expr, names: Mapping[str, str], arguments: dict[str
         case exp.FileFormatProperty() if node.name.lower() == "lakehouse":
             pass
         case exp.PartitionedByProperty():
+            check_parts(node.this, ("expressions",))
             for part in node.this.expressions:
                 _read_partition(part, names, arguments)
-        case exp.ClusteredByProperty() if not node.args.get("sorted_by"):
+        case exp.ClusteredByProperty():
+            check_parts(node, ("expressions", "buckets"))
             buckets = _buckets(node.args.get("buckets"))
             arguments["cluster_by"].update(dict.fromkeys((_real(one, names) for one in node.expressions), buckets))
         case exp.ClusterProperty():
+            check_parts(node, ("expressions",))
             arguments["cluster_by"].update(dict.fromkeys((_real(one, names) for one in node.expressions), 0))
         case exp.SchemaCommentProperty():
             arguments["properties"]["comment"] = node.this.name
@@ -129,11 +145,12 @@ def _buckets(node: exp.Expr | None) -> int:
 
 
 def _read_partition(part: exp.Expr, names: Mapping[str, str], arguments: dict[str, Any]) -> None:
+    check_parts(part, ("this", "expressions", "expression") if type(part) in _DIVIDED else ("this",))
     if isinstance(part, exp.PartitionedByBucket):
         arguments["cluster_by"][_real(part.this, names)] = _buckets(part.expression)
         return
     called = part.name.lower() if isinstance(part, exp.Anonymous) else part.key
-    inner = part.expressions[0] if isinstance(part, exp.Anonymous) and part.expressions else part.this
+    inner = part.expressions[0] if isinstance(part, exp.Anonymous) and len(part.expressions) == 1 else part.this
     column = inner.this if isinstance(inner, exp.TsOrDsToDate) else inner
     if called not in _GRAINS or not isinstance(column, exp.Column):
         raise InvalidInput(
@@ -164,7 +181,9 @@ def drop_table(lake: Lake, tree: exp.Drop) -> None:
     if tree.args.get("kind") != "TABLE" or len(tables) != 1:
         raise InvalidInput("write DROP TABLE name")
     try:
-        lake.drop_table(table_name(tables[0], lake.tables()))
+        name = table_name(tables[0], lake.tables())
+        check_parts(tables[0], ("this",))
+        lake.drop_table(name)
     except TableNotFound:
         if not tree.args.get("exists"):
             raise
@@ -200,6 +219,7 @@ def describe(lake: Lake, tree: exp.Describe) -> pa.Table:
     if not isinstance(tree.this, exp.Table):
         raise InvalidInput("write DESCRIBE table; for a query, EXPLAIN", found=shown(tree.this))
     table = lake.table(table_name(tree.this, lake.tables()))
+    check_parts(tree.this, ("this",))
     if style == "HISTORY":
         history: pa.Table = table.log().to_arrow()
         return history

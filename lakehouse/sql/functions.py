@@ -4,40 +4,80 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-_AGGREGATES: tuple[type[exp.Expr], ...] = (
-    exp.AnyValue, exp.ApproxDistinct, exp.ArgMax, exp.ArgMin, exp.ArrayAgg, exp.ArrayUniqueAgg, exp.Avg, exp.Corr,
-    exp.Count, exp.CountIf, exp.CovarPop, exp.CovarSamp, exp.First, exp.Last, exp.LogicalAnd, exp.LogicalOr, exp.Max,
-    exp.Median, exp.Min, exp.Mode, exp.Quantile, exp.ApproxQuantile, exp.Stddev, exp.StddevPop, exp.StddevSamp,
-    exp.Sum, exp.Variance, exp.VariancePop,
-)  # fmt: skip
-_WINDOWS: tuple[type[exp.Expr], ...] = (
-    exp.CumeDist, exp.DenseRank, exp.FirstValue, exp.Lag, exp.LastValue, exp.Lead, exp.NthValue, exp.Ntile,
-    exp.PercentRank, exp.Rank, exp.RowNumber,
-)  # fmt: skip
-_TEXT: tuple[type[exp.Expr], ...] = (
-    exp.Concat, exp.ConcatWs, exp.Contains, exp.EndsWith, exp.Initcap, exp.Left, exp.Length, exp.Lower, exp.MD5,
-    exp.Replace, exp.Reverse, exp.Right, exp.StartsWith, exp.StrPosition, exp.Substring, exp.Trim, exp.Upper,
-)  # fmt: skip
-_NUMBERS: tuple[type[exp.Expr], ...] = (
-    exp.Abs, exp.Ceil, exp.Cbrt, exp.Exp, exp.Floor, exp.Greatest, exp.IsNan, exp.Least, exp.Ln, exp.Log, exp.Pow,
-    exp.Round, exp.Sign, exp.Sqrt,
-)  # fmt: skip
-_CHOICES: tuple[type[exp.Expr], ...] = (exp.Coalesce, exp.Nullif, exp.Nvl2)
-_TIMES: tuple[type[exp.Expr], ...] = (
-    exp.AddMonths, exp.CurrentDate, exp.CurrentTimestamp, exp.DateDiff, exp.DateTrunc, exp.Day, exp.DayOfMonth,
-    exp.DayOfWeek, exp.DayOfYear, exp.Extract, exp.Hour, exp.LastDay, exp.Minute, exp.Month, exp.MonthsBetween,
-    exp.Quarter, exp.Second, exp.TimeToStr, exp.TimestampAdd, exp.TimestampDiff, exp.TimestampTrunc,
-    exp.TimeStrToTime, exp.TsOrDsAdd, exp.TsOrDsToDate, exp.UnixMicros, exp.UnixMillis, exp.UnixSeconds,
-    exp.UnixToStr, exp.WeekOfYear, exp.Year,
-)  # fmt: skip
-_LISTS: tuple[type[exp.Expr], ...] = (
-    exp.Array, exp.ArrayContains, exp.ArrayDistinct, exp.ArrayMax, exp.ArrayMin, exp.ArraySize, exp.MapKeys, exp.Struct,
-    exp.PropertyEQ,
-)  # fmt: skip
-FUNCTIONS: frozenset[type[exp.Expr]] = frozenset(
-    (*_AGGREGATES, *_WINDOWS, *_TEXT, *_NUMBERS, *_CHOICES, *_TIMES, *_LISTS)
-)
-"""Functions by the parser's class for them."""
+_ONE = ("this",)
+_TWO = ("this", "expression")
+_LIST = ("expressions",)
+_AGGREGATES: dict[type[exp.Expr], tuple[str, ...]] = {
+    **dict.fromkeys(
+        (
+            exp.AnyValue, exp.ArrayUniqueAgg, exp.Avg, exp.CountIf, exp.First, exp.Last, exp.LogicalAnd, exp.LogicalOr,
+            exp.Max, exp.Median, exp.Min, exp.Mode, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Sum, exp.Variance,
+            exp.VariancePop,
+        ),
+        _ONE,
+    ),
+    **dict.fromkeys((exp.ArgMax, exp.ArgMin, exp.Corr, exp.CovarPop, exp.CovarSamp), _TWO),
+    exp.ApproxDistinct: ("this", "accuracy"),
+    exp.ApproxQuantile: ("this", "quantile", "accuracy"),
+    exp.ArrayAgg: ("this", "nulls_excluded"),
+    exp.Count: ("this", "expressions", "big_int"),
+    exp.Quantile: ("this", "quantile"),
+}  # fmt: skip
+_WINDOWS: dict[type[exp.Expr], tuple[str, ...]] = {
+    **dict.fromkeys((exp.CumeDist, exp.DenseRank, exp.PercentRank, exp.Rank, exp.RowNumber), ()),
+    **dict.fromkeys((exp.FirstValue, exp.LastValue, exp.Ntile), _ONE),
+    **dict.fromkeys((exp.Lag, exp.Lead), ("this", "offset", "default")),
+    exp.NthValue: ("this", "offset"),
+}
+_TEXT: dict[type[exp.Expr], tuple[str, ...]] = {
+    **dict.fromkeys((exp.Length, exp.Lower, exp.MD5, exp.Reverse, exp.Upper), _ONE),
+    **dict.fromkeys((exp.Contains, exp.EndsWith, exp.Initcap, exp.Left, exp.Right, exp.StartsWith), _TWO),
+    exp.Concat: ("expressions", "safe"),
+    exp.ConcatWs: ("expressions", "safe", "coalesce", "flatten"),
+    exp.Replace: ("this", "expression", "replacement"),
+    exp.StrPosition: ("this", "substr", "position"),
+    exp.Substring: ("this", "start", "length"),
+    exp.Trim: ("this", "position", "expression"),
+}
+_NUMBERS: dict[type[exp.Expr], tuple[str, ...]] = {
+    **dict.fromkeys((exp.Abs, exp.Cbrt, exp.Exp, exp.IsNan, exp.Ln, exp.Sign, exp.Sqrt), _ONE),
+    **dict.fromkeys((exp.Log, exp.Pow), _TWO),
+    **dict.fromkeys((exp.Ceil, exp.Floor, exp.Round), ("this", "decimals")),
+    **dict.fromkeys((exp.Greatest, exp.Least), ("this", "expressions", "ignore_nulls")),
+}
+_CHOICES: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Coalesce: ("this", "expressions"),
+    exp.Nullif: _TWO,
+    exp.Nvl2: ("this", "true", "false"),
+}
+_TIMES: dict[type[exp.Expr], tuple[str, ...]] = {
+    **dict.fromkeys(
+        (
+            exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfYear, exp.Hour, exp.LastDay, exp.Minute, exp.Month,
+            exp.Quarter, exp.Second, exp.TimeStrToTime, exp.UnixMicros, exp.UnixMillis, exp.UnixSeconds, exp.WeekOfYear,
+            exp.Year,
+        ),
+        _ONE,
+    ),
+    **dict.fromkeys((exp.CurrentDate, exp.CurrentTimestamp), ()),
+    **dict.fromkeys((exp.AddMonths, exp.Extract, exp.MonthsBetween), _TWO),
+    **dict.fromkeys((exp.DateDiff, exp.TimestampAdd, exp.TimestampDiff, exp.TsOrDsAdd), ("this", "expression", "unit")),
+    **dict.fromkeys((exp.DateTrunc, exp.TimestampTrunc), ("unit", "this")),
+    **dict.fromkeys((exp.TimeToStr, exp.UnixToStr), ("this", "format")),
+    exp.TsOrDsToDate: ("this", "safe", "format"),
+}  # fmt: skip
+_LISTS: dict[type[exp.Expr], tuple[str, ...]] = {
+    **dict.fromkeys((exp.Array, exp.Struct), _LIST),
+    **dict.fromkeys((exp.ArrayDistinct, exp.ArrayMax, exp.ArrayMin, exp.ArraySize, exp.MapKeys), _ONE),
+    **dict.fromkeys((exp.ArrayContains, exp.PropertyEQ), _TWO),
+}
+FUNCTIONS: dict[type[exp.Expr], tuple[str, ...]] = {
+    **_AGGREGATES, **_WINDOWS, **_TEXT, **_NUMBERS, **_CHOICES, **_TIMES, **_LISTS,
+}  # fmt: skip
+"""Functions by the parser's class for them, and the parts of each: its arguments, and marks that the parser sets.
+
+An argument that is not listed is one that Spark's function does not have, or another function's of the same class.
+"""
 SPARK_ONLY: frozenset[type[exp.Expr]] = frozenset(
     {
         exp.ApproxQuantile,

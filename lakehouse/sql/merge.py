@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.written import shown
+from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.condition import renamed, written_again
 
 _TARGET, _SOURCE = "target", "source"
@@ -113,6 +114,7 @@ def clauses(whens: Sequence[exp.Expr], sides: Sides) -> dict[str, Any]:
     }
     updated: exp.Expr | None = None
     for when in whens:
+        check_parts(when, ("matched", "source", "condition", "then"))
         condition = when.args.get("condition")
         if when.args.get("source"):
             raise InvalidInput("WHEN NOT MATCHED BY SOURCE is not taken; delete or update such rows by a statement")
@@ -139,8 +141,10 @@ def clauses(whens: Sequence[exp.Expr], sides: Sides) -> dict[str, Any]:
 def _kind_of(action: exp.Expr) -> str:
     match action:
         case exp.Insert():
+            check_parts(action, ("this", "expression"))
             return "when_not_matched_insert"
         case exp.Update():
+            check_parts(action, ("expressions",))
             return "when_matched_update"
         case exp.Var() if action.name.upper() == "DELETE":
             return "when_matched_delete"
@@ -156,7 +160,7 @@ def _deleted(condition: exp.Expr | None, updated: exp.Expr | None, sides: Sides)
 
 
 def _updated(action: exp.Expr, condition: exp.Expr | None, sides: Sides) -> dict[str, str] | bool:
-    if any(isinstance(item, exp.Star) for item in action.expressions):
+    if _is_star(action.expressions):
         if condition is None:
             return True
         shared = [name for folded, name in sides.target.items() if folded in sides.source]
@@ -169,8 +173,17 @@ def _updated(action: exp.Expr, condition: exp.Expr | None, sides: Sides) -> dict
     return {name: f"CASE WHEN {test} THEN {value} ELSE `{_TARGET}`.`{name}` END" for name, value in changes.items()}
 
 
+def _is_star(items: Sequence[exp.Expr]) -> bool:
+    """Whether a clause takes all of the source's columns."""
+    if not any(isinstance(item, exp.Star) for item in items):
+        return False
+    for item in items:
+        check_parts(item, ())
+    return True
+
+
 def _inserted(action: exp.Expr, sides: Sides) -> dict[str, str] | bool:
-    if isinstance(action.this, exp.Star):
+    if _is_star([action.this]):
         return True
     columns = action.this.expressions if isinstance(action.this, exp.Tuple) else []
     values = action.expression.expressions if isinstance(action.expression, exp.Tuple) else []

@@ -10,8 +10,8 @@ from lakehouse.errors import InvalidInput
 
 
 def normalized(tree: exp.Expr) -> exp.Expr:
-    """The tree, changed in place: strict casts, plain string literals, named functions by their operators."""
-    for node in list(tree.walk()):
+    """The tree, changed in place: strict casts, plain literals, NOT by itself, named functions by their operators."""
+    for node in reversed(list(tree.walk())):  # children first: some parents are replaced by copies
         match node:
             case exp.TryCast() if not node.args.get("safe"):
                 node.replace(exp.Cast(this=node.this, to=node.args["to"]))
@@ -21,7 +21,16 @@ def normalized(tree: exp.Expr) -> exp.Expr:
                 node.replace(_called(node))
             case exp.Values():
                 _name_columns(node)
+            case exp.Like() | exp.ILike() if node.args.get("negate"):
+                _negated(node)
     return tree
+
+
+def _negated(like: exp.Expr) -> None:
+    """``x NOT LIKE y``, which the parser takes for one node, as NOT of what it negates, the escape included."""
+    like.set("negate", None)
+    whole = like.parent if isinstance(like.parent, exp.Escape) else like
+    whole.replace(exp.Paren(this=exp.Not(this=whole.copy())))
 
 
 def _called(node: exp.Anonymous) -> exp.Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.duckdb import DuckDBGenerator
@@ -48,7 +48,7 @@ def write(tree: exp.Expr, engine: str) -> str:
     dialect: Any = {"spark": _SparkText, "duckdb": _DuckDBText}[engine]
     tree = tree.copy() if engine == "spark" else _for_duckdb(_named(tree.copy()))
     try:
-        return str(tree.sql(dialect=dialect, comments=False, identify=True))
+        return str(tree.sql(dialect=dialect, comments=False, identify=True, unsupported_level=ErrorLevel.RAISE))
     except InvalidInput:
         raise
     except PARSER_ERRORS as error:
