@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakehouse.arguments import Txn, read_message, read_properties, read_txn, read_wait
+from lakehouse.clauses import Whens, read_arguments, read_clauses, read_source
 from lakehouse.compaction import Clean, Compaction, commit_if_useful, locked_for_compaction
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import Interval
@@ -16,7 +17,7 @@ from lakehouse.engine.frames import is_spark_frame
 from lakehouse.erase import Erase
 from lakehouse.errors import InvalidInput, LockLost, LockTimeout, WriteConflict
 from lakehouse.export import renew_exports
-from lakehouse.merge import Merge, read_clauses, read_source
+from lakehouse.merge import Merge
 from lakehouse.operation import Append, Operation, Replace, Restore, runs
 from lakehouse.predicate import parse
 from lakehouse.resolve import Resolve
@@ -160,20 +161,19 @@ class Writes:
         inserts are SQL expressions by column; True takes the source's columns of the same names. A row for which
         ``when_matched_delete`` (a condition; True: always) holds is deleted, not updated. Conflicts as `update` does.
 
+        Case does not count in columns' names. Raises `InvalidInput` where two rows of the source would change one row.
+
         >>> flights.merge(late, on=["id"], when_matched_update={"delay": "source.delay"})      # doctest: +SKIP
         """
+        whens = read_arguments(when_matched_update, when_matched_delete, when_not_matched_insert)
+        return self.merge_when(source, on, whens, engine=engine, **marks)
+
+    def merge_when(
+        self, source: Any, on: str | Sequence[str], whens: Whens, *, engine: str | None = None, **marks: Any
+    ) -> Commit:
+        """Merge by clauses with conditions of their own, the first of which counts that a row meets; as `merge`."""
         source = read_source(source, self._spec)
-        return self._repeated(
-            lambda: self.begin_merge(
-                source,
-                on,
-                when_matched_update=when_matched_update,
-                when_matched_delete=when_matched_delete,
-                when_not_matched_insert=when_not_matched_insert,
-                engine=engine,
-                **marks,
-            )
-        )
+        return self._repeated(lambda: self._begin_merge(source, on, whens, engine, **marks))
 
     def resolve(self, **marks: Any) -> Commit | None:
         """Turn key tombstones into row tombstones, so that reads need not compare keys; None if there are none.
@@ -312,10 +312,13 @@ class Writes:
         **marks: Any,
     ) -> Merge:
         """Begin a merge into the rows that are there now: `run`, then `commit`."""
-        given = read_source(source, self._spec)
-        clauses = read_clauses(self._spec, given, on, when_matched_update, when_matched_delete, when_not_matched_insert)
+        whens = read_arguments(when_matched_update, when_matched_delete, when_not_matched_insert)
+        return self._begin_merge(read_source(source, self._spec), on, whens, engine, **marks)
+
+    def _begin_merge(self, source: Any, on: Any, whens: Whens, engine: str | None, **marks: Any) -> Merge:
+        clauses = read_clauses(self._spec, source, on, whens)
         chosen = self._lake.engine("spark" if engine is None and is_spark_frame(source) else engine)
-        return self._begin(Merge, source=given, clauses=clauses, engine=chosen, **marks)
+        return self._begin(Merge, source=source, clauses=clauses, engine=chosen, **marks)
 
     def begin_upsert(self, txn: Txn | None = None, *, newest: str | None = None, **marks: Any) -> Upsert:
         """Begin an upsert: write any number of times, then commit."""

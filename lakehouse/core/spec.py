@@ -18,6 +18,8 @@ ROW_ID = "_row_id"
 """Name of the stored row id; columns of a user may not begin with an underscore."""
 ORDINAL = "_ordinal"
 """Name of the column of segments' ordinals, which no file stores."""
+SIDES = {"target": "_lake_target", "source": "_lake_source"}
+"""What engines call the two sides of a merge, whose columns may be called target and source."""
 FIELD_ID = b"PARQUET:field_id"
 """Metadata key under which Arrow keeps a column's Parquet field id."""
 TARGET_ROWS = 5_000_000

@@ -63,8 +63,8 @@ class Matches(Protocol):
     def updated(self, assigned: Mapping[str, str], where: str) -> Any:
         """Matched rows for which a condition holds with new values, as rows for `write`; with ``_row_id``."""
 
-    def inserted(self, values: Mapping[str, str]) -> Any:
-        """Rows made of the source's rows that match none."""
+    def inserted(self, values: Mapping[str, str], where: str) -> Any:
+        """Rows made of the source's rows that match none and for which a condition holds."""
 
 
 class Engine(Protocol):

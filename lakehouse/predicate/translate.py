@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakehouse.core.predicate import Compare, Operator
+from lakehouse.core.spec import SIDES
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate import functions as allowed
 from lakehouse.predicate.compare import compare, natural, null_safe, one_of
@@ -125,6 +126,8 @@ class Translator:
         prefix = node.args.get("table")
         if prefix is not None and prefix.name.casefold() in self._qualified:
             return self._of_table(prefix.name.casefold(), node)
+        if prefix is None and self._qualified and isinstance(node.this, exp.Identifier):
+            return self._bare(node)
         if prefix is not None or not isinstance(node.this, exp.Identifier):
             raise InvalidInput("a filter names columns of the table only, without a prefix", found=shown(node))
         written = node.name
@@ -152,7 +155,20 @@ class Translator:
             raise InvalidInput("a filter cannot name this column: quotes and ${ are taken for code", column=name)
         if schema is self._schema:
             self._read.add(name)
-        return Term(schema.field(name).type, f"`{prefix}`.`{name}`", f'"{prefix}"."{name}"')
+        side = SIDES.get(prefix, prefix)
+        return Term(schema.field(name).type, f"`{side}`.`{name}`", f'"{side}"."{name}"')
+
+    def _bare(self, node: exp.Expr) -> Term:
+        """A column that is written without its table, where several could have it."""
+        found = [
+            prefix
+            for prefix, schema in self._qualified.items()
+            if any(name.casefold() == node.name.casefold() for name in schema.names)
+        ]
+        if len(found) != 1:
+            cause = "no such column" if not found else "several tables have this column; write which one is meant"
+            raise InvalidInput(cause, column=shown(node), tables=",".join(self._qualified))
+        return self._of_table(found[0], node)
 
     def _and(self, node: exp.Expr) -> Term:
         return conjunction([self.boolean(part) for part in _chain(node)])

@@ -75,7 +75,7 @@ def merge(lake: Lake, tree: exp.Merge, *, as_of: Any, engine: str) -> Commit:
     rows = bind(lake, source, as_of=as_of, engine=engine).rows()
     sides = Sides.of(target.schema.names, _aliases(tree.this), _names(rows), aliases)
     on = written_again(renamed(tree.args["on"], sides.prefixed))
-    return target.merge(rows, on, **clauses(tree.args["whens"].expressions, sides))
+    return target.merge_when(rows, on, clauses(tree.args["whens"].expressions, sides))
 
 
 def _source(tree: exp.Merge) -> tuple[exp.Expr, tuple[str, ...]]:

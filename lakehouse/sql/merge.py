@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from sqlglot import exp
 
+from lakehouse.clauses import When, Whens
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.written import shown
 from lakehouse.sql.allowed import check_parts
@@ -27,6 +28,7 @@ class Sides:
     target_aliases: frozenset[str]
     source: Mapping[str, str]
     source_aliases: frozenset[str]
+    has_target_row: bool = True
 
     @classmethod
     def of(
@@ -37,6 +39,10 @@ class Sides:
         source_aliases: Sequence[str] = (),
     ) -> Sides:
         """Sides by the columns' names and by what the statement calls each side."""
+        folded = [name.casefold() for name in source]
+        twice = sorted({name for name in folded if folded.count(name) > 1})
+        if twice:
+            raise InvalidInput("the source has a column twice; give its columns names of their own", columns=twice)
         if {one.casefold() for one in target_aliases} & {one.casefold() for one in source_aliases}:
             raise InvalidInput("give the source an alias that is not the target's: USING rows AS source")
         return cls(
@@ -45,6 +51,10 @@ class Sides:
             {name.casefold(): name for name in source},
             frozenset(one.casefold() for one in source_aliases),
         )
+
+    def alone(self) -> Sides:
+        """The same sides where there is no row of the target: its columns can be set, and not be read."""
+        return replace(self, has_target_row=False)
 
     def prefixed(self, column: exp.Column) -> tuple[str, str]:
         """A column's side and real name. Raises `InvalidInput` for one that no side, or each, has."""
@@ -56,7 +66,7 @@ class Sides:
                 (_TARGET, self.target, self.target_aliases),
                 (_SOURCE, self.source, self.source_aliases),
             )
-            if name in columns and (not prefix or prefix in aliases)
+            if name in columns and (not prefix or prefix in aliases) and (side == _SOURCE or self.has_target_row)
         ]
         if len(sides) != 1:
             raise InvalidInput(
@@ -102,75 +112,45 @@ class Sides:
         return written_again(renamed(node, self.prefixed))
 
 
-def clauses(whens: Sequence[exp.Expr], sides: Sides) -> dict[str, Any]:
-    """The WHEN clauses as arguments of `Table.merge`. The first one that a row meets counts, as in Spark.
+def clauses(whens: Sequence[exp.Expr], sides: Sides) -> Whens:
+    """The WHEN clauses as `Table.merge_when` takes them. The first one that a row meets counts, as in Spark.
 
     Raises `InvalidInput` for combinations that cannot be said so.
     """
-    arguments: dict[str, Any] = {
-        "when_matched_update": None,
-        "when_matched_delete": None,
-        "when_not_matched_insert": False,
-    }
-    updated: exp.Expr | None = None
+    matched: list[When] = []
+    not_matched: list[When] = []
     for when in whens:
         check_parts(when, ("matched", "source", "condition", "then"))
-        condition = when.args.get("condition")
         if when.args.get("source"):
             raise InvalidInput("WHEN NOT MATCHED BY SOURCE is not taken; delete or update such rows by a statement")
-        action = when.args["then"]
-        kind = _kind_of(action)
-        if arguments[kind] not in (None, False):
-            raise InvalidInput("one WHEN clause of a kind; put the cases into CASE WHEN", clause=kind)
-        if kind == "when_not_matched_insert":
-            if condition is not None:
-                raise InvalidInput("WHEN NOT MATCHED takes no condition; filter the rows of USING")
-            arguments[kind] = _inserted(action, sides)
-        elif kind == "when_matched_delete":
-            if arguments["when_matched_update"] is not None and updated is None:
-                raise InvalidInput("a clause after WHEN MATCHED without a condition is never reached")
-            arguments[kind] = _deleted(condition, updated, sides)
-        else:
-            if arguments["when_matched_delete"] is True:
-                raise InvalidInput("a clause after WHEN MATCHED without a condition is never reached")
-            updated = condition
-            arguments[kind] = _updated(action, condition, sides)
-    return arguments
+        listed, seen = (matched, sides) if when.args.get("matched") else (not_matched, sides.alone())
+        if listed and listed[-1].condition is None:
+            raise InvalidInput("a clause after one of its kind without a condition is never reached")
+        condition = when.args.get("condition")
+        listed.append(
+            When(
+                None if condition is None else seen.text(condition), _values(when.args["then"], seen, listed is matched)
+            )
+        )
+    return Whens(tuple(matched), tuple(not_matched))
 
 
-def _kind_of(action: exp.Expr) -> str:
+def _values(action: exp.Expr, sides: Sides, is_matched: bool) -> Mapping[str, str] | Literal[True] | None:
+    """What an action gives columns; nothing where it deletes."""
     match action:
-        case exp.Insert():
+        case exp.Insert() if not is_matched:
             check_parts(action, ("this", "expression"))
-            return "when_not_matched_insert"
-        case exp.Update():
+            return True if _is_star([action.this]) else _inserted(action, sides)
+        case exp.Update() if is_matched:
             check_parts(action, ("expressions",))
-            return "when_matched_update"
-        case exp.Var() if action.name.upper() == "DELETE":
-            return "when_matched_delete"
-    raise InvalidInput("after THEN stands UPDATE SET, DELETE or INSERT", found=shown(action))
-
-
-def _deleted(condition: exp.Expr | None, updated: exp.Expr | None, sides: Sides) -> str | bool:
-    """Which matched rows are deleted: not those that a clause before this one updates."""
-    if updated is None:
-        return True if condition is None else sides.text(condition)
-    others = f"NOT coalesce(({sides.text(updated)}), FALSE)"
-    return others if condition is None else f"({sides.text(condition)}) AND {others}"
-
-
-def _updated(action: exp.Expr, condition: exp.Expr | None, sides: Sides) -> dict[str, str] | bool:
-    if _is_star(action.expressions):
-        if condition is None:
-            return True
-        shared = [name for folded, name in sides.target.items() if folded in sides.source]
-        changes = {name: f"`{_SOURCE}`.`{sides.source[name.casefold()]}`" for name in shared}
-    else:
-        changes = {name: sides.text(value) for name, value in sides.pairs(action.expressions)}
-    if condition is None:
-        return changes
-    test = sides.text(condition)
-    return {name: f"CASE WHEN {test} THEN {value} ELSE `{_TARGET}`.`{name}` END" for name, value in changes.items()}
+            if _is_star(action.expressions):
+                return True
+            return {name: sides.text(value) for name, value in sides.pairs(action.expressions)}
+        case exp.Var() if is_matched and action.name.upper() == "DELETE":
+            return None
+    raise InvalidInput(
+        "after WHEN MATCHED stands UPDATE SET or DELETE, after WHEN NOT MATCHED stands INSERT", found=shown(action)
+    )
 
 
 def _is_star(items: Sequence[exp.Expr]) -> bool:
@@ -182,14 +162,15 @@ def _is_star(items: Sequence[exp.Expr]) -> bool:
     return True
 
 
-def _inserted(action: exp.Expr, sides: Sides) -> dict[str, str] | bool:
-    if _is_star([action.this]):
-        return True
+def _inserted(action: exp.Expr, sides: Sides) -> dict[str, str]:
     columns = action.this.expressions if isinstance(action.this, exp.Tuple) else []
     values = action.expression.expressions if isinstance(action.expression, exp.Tuple) else []
     if not columns or len(columns) != len(values):
         raise InvalidInput("write INSERT (a, b) VALUES (x, y), as many values as columns")
     found: dict[str, str] = {}
     for column, value in zip(columns, values, strict=True):
-        found[sides.target_column(column)] = sides.text(value)
+        name = sides.target_column(column)
+        if name in found:
+            raise InvalidInput("INSERT names a column twice", column=name)
+        found[name] = sides.text(value)
     return found

@@ -10,11 +10,12 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 
-from lakehouse.core.spec import ORDINAL, ROW_ID
+from lakehouse.core.spec import ORDINAL, ROW_ID, SIDES
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
 from lakehouse.engine.duckdb.source import tables
 
+_SOURCE, _TARGET = SIDES["source"], SIDES["target"]
 _PLACES = tuple(pa.field(name, pa.int64(), nullable=False) for name in (ROW_ID, ORDINAL))
 
 
@@ -36,8 +37,8 @@ def matched(
     view = f"lakehouse_target_{uuid4().hex}"
     target.relation(cursor, _among(equal)).create_view(view)
     try:
-        pairs = f"lakehouse_source AS source LEFT JOIN {view} AS target ON {condition}"
-        cursor.execute(f"CREATE TEMP TABLE lakehouse_pairs AS SELECT source, target FROM {pairs}")  # noqa: S608
+        pairs = f"lakehouse_source AS {_SOURCE} LEFT JOIN {view} AS {_TARGET} ON {condition}"
+        cursor.execute(f"CREATE TEMP TABLE lakehouse_pairs AS SELECT {_SOURCE}, {_TARGET} FROM {pairs}")  # noqa: S608
         yield DuckDBMatches(cursor, schema)
     finally:
         for statement in ("DROP TABLE IF EXISTS lakehouse_pairs", f"DROP VIEW IF EXISTS {view}"):
@@ -60,7 +61,7 @@ def _among(equal: Sequence[tuple[str, str]]) -> str:
 
 
 class DuckDBMatches:
-    """Pairs in a temporary table of two structs, ``source`` and ``target``; the latter's id is null where none is."""
+    """Pairs in a temporary table of two structs, one a side; the target's id is null where there is none."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, schema: pa.Schema) -> None:
         self._cursor = cursor
@@ -68,20 +69,21 @@ class DuckDBMatches:
 
     def hits(self, columns: Sequence[str], where: str) -> pa.Table:
         """Columns of the matched rows for which a condition holds, with `_row_id` and `_ordinal`; one row a pair."""
-        chosen = sql.listed(f"target.{sql.name(one)} AS {sql.name(one)}" for one in (*columns, ROW_ID, ORDINAL))
+        chosen = sql.listed(f"{_TARGET}.{sql.name(one)} AS {sql.name(one)}" for one in (*columns, ROW_ID, ORDINAL))
         found: pa.Table = self._rows(self._pairs(chosen, where)).to_arrow_table()
         return found.cast(pa.schema([*(self._schema.field(name) for name in columns), *_PLACES]))
 
     def updated(self, assigned: Mapping[str, str], where: str) -> pa.RecordBatchReader:
         """Matched rows for which a condition holds with new values; with ``_row_id``."""
-        values = [self._value(name, assigned.get(name, f"target.{sql.name(name)}")) for name in self._schema.names]
-        chosen = sql.listed([*values, f"target.{sql.name(ROW_ID)} AS {sql.name(ROW_ID)}"])
+        values = [self._value(name, assigned.get(name, f"{_TARGET}.{sql.name(name)}")) for name in self._schema.names]
+        chosen = sql.listed([*values, f"{_TARGET}.{sql.name(ROW_ID)} AS {sql.name(ROW_ID)}"])
         return self._rows(self._pairs(chosen, where)).to_arrow_reader(BATCH_ROWS)
 
-    def inserted(self, values: Mapping[str, str]) -> pa.RecordBatchReader:
-        """Rows made of the source's rows that match none."""
+    def inserted(self, values: Mapping[str, str], where: str) -> pa.RecordBatchReader:
+        """Rows made of the source's rows that match none and for which a condition holds."""
         chosen = sql.listed(self._value(name, values.get(name, "NULL")) for name in self._schema.names)
-        query = f"SELECT {chosen} FROM lakehouse_pairs WHERE target.{sql.name(ROW_ID)} IS NULL"  # noqa: S608
+        missing = f"{_TARGET}.{sql.name(ROW_ID)} IS NULL"
+        query = f"SELECT {chosen} FROM lakehouse_pairs WHERE {missing} AND {where}"  # noqa: S608
         return self._rows(query).to_arrow_reader(BATCH_ROWS)
 
     def _rows(self, query: str) -> Any:
@@ -92,4 +94,4 @@ class DuckDBMatches:
 
     @staticmethod
     def _pairs(chosen: str, where: str) -> str:
-        return f"SELECT {chosen} FROM lakehouse_pairs WHERE target.{sql.name(ROW_ID)} IS NOT NULL AND {where}"  # noqa: S608
+        return f"SELECT {chosen} FROM lakehouse_pairs WHERE {_TARGET}.{sql.name(ROW_ID)} IS NOT NULL AND {where}"  # noqa: S608

@@ -1,0 +1,195 @@
+"""The clauses of a merge: which rows meet which, and what becomes of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from lakehouse.core.spec import TableSpec
+from lakehouse.engine.conform import conform, stores
+from lakehouse.engine.duckdb.source import tables
+from lakehouse.engine.frames import is_spark_frame
+from lakehouse.errors import InvalidInput
+from lakehouse.predicate import ParsedExpression, ParsedPredicate, equal_columns, parse, parse_expression
+from lakehouse.rowchange import require_columns
+from lakehouse.schema import from_spark_type
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """One clause as it is written: what becomes of those that meet a condition (None: of all).
+
+    ``values`` are SQL expressions by column; True: the source's columns of the same names; None: the row is deleted.
+    """
+
+    condition: str | None
+    values: Mapping[str, str] | Literal[True] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Whens:
+    """The clauses of a merge as they are written, each list in order: the first that a row meets counts."""
+
+    matched: tuple[When, ...]
+    not_matched: tuple[When, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One clause, checked. ``values`` is None where rows are deleted."""
+
+    condition: ParsedPredicate | None
+    values: Mapping[str, ParsedExpression] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """What a merge does, checked."""
+
+    on: ParsedPredicate
+    equal: tuple[tuple[str, str], ...]
+    """Columns of the table and of the source that are equal in every match."""
+    matched: tuple[Clause, ...]
+    not_matched: tuple[Clause, ...]
+    is_upsert: bool
+    """Every match gets all of the source's values, and every other row of the source is inserted."""
+
+    @property
+    def deletes_all(self) -> bool:
+        """Whether every match is deleted, so that it does not matter how many rows of the source meet one row."""
+        return [(one.condition, one.values) for one in self.matched] == [(None, None)]
+
+
+def chosen(clauses: Sequence[Clause], place: int, dialect: str) -> str:
+    """The condition that a row meets a clause, and none before it."""
+    before = [f"NOT {_met(one, dialect)}" for one in clauses[:place]]
+    return " AND ".join([*before, _met(clauses[place], dialect)])
+
+
+def any_chosen(clauses: Sequence[Clause], dialect: str) -> str:
+    """The condition that a row meets one of the clauses."""
+    return "(" + " OR ".join(_met(one, dialect) for one in clauses) + ")" if clauses else "FALSE"
+
+
+def _met(clause: Clause, dialect: str) -> str:
+    return "TRUE" if clause.condition is None else f"coalesce({clause.condition.sql(dialect)}, FALSE)"
+
+
+def read_arguments(update: Any, delete: Any, insert: Any) -> Whens:
+    """The clauses that `Table.merge`'s arguments stand for: a row that is to be deleted is not updated."""
+    matched: list[When] = []
+    if delete not in (None, False):
+        matched.append(When(None if delete is True else delete, None))
+    if update not in (None, False):
+        matched.append(When(None, _read_columns(update, "when_matched_update")))
+    not_matched = []
+    if insert is not False:
+        not_matched.append(When(None, True if insert is None else _read_columns(insert, "when_not_matched_insert")))
+    return Whens(tuple(matched), tuple(not_matched))
+
+
+def _read_columns(given: Any, what: str) -> Any:
+    if given is not True and not isinstance(given, Mapping):
+        raise InvalidInput(f"{what} is True, False or columns with SQL expressions", found=repr(given)[:200])
+    return given
+
+
+def read_source(source: Any, spec: TableSpec) -> Any:
+    """A source that is a Spark frame as it is, any other in memory, in the types of the table's columns of its names.
+
+    Raises `InvalidInput` for what cannot be read as rows.
+    """
+    if is_spark_frame(source):
+        return source
+    given = pa.concat_tables(tables(source, spec.schema.names))
+    known = {name.casefold(): spec.schema.field(name).type for name in spec.schema.names}
+    fields = []
+    for field in given.schema:
+        kind = known.get(field.name.casefold(), _plain(field.type))
+        fields.append(pa.field(field.name, kind if stores(field.type, kind) else field.type))
+    return conform(given, pa.schema(fields))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz and "UTC")
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def source_schema(source: Any) -> pa.Schema:
+    """The columns of a merge's source. Raises `InvalidInput` where the names of two differ by case at most."""
+    if is_spark_frame(source):
+        found = pa.schema(
+            [pa.field(one["name"], from_spark_type(one["type"], one["name"]))
+             for one in json.loads(source.schema.json())["fields"]]
+        )  # fmt: skip
+    else:
+        found = source.schema
+    folded = [name.casefold() for name in found.names]
+    twice = sorted({name for name in folded if folded.count(name) > 1})
+    if twice:
+        raise InvalidInput("the source has a column twice; give its columns names of their own", columns=twice)
+    return found
+
+
+def read_clauses(spec: TableSpec, source: Any, on: Any, whens: Whens) -> Clauses:
+    """Check what a merge is asked to do."""
+    if not whens.matched and not whens.not_matched:
+        raise InvalidInput("the merge would do nothing; say what becomes of matched rows or of others", table=spec.name)
+    both = {"target": spec.schema, "source": source_schema(source)}
+    shared = _shared(both)
+    condition = _read_on(on, both)
+    alone = {"source": both["source"]}
+    matched = tuple(_read_clause(one, spec, both, shared) for one in whens.matched)
+    not_matched = tuple(_read_clause(one, spec, alone, shared) for one in whens.not_matched)
+    everything = (When(None, True),)
+    is_upsert = whens == Whens(everything, everything) and len(shared) == len(spec.schema)
+    return Clauses(condition, _equal(condition, both), matched, not_matched, is_upsert)
+
+
+def _shared(schemas: Mapping[str, pa.Schema]) -> dict[str, str]:
+    """Columns of the table that the source has too, with the source's name of each; case does not count."""
+    held = {name.casefold(): name for name in schemas["source"].names}
+    return {name: held[name.casefold()] for name in schemas["target"].names if name.casefold() in held}
+
+
+def _read_clause(when: When, spec: TableSpec, sides: Mapping[str, pa.Schema], shared: Mapping[str, str]) -> Clause:
+    schema = sides.get("target", sides["source"])
+    condition = None if when.condition is None else parse(when.condition, schema, sides)
+    if when.values is None:
+        return Clause(condition, None)
+    same = {name: f"source.`{held}`" for name, held in shared.items()}
+    values = same if when.values is True else when.values
+    require_columns(values, spec)
+    return Clause(
+        condition,
+        {name: parse_expression(text, schema, spec.schema.field(name), sides) for name, text in values.items()},
+    )
+
+
+def _read_on(on: Any, schemas: Mapping[str, pa.Schema]) -> ParsedPredicate:
+    """The condition; a list of columns means that each is equal."""
+    if isinstance(on, list | tuple):
+        shared = {name.casefold(): (name, held) for name, held in _shared(schemas).items()}
+        pairs = []
+        for name in on:
+            if not isinstance(name, str) or name.casefold() not in shared:
+                raise InvalidInput("both the table and the source need this column to be matched by it", column=name)
+            pairs.append(shared[name.casefold()])
+        on = " AND ".join(f"target.`{name}` = source.`{held}`" for name, held in pairs)
+    return parse(on, schemas["target"], schemas)
+
+
+def _equal(condition: ParsedPredicate, schemas: Mapping[str, pa.Schema]) -> tuple[tuple[str, str], ...]:
+    """Columns of the table and of the source that must be equal, by their own names."""
+    real = {side: {name.casefold(): name for name in schema.names} for side, schema in schemas.items()}
+    return tuple(
+        (real["target"][one.casefold()], real["source"][other.casefold()])
+        for one, other in equal_columns(condition.text)
+    )
