@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from sqlglot import exp
 from lakehouse.engine.duckdb import QueryLimits, read_relation, run_limited, run_query
 from lakehouse.errors import InvalidInput, VersionNotFound
 from lakehouse.sql.allowed import check_allowed, refused
+from lakehouse.sql.columns import Columns
 from lakehouse.sql.names import Reference, resolve
 from lakehouse.sql.normal import normalized
 from lakehouse.sql.push import Wanted, pushed
@@ -20,6 +22,7 @@ from lakehouse.sql.written import write
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
     from lakehouse.scan import Scan
+    from lakehouse.table import Table
 
 _ATTEMPTS = 5
 _PREFIX = "lake_relation_"
@@ -93,16 +96,19 @@ def bind(lake: Lake, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQuery:
         check_allowed(tree, engine)
         tree = normalized(tree.copy())
         references = resolve(tree, lake.tables(), _prefix(tree))
-        text = write(tree, engine)
+        tables = {one.relation: lake.table(one.table) for one in references}
+        named = tree.copy()
+        Columns({name: table.schema.names for name, table in tables.items()}, engine).of(named)
+        text = write(named, engine)
     except RecursionError as error:
         raise InvalidInput("the statement is nested too deeply") from error
     for _ in range(_ATTEMPTS if as_of is None else 0):
         try:
-            return BoundQuery(lake, engine, text, _reads(lake, tree, references, lake.head))
+            return BoundQuery(lake, engine, text, _reads(tables, tree, references, lake.head))
         except VersionNotFound:
             if any(one.as_of is not None for one in references):
                 break  # may be the user's own
-    return BoundQuery(lake, engine, text, _reads(lake, tree, references, lake.head if as_of is None else as_of))
+    return BoundQuery(lake, engine, text, _reads(tables, tree, references, lake.head if as_of is None else as_of))
 
 
 def _prefix(tree: exp.Expr) -> str:
@@ -113,8 +119,7 @@ def _prefix(tree: exp.Expr) -> str:
     return prefix
 
 
-def _reads(lake: Lake, tree: exp.Expr, references: list[Reference], as_of: Any) -> tuple[Read, ...]:
-    tables = {one.relation: lake.table(one.table) for one in references}
+def _reads(tables: Mapping[str, Table], tree: exp.Expr, references: list[Reference], as_of: Any) -> tuple[Read, ...]:
     wanted = pushed(tree, references, {name: table.schema for name, table in tables.items()})
     reads = []
     for one in references:

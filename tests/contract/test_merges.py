@@ -143,6 +143,10 @@ def test_a_source_that_has_a_column_twice_is_refused(lake: Any, flights: Any) ->
     twice = pa.table({"client": ["a"], "CLIENT": ["b"]})
     with pytest.raises(InvalidInput, match="a column twice"):
         flights.merge(twice, "target.client = source.client", when_matched_delete=True, when_not_matched_insert=False)
+    for source in ("SELECT 'a' AS client, 'b' AS Client", "SELECT 'a' AS client, 'b' AS client"):
+        with pytest.raises(InvalidInput):
+            lake.sql(f"MERGE INTO flights t USING ({source}) AS s ON t.client = s.client WHEN MATCHED THEN DELETE",
+                     engine="duckdb")  # fmt: skip
     assert lake.head == head
 
 

@@ -1,0 +1,327 @@
+"""What every column of a query means, by Spark's rules: a name that could be two columns is refused, never guessed.
+
+A name means a column of the FROM around it, else (in SELECT, GROUP BY, HAVING and QUALIFY) a column that the SELECT
+gives, else a column of a query further out; in ORDER BY, what the SELECT gives comes first. DuckDB looks in another
+order at places, so its text is written with the meaning that was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from lakehouse.errors import InvalidInput
+from lakehouse.predicate.written import shown
+from lakehouse.sql.sources import kind
+
+_CLAUSES = ("where", "group", "having", "qualify", "windows")
+_ALIASED = frozenset({"expressions", "group", "having", "qualify"})
+"""Clauses in which a name that the FROM does not have is one that the SELECT gives."""
+
+
+class Output(NamedTuple):
+    """A column that a query gives: its name, and what it is; two that are the same column have one ``key``."""
+
+    name: str
+    key: Hashable
+
+
+class _Item(NamedTuple):
+    """An item of a FROM."""
+
+    alias: str
+    columns: tuple[Output, ...]
+
+
+@dataclass
+class _Scope:
+    """The items of a FROM, and the columns that a name without a prefix, or a star, can mean."""
+
+    items: list[_Item] = field(default_factory=list)
+    seen: list[tuple[str, Output]] = field(default_factory=list)
+    """Columns with the alias of their item, which is empty for one that USING made of two."""
+    has_using: bool = False
+
+    def found(self, parts: Sequence[str]) -> dict[Hashable, str]:
+        """What a name can mean: keys of columns, with their items' aliases."""
+        folded = [part.casefold() for part in parts]
+        if len(folded) > 1:
+            of_item = {
+                one.key: item.alias
+                for item in self.items
+                for one in item.columns
+                if item.alias.casefold() == folded[0] and one.name.casefold() == folded[1]
+            }
+            if of_item:
+                return of_item
+        return {one.key: alias for alias, one in self.seen if one.name.casefold() == folded[0]}
+
+
+_Scopes = tuple[_Scope, ...]
+
+
+class Columns:
+    """Looks every column of one query up. ``tables`` are the columns of its tables, by relation."""
+
+    def __init__(self, tables: Mapping[str, Sequence[str]], engine: str) -> None:
+        self._tables = tables
+        self._is_duckdb = engine == "duckdb"
+        self._queries: dict[str, tuple[Output, ...]] = {}
+
+    def of(self, query: exp.Expr, outer: _Scopes = ()) -> tuple[Output, ...]:
+        """The columns that a query gives. Raises `InvalidInput` for a name that means no column, or more than one.
+
+        For DuckDB the query is changed in place, where its text would mean something else there.
+        """
+        with_ = query.args.get("with_")
+        for one in with_.expressions if with_ is not None else ():
+            self._queries[one.alias] = _renamed(one.args["alias"], self.of(one.this, outer))
+        match query:
+            case exp.Select():
+                return self._of_select(query, outer)
+            case exp.SetOperation():
+                return self._of_set(query, outer)
+            case exp.Values():
+                self._check_all([query], "expressions", (_Scope(), *outer), ())
+                return _renamed(query.args["alias"], ()) if query.args.get("alias") else ()
+        found = self.of(query.this, outer)
+        self._check_order(query, found, (_Scope(), *outer))
+        return found
+
+    def _of_set(self, query: exp.SetOperation, outer: _Scopes) -> tuple[Output, ...]:
+        first: exp.Expr = query
+        others = []
+        while isinstance(first, exp.SetOperation):  # a long chain is no nesting
+            others.append(first)
+            first = first.this
+        given = self.of(first, outer)
+        found = tuple(Output(one.name, (id(query), place)) for place, one in enumerate(given))
+        for one in reversed(others):
+            self.of(one.expression, outer)
+            self._check_order(one, found, (_Scope(), *outer))
+        return found
+
+    def _of_select(self, select: exp.Select, outer: _Scopes) -> tuple[Output, ...]:
+        scope = self._from(select, outer)
+        scopes = (scope, *outer)
+        given: list[Output] = []
+        for place, item in enumerate(select.expressions):
+            if item.is_star:
+                given += [one for _, one in self._star(item, scope)]
+                continue
+            self._check_all([item], "expressions", scopes, given)
+            given.append(_output(item, (id(select), place), scope))
+        for clause in _CLAUSES:
+            held = select.args.get(clause)
+            parts = held if isinstance(held, list) else [held] if held is not None else []
+            self._check_all(parts, clause, scopes, given)
+        distinct = select.args.get("distinct")
+        self._check_all([distinct] if distinct is not None else [], "distinct", scopes, ())
+        self._check_order(select, given, scopes)
+        if self._is_duckdb and scope.has_using and any(item.is_star for item in select.expressions):
+            select.set("expressions", list(self._expanded(select.expressions, scope)))
+        return tuple(given)
+
+    # FROM
+
+    def _from(self, select: exp.Select, outer: _Scopes) -> _Scope:
+        scope = _Scope()
+        if select.args.get("from_") is None:
+            return scope
+        item = self._item(select.args["from_"].this, outer)
+        scope.items.append(item)
+        scope.seen = [(item.alias, one) for one in item.columns]
+        for join in select.args.get("joins") or ():
+            self._join(scope, join, outer)
+        return scope
+
+    def _item(self, node: exp.Expr, outer: _Scopes) -> _Item:
+        alias = node.args.get("alias")
+        if isinstance(node, exp.Table):
+            names = self._tables.get(node.name)
+            given = self._queries[node.name] if names is None else tuple(Output(name, name) for name in names)
+        else:
+            given = self.of(node.this if isinstance(node, exp.Subquery) else node, outer)
+        if alias is not None:
+            given = _renamed(alias, given)
+        return _Item(node.alias_or_name, tuple(Output(one.name, (id(node), one.key)) for one in given))
+
+    def _join(self, scope: _Scope, join: exp.Join, outer: _Scopes) -> None:
+        item = self._item(join.this, outer)
+        right = [(item.alias, one) for one in item.columns]
+        both = _Scope([*scope.items, item], [*scope.seen, *right])
+        on = join.args.get("on")
+        self._check_all([on] if on is not None else [], "on", (both, *outer), ())
+        using = [one.name for one in join.args.get("using") or ()]
+        for name in using:
+            for one in (scope, _Scope([item], right)):
+                _check_one(one.found([name]), name)
+        if kind(join) in ("SEMI", "ANTI"):
+            return
+        scope.items.append(item)
+        if using:
+            scope.has_using = True
+            folded = [name.casefold() for name in using]
+            merged = [("", Output(name, (id(join), name.casefold()))) for name in using]
+            kept = [one for one in (*scope.seen, *right) if one[1].name.casefold() not in folded]
+            scope.seen = [*merged, *kept]
+        else:
+            scope.seen += right
+
+    # Stars
+
+    def _star(self, item: exp.Expr, scope: _Scope) -> list[tuple[str, Output]]:
+        """The columns of a star, with their items' aliases."""
+        prefix = item.args.get("table") if isinstance(item, exp.Column) else None
+        star = item.this if isinstance(item, exp.Column) else item
+        found = list(scope.seen)
+        if prefix is not None:
+            items = [one for one in scope.items if one.alias.casefold() == prefix.name.casefold()]
+            if len(items) != 1:
+                raise InvalidInput("a * needs one item of the FROM", found=f"{prefix.name}.*")
+            found = [(items[0].alias, one) for one in items[0].columns]
+        for left_out in star.args.get("except_") or ():
+            name = left_out.name.casefold()
+            _check_one({one.key: alias for alias, one in found if one.name.casefold() == name}, left_out.name)
+            found = [one for one in found if one[1].name.casefold() != name]
+        if self._is_duckdb:
+            self._check_star(scope)
+        return found
+
+    def _check_star(self, scope: _Scope) -> None:
+        """DuckDB gives names of its own to columns of a sub-query that has a name twice."""
+        for item in scope.items:
+            names = [one.name.casefold() for one in item.columns]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise InvalidInput(
+                    "a * over a query that gives a name twice; give its columns names of their own",
+                    query=item.alias,
+                    columns=twice,
+                )
+
+    def _expanded(self, items: Sequence[exp.Expr], scope: _Scope) -> Iterator[exp.Expr]:
+        """The items with stars as Spark orders their columns: those of USING first."""
+        for item in items:
+            if not item.is_star:
+                yield item
+                continue
+            for alias, one in self._star(item, scope):
+                yield exp.column(one.name, table=alias or None, quoted=True)
+
+    # Names
+
+    def _check_all(
+        self,
+        nodes: Sequence[exp.Expr],
+        clause: str,
+        scopes: _Scopes,
+        given: Sequence[Output],
+    ) -> None:
+        for node in nodes:
+            for one in list(_names_in(node)):
+                if isinstance(one, exp.Column):
+                    self._check(one, clause, scopes, given)
+                else:
+                    self.of(one, scopes)
+
+    def _check(self, column: exp.Column, clause: str, scopes: _Scopes, given: Sequence[Output]) -> None:
+        parts = [part.name for part in column.parts]
+        of_alias = {one.key for one in given if one.name.casefold() == parts[0].casefold()}
+        for depth, scope in enumerate(scopes):
+            found = scope.found(parts)
+            if found:
+                _check_one(found, shown(column))
+                clashes = len(parts) == 1 and depth == 0 and bool(of_alias - found.keys())
+                if clashes and clause in ("having", "qualify"):
+                    raise InvalidInput(
+                        "a name that is a column and something else after AS; give that another name",
+                        column=shown(column),
+                    )
+                if self._is_duckdb and len(parts) == 1 and (depth or (clause == "where" and clashes)):
+                    self._write_prefix(column, next(iter(found.values())))
+                return
+            if depth == 0 and clause in _ALIASED and of_alias:
+                _check_one(of_alias, shown(column))
+                return
+        raise InvalidInput("no such column", column=shown(column), clause=clause.rstrip("_").upper())
+
+    def _write_prefix(self, column: exp.Column, alias: str) -> None:
+        if alias:
+            column.set("table", exp.to_identifier(alias, quoted=True))
+
+    def _check_order(self, query: exp.Expr, given: Sequence[Output], scopes: _Scopes) -> None:
+        """ORDER BY, where what the query gives comes first; DuckDB looks there for names that stand alone only."""
+        order = query.args.get("order")
+        for item in order.expressions if order is not None else ():
+            for one in list(_names_in(item)):
+                if not isinstance(one, exp.Column):
+                    self.of(one, scopes)
+                    continue
+                name = one.name.casefold()
+                of_alias = {out.key for out in given if out.name.casefold() == name}
+                if len(one.parts) > 1 or not of_alias:
+                    self._check(one, "order", scopes, ())
+                    continue
+                _check_one(of_alias, shown(one))
+                if one.parent is not item and isinstance(query, exp.Select):
+                    self._write_alias(one, query, scopes[0], of_alias)
+
+    def _write_alias(self, column: exp.Column, select: exp.Select, scope: _Scope, keys: set[Hashable]) -> None:
+        """What a name after AS stands for, written out in an expression of ORDER BY."""
+        if keys & scope.found([column.name]).keys():
+            return
+        if column.find_ancestor(exp.AggFunc, exp.Window, exp.Order) is not column.find_ancestor(exp.Order):
+            raise InvalidInput(
+                "a name after AS cannot stand inside a function of several rows here; write what it stands for",
+                column=shown(column),
+            )
+        meant = [one for one in select.expressions if one.alias_or_name.casefold() == column.name.casefold()]
+        if self._is_duckdb and meant:
+            column.replace(exp.Paren(this=meant[0].unalias().copy()))
+
+
+def _names_in(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Columns of an expression, and queries in it, but nothing inside of those."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, exp.Column):
+            if not one.is_star:
+                yield one
+        elif isinstance(one, exp.Query):
+            yield one
+        else:
+            waiting += list(one.iter_expressions(reverse=True))
+
+
+def _check_one(found: Mapping[Hashable, str] | set[Hashable], name: str) -> None:
+    if len(found) != 1:
+        raise InvalidInput(
+            "no such column" if not found else "ambiguous: more than one column has this name; say which one is meant",
+            column=name,
+        )
+
+
+def _output(item: exp.Expr, key: Hashable, scope: _Scope) -> Output:
+    """What an item of a SELECT list gives; a column as it is stays the column that it was."""
+    bare = item.unalias()
+    if isinstance(item, exp.Column) and isinstance(bare, exp.Column):
+        found = scope.found([part.name for part in bare.parts])
+        if len(found) == 1:
+            key = next(iter(found))
+    return Output(item.alias_or_name, key)
+
+
+def _renamed(alias: exp.Expr, given: Sequence[Output]) -> tuple[Output, ...]:
+    """A query's columns under the names that an alias lists."""
+    names = [one.name for one in alias.args.get("columns") or ()]
+    if not names:
+        return tuple(given)
+    if given and len(given) != len(names):
+        raise InvalidInput("as many names as columns are needed", names=len(names), columns=len(given))
+    keys = [one.key for one in given] or list(range(len(names)))
+    return tuple(Output(name, (place, key)) for place, (name, key) in enumerate(zip(names, keys, strict=True)))
