@@ -46,8 +46,8 @@ class Pins:
         self._safe_until = 0.0
         self._retry_at = 0.0
 
-    def hold(self, holder: object, spec: TableSpec, version: int) -> None:
-        """Keep a version from being forgotten for as long as an object lives.
+    def hold(self, holder: object, spec: TableSpec, version: int) -> Callable[[], object]:
+        """Keep a version from being forgotten for as long as an object lives, or until what is returned is called.
 
         Raises `VersionNotFound` if it was meanwhile. A catalog that cannot be written is read without a pin.
         """
@@ -55,7 +55,9 @@ class Pins:
             self._after_fork()
         if not self._is_held(version):
             self._place(spec, version)
-        weakref.finalize(holder, self._release, version, self._id).atexit = False
+        release = weakref.finalize(holder, self._release, version, self._id)
+        release.atexit = False
+        return release
 
     def linger(self, version: int) -> None:
         """Keep a version that is held for ``pin_seconds`` from now on: what was made of it is read later."""

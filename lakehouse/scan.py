@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -123,7 +124,8 @@ class Scan:
         self._where: ParsedPredicate | None = None if where is None else parse(where, spec.schema)
         self._interval = interval
         self._best_effort = best_effort
-        self._held_version = held_version
+        self.held_version = held_version
+        self._let_go: Callable[[], object] | None = None
         self.version = version
         self.missing: list[str] = []
         """Paths that a ``best_effort`` read left out, after it was made."""
@@ -197,12 +199,26 @@ class Scan:
 
     def _linger(self) -> None:
         """What is about to be made may be read after this scan is gone."""
-        self._lake.pins.linger(self._held_version)
+        self._lake.pins.linger(self.held_version)
+
+    def hold(self) -> None:
+        """Keep the version from being forgotten for as long as this scan lives, or until `release`."""
+        self._let_go = self._lake.pins.hold(self, self._spec, self.held_version)
+
+    def release(self) -> None:
+        """Let the version be forgotten now. What was made of the scan must have been read."""
+        if self._let_go is not None:
+            self._let_go()
 
     def to_spark(self) -> Any:
         """A lazy Spark DataFrame. Raises `SegmentUnreadable` if a file is missing or short, `EngineUnavailable`."""
-        engine = self._lake.spark_engine
+        frame = self.frame()
         self._linger()
+        return frame
+
+    def frame(self) -> Any:
+        """The same for who keeps the scan until it was read."""
+        engine = self._lake.spark_engine
         return engine.read(self._query(engine.dialect))
 
     def to_arrow(self) -> pa.Table:
@@ -212,9 +228,12 @@ class Scan:
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of Arrow batches, read in process in bounded memory."""
-        self._linger()
         reader: pa.RecordBatchReader = self._local().reader()
-        return reader
+        return pa.RecordBatchReader.from_batches(reader.schema, self._kept_for(reader))
+
+    def _kept_for(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """What is read; this scan, which holds its version, lives for as long."""
+        yield from reader
 
     def to_pandas(self) -> Any:
         """The rows as a pandas frame."""
@@ -228,7 +247,12 @@ class Scan:
 
     def to_duckdb(self, connection: Any = None) -> Any:
         """The rows as a lazy DuckDB relation, on ``connection`` or on one of its own."""
+        found = self.relation(connection)
         self._linger()
+        return found
+
+    def relation(self, connection: Any = None) -> Any:
+        """The same for who keeps the scan until it was read."""
         return self._local().relation(connection)
 
     def count(self) -> int:

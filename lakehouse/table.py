@@ -155,7 +155,7 @@ class Table(Writes):
                 best_effort=best_effort,
                 held_version=held_version,
             )
-            self._lake.pins.hold(scan, self._spec, held_version)
+            scan.hold()
             return scan
 
         return _again_if_forgotten(held, as_of)

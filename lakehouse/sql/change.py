@@ -35,11 +35,15 @@ def insert(lake: Lake, tree: exp.Insert, *, as_of: Any, engine: str) -> Commit:
     columns = [_column(target, name) for name in named] or list(target.schema.names)
     source = tree.expression
     if isinstance(source, exp.Values) and tree.args.get("with_") is None:
-        rows: Any = fixed_rows(lake, _typed(source, [target.schema.field(name).type for name in columns]))
-    else:
-        rows = bind(lake, _under(tree, source), as_of=as_of, engine=engine).rows()
+        rows = fixed_rows(lake, _typed(source, [target.schema.field(name).type for name in columns]))
+        return _append(target, rows, columns, by_name=False)
+    with bind(lake, _under(tree, source), as_of=as_of, engine=engine) as query:
+        return _append(target, query.rows(), columns, by_name=bool(tree.args.get("by_name")))
+
+
+def _append(target: Table, rows: Any, columns: list[str], *, by_name: bool) -> Commit:
     found = _names(rows)
-    if tree.args.get("by_name"):
+    if by_name:
         columns = [_column(target, name) for name in found]
     if len(found) != len(columns):
         raise InvalidInput(
@@ -72,10 +76,11 @@ def merge(lake: Lake, tree: exp.Merge, *, as_of: Any, engine: str) -> Commit:
     _check_parts(tree, ("this", "using", "on", "whens", "with_"))
     target = _target(lake, tree.this)
     source, aliases = _source(tree)
-    rows = bind(lake, source, as_of=as_of, engine=engine).rows()
-    sides = Sides.of(target.schema.names, _aliases(tree.this), _names(rows), aliases)
-    on = written_again(renamed(tree.args["on"], sides.prefixed))
-    return target.merge_when(rows, on, clauses(tree.args["whens"].expressions, sides))
+    with bind(lake, source, as_of=as_of, engine=engine) as query:
+        rows = query.rows()
+        sides = Sides.of(target.schema.names, _aliases(tree.this), _names(rows), aliases)
+        on = written_again(renamed(tree.args["on"], sides.prefixed))
+        return target.merge_when(rows, on, clauses(tree.args["whens"].expressions, sides))
 
 
 def _source(tree: exp.Merge) -> tuple[exp.Expr, tuple[str, ...]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 from sqlglot import exp
@@ -48,8 +47,14 @@ class BoundQuery:
 
     def run(self) -> Any:
         """The rows, lazily: a Spark frame or a DuckDB relation."""
+        found = self._run()
+        for one in self.reads:
+            self.lake.pins.linger(one.scan.held_version)
+        return found
+
+    def _run(self) -> Any:
         if self.engine == "spark":
-            frames = {one.reference.relation: one.scan.to_spark() for one in self.reads}
+            frames = {one.reference.relation: one.scan.frame() for one in self.reads}
             return self.lake.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]
         return run_query(self.text, self._relations(), self.lake.warehouse)
 
@@ -58,12 +63,23 @@ class BoundQuery:
         return run_limited(self.text, self._relations(), self.lake.warehouse, limits)
 
     def _relations(self) -> dict[str, Any]:
-        return {one.reference.relation: partial(_relation, one.scan) for one in self.reads}
+        return {one.reference.relation: one.scan.relation for one in self.reads}
 
     def rows(self) -> Any:
-        """The rows as a write takes them: a Spark frame, or an Arrow table."""
-        found = self.run()
+        """The rows as a write takes them: an Arrow table, or a Spark frame, which is to be read before `release`."""
+        found = self._run()
         return found if self.engine == "spark" else read_relation(found)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let what it reads be forgotten now, not when the last of it is gone."""
+        for one in self.reads:
+            one.scan.release()
 
     def explain(self) -> str:
         """What each table's scan opens, and the text that the engine is given."""
@@ -77,10 +93,6 @@ class BoundQuery:
                 f"filter {one.wanted.where or 'none'}"
             )
         return "\n".join([*lines, f"{self.engine}: {self.text}"])
-
-
-def _relation(scan: Scan, connection: Any) -> Any:
-    return scan.to_duckdb(connection)
 
 
 def bind(lake: Lake, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQuery:
@@ -132,5 +144,6 @@ def _reads(tables: Mapping[str, Table], tree: exp.Expr, references: list[Referen
 
 def fixed_rows(lake: Lake, tree: exp.Expr) -> pa.Table:
     """The rows of a query that reads no table, calculated in process."""
-    rows: pa.Table = bind(lake, tree, as_of=None, engine="duckdb").rows()
+    with bind(lake, tree, as_of=None, engine="duckdb") as query:
+        rows: pa.Table = query.rows()
     return rows

@@ -10,7 +10,7 @@ import threading
 import pytest
 from sqlalchemy import text
 
-from lakehouse.errors import CatalogUnavailable, VersionNotFound
+from lakehouse.errors import CatalogUnavailable, InvalidInput, VersionNotFound
 from lakehouse.testing.rows import SCHEMA, arrow, values
 
 DAY = "2013-01-05"
@@ -193,3 +193,67 @@ def test_a_forked_child_has_a_pin_of_its_own(lake, table, reader):
     assert os.waitpid(child, 0)[1] == 0
     assert pinned(lake) == before
     assert held.count() == 1
+
+
+STATEMENTS = {
+    "merge": """MERGE INTO flights t USING (SELECT client FROM flights) AS s
+        ON t.client = s.client WHEN MATCHED THEN DELETE""",
+    "insert": "INSERT INTO flights SELECT * FROM flights",
+    "a merge that is refused": "MERGE INTO flights t USING flights s ON true WHEN MATCHED THEN UPDATE SET value = 1",
+    "an insert that is refused": "INSERT INTO flights SELECT NULL, client, value FROM flights",
+    "a source that fails": "INSERT INTO flights SELECT time, client, CAST(client AS INT) FROM flights",
+    "delete": "DELETE FROM flights WHERE value > 1",
+    "update": "UPDATE flights SET value = value + 1",
+}
+
+
+@pytest.mark.parametrize("text", STATEMENTS.values(), ids=STATEMENTS.keys())
+def test_a_statement_that_has_ended_holds_nothing(lake, table, text):
+    table.append(arrow([(DAY, "a", 1), (DAY, "b", 2)]))
+    kept = None  # whoever keeps an error keeps its frames, and all that they name
+    try:
+        lake.sql(text, engine="duckdb")
+    except InvalidInput as error:
+        kept = error
+    lake.pins.beat()
+    assert pinned(lake) == []
+    assert (kept is not None) is (text in (one for name, one in STATEMENTS.items() if " " in name))
+
+
+def test_a_look_by_sql_holds_its_version_while_the_answer_is_kept(lake, table):
+    table.append(arrow([(DAY, "a", 1)]))
+    answer = lake.query("SELECT * FROM flights")
+    lake.pins.beat()
+    assert pinned(lake) == [answer.reads[0].version]
+    del answer
+    gc.collect()
+    lake.pins.beat()
+    assert pinned(lake) == []
+
+
+def test_a_lazy_statement_is_held_until_it_may_have_been_read(lake, table):
+    table.append(arrow([(DAY, "a", 1)]))
+    relation = lake.sql("SELECT * FROM flights", engine="duckdb")
+    version = lake.head
+    table.replace(arrow([(DAY, "a", 2)]), DAY)
+    gc.collect()
+    lake.pins.beat()
+    assert pinned(lake) == [version]
+    clean_up(lake)
+    assert relation.fetchall()[0][2] == 1
+
+
+def test_a_stream_holds_its_version_until_it_was_read(lake, table):
+    table.append(arrow([(DAY, "a", 1)]))
+    stream = table.scan().to_reader()
+    version = lake.head
+    table.replace(arrow([(DAY, "a", 2)]), DAY)
+    gc.collect()
+    lake.pins.beat()
+    assert pinned(lake) == [version]
+    clean_up(lake)
+    assert stream.read_all().column("value").to_pylist() == [1]
+    del stream
+    gc.collect()
+    lake.pins.beat()
+    assert pinned(lake) == []
