@@ -97,12 +97,8 @@ class Changes:
         return f"<changes of {self._spec.name} after version {self.since} up to {self.until}>"
 
     def _tables(self) -> Iterator[pa.Table]:
-        commits = self._lake.catalog.commits(self._spec.id)
-        changing = [
-            one.version
-            for one in commits
-            if self.since < one.version <= self.until and one.operation not in _CHANGE_NOTHING
-        ]
+        commits = self._lake.catalog.commits_between(self._spec, self.since, self.until)
+        changing = [one.version for one in commits if one.operation not in _CHANGE_NOTHING]
         for version in sorted(changing):
             yield from self._at(version)
 

@@ -34,6 +34,7 @@ def check(checks: Checks, warehouse: Path, *, rebuild_key_frames: bool, delete_u
         deltas=counted.deltas,
         key_frames=counted.key_frames,
         findings=Listing(findings),
+        forgotten=counted.forgotten,
     )
 
 

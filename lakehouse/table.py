@@ -175,6 +175,7 @@ class Table(Writes):
             first, held_version = self._lake.catalog.point(self._spec, self._created_version, since)
             found = Changes(self._lake, self._spec, first, max(first, last))
             self._lake.pins.hold(found, self._spec, held_version)
+            self._lake.catalog.check_complete(self._spec, found.since, found.until)
             return found
 
         return _again_if_forgotten(held, until)

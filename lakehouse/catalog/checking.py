@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, delete, func, select, update
 
 from lakehouse.catalog.database import Database
+from lakehouse.catalog.expiry import count_forgotten
 from lakehouse.catalog.forget import by_first, frames_by_point, insert_frames, read_deltas
 from lakehouse.catalog.frames import note_frames
 from lakehouse.catalog.horizon import hold_history, read_erased, read_horizon
@@ -47,6 +48,7 @@ class Counted:
 
     deltas: int = 0
     key_frames: int = 0
+    forgotten: int = 0
 
 
 class Checks:
@@ -59,6 +61,7 @@ class Checks:
         """What the catalog says that cannot be. Cost: a look at every delta and key frame, a table at a time."""
         counted = Counted()
         found = self._database.read(lambda connection: list(_of_log(connection)))
+        counted.forgotten = self._database.read(lambda c: count_forgotten(c, self._database.now_us(c)))
         for spec in self._database.read(_specs):
             found += self._database.read(lambda connection, spec=spec: list(_of_table(connection, spec, counted)))  # type: ignore[misc]
         return found, counted

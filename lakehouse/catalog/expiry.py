@@ -1,7 +1,9 @@
 """Expiry: which versions are forgotten, and with them the segments and tombstones that only they reached.
 
-The horizon is moved first, in one transaction under the head; what that makes unreachable goes in batches, each a
-transaction that leaves every retained version readable. An expiry that was cut short is finished by the next one.
+The horizon is moved first, in one transaction under the head, and decides from then on what can be read. What that
+makes unreachable goes in batches, each a transaction that leaves every retained version readable; the log's rows go
+first, so that no row of it is left of a version that lost something. An expiry that was cut short is finished by the
+next one, and `count_forgotten` tells what that will find.
 No storage is looked at: files of forgotten segments become rows of `garbage`, to be collected after a grace.
 
 Entries that are *dead* were dropped at or before every retained version but those older than themselves. Taking all
@@ -19,7 +21,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, func, select, update
 
 from lakehouse.catalog import pins
 from lakehouse.catalog.database import Database
-from lakehouse.catalog.forget import forget_commits, forget_entries, forget_operations
+from lakehouse.catalog.forget import find_forgotten, forget_commits, forget_entries, forget_operations
 from lakehouse.catalog.horizon import hold_history
 from lakehouse.catalog.log import version_at
 from lakehouse.catalog.models import (
@@ -33,6 +35,7 @@ from lakehouse.catalog.models import (
     tag,
     tombstone,
 )
+from lakehouse.catalog.prepared import run_for_each
 from lakehouse.catalog.rows import Values
 from lakehouse.catalog.state import rows_by_id
 from lakehouse.core.expire import Expired, Numbers, Wish, reached_by_none
@@ -76,25 +79,27 @@ def expire(database: Database, wish: Wish, *, dry_run: bool) -> Expired:
         return database.read(lambda connection: _counted(connection, wish, database.now_us(connection)))
     limits = database.run(lambda connection: _record(connection, wish, database.now_us(connection)))
     reach("expire.recorded")
+    while database.run(lambda connection: forget_commits(connection, limits.clean, limits.points)):
+        reach("expire.forgotten")
     segments = tombstones = size = 0
     dead = database.read(lambda connection: list(find_dead(connection, limits)))
     for entries in dead:
         for first in range(0, len(entries.rows), MOST_ENTRIES):
-            _forget(database, entries, entries.rows[first : first + MOST_ENTRIES], limits)
+            count, freed = _forget(database, entries, entries.rows[first : first + MOST_ENTRIES], limits)
             reach("expire.forgotten")
-        segments += 0 if entries.is_tombstone else len(entries.rows)
-        tombstones += len(entries.rows) if entries.is_tombstone else 0
-        size += entries.bytes
-    while database.run(lambda connection: forget_commits(connection, limits.clean, limits.points)):
-        reach("expire.forgotten")
+            segments += 0 if entries.is_tombstone else count
+            tombstones += count if entries.is_tombstone else 0
+            size += freed
     database.run(lambda connection: forget_operations(connection, limits.clean, database.now_us(connection)))
     return Expired(limits.versions, segments, tombstones, size, limits.horizon)
 
 
-def _forget(database: Database, entries: DeadEntries, rows: list[Values], limits: Limits) -> None:
-    def work(connection: Connection) -> None:
+def _forget(database: Database, entries: DeadEntries, rows: list[Values], limits: Limits) -> tuple[int, int]:
+    """How many went, and their bytes; another expiry may have been faster."""
+
+    def work(connection: Connection) -> tuple[int, int]:
         hold_history(connection)
-        forget_entries(
+        return forget_entries(
             connection,
             entries.table,
             rows,
@@ -104,7 +109,7 @@ def _forget(database: Database, entries: DeadEntries, rows: list[Values], limits
             now_us=database.now_us(connection),
         )
 
-    database.run(work)
+    return database.run(work)
 
 
 def _record(connection: Connection, wish: Wish, now_us: int) -> Limits:
@@ -125,30 +130,49 @@ def _record(connection: Connection, wish: Wish, now_us: int) -> Limits:
 
 def end_operations(connection: Connection, numbers: list[int]) -> None:
     """Make sure that operations never commit: to be called under the head."""
-    if numbers:
-        values = [{"ended": number} for number in numbers]
-        running = and_(operation.c.number == bindparam("ended"), operation.c.state == "running")
-        connection.execute(update(operation).where(running).values(state="aborted"), values)
-        connection.execute(delete(chunk_lock).where(chunk_lock.c.operation == bindparam("ended")), values)
+    values = [{"ended": number} for number in numbers]
+    running = and_(operation.c.number == bindparam("ended"), operation.c.state == "running")
+    run_for_each(connection, update(operation).where(running).values(state="aborted"), values)
+    run_for_each(connection, delete(chunk_lock).where(chunk_lock.c.operation == bindparam("ended")), values)
 
 
 def _limits(connection: Connection, wish: Wish, now_us: int) -> Limits:
     row = connection.execute(select(lake.c.head, lake.c.horizon)).one()
-    living = (operation.c.state == "running", operation.c.kind != RESERVED, operation.c.lease_until_us >= now_us)
-    base: int | None = connection.execute(select(func.min(operation.c.base_version)).where(*living)).scalar()
-    held = [one for one in (base, pins.oldest(connection, now_us)) if one is not None]
+    held = _held(connection, now_us)
     least = min([row.head, *held, *_asked(connection, wish, now_us, row.horizon)])
     # A version that was committed, so that what was newest at some time since is known.
     newest: int | None = connection.execute(
         select(func.max(commit_log.c.version)).where(commit_log.c.version <= least)
     ).scalar()
     horizon = max(row.horizon, newest or 0)
-    clean = min([horizon, *held])
     gone = (commit_log.c.version >= row.horizon, commit_log.c.version < horizon)
     untagged = commit_log.c.version.not_in(select(tag.c.version))
     versions: int = connection.execute(select(func.count()).select_from(commit_log).where(*gone, untagged)).scalar_one()
+    return _limits_at(connection, horizon, held, versions)
+
+
+def _limits_at(connection: Connection, horizon: int, held: Sequence[int], versions: int) -> Limits:
+    clean = min([horizon, *held])
     tagged = connection.execute(select(tag.c.version).where(tag.c.version < clean).distinct()).scalars()
     return Limits(horizon, clean, np.array(sorted({*tagged, clean}), dtype=np.int64), versions)
+
+
+def _held(connection: Connection, now_us: int) -> list[int]:
+    """The oldest versions that a running operation and a reader need, if there are such."""
+    living = (operation.c.state == "running", operation.c.kind != RESERVED, operation.c.lease_until_us >= now_us)
+    base: int | None = connection.execute(select(func.min(operation.c.base_version)).where(*living)).scalar()
+    return [one for one in (base, pins.oldest(connection, now_us)) if one is not None]
+
+
+def count_forgotten(connection: Connection, now_us: int) -> int:
+    """Segments, tombstones and rows of the log that nobody can reach and the next expiry takes out, whatever its wish.
+
+    There are some where a tag went, or an expiry was cut short or runs.
+    """
+    horizon: int = connection.execute(select(lake.c.horizon)).scalar_one()
+    limits = _limits_at(connection, horizon, _held(connection, now_us), 0)
+    entries = sum(len(one.rows) for one in find_dead(connection, limits))
+    return entries + len(find_forgotten(connection, limits.clean, limits.points))
 
 
 def _asked(connection: Connection, wish: Wish, now_us: int, horizon: int) -> Iterator[int]:

@@ -28,6 +28,7 @@ from lakehouse.catalog.models import (
     tombstone_set,
     txn,
 )
+from lakehouse.catalog.prepared import run_for_each
 from lakehouse.catalog.rows import Values, spec_from_row
 from lakehouse.catalog.state import StateReader, batches, rows_by_id
 from lakehouse.catalog.summaries import forget_summaries
@@ -54,15 +55,18 @@ def forget_entries(
     clean: int,
     points: Numbers,
     now_us: int,
-) -> None:
+) -> tuple[int, int]:
     """Forget entries that no retained version holds: their deltas, the key frames that name them, they themselves.
 
+    Returns how many of them were still there, and their bytes.
     ``points`` are the retained versions up to ``clean``, the last of them. Cost: the deltas up to ``clean`` of the bins
     that held the entries, and a page for each key frame that is written in place of those that go.
     """
     of = tombstone if is_tombstone else segment
-    # As they are now: an erasure may have come since they were found.
+    # As they are now: an erasure, or another expiry, may have come since they were found.
     rows = rows_by_id(connection, of.name, [row["id"] for row in rows])
+    if not rows:
+        return 0, 0
     row = connection.execute(select(lake_table).where(lake_table.c.id == table)).one()
     spec = spec_from_row(row)
     if row.dropped_version is not None:
@@ -77,15 +81,12 @@ def forget_entries(
     files = [row["path"] for row in rows if row["path"]]
     if not is_tombstone:
         files += forget_summaries(connection, ids.tolist())
-    connection.execute(delete(of).where(of.c.id == bindparam("dead")), [{"dead": entry} for entry in ids.tolist()])
-    if is_tombstone:
-        connection.execute(
-            delete(tombstone_set).where(tombstone_set.c.id == bindparam("dead")),
-            [{"dead": entry} for entry in ids.tolist()],
-        )
+    dead = [{"dead": entry} for entry in ids.tolist()]
+    for held in (of, tombstone_set) if is_tombstone else (of,):
+        run_for_each(connection, delete(held).where(held.c.id == bindparam("dead")), dead)
     marks = [{"table_id": table, "path": path, "marked_us": now_us} for path in files]
-    if marks:
-        connection.execute(garbage.insert(), marks)
+    run_for_each(connection, garbage.insert(), marks)
+    return len(rows), sum(row["bytes"] for row in rows)
 
 
 def _forget_in_bins(
@@ -99,23 +100,15 @@ def _forget_in_bins(
     dead = [
         {"of_bin": one, "of_version": version, "of_entry": entry} for one, version, entry, *_ in found[is_dead].tolist()
     ]
-    if dead:
-        connection.execute(
-            delete(delta).where(
-                delta.c.table_id == spec.id,
-                delta.c.bin == bindparam("of_bin"),
-                delta.c.version == bindparam("of_version"),
-                delta.c.entry == bindparam("of_entry"),
-            ),
-            dead,
-        )
+    its = (delta.c.bin == bindparam("of_bin"), delta.c.version == bindparam("of_version"))
+    gone = delete(delta).where(delta.c.table_id == spec.id, *its, delta.c.entry == bindparam("of_entry"))
+    run_for_each(connection, gone, dead)
     connection.execute(
         delete(key_frame).where(
             key_frame.c.table_id == spec.id, key_frame.c.bin.in_(bins), key_frame.c.version <= clean
         )
     )
-    if pages:
-        connection.execute(key_frame.insert(), pages)
+    run_for_each(connection, key_frame.insert(), pages)
     tell_bins(connection, spec, bins)
 
 
@@ -156,9 +149,7 @@ def frames_due(kept: Numbers, points: Numbers) -> Iterable[tuple[int, int]]:
 
 def insert_frames(connection: Connection, spec: TableSpec, point: int, lives: dict[int, int]) -> None:
     """Write key frames of bins at a point, where each is known to hold so many entries."""
-    pages = _pages(connection, spec, point, lives)
-    if pages:
-        connection.execute(key_frame.insert(), pages)
+    run_for_each(connection, key_frame.insert(), _pages(connection, spec, point, lives))
 
 
 def _pages(connection: Connection, spec: TableSpec, point: int, lives: dict[int, int]) -> list[dict[str, Any]]:
@@ -199,6 +190,22 @@ def forget_commits(connection: Connection, clean: int, points: Numbers) -> int:
 
     Returns how many rows went, at most `MOST_COMMITS`; 0 when there is nothing left to do.
     """
+    gone = find_forgotten(connection, clean, points)[:MOST_COMMITS]
+    its = (commit_table.c.version == bindparam("of_version"), commit_table.c.table_id == bindparam("of_table"))
+    run_for_each(connection, delete(commit_table).where(*its), gone)
+    # A txn's version stays known: the same pair again is told when it was committed.
+    bare = (
+        commit_log.c.version < clean,
+        ~exists().where(commit_table.c.version == commit_log.c.version),
+        ~exists().where(tag.c.version == commit_log.c.version),
+        ~exists().where(txn.c.version == commit_log.c.version),
+    )
+    connection.execute(delete(commit_log).where(*bare))
+    return len(gone)
+
+
+def find_forgotten(connection: Connection, clean: int, points: Numbers) -> list[dict[str, int]]:
+    """Rows of the log, by version and table, below ``clean`` that no reader of a point is given."""
     rows = connection.execute(
         select(commit_table.c.version, commit_table.c.table_id, commit_table.c.operation)
         .where(commit_table.c.version <= clean)
@@ -215,27 +222,11 @@ def forget_commits(connection: Connection, clean: int, points: Numbers) -> int:
         if stays and row.operation != Kind.DROP_TABLE.value
     }
     tagged = set(connection.execute(select(tag.c.version)).scalars())
-    gone = [
+    return [
         {"of_version": row.version, "of_table": row.table_id}
         for row in rows
         if row.version < clean and row.version not in tagged and (row.version, row.table_id) not in kept
-    ][:MOST_COMMITS]
-    if gone:
-        connection.execute(
-            delete(commit_table).where(
-                commit_table.c.version == bindparam("of_version"), commit_table.c.table_id == bindparam("of_table")
-            ),
-            gone,
-        )
-    # A txn's version stays known: the same pair again is told when it was committed.
-    bare = (
-        commit_log.c.version < clean,
-        ~exists().where(commit_table.c.version == commit_log.c.version),
-        ~exists().where(tag.c.version == commit_log.c.version),
-        ~exists().where(txn.c.version == commit_log.c.version),
-    )
-    connection.execute(delete(commit_log).where(*bare))
-    return len(gone)
+    ]
 
 
 def forget_operations(connection: Connection, clean: int, now_us: int) -> None:
@@ -250,5 +241,4 @@ def forget_operations(connection: Connection, clean: int, now_us: int) -> None:
         .limit(MOST_OPERATIONS)
     )
     numbers = [{"old": number} for number in connection.execute(old).scalars()]
-    if numbers:
-        connection.execute(delete(operation).where(operation.c.number == bindparam("old")), numbers)
+    run_for_each(connection, delete(operation).where(operation.c.number == bindparam("old")), numbers)

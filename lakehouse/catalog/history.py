@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, case, func, or_, select
+from sqlalchemy import Connection, Select, and_, case, exists, func, or_, select
 
-from lakehouse.catalog.models import commit_log, delta, operation, segment, tombstone
+from lakehouse.catalog.models import commit_log, delta, lake, operation, segment, tag, tombstone
 from lakehouse.catalog.state import batches, touching
 from lakehouse.core.commit import Origin, Touch
 from lakehouse.core.interval import Interval, from_us
@@ -22,12 +22,17 @@ def _changes(spec: TableSpec, interval: Interval) -> Select[Any]:
     Joined from the outside and not a UNION: over one, SQLite 3.53 puts groups in ascending order whatever is asked.
     """
     in_bins = or_(*(delta.c.bin.between(first, last) for first, last in touching(spec, interval)))
-    start, end = (func.coalesce(segment.c[name], tombstone.c[name]) for name in ("start_us", "end_us"))
+    names = ("start_us", "end_us", "added_version", "dropped_version")
+    start, end, added, dropped = (func.coalesce(segment.c[name], tombstone.c[name]) for name in names)
+    # What an expiry may forget, or is about to, is told no more.
+    horizon = select(lake.c.horizon).scalar_subquery()
+    is_tagged = exists().where(tag.c.version >= added, tag.c.version < dropped)
     return (
         select(delta.c.version, delta.c.action, delta.c.is_tombstone, delta.c.entry, segment.c.rows)
         .outerjoin(segment, segment.c.id == delta.c.entry)
         .outerjoin(tombstone, tombstone.c.id == delta.c.entry)
         .where(delta.c.table_id == spec.id, in_bins, start < interval.end_us, end > interval.start_us)
+        .where(or_(dropped.is_(None), dropped > horizon, is_tagged))
         .distinct()
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, func, select
 
 from lakehouse.catalog.encoding import decode_map
-from lakehouse.catalog.horizon import check_not_dropped, forgotten, is_retained, read_horizon
+from lakehouse.catalog.horizon import check_not_dropped, forgotten, is_retained, is_told, read_horizon
 from lakehouse.catalog.models import commit_log, commit_table, lake, lake_table, tag, txn
 from lakehouse.catalog.prepared import Prepared
 from lakehouse.core.commit import Commit
@@ -56,22 +56,25 @@ def read_commits(
     before: int | None = None,
     operation: str | None = None,
     touching: Select[Any] | None = None,
+    after: int | None = None,
 ) -> Listing[Commit]:
     """Commits that can be read, newest first: of the lake, or those that changed a table's rows.
 
-    ``before`` leaves out newer versions and itself, ``operation`` those of other kinds, ``touching`` those that it
-    does not select.
+    ``before`` leaves out newer versions and itself, ``after`` older ones and itself, ``operation`` those of other
+    kinds, ``touching`` those that it does not select.
     """
     newest = select(commit_log).order_by(commit_log.c.version.desc()).limit(limit)
     if before is not None:
         newest = newest.where(commit_log.c.version < before)
+    if after is not None:
+        newest = newest.where(commit_log.c.version > after)
     if operation is not None:
         newest = newest.where(commit_log.c.operation == operation)
     if touching is not None:
         newest = newest.where(commit_log.c.version.in_(touching))
     if table is not None:
         newest = newest.join(commit_table, commit_table.c.version == commit_log.c.version).where(
-            commit_table.c.table_id == table, on_rows
+            commit_table.c.table_id == table, on_rows, is_told(table)
         )
     elif version is None:
         horizon = select(lake.c.horizon).scalar_subquery()
@@ -118,7 +121,7 @@ def _commit(row: Any, parts: Sequence[Any], table: TableId | None) -> Commit:
 
 def version_numbers(connection: Connection, table: TableId) -> list[int]:
     """Every version that changed a table's rows and can still be told, oldest first."""
-    numbers = select(commit_table.c.version).where(commit_table.c.table_id == table, on_rows)
+    numbers = select(commit_table.c.version).where(commit_table.c.table_id == table, on_rows, is_told(table))
     return [int(one) for one in connection.execute(numbers.order_by(commit_table.c.version)).scalars()]
 
 

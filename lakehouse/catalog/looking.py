@@ -16,7 +16,7 @@ from lakehouse.catalog import (
 )
 from lakehouse.catalog.database import Database
 from lakehouse.catalog.history import read_bytes_written, read_history, read_origins, versions_touching
-from lakehouse.catalog.horizon import check_readable, keep_horizon
+from lakehouse.catalog.horizon import check_complete, check_readable, keep_horizon
 from lakehouse.catalog.listing import list_changes, list_chunks
 from lakehouse.catalog.planning import changed_entries, entries_between
 from lakehouse.catalog.sets import Sets
@@ -111,6 +111,22 @@ class Looking:
                 connection, table=table, limit=limit, before=before, operation=operation, touching=touched
             )
         )
+
+    def commits_between(self, spec: TableSpec, since: int, until: int) -> Listing[Commit]:
+        """Every commit that changed a table's rows after a version, up to another, newest first.
+
+        Raises `VersionNotFound` if one of them may have been forgotten.
+        """
+
+        def question(connection: Connection) -> Listing[Commit]:
+            check_complete(connection, spec, since, until)
+            return log.read_commits(connection, table=spec.id, after=since, before=until + 1)
+
+        return self._read(question)
+
+    def check_complete(self, spec: TableSpec, since: int, until: int) -> None:
+        """Raise `VersionNotFound` if a version of a table after ``since``, up to ``until``, may have been forgotten."""
+        self._read(lambda connection: check_complete(connection, spec, since, until))
 
     def version_numbers(self, table: TableId) -> list[int]:
         """Numbers of a table's versions, oldest first. Cost: its history, by an index."""
@@ -230,7 +246,12 @@ class Looking:
     def replayed(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
         """The same as `states`, made anew from key frames and deltas with nothing remembered: to measure that."""
         ranges = touching(spec, interval)
-        return self._read(lambda connection: StateReader().read(connection, spec, version, ranges))
+
+        def question(connection: Connection) -> dict[int, BinState]:
+            check_readable(connection, spec, version)
+            return StateReader().read(connection, spec, version, ranges)
+
+        return self._read(question)
 
     def diff(self, spec: TableSpec, a: int, b: int) -> Diff:
         """ADD and DROP by chunk between two versions, in either order. Cost: the bins changed since the older."""

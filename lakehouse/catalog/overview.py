@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, func, select
 
+from lakehouse.catalog.horizon import is_told
 from lakehouse.catalog.log import on_rows
 from lakehouse.catalog.models import commit_log, commit_table, lake_table, segment, tombstone
 from lakehouse.core.commit import TableSummary
@@ -30,7 +31,9 @@ def read_overview(connection: Connection, *, now_us: int, days: int) -> Listing[
     stored = {row[0]: row[1:] for row in connection.execute(live)}
     masks = select(tombstone.c.table_id, func.count()).where(tombstone.c.dropped_version.is_(None))
     tombstones = {row[0]: row[1] for row in connection.execute(masks.group_by(tombstone.c.table_id))}
-    newest = select(commit_table.c.table_id, func.max(commit_table.c.version), func.count()).where(on_rows)
+    newest = select(commit_table.c.table_id, func.max(commit_table.c.version), func.count()).where(
+        on_rows, is_told(commit_table.c.table_id)
+    )
     versions = {row[0]: row[1:] for row in connection.execute(newest.group_by(commit_table.c.table_id))}
     growth = _growth(connection, now_us, days)
     found = []

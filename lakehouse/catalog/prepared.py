@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import ClauseElement, Connection
+from sqlalchemy import ClauseElement, Connection, Executable
 
 
 class Prepared:
@@ -54,6 +54,16 @@ class Prepared:
             constants = {name: bound.value for name, bound in compiled.binds.items() if not bound.required}
             found = self._compiled[dialect.name] = (str(compiled), names, constants)
         return found
+
+
+def run_for_each(connection: Connection, statement: Executable, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Run a statement once for every row of values; not at all where there are none.
+
+    SQLAlchemy runs a statement with an empty list of rows once, without its values. What was found in one transaction
+    may be gone in the next, so that any such list may be empty.
+    """
+    if rows:
+        connection.execute(statement, rows)
 
 
 class Fetched:

@@ -83,4 +83,6 @@ def check(
         looked = f"{found.segments:,} files ({show_bytes(found.bytes)}), {found.deltas:,} deltas"
         wrong = sum(not one.is_repaired for one in found.findings)
         print_line(f"{looked} and {found.key_frames:,} key frames checked: {wrong:,} things are wrong")
+        if found.forgotten:
+            print_line(f"{found.forgotten:,} entries of forgotten versions are left for the next expiry")
     raise typer.Exit(0 if found.is_sound else 1)

@@ -26,13 +26,18 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Checked:
-    """How much was looked at, and what was found."""
+    """How much was looked at, and what was found.
+
+    ``forgotten`` counts what nobody can reach and the next expiry takes out: segments, tombstones and rows of the log.
+    An expiry that was cut short leaves such, and so does a tag that goes. They are in nobody's way.
+    """
 
     segments: int
     bytes: int
     deltas: int
     key_frames: int
     findings: Listing[Finding] = field(default_factory=Listing)
+    forgotten: int = 0
 
     @property
     def is_sound(self) -> bool:
@@ -45,4 +50,5 @@ class Checked:
 
     def __repr__(self) -> str:
         looked = f"{self.segments} segments, {self.deltas} deltas and {self.key_frames} key frames"
-        return f"<{looked} checked: {len(self.findings)} findings>"
+        left = f"; {self.forgotten} entries are left for the next expiry" if self.forgotten else ""
+        return f"<{looked} checked: {len(self.findings)} findings{left}>"
