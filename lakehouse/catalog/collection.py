@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exists, false, or_, select, update
 
 from lakehouse.catalog.database import Database
 from lakehouse.catalog.expiry import end_operations
 from lakehouse.catalog.horizon import hold_history
 from lakehouse.catalog.models import garbage, lake_table, operation, segment, segment_summary, tombstone
+from lakehouse.catalog.prepared import run_for_each
 from lakehouse.core.operation import ENTRY_BITS
 from lakehouse.errors import InternalError
 
@@ -67,7 +68,7 @@ def ended_folders(connection: Connection, after: int, *, late: tuple[int, int] |
 def note_collected(connection: Connection, numbers: Iterable[int]) -> None:
     """The folders of these operations are deleted."""
     ended = update(operation).where(operation.c.number == bindparam("ended"), operation.c.state == "aborted")
-    connection.execute(ended.values(state="collected"), [{"ended": number} for number in numbers])
+    run_for_each(connection, ended.values(state="collected"), [{"ended": number} for number in numbers])
 
 
 def due_files(connection: Connection, after: int, before_us: int) -> Batch:
@@ -93,7 +94,7 @@ def _needed(connection: Connection, paths: list[str]) -> str | None:
     """A path that a segment, tombstone or summary has. A path names its operation, so that this costs a seek each."""
     ids = {path.split("/")[1] for path in paths if path.count("/") >= 2}
     numbers = list(connection.execute(select(operation.c.number).where(operation.c.id.in_(ids))).scalars())
-    mine = or_(*(tombstone.c.id.between(one << ENTRY_BITS, (one + 1 << ENTRY_BITS) - 1) for one in numbers))
+    mine = or_(false(), *(tombstone.c.id.between(one << ENTRY_BITS, (one + 1 << ENTRY_BITS) - 1) for one in numbers))
     of_operations = [(of, of.c.operation.in_(numbers)) for of in (segment, segment_summary)]
     for of, its in (*of_operations, (tombstone, mine)):
         found: str | None = connection.execute(select(of.c.path).where(its, of.c.path.in_(paths)).limit(1)).scalar()
@@ -104,7 +105,8 @@ def _needed(connection: Connection, paths: list[str]) -> str | None:
 
 def note_deleted(connection: Connection, numbers: Iterable[int]) -> None:
     """These files are deleted."""
-    connection.execute(delete(garbage).where(garbage.c.id == bindparam("gone")), [{"gone": one} for one in numbers])
+    gone = delete(garbage).where(garbage.c.id == bindparam("gone"))
+    run_for_each(connection, gone, [{"gone": one} for one in numbers])
 
 
 class Collection:

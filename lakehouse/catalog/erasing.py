@@ -21,6 +21,7 @@ from lakehouse.catalog.frames import FrameWriter
 from lakehouse.catalog.happened import has_copiers_since, note_taken
 from lakehouse.catalog.horizon import hold_history, read_horizon
 from lakehouse.catalog.models import delta, garbage, key_frame, lake_table, segment
+from lakehouse.catalog.prepared import run_for_each
 from lakehouse.catalog.rowlevel import Asked, running_overtaken
 from lakehouse.catalog.rows import segments_from_rows, segments_schema
 from lakehouse.catalog.state import PAIRS, batches, prepared_over, rows_by_id, rows_of_pairs, touching
@@ -68,8 +69,7 @@ def erase(asked: Asked, now_us: int) -> None:
             connection.execute(delete(key_frame).where(*held))
             tell_bins(connection, spec, batch)
     listed = [{"table_id": spec.id, "path": path, "marked_us": now_us} for path in marks]
-    if listed:
-        connection.execute(garbage.insert(), listed)
+    run_for_each(connection, garbage.insert(), listed)
 
 
 def _refuse_overtaken(asked: Asked) -> None:
@@ -101,23 +101,22 @@ def _refuse_second(contribution: Contribution, rows: dict[int, Any]) -> None:
 def _put_files(connection: Connection, contribution: Contribution, rows: dict[int, Any]) -> None:
     """Give segments their new files."""
     put = [(rows[one.segment], one.new) for one in contribution.rewrites if one.new and one.segment in rows]
-    if put:
-        changed = update(segment).where(segment.c.id == bindparam("changed"))
-        names = ("operation", "path", "rows", "bytes", "has_row_ids", "statistics", "rewrites")
-        values = [
-            {
-                "changed": row["id"],
-                "new_operation": contribution.begun.number,
-                "new_path": new.path,
-                "new_rows": new.rows,
-                "new_bytes": new.bytes,
-                "new_has_row_ids": new.has_row_ids,
-                "new_statistics": encode_statistics(new.min, new.max, new.nulls, new.buckets),
-                "new_rewrites": row["rewrites"] + 1,
-            }
-            for row, new in put
-        ]
-        connection.execute(changed.values({name: bindparam(f"new_{name}") for name in names}), values)
+    changed = update(segment).where(segment.c.id == bindparam("changed"))
+    names = ("operation", "path", "rows", "bytes", "has_row_ids", "statistics", "rewrites")
+    values = [
+        {
+            "changed": row["id"],
+            "new_operation": contribution.begun.number,
+            "new_path": new.path,
+            "new_rows": new.rows,
+            "new_bytes": new.bytes,
+            "new_has_row_ids": new.has_row_ids,
+            "new_statistics": encode_statistics(new.min, new.max, new.nulls, new.buckets),
+            "new_rewrites": row["rewrites"] + 1,
+        }
+        for row, new in put
+    ]
+    run_for_each(connection, changed.values({name: bindparam(f"new_{name}") for name in names}), values)
 
 
 def _take_out(
@@ -142,8 +141,9 @@ def _take_out(
         delta.c.version >= bindparam("since"),
         delta.c.entry == bindparam("of_entry"),
     )
-    connection.execute(told, kept_in)
-    connection.execute(delete(segment).where(segment.c.id == bindparam("gone")), [{"gone": row["id"]} for row in gone])
+    run_for_each(connection, told, kept_in)
+    whole = delete(segment).where(segment.c.id == bindparam("gone"))
+    run_for_each(connection, whole, [{"gone": row["id"]} for row in gone])
 
 
 def write_frames(database: Database, writer: FrameWriter, spec: TableSpec, spans: Iterable[Interval]) -> None:

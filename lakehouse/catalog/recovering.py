@@ -28,6 +28,7 @@ from lakehouse.catalog.frames import FrameWriter
 from lakehouse.catalog.log import EXPORTED, GAP
 from lakehouse.catalog.migration import current_revision, ensure_migrated
 from lakehouse.catalog.planning import entry_id
+from lakehouse.catalog.prepared import run_for_each
 from lakehouse.catalog.rows import tombstone_values
 from lakehouse.catalog.sets import Sets, no_files
 from lakehouse.catalog.state import BinState, StateReader
@@ -167,7 +168,7 @@ def _beyond(number: int, gap: int) -> int:
 
 def _insert(connection: Connection, table: Table, rows: Iterator[dict[str, Any]]) -> None:
     while batch := list(islice(rows, _BATCH)):
-        connection.execute(table.insert(), batch)
+        run_for_each(connection, table.insert(), batch)
 
 
 class _States:

@@ -15,6 +15,7 @@ from lakehouse.catalog.database import Database
 from lakehouse.catalog.happened import unchanged_since
 from lakehouse.catalog.horizon import hold_history
 from lakehouse.catalog.models import garbage, operation, segment_summary
+from lakehouse.catalog.prepared import run_for_each
 from lakehouse.catalog.state import IDS, prepared_over, rows_by_id, rows_of_ids
 from lakehouse.core.interval import from_us
 from lakehouse.core.operation import Begun
@@ -136,8 +137,7 @@ class Summaries:
             now_us = self._database.now_us(connection)
             left = [one.path for one in files if one.path not in kept]
             marks = [{"table_id": begun.table.id, "path": path, "marked_us": now_us} for path in left]
-            if marks:
-                connection.execute(garbage.insert(), marks)
+            run_for_each(connection, garbage.insert(), marks)
             return len(kept)
 
         def settled(connection: Connection) -> int | None:
@@ -170,8 +170,7 @@ def _insert(connection: Connection, begun: Begun, kind: SummaryKind, made: Seque
         }
         for one in new
     ]
-    if rows:
-        connection.execute(segment_summary.insert(), rows)
+    run_for_each(connection, segment_summary.insert(), rows)
     return new
 
 

@@ -13,6 +13,7 @@ from lakehouse.catalog import waiting
 from lakehouse.errors import LakehouseError
 from lakehouse.testing import faults
 from lakehouse.testing.rows import arrow
+from tests.concurrency.calls import CALLS
 
 Task = dict[str, Any]
 
@@ -78,9 +79,17 @@ def wait(lake: Any, task: Task, pipe: Connection) -> None:
     table.begin_replace(task["time"], wait_seconds=60)
 
 
+def call(lake: Any, task: Task, pipe: Connection) -> None:
+    """Do one of `CALLS` when told to."""
+    pipe.send({"ready": True})
+    pipe.recv()
+    CALLS[task["name"]][0](lake)
+    pipe.send({"done": True})
+
+
 def main(task: Task, pipe: Connection) -> None:
     """Do a task; a `LakehouseError` is an answer too."""
-    work = {"append": append, "operate": operate, "crash": crash, "wait": wait}[task["do"]]
+    work = {"append": append, "operate": operate, "crash": crash, "wait": wait, "call": call}[task["do"]]
     options = {"lease_seconds": task["lease_seconds"]} if "lease_seconds" in task else {}
     with lakehouse.connect(task["catalog"], task["warehouse"], **options) as lake:
         try:
