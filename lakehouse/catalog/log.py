@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, func, select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from lakehouse.catalog.encoding import decode_map
 from lakehouse.catalog.horizon import check_not_dropped, forgotten, is_retained, is_told, read_horizon
@@ -243,12 +244,14 @@ def add_tag(connection: Connection, name: Any, version: int, now_us: int) -> Non
         raise InvalidInput(
             "not a tag; use a letter, then at most 127 letters, digits, dots, dashes and underscores", tag=repr(name)
         )
-    held: int | None = connection.execute(select(tag.c.version).where(tag.c.name == name)).scalar()
-    if held == version:
+    insert: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(tag)
+    # Another may give the name at this moment: who comes second sees what the first one did.
+    given = insert.values(name=name, version=version, tagged_us=now_us).on_conflict_do_nothing()
+    if connection.execute(given).rowcount == 1:
         return
-    if held is not None:
+    held: int = connection.execute(select(tag.c.version).where(tag.c.name == name)).scalar_one()
+    if held != version:
         raise AlreadyExists("the tag names another version; untag it first", tag=name, version=held)
-    connection.execute(tag.insert().values(name=name, version=version, tagged_us=now_us))
 
 
 def remove_tag(connection: Connection, name: str) -> None:
