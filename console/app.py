@@ -41,5 +41,3 @@ with shell.frame():
     who.let_in()
     if pick.draw():
         chosen.run()
-    else:
-        shell.no_tables()

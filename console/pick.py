@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 import opened
+import shell
 from lakehouse.core import Interval
 from lakehouse.errors import LakehouseError
 
@@ -19,9 +20,12 @@ _OFFERED = 200
 
 
 def draw() -> bool:
-    """The pickers, at the left of every page; False for a lake without tables."""
+    """The pickers, at the left of every page; False where there is no table to look at, which is then told."""
     names = opened.lake().tables()
-    if not names:
+    wanted = st.session_state.get("table") or st.query_params.get("table")
+    if not names or (wanted is not None and wanted not in names):
+        # Without its picker the address keeps the name: the page says the same until another table is picked.
+        shell.no_such_table(wanted, names) if names else shell.no_tables()
         return False
     with st.sidebar:
         st.selectbox("Table", names, key="table", bind="query-params")

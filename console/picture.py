@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from queries.words import drawable
+from queries.words import milliseconds
 
 COLOURS = {
     "visible": "#2f7ed8",
@@ -57,13 +57,13 @@ def _drawn(
     height: int,
     **parameters: float,
 ) -> dict[str, Any]:
-    struck = [drawable(laser)] if laser is not None and start <= laser < end else []
-    told = {"from": 1000 * drawable(start).timestamp(), "until": 1000 * drawable(end).timestamp(), **parameters}
+    struck = [laser] if laser is not None and start <= laser < end else []
+    told = {"from": milliseconds(start), "until": milliseconds(end), **parameters}
     return {
         **form,
         "height": height,
         "params": [*form["params"], *({"name": name, "value": value} for name, value in told.items())],
-        "datasets": {**data, "laser": pd.DataFrame({"start": pd.DatetimeIndex(struck, tz="UTC")})},
+        "datasets": {**data, "laser": pd.DataFrame({"start": pd.Series(struck, dtype="datetime64[us, UTC]")})},
     }
 
 

@@ -4,7 +4,7 @@ No value is ever rendered as markdown or HTML: values go to text, code, metrics'
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import streamlit as st
@@ -15,6 +15,7 @@ from shown import shown
 
 logger = logging.getLogger("lakehouse.console")
 _MOST_CHARACTERS = 4_000
+_MOST_NAMES = 50
 _REMEDIES = {
     "catalog_unavailable": "`lakehouse doctor` tells what is wrong and what to do. Then reload this page.",
     "version_not_found": "Pick another version at the left, or clear it to see the newest one.",
@@ -75,6 +76,19 @@ def empty(words: str, *commands: str) -> None:
     st.info(words, icon=":material/hourglass_empty:")
     if commands:
         st.code("\n".join(commands), language="bash")
+
+
+def no_such_table(name: str, names: Sequence[str]) -> None:
+    """An address names a table that is not there: nothing is shown in its place, and those that there are listed."""
+    st.title("No such table", anchor=False)
+    st.error("That is not in the lake.", icon=":material/error:")
+    st.code(f"no table is called {shown(name, 200)}", language=None, wrap_lines=True)
+    st.markdown("It may have been renamed or dropped. Tables that there are:")
+    for one in names[:_MOST_NAMES]:
+        st.page_link("views/lake.py", label=one, query_params={"table": one})
+    if len(names) > _MOST_NAMES:
+        st.caption(f"And {len(names) - _MOST_NAMES:,} more, which the Lake page lists.")
+        st.page_link("views/lake.py", label="Lake")
 
 
 def no_tables() -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from lakehouse.core import Interval
 from lakehouse.core.commit import ChainLink
-from queries.words import size_text
+from queries.words import framed, size_text
 
 MOST_CHUNKS = 200
 MOST_STEPS = 400
@@ -33,8 +33,8 @@ class Film:
 def list_chains(lake: Any, name: str, interval: Interval | None) -> pd.DataFrame:
     """A row a run of chunks that is kept together, those first that were changed last."""
     table = lake.table(name)
-    return pd.DataFrame(
-        [
+    return framed(
+        (
             {
                 "chunk": one.chunk.start,
                 "until": one.chunk.end,
@@ -44,7 +44,9 @@ def list_chains(lake: Any, name: str, interval: Interval | None) -> pd.DataFrame
                 "versions behind it": one.chain,
             }
             for one in lake.catalog.chain_lengths(table.spec, interval, MOST_CHUNKS)
-        ]
+        ),
+        "chunk",
+        "until",
     )
 
 

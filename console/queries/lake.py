@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from queries.words import age_text
+from queries.words import age_text, framed
 
 GROWTH_DAYS = 14
 MOST_TASKS = 10_000
@@ -24,8 +24,8 @@ def list_tables(lake: Any) -> pd.DataFrame:
     for task in lake.tasks(state="waiting", limit=MOST_TASKS):
         waiting.setdefault(task.table or "", []).append(task.created_at)
     now = datetime.now(UTC)
-    return pd.DataFrame(
-        [
+    return framed(
+        (
             {
                 "table": one.name,
                 "rows": one.rows,
@@ -42,7 +42,9 @@ def list_tables(lake: Any) -> pd.DataFrame:
                 "last row": None if one.end is None else one.end - MICROSECOND,
             }
             for one in lake.catalog.overview(GROWTH_DAYS)
-        ]
+        ),
+        "first row",
+        "last row",
     )
 
 

@@ -1,7 +1,7 @@
 """What a laser at one instant is told: what it strikes, what stands in its way, and what happened there."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import product
 from typing import Any
 
@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 import links
 from lakehouse.core import Interval, Tombstone
 from lakehouse.core.explain import Effect, Met, Struck, explain
+from lakehouse.core.interval import MAX_TIME
 from lakehouse.errors import InvalidInput
-from queries.words import change, describe, keys_text
+from queries.timeline import MICROSECOND
+from queries.words import change, describe, framed, keys_text
 
 MOST_TOLD = 200
 """Segments, and versions, that are told of one instant."""
@@ -51,7 +53,7 @@ class Laser:
 def read_laser(lake: Any, name: str, version: int, at: datetime, keys: dict[str, Any] | None) -> Laser:
     """What can be seen of an instant at a version, and why. Cost: the bins that hold what touches its chunk."""
     table = lake.table(name)
-    instant = Interval(at, at + timedelta(microseconds=1))
+    instant = Interval(at, MAX_TIME) if MAX_TIME - at <= MICROSECOND else Interval(at, at + MICROSECOND)
     segments, tombstones = lake.catalog.live(table.spec, version, instant)
     primary_key = table.primary_key
     if keys is not None and primary_key and keys.keys() >= set(primary_key):
@@ -61,7 +63,7 @@ def read_laser(lake: Any, name: str, version: int, at: datetime, keys: dict[str,
     return Laser(
         at,
         summed_up(found, happened, version),
-        pd.DataFrame([_struck_row(one) for one in found[:MOST_TOLD]]),
+        framed((_struck_row(one) for one in found[:MOST_TOLD]), "from", "until"),
         pd.DataFrame([_met_row(one, met) for one in found[:MOST_TOLD] for met in one.met][:MOST_TOLD]),
         happened,
     )

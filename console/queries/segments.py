@@ -16,10 +16,11 @@ from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import Skyline, bounds
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
+from lakehouse.errors import SegmentUnreadable
 from lakehouse.predicate import parse
 from lakehouse.scan import sets_of
 from lakehouse.storage.paths import Locator
-from queries.words import size_text, text_of
+from queries.words import framed, size_text, text_of
 from shown import shown
 
 ORDERS = {"newest write": "ordinal", "time": "start_us", "most rows": "rows", "most bytes": "bytes"}
@@ -88,7 +89,7 @@ def describe_segments(lake: Any, name: str, found: Found, part: Segments) -> pd.
                 "file": one.path,
             }
         )
-    return pd.DataFrame(rows)
+    return framed(rows, "from", "until")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +128,20 @@ def _buckets_text(buckets: bytes) -> str:
 def read_file(lake: Any, segment: Segment) -> File:
     """The file's Parquet schema and row groups. Cost: its footer. Raises `SegmentUnreadable`."""
     path = Locator(lake.warehouse).file(segment.path)
-    with pq.ParquetFile(path) as file:
-        held = file.metadata
-        groups = [held.row_group(place) for place in range(held.num_row_groups)]
-        schema = [file.schema.column(place) for place in range(len(file.schema))]
+    try:
+        size = path.stat().st_size
+        with pq.ParquetFile(path) as file:
+            held = file.metadata
+            groups = [held.row_group(place) for place in range(held.num_row_groups)]
+            schema = [file.schema.column(place) for place in range(len(file.schema))]
+    except (OSError, pa.ArrowException) as error:
+        raise SegmentUnreadable(
+            "a data file is missing or malformed; restore it from a copy", path=segment.path, cause=error
+        ) from error
     facts = {
         "Format": f"Parquet {held.format_version}",
         "Rows": f"{held.num_rows:,}",
-        "Size": size_text(path.stat().st_size),
+        "Size": size_text(size),
         "Footer": size_text(held.serialized_size),
         "Written by": shown(held.created_by or "", 100),
     }

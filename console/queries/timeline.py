@@ -5,7 +5,7 @@ a hundred thousand segments cost some passes over arrays, and zooming in comes t
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from lakehouse.core.bars import Bar, bars
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, from_us, hull, to_us
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import Skyline, bounds
-from queries.words import describe, drawable, text_of
+from queries.words import describe, framed, text_of
 
 MOST_DRAWN = 400
 """Entries that are drawn one by one; above this no single one can be told from the next."""
@@ -30,8 +30,11 @@ KINDS = {
     "tombstone": "tombstone",
     "mask": "tombstone of some rows",
 }
+NARROWEST = timedelta(seconds=1)
+"""No picture is of less time, for its parts could not be told apart by a microsecond."""
 _NARROWEST_PART = 1 / 400
 """No bar is drawn narrower than this part of the picture: a segment of one row would not be seen."""
+MICROSECOND = timedelta(microseconds=1)
 _HATCHES = 130
 """Strokes across the whole picture."""
 
@@ -62,6 +65,7 @@ def read_picture(lake: Any, name: str, version: int, interval: Interval | None) 
         segments = segments.within(interval)
         tombstones = [one for one in tombstones if one.interval.overlaps(interval)]
     window = interval or whole(segments, tombstones)
+    window = None if window is None else zoomed(window, 1) if window.end - window.start < NARROWEST else window
     starts, ends, ordinals = segments.bounds
     sky = Skyline.of(*bounds([one for one in tombstones if one.hides_interval]))
     hidden = int((sky.least(starts, ends) > ordinals).sum())
@@ -96,9 +100,8 @@ def drawn_bars(segments: Segments, tombstones: list[Tombstone], window: Interval
     found = bars(segments, tombstones, window)
     narrowest = (window.end - window.start) * _NARROWEST_PART
     level_of = levels([*segments, *tombstones], window, narrowest)
-    rows = [_bar(bar, level_of[bar.of.id], narrowest) for bar in found]
-    drawn = pd.DataFrame(rows)
-    return drawn, strokes(drawn[drawn["kind"].str.startswith("tombstone")] if rows else drawn, window)
+    drawn = framed((_bar(bar, level_of[bar.of.id], window, narrowest) for bar in found), "start", "end")
+    return drawn, strokes(drawn[drawn["kind"].str.startswith("tombstone")] if len(drawn) else drawn, window)
 
 
 def levels(entries: list[Segment | Tombstone], window: Interval, narrowest: timedelta) -> dict[Any, int]:
@@ -109,7 +112,9 @@ def levels(entries: list[Segment | Tombstone], window: Interval, narrowest: time
     ordered = sorted(entries, key=lambda one: (one.ordinal, isinstance(one, Segment), one.start))
     starts = np.array([to_us(max(one.start, window.start)) for one in ordered], dtype=np.int64)
     ends = np.array([to_us(min(one.end, window.end)) for one in ordered], dtype=np.int64)
-    ends = np.maximum(ends, starts + narrowest // timedelta(microseconds=1))
+    width = narrowest // MICROSECOND
+    starts = np.minimum(starts, window.end_us - width)
+    ends = np.maximum(ends, starts + width)
     level = np.zeros(len(ordered), dtype=np.int64)
     for place in range(1, len(ordered)):
         below = (starts[:place] < ends[place]) & (ends[:place] > starts[place])
@@ -118,16 +123,16 @@ def levels(entries: list[Segment | Tombstone], window: Interval, narrowest: time
     return {one.id: int(height) for one, height in zip(ordered, level, strict=True)}
 
 
-def _bar(bar: Bar, level: int, narrowest: timedelta) -> dict[str, Any]:
-    end = bar.end if bar.end - bar.start >= narrowest else bar.start + narrowest
+def _bar(bar: Bar, level: int, window: Interval, narrowest: timedelta) -> dict[str, Any]:
+    start = min(bar.start, window.end - narrowest)
     return {
         "id": str(bar.of.id),
         "kind": KINDS[bar.kind],
         "level": level,
         "low": level + 0.1,
         "high": level + 0.9,
-        "start": drawable(bar.start),
-        "end": drawable(end),
+        "start": start,
+        "end": max(bar.end, start + narrowest),
         "what": describe(bar.of),
         "span": str(bar.of.interval),
         "from": text_of(bar.of.start),
@@ -139,26 +144,26 @@ def _bar(bar: Bar, level: int, narrowest: timedelta) -> dict[str, Any]:
 
 def strokes(hatched: pd.DataFrame, window: Interval) -> pd.DataFrame:
     """Slanted strokes over bars, on one grid, so that neighbours look alike; cut at the bars' ends."""
-    step = pd.Timedelta((window.end - window.start) / _HATCHES)
-    origin = drawable(window.start)
+    step = (window.end_us - window.start_us) / _HATCHES
     rows = []
     for bar in hatched.itertuples():
-        first = int((bar.start - origin) / step)
-        at = origin + first * step
-        while at < bar.end and step > pd.Timedelta(0):
-            begin, stop = max(at, bar.start), min(at + step, bar.end)
-            rise = bar.high - bar.low
+        start, end = to_us(bar.start.to_pydatetime()), to_us(bar.end.to_pydatetime())
+        rise = bar.high - bar.low
+        for place in range(int((start - window.start_us) / step), _HATCHES):
+            at = window.start_us + place * step
+            if at >= end:
+                break
+            begin, stop = max(at, start), min(at + step, end)
             rows.append(
                 {
                     "kind": bar.kind,
-                    "start": begin,
-                    "end": stop,
-                    "low": bar.low + rise * ((begin - at) / step),
-                    "high": bar.low + rise * ((stop - at) / step),
+                    "start": from_us(int(begin)),
+                    "end": from_us(int(stop)),
+                    "low": bar.low + rise * (begin - at) / step,
+                    "high": bar.low + rise * (stop - at) / step,
                 }
             )
-            at += step
-    return pd.DataFrame(rows, columns=["kind", "start", "end", "low", "high"])
+    return framed(rows, "start", "end") if rows else pd.DataFrame(columns=["kind", "start", "end", "low", "high"])
 
 
 def counted(
@@ -211,32 +216,26 @@ def _columns_of(edges: Any, starts: Any, ends: Any) -> tuple[Any, Any]:
 def _count_frame(edges: Any, by_kind: dict[str, Any]) -> pd.DataFrame:
     """A row for each column in which there is something of a kind."""
     found = [(kind, place, int(counts[place])) for kind, counts in by_kind.items() for place in np.flatnonzero(counts)]
-    starts = [from_us(int(edges[place])) for _, place, _ in found]
-    ends = [from_us(int(edges[place + 1])) for _, place, _ in found]
-    return pd.DataFrame(
-        {
-            "kind": [kind for kind, _, _ in found],
-            "start": [drawable(one) for one in starts],
-            "end": [drawable(one) for one in ends],
-            "from": [text_of(one) for one in starts],
-            "until": [text_of(one) for one in ends],
-            "count": [count for _, _, count in found],
-        }
+    spans = [(from_us(int(edges[place])), from_us(int(edges[place + 1]))) for _, place, _ in found]
+    rows = (
+        {"kind": kind, "start": start, "end": end, "from": text_of(start), "until": text_of(end), "count": count}
+        for (kind, _, count), (start, end) in zip(found, spans, strict=True)
+    )
+    return (
+        framed(rows, "start", "end")
+        if found
+        else pd.DataFrame(columns=["kind", "start", "end", "from", "until", "count"])
     )
 
 
 def zoomed(window: Interval, factor: float, shift: float = 0.0) -> Interval:
     """A window times as wide about the same middle, moved by parts of its width; no narrower than a second."""
-    width = max((window.end - window.start) * factor, timedelta(seconds=1))
-    middle = window.start + (window.end - window.start) / 2 + (window.end - window.start) * shift
-    return Interval(_cut(middle, -width / 2), _cut(middle, width / 2))
-
-
-def _cut(middle: datetime, by: timedelta) -> datetime:
-    try:
-        found = middle + by
-    except OverflowError:
-        return MAX_TIME if by > timedelta(0) else MIN_TIME
-    if abs(by) < timedelta(minutes=10):
-        return found.replace(microsecond=0)
-    return found.replace(second=0, microsecond=0)
+    held = window.end_us - window.start_us
+    width = max(int(held * factor), NARROWEST // MICROSECOND)
+    edge = 60_000_000 if width >= 1_200_000_000 else 1_000_000
+    start = window.start_us + held // 2 + int(held * shift) - width // 2
+    # What is moved or widened beyond the calendar stops at its end, and never becomes empty there.
+    first = min(max(start, to_us(MIN_TIME)), to_us(MAX_TIME) - edge)
+    first -= first % edge
+    last = max(start + width, first + edge)
+    return Interval(from_us(first), from_us(min(last + -last % edge, to_us(MAX_TIME))))

@@ -1,15 +1,17 @@
 """Values as words: times, sizes, changes and entries, as short as they can be said."""
 
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pandas as pd
 
 from lakehouse.core import Interval, Segment, Tombstone
+from lakehouse.core.interval import MAX_TIME, MIN_TIME
 from lakehouse.core.keys import KeyScope
 from shown import shown
 
-_FIRST_DRAWN = datetime(1700, 1, 1, tzinfo=UTC)
-_LAST_DRAWN = datetime(2250, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def change(added: int, dropped: int) -> str:
@@ -56,9 +58,22 @@ def describe(entry: Segment | Tombstone) -> str:
     return f"{entry.kind} tombstone {entry.id}{scope}"
 
 
-def drawable(instant: datetime) -> pd.Timestamp:
-    """A time inside what a browser and pandas can draw."""
-    return pd.Timestamp(min(max(instant, _FIRST_DRAWN), _LAST_DRAWN))
+def framed(rows: Iterable[dict[str, Any]], *times: str) -> pd.DataFrame:
+    """Rows as a data frame, some of its columns times of any year: by itself pandas has only those of 1677 to 2262."""
+    found = pd.DataFrame(list(rows))
+    return found.astype(dict.fromkeys(times, "datetime64[us, UTC]")) if len(found) else found
+
+
+def milliseconds(instant: datetime) -> float:
+    """Milliseconds since 1970, as a browser counts time."""
+    return (instant - _EPOCH) / timedelta(milliseconds=1)
+
+
+def instant_of(milliseconds: float) -> datetime:
+    """The second at which a browser's time falls; one beyond the calendar is its end."""
+    least, most = ((edge - _EPOCH) / timedelta(milliseconds=1) for edge in (MIN_TIME, MAX_TIME))
+    held = _EPOCH + timedelta(milliseconds=1) * min(max(milliseconds, least), most)
+    return held.replace(microsecond=0)
 
 
 def count_text(count: int, one: str) -> str:

@@ -33,7 +33,8 @@ def chunk_looked_at() -> Interval:
     if interval is not None:
         found: Interval = table.spec.grain.chunk(interval.start)
         return found
-    newest = chains.iloc[0]
+    wide = chains["until"] - chains["chunk"]
+    newest = chains[wide == wide.min()].iloc[0]  # runs of centuries hold what is of all time, as an upsert's keys are
     return table.spec.grain.chunk(newest["chunk"].to_pydatetime())
 
 

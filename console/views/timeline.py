@@ -17,7 +17,7 @@ from lakehouse.core.interval import to_utc
 from lakehouse.errors import InvalidInput
 from queries.laser import Laser, read_keys, read_laser
 from queries.timeline import Picture, read_picture, stops, zoomed
-from queries.words import size_text, span_text, text_of
+from queries.words import instant_of, size_text, span_text, text_of
 
 SLIDER_VERSIONS = 500
 
@@ -38,7 +38,7 @@ def brushed() -> None:
     """A stretch was drawn over the columns: look at that."""
     drawn = st.session_state["timeline"].selection.get(picture.ZOOM, {}).get("start")
     if drawn:
-        start, end = (to_utc(int(1000 * edge)).replace(microsecond=0) for edge in drawn)
+        start, end = map(instant_of, drawn)
         if start < end:
             pick.show(interval=Interval(start, end))
 
@@ -90,10 +90,11 @@ def draw_picked(seen: Picture, entry: str) -> None:
     if parts.empty:
         return
     one = parts.iloc[0]
-    middle = one["start"] + (one["end"] - one["start"]) / 2
+    span = Interval.of(one["span"])
+    seen_part = span.intersect(Interval(one["start"].to_pydatetime(), one["end"].to_pydatetime())) or span
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.text(f"{one['what']}: {one['from']} – {one['until']}, ordinal {one['ordinal']}, {one['rows']:,} rows")
-        st.button("Put the laser here", icon=":material/flare:", on_click=aim, args=[middle.to_pydatetime()])
+        st.button("Put the laser here", icon=":material/flare:", on_click=aim, args=[seen_part])
         where = pick.parameters(interval=one["span"])
         if one["what"].startswith("segment"):
             st.page_link("views/segments.py", label="See the segment", query_params={**where, "segment": entry})
@@ -101,8 +102,11 @@ def draw_picked(seen: Picture, entry: str) -> None:
             st.page_link("views/tombstones.py", label="See the tombstone", query_params=where)
 
 
-def aim(at: datetime) -> None:
-    st.session_state["laser"] = text_of(at.replace(microsecond=0))
+def aim(at: Interval) -> None:
+    """Put the laser into the middle of a stretch, at a full second if there is one."""
+    middle = at.start + (at.end - at.start) / 2
+    second = middle.replace(microsecond=0)
+    st.session_state["laser"] = text_of(second if at.contains(second) else middle)
 
 
 def aimed() -> datetime | None:

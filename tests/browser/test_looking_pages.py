@@ -245,6 +245,11 @@ def test_without_a_time_the_chunk_that_changed_last_is_shown(open_page: Any, fli
     assert "2013-01-12 – 2013-01-13" in texts(open_page("key_frames"))
 
 
+def test_without_a_time_the_chunk_of_an_upsert_is_shown_and_not_all_time(open_page: Any, lake: lakehouse.Lake) -> None:
+    lake.create_table("words", SCHEMA, time="at", primary_key=["delay"]).upsert(hours_of(3, 1))
+    assert "2013-01-04 – 2013-01-05 at version" in texts(open_page("key_frames"))
+
+
 # Segments
 
 
@@ -295,9 +300,13 @@ def test_one_segment_is_shown_in_full(open_page: Any, lake: Any, flights: lakeho
 
 def test_a_segment_whose_file_is_gone_is_told(open_page: Any, lake: Any, flights: lakehouse.Table) -> None:
     segment = flights.segments(interval="2013-01-02")[0]
-    (lake.warehouse / segment.path).unlink()
-    app = open_page("segments", segment=str(segment.id))
-    assert not app.exception
+    file = lake.warehouse / segment.path
+    for damage in (lambda: file.write_bytes(b"PAR1 is all that is left"), file.unlink):
+        damage()
+        app = open_page("segments", segment=str(segment.id))
+        assert not app.exception
+        assert [one.value for one in app.error] == ["That cannot be shown."] * 2
+        assert all(segment.path in one.value for one in app.code if "missing" in one.value)
     assert any("Restore the file" in one.value for one in app.markdown)
     bounds = next(one.value for one in app.dataframe if "least" in one.value.columns)
     assert len(bounds) == 3

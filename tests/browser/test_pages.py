@@ -53,10 +53,31 @@ def test_table_version_and_time_come_from_the_address(open_page: Any, flights: l
     assert app.text_input(key="interval").value == "2013-01-05"
 
 
-def test_a_table_that_is_not_in_the_lake_is_ignored_in_the_address(open_page: Any, flights: lakehouse.Table) -> None:
-    app = open_page(table="nowhere")
-    assert not app.exception
-    assert app.selectbox(key="table").value == "flights"
+@pytest.mark.parametrize("name", PAGES)
+def test_a_table_that_is_not_in_the_lake_is_told_and_no_other_is_shown(
+    open_page: Any, lake: lakehouse.Lake, flights: lakehouse.Table, name: str
+) -> None:
+    lake.create_table("dropped", "at timestamp", time="at")
+    lake.drop_table("dropped")
+    for missing in ("nowhere", "dropped", "Flights", "<b>x</b>", " "):
+        app = open_page(name, table=missing)
+        assert not app.exception
+        assert app.error[0].value == "That is not in the lake."
+        assert app.code[0].value == f"no table is called {missing}"
+        assert not app.dataframe
+        assert not app.metric
+        assert [one.proto.label for one in app.get("page_link")] == ["flights", "weather"]
+
+
+def test_a_table_that_goes_while_it_is_looked_at_is_told(
+    open_page: Any, lake: lakehouse.Lake, flights: lakehouse.Table
+) -> None:
+    app = open_page("timeline", table="weather")
+    lake.drop_table("weather")
+    for _ in range(2):
+        app.run()
+        assert not app.exception
+        assert app.code[0].value == "no table is called weather"
 
 
 def test_an_interval_that_is_none_is_told(open_page: Any, flights: lakehouse.Table) -> None:

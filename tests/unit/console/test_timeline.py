@@ -2,12 +2,14 @@
 
 import json
 from datetime import timedelta
+from itertools import product
 
 import altair as alt
 import numpy as np
 
 import picture
 from lakehouse.core import Interval, Segment, Tombstone
+from lakehouse.core.interval import MAX_TIME, to_utc
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import Skyline, bounds
 from queries import timeline
@@ -71,11 +73,45 @@ def test_columns_get_fewer_where_segments_are_long() -> None:
     assert (edges[0], edges[-1]) == (window.start_us, window.end_us)
 
 
-def test_times_that_a_browser_cannot_draw_are_cut_and_told_in_full() -> None:
+def test_times_of_any_year_are_drawn_where_they_are() -> None:
     ancient = Segment(id=1, start="0001-01-01", end="9999-01-01", ordinal=1)
     drawn, _ = timeline.drawn_bars(Segments.of([ancient]), [], ancient.interval)
     assert drawn["from"][0] == "0001-01-01"
-    assert drawn["start"][0].year == 1700
+    assert (drawn["start"][0].year, drawn["end"][0].year) == (1, 9999)
+
+
+def test_at_the_ends_of_the_calendar_bars_are_as_wide_as_elsewhere_and_hatched() -> None:
+    last = Segment(id=1, start="9999-12-31T23:59:59", end=None, ordinal=1)
+    first = Segment(id=2, start=None, end="0001-01-01T00:00:01", ordinal=1)
+    never = Tombstone(id=-1, start="9999-12-31T23:59:58", end=None, ordinal=2)
+    window = Interval(None, None)
+    drawn, hatched = timeline.drawn_bars(Segments.of([last, first]), [never], window)
+    for bar in drawn.itertuples():
+        assert window.start <= bar.start < bar.end <= window.end
+        assert bar.end - bar.start > timedelta(days=365 * 20)
+    assert len(hatched) == 1
+
+
+def test_a_picture_of_a_microsecond_is_drawn_and_hatched() -> None:
+    moment = Interval(START, START + timedelta(microseconds=1))
+    over = Tombstone(id=-1, start=moment.start, end=moment.end, ordinal=2)
+    for window in (moment, timeline.zoomed(moment, 1)):
+        drawn, hatched = timeline.drawn_bars(Segments.of([]), [over], window)
+        assert (len(drawn), len(hatched) > 0) == (1, True)
+    assert window.contains(moment)
+    assert window.end - window.start >= timeline.NARROWEST
+
+
+def test_no_zoom_leaves_the_calendar_or_comes_to_nothing() -> None:
+    starts = ["0001-01-01", "0001-01-01T00:00:00.000001", "2013-01-01T00:00:00.7", "9999-12-31T23:59:59.999998"]
+    for start in map(to_utc, starts):
+        for width in (timedelta(microseconds=1), timedelta(seconds=3), timedelta(days=366)):
+            window = Interval(start, MAX_TIME if MAX_TIME - start < width else start + width)
+            for factor, shift in product((1, 0.25, 4, 10_000_000_000), (0, -0.5, 0.5)):
+                found = timeline.zoomed(window, factor, shift)
+                assert found.end - found.start >= timedelta(seconds=0.9)
+                if factor >= 1 and not shift:
+                    assert found.contains(window)
 
 
 def test_a_tombstone_of_all_time_is_drawn_and_hatched_within_the_window() -> None:
