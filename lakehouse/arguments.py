@@ -12,6 +12,8 @@ from lakehouse.errors import InvalidInput
 Txn = tuple[str, int]
 _MOST_TEXT = 1_000_000
 _MOST_SECONDS = 1e11
+_MOST_WHOLE = 2**63 - 2
+"""The greatest number of which every database and engine can also hold the next one."""
 
 
 def read_txn(txn: Any) -> Txn | None:
@@ -74,6 +76,7 @@ def read_seconds(seconds: Any, what: str) -> float:
 
 def read_limit(limit: Any) -> int | None:
     """How many at most, or None for all."""
-    if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0):
+    if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and 0 <= limit <= _MOST_WHOLE):
         return None if limit is None else int(limit)
-    raise InvalidInput("limit is a whole number, at least 0, or None for all", limit=repr(limit))
+    found = type(limit).__name__ if isinstance(limit, int) else repr(limit)[:100]  # a number may have too many digits
+    raise InvalidInput("limit is a whole number, at least 0, or None for all", limit=found, most=_MOST_WHOLE)

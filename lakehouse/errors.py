@@ -101,6 +101,15 @@ class InvalidInput(LakehouseError, ValueError):
     kind = "invalid_input"
 
 
+class QueryLimitExceeded(InvalidInput):
+    """A query came to one of its limits and was ended: ask for less, or allow more.
+
+    ``limit`` names it: ``seconds``, ``memory``, ``bytes``, ``waiting``.
+    """
+
+    kind = "query_limit_exceeded"
+
+
 class Forbidden(LakehouseError):
     """Whoever asks may not do this: ask somebody whose role it takes. Nothing was changed."""
 

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 from uuid import uuid4
 
+from lakehouse.apart import QueryProcesses
 from lakehouse.arguments import read_limit, read_message, read_properties, read_seconds, read_wait
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.check import check
@@ -25,7 +26,7 @@ from lakehouse.core.spec import WriteOrder
 from lakehouse.core.task import Maintained, Task, TaskState, Worker
 from lakehouse.deepcheck import check_rows
 from lakehouse.engine import Engine
-from lakehouse.engine.duckdb import DuckDBEngine, QueryLimits
+from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import AlreadyExists, InvalidInput
 from lakehouse.export import Exported, write_export
@@ -35,7 +36,7 @@ from lakehouse.looks import Looks
 from lakehouse.pins import Pins
 from lakehouse.schema import check_table_name, define_table
 from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
-from lakehouse.sql import Answer, answer, run_statement
+from lakehouse.sql import Allowed, Answer, ask_apart, run_statement
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.sets import read_set
 from lakehouse.table import Table
@@ -130,6 +131,10 @@ class Lake:
         self.heartbeat.also = self._beat
         self.filters = Filters(catalog.summaries, warehouse)
         self.local_engine = DuckDBEngine()
+        self.query_processes = QueryProcesses(
+            {"catalog": catalog.address, "warehouse": str(warehouse), "lease_seconds": catalog.lease_seconds},
+            catalog.unpin,
+        )
         self._spark = spark
         self._spark_engine: Engine | None = None
 
@@ -275,11 +280,17 @@ class Lake:
         most_rows: int = 1000,
         most_bytes: int = 64_000_000,
         most_seconds: float = 30.0,
+        most_memory: int = 1_000_000_000,
     ) -> Answer:
-        """Look by SQL, in process: the first rows, and what each table's scan opens and leaves out, and why.
+        """Look by SQL, without Spark: the first rows, and what each table's scan opens and leaves out, and why.
 
-        Takes queries, SHOW TABLES, DESCRIBE and EXPLAIN, as told by the parsed statement. Raises `InvalidInput` for
-        anything that could change a table and for a query that takes longer than ``most_seconds``, else as `sql`.
+        Takes queries, SHOW TABLES, DESCRIBE and EXPLAIN, as told by the parsed statement. Rows beyond ``most_rows`` and
+        ``most_bytes`` are left out, and ``is_cut`` says so.
+
+        Everything from parsing on runs in a process of its own, which is killed after ``most_seconds`` and can have no
+        more than ``most_memory`` bytes; its start, half a second, is not counted, and it is kept for the next question.
+        Raises `QueryLimitExceeded`, an `InvalidInput`, when one of the two was not enough; `InvalidInput` for anything
+        that could change a table; else as `sql`.
 
         Examples
         --------
@@ -289,11 +300,8 @@ class Lake:
         ...     lake.query("SELECT 1 AS one").rows.to_pylist()
         [{'one': 1}]
         """
-        rows, size = read_limit(most_rows), read_limit(most_bytes)
-        seconds = read_seconds(most_seconds, "most_seconds")
-        if rows is None or size is None:
-            raise InvalidInput("a limit is a whole number", most_rows=most_rows, most_bytes=most_bytes)
-        return answer(self, text, as_of=as_of, limits=QueryLimits(rows, size, seconds))
+        allowed = Allowed.of(rows=most_rows, bytes=most_bytes, seconds=most_seconds, memory=most_memory)
+        return ask_apart(self, text, as_of, allowed)
 
     # Clean-up
 
@@ -445,6 +453,7 @@ class Lake:
 
     def close(self) -> None:
         """Close the catalog's connections. A Spark session that was given, or started, goes on."""
+        self.query_processes.close()
         self.heartbeat.close()
         self.looks.tell()
         self.pins.close()

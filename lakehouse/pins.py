@@ -46,6 +46,11 @@ class Pins:
         self._safe_until = 0.0
         self._retry_at = 0.0
 
+    @property
+    def id(self) -> str:
+        """What the pin is called in the catalog."""
+        return self._id
+
     def hold(self, holder: object, spec: TableSpec, version: int) -> Callable[[], object]:
         """Keep a version from being forgotten for as long as an object lives, or until what is returned is called.
 

@@ -194,6 +194,8 @@ def resolve_version(connection: Connection, as_of: Any, table: TableId | None = 
 
 def _numbered(connection: Connection, version: int, table: TableId | None) -> int:
     row = connection.execute(select(lake.c.counter, lake.c.horizon)).one()
+    if not -(2**63) <= version < 2**63:  # a number may have more digits than a message can
+        raise VersionNotFound("no such version; see the log for those that exist", newest=row.counter)
     if not 0 < version <= row.counter:
         raise VersionNotFound("no such version; see the log for those that exist", version=version, newest=row.counter)
     if row.counter >= GAP:

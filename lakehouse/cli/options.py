@@ -48,9 +48,13 @@ def open_lake(catalog: str | None, warehouse: str | None) -> Lake:
     return lakehouse.connect(catalog, warehouse)
 
 
+_MOST_DIGITS = 100
+"""Versions are told apart from tags by their digits; a longer text is neither."""
+
+
 def point_in_history(text: str | None) -> int | str | None:
     """A version as a number; a tag or a time stays text."""
-    return int(text) if text is not None and text.isdecimal() else text
+    return int(text) if text is not None and text.isdecimal() and len(text) <= _MOST_DIGITS else text
 
 
 def pinned(table: Table, as_of: str | None) -> int | str:

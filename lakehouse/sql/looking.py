@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,29 +12,56 @@ from sqlglot import exp
 from lakehouse.core.pruned import Pruned
 from lakehouse.core.segments import Segments
 from lakehouse.engine.duckdb import QueryLimits
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, QueryLimitExceeded
 from lakehouse.sql.define import describe, show_tables
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.query import Read, bind
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
+    from lakehouse.scan import Scan
 
 
-@dataclass(frozen=True, slots=True)
+_MOST_TOLD = 20_000
+
+
+@dataclass(frozen=True)
 class TableRead:
-    """What a query reads of one table: the columns and the filter that reach its scan, and the segments it opens."""
+    """What a query reads of one table: the columns and the filter that reach its scan.
+
+    What that opens and leaves out is planned again when it is asked for.
+    """
 
     table: str
     version: int
     columns: tuple[str, ...]
     where: str | None
-    segments: Segments
-    _read: Read = field(repr=False, compare=False)
+    _lake: Lake | None = field(repr=False, compare=False, default=None)
+
+    @property
+    def segments(self) -> Segments:
+        """The segments that are opened. Raises as `pruned` does."""
+        return self._scan.plan().segments
 
     def pruned(self) -> list[Pruned]:
-        """Live segments that are left out, by reason; see `lakehouse.core.pruned`."""
-        return self._read.scan.pruned()
+        """Live segments that are left out, by reason; see `lakehouse.core.pruned`.
+
+        Raises `VersionNotFound` if the version was forgotten since, and `QueryLimitExceeded` where the filter is so
+        long that planning it again, which no limit of time would end, could take seconds.
+        """
+        return self._scan.pruned()
+
+    @cached_property
+    def _scan(self) -> Scan:
+        if self.where is not None and len(self.where) > _MOST_TOLD:
+            raise QueryLimitExceeded(
+                "the filter is too long to tell what it leaves out; EXPLAIN tells how much is opened",
+                limit="characters",
+                characters=len(self.where),
+                most=_MOST_TOLD,
+            )
+        assert self._lake is not None
+        return self._lake.table(self.table).scan(columns=self.columns, where=self.where, as_of=self.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +74,10 @@ class Answer:
 
 
 def answer(lake: Lake, text: str, *, as_of: Any, limits: QueryLimits) -> Answer:
-    """Run one statement that only looks: a query, SHOW TABLES, DESCRIBE or EXPLAIN. See `Lake.query`."""
+    """Run one statement that only looks: a query, SHOW TABLES, DESCRIBE or EXPLAIN.
+
+    Only `lakehouse.queryprocess` calls it, for `Lake.query`: nothing here ends it, whatever it costs.
+    """
     statement = parse_statement(text)
     match statement.tree:
         case None:
@@ -64,13 +95,12 @@ def answer(lake: Lake, text: str, *, as_of: Any, limits: QueryLimits) -> Answer:
         rows, is_cut = pa.table({"plan": query.explain().split("\n")}), False
     else:
         rows, is_cut = query.first(limits)
-    return Answer(rows, is_cut, tuple(_told(one) for one in query.reads))
+    return Answer(rows, is_cut, tuple(_told(lake, one) for one in query.reads))
 
 
 def _cut(rows: pa.Table, limits: QueryLimits) -> Answer:
     return Answer(rows.slice(0, limits.rows), rows.num_rows > limits.rows)
 
 
-def _told(read: Read) -> TableRead:
-    plan = read.scan.plan()
-    return TableRead(read.reference.table, plan.version, read.wanted.columns, read.wanted.where, plan.segments, read)
+def _told(lake: Lake, read: Read) -> TableRead:
+    return TableRead(read.reference.table, read.scan.version, read.wanted.columns, read.wanted.where, lake)

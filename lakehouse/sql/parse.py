@@ -38,10 +38,7 @@ def parse_statement(text: Any) -> Statement:
     Traceback (most recent call last):
     lakehouse.errors.InvalidInput: one statement at a time; ...
     """
-    if not isinstance(text, str) or not text.strip():
-        raise InvalidInput('a statement is text in SQL, as in "SELECT * FROM trips"', found=repr(text)[:200])
-    if len(text) > _MAX_LENGTH:
-        raise InvalidInput("the statement is too long", characters=len(text), most=_MAX_LENGTH)
+    check_text(text)
     tokens = _tokens(text)
     words = [token.text.upper() for token in tokens[:2]]
     if words == ["SHOW", "TABLES"] and len(tokens) == 2:
@@ -53,6 +50,16 @@ def parse_statement(text: Any) -> Statement:
         return Statement("explain", _tree(tokens, text))
     _check_beginning(tokens)
     return Statement("run", _tree(tokens, text))
+
+
+def check_text(text: Any) -> None:
+    """Raise `InvalidInput` for what no statement can be, at the cost of a look at its letters."""
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput('a statement is text in SQL, as in "SELECT * FROM trips"', found=repr(text)[:200])
+    if len(text) > _MAX_LENGTH:
+        raise InvalidInput("the statement is too long", characters=len(text), most=_MAX_LENGTH)
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InvalidInput("a statement cannot hold half of a character; leave out surrogates")
 
 
 def _tokens(text: str) -> Sequence[Token]:

@@ -59,7 +59,7 @@ class BoundQuery:
         return run_query(self.text, self._relations(), self.lake.warehouse)
 
     def first(self, limits: QueryLimits) -> tuple[pa.Table, bool]:
-        """The first rows, and whether there are more, calculated in process at a limited cost."""
+        """The first rows, and whether there are more, calculated in process with limited memory."""
         return run_limited(self.text, self._relations(), self.lake.warehouse, limits)
 
     def _relations(self) -> dict[str, Any]:

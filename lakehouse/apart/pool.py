@@ -1,0 +1,103 @@
+"""The query processes of one lake: kept warm between questions, killed when a limit is passed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lakehouse.apart.process import QueryProcess
+from lakehouse.apart.wire import Ended, TooMuch, read_error
+from lakehouse.errors import LakehouseError, QueryLimitExceeded
+
+_MOST_IDLE = 2
+
+
+class QueryProcesses:
+    """Processes that run queries of one lake, each one at a time; as many as are asked at once. Thread-safe.
+
+    ``settings`` are what each opens; ``let_go`` is called with the pin of one that was killed.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], let_go: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._let_go = let_go
+        self._guard = threading.Lock()
+        self._idle: list[QueryProcess] = []
+        self._owner = os.getpid()
+
+    def ask(
+        self, question: Mapping[str, Any], *, most_bytes: int, most_memory: int, most_seconds: float
+    ) -> tuple[dict[str, Any], bytes]:
+        """What a process answers. Its start is not counted, all that it does for the answer is.
+
+        Raises `QueryLimitExceeded` when the process did not answer within the limits, and was ended, and what the
+        question raises there.
+        """
+        process = self._taken()
+        is_sound = False
+        try:
+            told, body = process.ask(question, most_bytes=most_bytes, seconds=most_seconds)
+            is_sound = bool(told.get("is_sound"))
+        except TimeoutError as error:
+            raise QueryLimitExceeded(
+                "the query was stopped, for it took too long; ask for less, or allow more seconds",
+                limit="seconds",
+                most_seconds=most_seconds,
+            ) from error
+        except TooMuch as error:
+            raise QueryLimitExceeded(
+                "the result is larger than it may be; ask for fewer columns or rows",
+                limit="bytes",
+                most_bytes=most_bytes,
+            ) from error
+        except Ended as error:
+            process.end()
+            raise QueryLimitExceeded(
+                "the query was stopped, most likely because it needed more memory than it may have; ask for fewer rows "
+                "or columns, or allow more",
+                limit="memory",
+                most_memory=most_memory,
+                ended=process.how,
+            ) from error
+        finally:
+            if is_sound:
+                self._give_back(process)
+            else:
+                self._end(process)
+        if "error" in told:
+            raise read_error(told)
+        return told, body
+
+    def _taken(self) -> QueryProcess:
+        with self._guard:
+            if os.getpid() != self._owner:  # a fork: the processes are its parent's
+                self._owner, self._idle = os.getpid(), []
+            while self._idle:
+                process = self._idle.pop()
+                if process.is_alive:
+                    return process
+                process.end()
+        return QueryProcess(self._settings)
+
+    def _give_back(self, process: QueryProcess) -> None:
+        with self._guard:
+            if len(self._idle) < _MOST_IDLE and process.is_alive:
+                self._idle.append(process)
+                return
+        self._end(process)
+
+    def _end(self, process: QueryProcess) -> None:
+        process.end()
+        try:
+            self._let_go(process.pin_id)
+        except LakehouseError:
+            return  # its lease ends it
+
+    def close(self) -> None:
+        """End all that are idle."""
+        with self._guard:
+            idle, self._idle = self._idle, []
+        for process in idle if os.getpid() == self._owner else ():
+            self._end(process)

@@ -1,0 +1,102 @@
+"""One query process: started, asked, and ended, whatever it does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import weakref
+from collections.abc import Mapping
+from typing import IO, Any
+
+from lakehouse.apart.wire import Ended, TooMuch, read_error, receive, send
+from lakehouse.errors import InternalError
+
+_PROGRAM = "lakehouse.queryprocess"
+_START_SECONDS = 120.0
+_SLACK_BYTES = 64_000_000
+"""What a result of many columns takes beside its values."""
+_FRUGAL = {
+    "MALLOC_ARENA_MAX": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""Libraries reserve addresses by the gigabyte, which a limit on addresses would count."""
+
+
+class QueryProcess:
+    """A process that runs one query at a time. ``settings`` say what it opens; ``pin_id`` is its pin in the catalog.
+
+    It ends with whoever holds this object, and with the whole process, however that ends: it watches a pipe of which
+    only this process has the other end. Raises what opening the lake raises there.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", _PROGRAM, str(theirs.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=None if os.environ.get("LAKEHOUSE_DEBUG") else subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env={**os.environ, **_FRUGAL, "PYTHONPATH": os.pathsep.join(sys.path)},
+                start_new_session=True,  # Ctrl-C is for this process, which then ends the other one
+            )
+        self._channel = ours
+        assert self._process.stdin is not None
+        self._end = weakref.finalize(self, _end, self._process, ours, self._process.stdin, os.getpid())
+        try:
+            send(ours, settings)
+            told, _ = receive(ours, most_bytes=0, seconds=_START_SECONDS)
+        except (Ended, TooMuch, TimeoutError) as error:
+            self.end()
+            raise InternalError(
+                "no process could be started for the query; LAKEHOUSE_DEBUG=1 shows why", ended=self.how
+            ) from error
+        except BaseException:
+            self.end()
+            raise
+        if "error" in told:
+            self.end()
+            raise read_error(told)
+        self.pin_id: str = told["pin"]
+
+    @property
+    def pid(self) -> int:
+        """Its number on this machine."""
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can be asked."""
+        return self._end.alive and self._process.poll() is None
+
+    @property
+    def how(self) -> str:
+        """How it ended: the name of a signal, or its exit code."""
+        code = self._process.returncode
+        return signal.Signals(-code).name if code is not None and code < 0 else str(code)
+
+    def ask(self, question: Mapping[str, Any], *, most_bytes: int, seconds: float) -> tuple[dict[str, Any], bytes]:
+        """Its answer. Raises `TimeoutError` past the seconds, `Ended`, `TooMuch`; after any exception, end it."""
+        self._channel.settimeout(seconds)
+        send(self._channel, question)
+        return receive(self._channel, most_bytes=most_bytes + _SLACK_BYTES, seconds=seconds)
+
+    def end(self) -> None:
+        """Kill it, and wait until it is gone."""
+        self._end()
+
+
+def _end(process: subprocess.Popen[bytes], channel: socket.socket, life: IO[bytes], owner: int) -> None:
+    if os.getpid() != owner:
+        return  # a fork's copy: the process is its parent's
+    channel.close()
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    life.close()

@@ -1,0 +1,126 @@
+"""What goes between a process and its query processes: one JSON document and one body of bytes a message.
+
+Plain values only, so that nothing that a query process sends can do more than be wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+from lakehouse import errors
+from lakehouse.errors import InternalError, InvalidInput, LakehouseError
+
+_SIZES = struct.Struct(">QQ")
+_MOST_JSON = 64_000_000
+
+
+class Ended(Exception):
+    """The process at the other end is gone."""
+
+
+class TooMuch(Exception):
+    """The other end sends more than was asked for."""
+
+
+def send(channel: socket.socket, document: Mapping[str, Any], body: bytes | memoryview = b"") -> None:
+    """Send one message. Raises `Ended` where nobody listens, `TimeoutError` past the channel's time-out."""
+    told = json.dumps(document, ensure_ascii=True).encode()
+    try:
+        for part in (_SIZES.pack(len(told), len(body)), told, body):
+            channel.sendall(part)
+    except (BrokenPipeError, ConnectionResetError) as error:
+        raise Ended from error
+
+
+def receive(channel: socket.socket, *, most_bytes: int, seconds: float | None = None) -> tuple[dict[str, Any], bytes]:
+    """The next message, with a body of ``most_bytes`` at most, within so many seconds.
+
+    Raises `Ended`, `TooMuch`, and `TimeoutError`.
+    """
+    until = None if seconds is None else time.monotonic() + seconds
+    told, size = _SIZES.unpack(_read(channel, _SIZES.size, until))
+    if told > _MOST_JSON or size > most_bytes:
+        raise TooMuch
+    document: dict[str, Any] = json.loads(_read(channel, told, until))
+    return document, bytes(_read(channel, size, until))
+
+
+def _read(channel: socket.socket, size: int, until: float | None) -> bytearray:
+    found = bytearray(size)
+    view, place = memoryview(found), 0
+    while place < size:
+        left = None if until is None else until - time.monotonic()
+        if left is not None and left <= 0:
+            raise TimeoutError
+        channel.settimeout(left)
+        try:
+            count = channel.recv_into(view[place:])
+        except ConnectionResetError as error:
+            raise Ended from error
+        if not count:
+            raise Ended
+        place += count
+    return found
+
+
+def write_point(as_of: Any) -> Any:
+    """A version, tag or time as JSON has it. Raises `InvalidInput` for what is none."""
+    match as_of:
+        case None | str():
+            return as_of
+        case datetime():
+            return {"time": as_of.isoformat()}
+        case date():
+            return {"date": as_of.isoformat()}
+        case _ if hasattr(as_of, "__index__") and not isinstance(as_of, bool):
+            return {"version": format(int(as_of), "x")}  # without the limit that decimal digits have
+        case _:
+            raise InvalidInput("not a version; pass a number, a tag or a time", as_of=repr(as_of)[:200])
+
+
+def read_point(told: Any) -> Any:
+    """What `write_point` wrote.
+
+    >>> read_point(write_point(date(2013, 1, 5))), read_point(write_point(-7)), read_point(write_point("nightly"))
+    (datetime.date(2013, 1, 5), -7, 'nightly')
+    """
+    match told:
+        case {"time": text}:
+            return datetime.fromisoformat(text)
+        case {"date": text}:
+            return date.fromisoformat(text)
+        case {"version": text}:
+            return int(text, 16)
+        case _:
+            return told
+
+
+def write_error(error: LakehouseError) -> dict[str, Any]:
+    """An error with its class and its facts; a fact that JSON lacks becomes the text that the message has."""
+    facts = {
+        name: held if held is None or isinstance(held, bool | int | float | str) else str(held)
+        for name, held in error.facts.items()
+    }
+    return {"error": type(error).__name__, "message": str(error.args[0]), "facts": facts}
+
+
+def read_error(told: Mapping[str, Any]) -> LakehouseError:
+    """The error that `write_error` wrote.
+
+    >>> found = read_error(write_error(InvalidInput("too long; cut it", most=7)))
+    >>> str(found), found.most, type(found).__name__
+    ('too long; cut it (most=7)', 7, 'InvalidInput')
+    """
+    kind = getattr(errors, str(told["error"]), InternalError)
+    if not (isinstance(kind, type) and issubclass(kind, LakehouseError)):
+        kind = InternalError
+    found = LakehouseError.__new__(kind)
+    Exception.__init__(found, told["message"])
+    found.facts = dict(told["facts"])
+    return found

@@ -1,0 +1,136 @@
+"""A query process: opens the lake, then answers questions one by one, within limits of memory and processor time.
+
+Run by `lakehouse.apart.process`, which kills it at its deadline; so nothing here measures time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+import lakehouse
+from lakehouse.apart.wire import Ended, TooMuch, read_point, receive, send, write_error
+from lakehouse.engine.duckdb import QueryLimits
+from lakehouse.errors import InternalError, InvalidInput, LakehouseError, QueryLimitExceeded
+from lakehouse.sql import answer
+
+_IDLE_SECONDS = 300.0
+_PIN_SECONDS = 30.0
+_GRACE_SECONDS = 5
+_KEPT_BYTES = 100_000_000
+"""What a process may have grown by, to be asked again."""
+_LIFE = 0
+"""The file descriptor of a pipe of which the process that asks has the other end."""
+
+
+def main() -> None:
+    """Answer until there is nobody who asks."""
+    _end_with_parent()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    try:
+        settings, _ = receive(channel, most_bytes=0)
+        _serve(channel, settings)
+    except (Ended, TooMuch):
+        return
+
+
+def _end_with_parent() -> None:
+    """The kernel ends this process when the other end of the pipe closes, in the middle of whatever is running."""
+    fcntl.fcntl(_LIFE, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(_LIFE, fcntl.F_SETFL, fcntl.fcntl(_LIFE, fcntl.F_GETFL) | os.O_ASYNC)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    if select.select([_LIFE], [], [], 0)[0]:  # closed before anybody looked
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _serve(channel: socket.socket, settings: Mapping[str, Any]) -> None:
+    try:
+        lake = lakehouse.connect(**settings, pin_seconds=_PIN_SECONDS)
+    except LakehouseError as error:
+        return send(channel, write_error(error))
+    with lake:
+        duckdb.connect(":memory:").close()  # loaded and warmed before anything is measured
+        send(channel, {"pin": lake.pins.id})
+        base = _memory()[1]
+        while select.select([channel], [], [], _IDLE_SECONDS)[0]:
+            question, _ = receive(channel, most_bytes=0)
+            told, body = _answered(lake, question)
+            send(channel, {"is_sound": _memory()[1] < base + _KEPT_BYTES, **told}, body)
+    return None
+
+
+def _answered(lake: Any, question: Mapping[str, Any]) -> tuple[dict[str, Any], memoryview | bytes]:
+    most = int(question["most_memory"])
+    try:
+        with _walls(most, float(question["most_seconds"])) as room:
+            limits = QueryLimits(question["most_rows"], question["most_bytes"], room)
+            found = answer(lake, question["text"], as_of=read_point(question["as_of"]), limits=limits)
+            target = pa.BufferOutputStream()
+            with pa.ipc.new_stream(target, found.rows.schema) as writer:
+                writer.write_table(found.rows)
+            reads = [[one.table, one.version, list(one.columns), one.where] for one in found.reads]
+            return {"is_cut": found.is_cut, "reads": reads}, memoryview(target.getvalue())
+    except LakehouseError as error:
+        return write_error(error), b""
+    except (MemoryError, duckdb.OutOfMemoryException):
+        return _failed(
+            QueryLimitExceeded(
+                "the query needs more memory than it may have; ask for fewer rows or columns, or allow more",
+                limit="memory",
+                most_memory=most,
+            )
+        )
+    except Exception as error:  # noqa: BLE001 - told to whoever asked, by name
+        cause = f"{type(error).__name__}: {error}"[:300]
+        return _failed(InternalError("the query failed in a way that nobody foresaw; please report it", cause=cause))
+
+
+def _failed(error: LakehouseError) -> tuple[dict[str, Any], bytes]:
+    """What is told by a process that nobody should ask again."""
+    return {**write_error(error), "is_sound": False}, b""
+
+
+@contextmanager
+def _walls(most_memory: int, most_seconds: float) -> Iterator[int]:
+    """Hold this process to its limits; gives the bytes that may be added to what it has."""
+    size, resident = _memory()
+    room = most_memory - resident
+    if room < _KEPT_BYTES:
+        raise InvalidInput(
+            "a query process needs more memory than that for itself; allow more",
+            most_memory=most_memory,
+            least=resident + _KEPT_BYTES,
+        )
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    seconds = int(used + most_seconds * (os.cpu_count() or 1)) + _GRACE_SECONDS
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (size + room, hard))
+    try:
+        yield room
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def _memory() -> tuple[int, int]:
+    """Bytes of addresses, and of memory, that this process has."""
+    size, resident = Path("/proc/self/statm").read_text("ascii").split()[:2]
+    page = resource.getpagesize()
+    return int(size) * page, int(resident) * page
+
+
+if __name__ == "__main__":
+    main()
