@@ -56,6 +56,14 @@ def person() -> Person:
     return Person(_on_this_machine(), read_role(os.environ.get("LAKEHOUSE_CONSOLE_ROLE") or Role.READER))
 
 
+def reader() -> str:
+    """Whose queries count together: a login's, else those of one browser at one address."""
+    here = person()
+    if st.user.get("is_logged_in"):
+        return here.name
+    return f"{here.name} {st.context.ip_address} {st.context.cookies.get('_streamlit_xsrf', '')}"
+
+
 def actions() -> Actions:
     """What this person may do to the lake."""
     here = person()

@@ -82,7 +82,7 @@ def _answered(lake: Any, question: Mapping[str, Any]) -> tuple[dict[str, Any], m
             with pa.ipc.new_stream(target, found.rows.schema) as writer:
                 writer.write_table(found.rows)
             reads = [[one.table, one.version, list(one.columns), one.where] for one in found.reads]
-            return {"is_cut": found.is_cut, "reads": reads}, memoryview(target.getvalue())
+            return {"is_cut": found.is_cut, "is_plan": found.is_plan, "reads": reads}, memoryview(target.getvalue())
     except LakehouseError as error:
         return write_error(error), b""
     except (MemoryError, duckdb.OutOfMemoryException):

@@ -3,8 +3,9 @@
 import io
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -13,14 +14,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakehouse.core.pruned import Pruned, Reason
+from lakehouse.errors import QueryLimitExceeded
+from queries.turns import Tell, Turns
 from queries.words import text_of
 from shown import shown
 
 MOST_ROWS = 5_000
 MOST_BYTES = 16_000_000
 MOST_SECONDS = 20.0
-MOST_AT_ONCE = 2
-"""Statements that run side by side; others wait for their turn, so that memory is bounded whoever asks."""
+MOST_MEMORY = 1_000_000_000
+MOST_WAITING_SECONDS = 60.0
+TURNS = Turns(at_once=2, each=1, most_waiting=20, most_waiting_each=3)
+"""Statements run side by side, each reader's one by one, so that memory is bounded and nobody waits for one reader."""
+MOST_KEPT = 8
+KEPT_SECONDS = 600.0
 MOST_LISTED = 200
 """Segments of each reason that are listed one by one."""
 MEANING = {
@@ -34,23 +41,23 @@ MEANING = {
 }
 
 
-_turn = threading.BoundedSemaphore(MOST_AT_ONCE)
-
-
 @dataclass(frozen=True, slots=True)
 class TableRead:
-    """One table of a statement: what its scan opens of what there is, and why not the rest."""
+    """One table of a statement: what its scan opens of what there is, and why not the rest.
+
+    ``opened`` is None, and what follows says nothing, where the filter is too long to tell.
+    """
 
     table: str
     version: int
     columns: str
     where: str
-    opened: int
-    segments: int
-    bytes_opened: int
-    bytes: int
-    reasons: pd.DataFrame
-    left_out: pd.DataFrame
+    opened: int | None
+    segments: int = 0
+    bytes_opened: int = 0
+    bytes: int = 0
+    reasons: pd.DataFrame = field(default_factory=pd.DataFrame)
+    left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +70,72 @@ class Asked:
     reads: tuple[TableRead, ...]
 
 
-def ask(lake: Any, sql: str, as_of: str | None) -> Asked:
-    """Run a statement that only looks. Raises as `Lake.query` does."""
-    with _turn:
-        begun = time.perf_counter()
-        found = lake.query(sql, as_of=as_of, most_rows=MOST_ROWS, most_bytes=MOST_BYTES, most_seconds=MOST_SECONDS)
-        seconds = time.perf_counter() - begun
+def ask(lake: Any, sql: str, as_of: str | None, *, reader: str, tell: Tell) -> Asked:
+    """Run a statement that only looks, when it is the reader's turn; ``tell`` is told the place in the queue.
+
+    Raises as `Lake.query` does, and where too many wait. The last answers are kept while the head stays: to draw one
+    anew asks nothing.
+    """
+    key = (lake.catalog.address, str(lake.warehouse), sql, as_of, lake.head)
+    asked = _kept.get(key)
+    if asked is None:
+        with TURNS.turn(reader, most_seconds=MOST_WAITING_SECONDS, tell=tell):
+            asked = _asked(lake, sql, as_of)
+        _kept.put(key, asked)
+    return asked
+
+
+def _asked(lake: Any, sql: str, as_of: str | None) -> Asked:
+    begun = time.perf_counter()
+    found = lake.query(
+        sql,
+        as_of=as_of,
+        most_rows=MOST_ROWS,
+        most_bytes=MOST_BYTES,
+        most_seconds=MOST_SECONDS,
+        most_memory=MOST_MEMORY,
+    )
+    seconds = time.perf_counter() - begun
     return Asked(found.rows, found.is_cut, seconds, tuple(_told(one) for one in found.reads))
 
 
+class _Kept:
+    """The answers that were given last. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._answers: OrderedDict[tuple[Any, ...], tuple[float, Asked]] = OrderedDict()
+
+    def get(self, key: tuple[Any, ...]) -> Asked | None:
+        with self._guard:
+            until, asked = self._answers.get(key, (0.0, None))
+            return asked if time.monotonic() < until else None
+
+    def put(self, key: tuple[Any, ...], asked: Asked) -> None:
+        with self._guard:
+            self._answers[key] = (time.monotonic() + KEPT_SECONDS, asked)
+            self._answers.move_to_end(key)
+            while len(self._answers) > MOST_KEPT:
+                self._answers.popitem(last=False)
+
+
+_kept = _Kept()
+
+
 def _told(read: Any) -> TableRead:
-    pruned = read.pruned()
+    try:
+        pruned, segments = read.pruned(), read.segments
+    except QueryLimitExceeded:  # the filter is too long to be looked at without a limit of time
+        return TableRead(read.table, read.version, ", ".join(read.columns), shown(read.where), None)
     return TableRead(
         table=read.table,
         version=read.version,
         columns=", ".join(read.columns),
         where=shown(read.where or "none"),
-        opened=len(read.segments),
-        segments=len(read.segments) + sum(len(one.segments) for one in pruned),
-        bytes_opened=read.segments.bytes,
-        bytes=read.segments.bytes + sum(one.segments.bytes for one in pruned),
+        opened=len(segments),
+        segments=len(segments) + sum(len(one.segments) for one in pruned),
+        bytes_opened=segments.bytes,
+        bytes=segments.bytes + sum(one.segments.bytes for one in pruned),
         reasons=pd.DataFrame(
             {
                 "reason": one.reason.value,

@@ -9,6 +9,7 @@ import copied
 import opened
 import pick
 import shell
+import who
 from queries import query
 from queries.words import size_text
 from shown import shown
@@ -16,10 +17,19 @@ from shown import shown
 MOST_DRAWN = 2_000
 
 
-@st.cache_data(max_entries=8, ttl=600, show_spinner="Asking...")
-def ask(_lake: object, sql: str, as_of: str | None, head: int) -> query.Asked:
-    """The answer, kept for as long as the head stays: drawing it anew asks nothing."""
-    return query.ask(_lake, sql, as_of)
+def ask(sql: str, as_of: str | None) -> query.Asked:
+    """The answer, when it is this reader's turn; until then, their place in the queue is shown."""
+    place = st.empty()
+    with st.spinner("Asking..."):
+        asked = query.ask(
+            opened.lake(),
+            sql,
+            as_of,
+            reader=who.reader(),
+            tell=lambda number: place.caption(f"Other queries run. Yours is number {number} of those that wait."),
+        )
+    place.empty()
+    return asked
 
 
 def example() -> None:
@@ -53,6 +63,10 @@ def draw_chart(rows: pa.Table) -> None:
 def draw_read(read: query.TableRead, place: int) -> None:
     with st.container(border=True):
         st.text(f"{read.table} at version {read.version}")
+        if read.opened is None:
+            st.caption("The filter is too long to tell what it leaves out.")
+            st.code(f"{read.columns}\n{read.where}", language="sql", wrap_lines=True)
+            return
         shell.figures(
             {
                 "Segments opened": f"{read.opened:,} of {read.segments:,}",
@@ -91,7 +105,7 @@ if not sql:
     st.stop()
 
 as_of = pick.as_of()
-asked = ask(opened.lake(), sql, as_of, opened.lake().head)
+asked = ask(sql, as_of)
 rows = query.drawable(asked.rows)
 more = "; there are more, which are left out" if asked.is_cut else ""
 st.text(f"{asked.rows.num_rows:,} rows in {asked.seconds:.2f} s{more}")

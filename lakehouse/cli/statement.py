@@ -19,6 +19,7 @@ from lakehouse.cli.options import (
 )
 from lakehouse.cli.output import print_json, print_line, print_table
 from lakehouse.core.commit import Commit
+from lakehouse.sql.parse import is_query
 
 _MOST = 1000
 
@@ -32,25 +33,38 @@ def sql(
         Literal["duckdb", "spark"], typer.Option(help="what runs queries: DuckDB in this process, or Spark")
     ] = "duckdb",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="rows printed at most")] = _MOST,
+    seconds: Annotated[float, typer.Option(help="how long a query may run in process")] = 60.0,
+    memory_mb: Annotated[int, typer.Option(min=1, help="megabytes that it may have")] = 1000,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run one statement of SQL: a query, a change of rows or tables, SHOW TABLES, DESCRIBE or EXPLAIN."""
     text = sys.stdin.read() if statement == "-" else statement
+    point = point_in_history(as_of)
     with open_lake(catalog, warehouse) as lake:
-        found = lake.sql(text, as_of=point_in_history(as_of), engine=engine)
+        if engine == "duckdb" and is_query(text):
+            memory = memory_mb * 1_000_000
+            answer = lake.query(
+                text,
+                as_of=point,
+                most_rows=limit,
+                most_bytes=memory // 4,
+                most_seconds=seconds,
+                most_memory=memory,
+            )
+            if answer.is_plan:
+                return _print_lines(answer.rows["plan"].to_pylist(), as_json)
+            return _print_rows(answer.rows, answer.is_cut, as_json)
+        found = lake.sql(text, as_of=point, engine=engine)
         rows = _first_rows(found, limit + 1)
     if rows is not None:
-        return _print_rows(rows, limit, as_json)
-    if as_json:
-        return print_json(found if isinstance(found, Commit) else {"result": found and str(found).splitlines()})
+        return _print_rows(rows.slice(0, limit), rows.num_rows > limit, as_json)
     if isinstance(found, Commit):
-        counts = f"rows +{found.rows_added:,} -{found.rows_deleted:,}"
-        return print_line(f"version {found.version}: {found.operation} {', '.join(found.tables)}: {counts}")
-    for line in str(found or "done").splitlines():
-        print_line(line)
-    return None
+        return _print_commit(found, as_json)
+    if as_json and not found:
+        return print_json({"result": found})
+    return _print_lines(str(found or "done").splitlines(), as_json)
 
 
 def _first_rows(found: Any, most: int) -> pa.Table | None:
@@ -66,12 +80,26 @@ def _first_rows(found: Any, most: int) -> pa.Table | None:
     return rows
 
 
-def _print_rows(rows: pa.Table, limit: int, as_json: bool) -> None:
-    shown, more = rows.slice(0, limit), rows.num_rows > limit
-    cells = [list(row) for row in zip(*(column.to_pylist() for column in shown.columns), strict=True)]
+def _print_commit(commit: Commit, as_json: bool) -> None:
+    if as_json:
+        return print_json(commit)
+    counts = f"rows +{commit.rows_added:,} -{commit.rows_deleted:,}"
+    return print_line(f"version {commit.version}: {commit.operation} {', '.join(commit.tables)}: {counts}")
+
+
+def _print_lines(lines: list[str], as_json: bool) -> None:
+    if as_json:
+        return print_json({"result": lines})
+    for line in lines:
+        print_line(line)
+    return None
+
+
+def _print_rows(rows: pa.Table, more: bool, as_json: bool) -> None:
+    cells = [list(row) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
     if as_json:
         return print_json({"columns": rows.column_names, "rows": cells, "more": more})
     print_table(rows.column_names, cells, are_values=True)
     if more:
-        print_line(f"the first {limit} rows; --limit shows more")
+        print_line(f"the first {rows.num_rows} rows; --limit shows more")
     return None

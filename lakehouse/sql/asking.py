@@ -63,4 +63,4 @@ def ask_apart(lake: Lake, text: Any, as_of: Any, allowed: Allowed) -> Answer:
     with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
         rows = stream.read_all()
     reads = (TableRead(table, version, tuple(columns), where, lake) for table, version, columns, where in told["reads"])
-    return Answer(rows, told["is_cut"], tuple(reads))
+    return Answer(rows, told["is_cut"], tuple(reads), told["is_plan"])

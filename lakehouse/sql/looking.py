@@ -66,11 +66,15 @@ class TableRead:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The first rows of a statement, whether there are more, and what it read (nothing, of what the catalog told)."""
+    """The first rows of a statement, whether there are more, and what it read (nothing, of what the catalog told).
+
+    ``is_plan`` says that the rows are the lines of an EXPLAIN.
+    """
 
     rows: pa.Table
     is_cut: bool = False
     reads: tuple[TableRead, ...] = ()
+    is_plan: bool = False
 
 
 def answer(lake: Lake, text: str, *, as_of: Any, limits: QueryLimits) -> Answer:
@@ -91,11 +95,9 @@ def answer(lake: Lake, text: str, *, as_of: Any, limits: QueryLimits) -> Answer:
                 "only statements that change nothing are run here: SELECT, SHOW TABLES, DESCRIBE and EXPLAIN",
                 found=tree.key.upper(),
             )
-    if statement.kind == "explain":
-        rows, is_cut = pa.table({"plan": query.explain().split("\n")}), False
-    else:
-        rows, is_cut = query.first(limits)
-    return Answer(rows, is_cut, tuple(_told(lake, one) for one in query.reads))
+    is_plan = statement.kind == "explain"
+    rows, is_cut = (pa.table({"plan": query.explain().split("\n")}), False) if is_plan else query.first(limits)
+    return Answer(rows, is_cut, tuple(_told(lake, one) for one in query.reads), is_plan)
 
 
 def _cut(rows: pa.Table, limits: QueryLimits) -> Answer:

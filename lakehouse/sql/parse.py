@@ -19,6 +19,10 @@ _BEGINNINGS = (
 )  # fmt: skip
 
 
+_QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", "EXPLAIN"})
+_CHANGES = frozenset({TokenType.INSERT, TokenType.DELETE, TokenType.UPDATE, TokenType.MERGE})
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A statement: ``show`` has no tree; ``explain`` has that of its query; ``run`` is any other."""
@@ -50,6 +54,19 @@ def parse_statement(text: Any) -> Statement:
         return Statement("explain", _tree(tokens, text))
     _check_beginning(tokens)
     return Statement("run", _tree(tokens, text))
+
+
+def is_query(text: str) -> bool:
+    """Whether a statement is a query, or EXPLAIN of one, told by its words alone: nothing is parsed.
+
+    >>> is_query("WITH a AS (SELECT 1) SELECT * FROM a"), is_query("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a")
+    (True, False)
+    """
+    check_text(text)
+    tokens = _tokens(text)
+    if tokens[0].text.upper() not in _QUERIES:
+        return False
+    return tokens[0].token_type is not TokenType.WITH or not any(one.token_type in _CHANGES for one in tokens)
 
 
 def check_text(text: Any) -> None:

@@ -1,0 +1,115 @@
+"""Whose query runs next: readers take turns, so that nobody's queries keep another reader waiting for all of them."""
+
+import threading
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from lakehouse.errors import QueryLimitExceeded
+
+Tell = Callable[[int], object]
+_LOOK_SECONDS = 1.0
+"""How often one who waits is told their place, which is also when it is noticed that they went away."""
+
+
+class Turns:
+    """At most ``at_once`` turns at a time, of one reader ``each``; readers that wait are served one after the other.
+
+    So one reader alone cannot take every place while ``each`` is less than ``at_once``: whoever comes then begins at
+    once. Of one reader ``most_waiting_each`` wait, of all ``most_waiting``. Thread-safe.
+    """
+
+    def __init__(self, *, at_once: int, each: int, most_waiting: int, most_waiting_each: int) -> None:
+        self._at_once, self._each = at_once, each
+        self._most, self._most_each = most_waiting, most_waiting_each
+        self._changed = threading.Condition()
+        self._running: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[object]] = OrderedDict()
+
+    @contextmanager
+    def turn(self, reader: str, *, most_seconds: float, tell: Tell = bool) -> Iterator[None]:
+        """Wait for a turn, and have it inside a ``with`` block; ``tell`` is told the place in the queue, from 1.
+
+        Raises `QueryLimitExceeded` where too many wait already, and after waiting for ``most_seconds``.
+        """
+        ticket = object()
+        with self._changed:
+            self._stand(reader, ticket)
+            self._serve()
+        try:
+            self._wait(reader, ticket, time.monotonic() + most_seconds, most_seconds, tell)
+        except BaseException:
+            self._leave(reader, ticket)
+            raise
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running[reader] -= 1
+                self._running += Counter()  # without those that have none
+                self._serve()
+
+    def _stand(self, reader: str, ticket: object) -> None:
+        own = self._waiting.get(reader, ())
+        if len(own) >= self._most_each or sum(map(len, self._waiting.values())) >= self._most:
+            raise QueryLimitExceeded(
+                "too many queries wait already; try again when some have ended", limit="waiting", yours=len(own)
+            )
+        self._waiting.setdefault(reader, deque()).append(ticket)
+
+    def _wait(self, reader: str, ticket: object, until: float, most_seconds: float, tell: Tell) -> None:
+        while True:
+            with self._changed:
+                place = self._place(reader, ticket)
+                if place == 0:
+                    return
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise QueryLimitExceeded(
+                        "other queries run; try again when they have ended",
+                        limit="waiting",
+                        place=place,
+                        waited_seconds=most_seconds,
+                    )
+            tell(place)  # not under the lock: it may take long, or end whoever waits
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: self._place(reader, ticket) != place,  # noqa: B023 - called before the next round
+                    min(left, _LOOK_SECONDS),
+                )
+
+    def _leave(self, reader: str, ticket: object) -> None:
+        with self._changed:
+            if ticket in self._waiting.get(reader, ()):
+                self._waiting[reader].remove(ticket)
+                if not self._waiting[reader]:
+                    del self._waiting[reader]
+            else:  # its turn came just now
+                self._running[reader] -= 1
+                self._running += Counter()
+            self._serve()
+
+    def _serve(self) -> None:
+        """Give turns to those who come next; to be called under the lock."""
+        while sum(self._running.values()) < self._at_once:
+            following = next((one for one in self._waiting if self._running[one] < self._each), None)
+            if following is None:
+                break
+            line = self._waiting.pop(following)
+            line.popleft()
+            self._running[following] += 1
+            if line:
+                self._waiting[following] = line  # behind all others
+        self._changed.notify_all()
+
+    def _place(self, reader: str, ticket: object) -> int:
+        """How many get their turn before this one does, and it; 0 when it has its turn."""
+        own = self._waiting.get(reader, ())
+        if ticket not in own:
+            return 0
+        round_ = list(own).index(ticket)
+        readers = list(self._waiting)
+        ahead = sum(min(len(self._waiting[one]), round_) for one in readers if one != reader)
+        same = sum(len(self._waiting[one]) > round_ for one in readers[: readers.index(reader)])
+        return ahead + same + round_ + 1
