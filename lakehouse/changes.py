@@ -15,7 +15,7 @@ from lakehouse.core.operation import DEFINITIONS, Kind
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import row_id_array, row_ids_of
-from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.core.spec import ROW_ID, TableSpec, Verify
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
 from lakehouse.scan import sets_of
@@ -45,9 +45,10 @@ class Changes:
     >>> flights.changes(since=7).to_arrow()                                                 # doctest: +SKIP
     """
 
-    def __init__(self, lake: Lake, spec: TableSpec, since: int, until: int) -> None:
+    def __init__(self, lake: Lake, spec: TableSpec, since: int, until: int, verify: Verify | None = None) -> None:
         self._lake = lake
         self._spec = spec
+        self._verify = spec.verify if verify is None else verify
         self.since = since
         self.until = until
         self.schema = pa.schema([*spec.schema, (CHANGE_TYPE, pa.string()), (VERSION, pa.int64())])
@@ -148,6 +149,7 @@ class _State:
 
     def __init__(self, changes: Changes, version: int) -> None:
         self._lake, self._spec, self._version = changes._lake, changes._spec, version
+        self._verify = changes._verify
         self.segments, self.tombstones = self._lake.catalog.live(self._spec, version)
 
     def row_ids(self, segments: Segments) -> BitMap64:
@@ -173,7 +175,13 @@ class _State:
     def _read(self, segments: Segments, columns: list[str]) -> Iterator[pa.RecordBatch]:
         plan = plan_read(segments, self.tombstones, version=self._version)
         query = Query(
-            plan, self._spec, self._lake.warehouse, tuple(columns), row_ids=True, sets=sets_of(self._lake, plan)
+            plan,
+            self._spec,
+            self._lake.warehouse,
+            tuple(columns),
+            row_ids=True,
+            sets=sets_of(self._lake, plan),
+            verify=self._verify,
         )
         yield from self._lake.local_engine.read(query).reader()
 

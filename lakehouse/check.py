@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from lakehouse.catalog.checking import Checks
-from lakehouse.core.check import Checked, Finding
+from lakehouse.core.check import Checked, Finding, StoredFile
 from lakehouse.core.listing import Listing
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.checksums import checksum_file
 from lakehouse.storage.files import delete_files
 from lakehouse.storage.inspect import find_faults, list_files
+from lakehouse.storage.paths import Locator
 
 _DAY_SECONDS = 24 * 3600
 
 
-def check(checks: Checks, warehouse: Path, *, rebuild_key_frames: bool, delete_unknown: bool) -> Checked:
-    """Look at everything. Files are listed before the catalog is asked, which knows of each before its first byte."""
+def check(
+    checks: Checks, warehouse: Path, *, rebuild_key_frames: bool, delete_unknown: bool, content: bool = False
+) -> Checked:
+    """Look at everything; with ``content`` also at every byte of every file that has a checksum.
+
+    Files are listed before the catalog is asked, which knows of each before its first byte.
+    """
     stored = list_files(warehouse)
     findings, counted = checks.findings()
     if rebuild_key_frames:
@@ -25,23 +33,43 @@ def check(checks: Checks, warehouse: Path, *, rebuild_key_frames: bool, delete_u
         left, _ = checks.findings()
         findings = [replace(one, is_repaired=one not in left) for one in findings]
         findings += [one for one in left if one not in findings]
-    segments = checks.segments()
-    findings += _file_faults(checks, warehouse, segments)
+    files = checks.files()
+    findings += _file_faults(checks, warehouse, files, content=content)
     findings += _unknown(checks, warehouse, stored, delete=delete_unknown)
     return Checked(
-        segments=len(segments),
-        bytes=sum(size for _, size in segments),
+        segments=len(files),
+        bytes=sum(one.bytes for one in files),
         deltas=counted.deltas,
         key_frames=counted.key_frames,
         findings=Listing(findings),
         forgotten=counted.forgotten,
+        unsummed=sum(not one.checksum for one in files),
     )
 
 
-def _file_faults(checks: Checks, warehouse: Path, segments: list[tuple[str, int]]) -> Iterator[Finding]:
-    found = list(find_faults(warehouse, segments))
+def add_checksums(checks: Checks, warehouse: Path, but: Iterable[str]) -> int:
+    """Give each file that has no checksum the one that it has now, but for some paths; say how many there were.
+
+    Cost: every byte of these files, and every key frame written anew.
+    """
+    locator, passed_over = Locator(warehouse), set(but)
+    made = {}
+    for one in checks.files():
+        if not one.checksum and one.path not in passed_over:
+            try:
+                made[one.path] = checksum_file(locator.file(one.path), one.bytes)
+            except SegmentUnreadable:
+                continue  # the next check tells
+    if made:
+        checks.add_checksums(made)
+        checks.rebuild_key_frames()
+    return len(made)
+
+
+def _file_faults(checks: Checks, warehouse: Path, files: list[StoredFile], *, content: bool) -> Iterator[Finding]:
+    found = list(find_faults(warehouse, files, content=content))
     if found:
-        still = {path for path, _ in checks.segments()}  # what was collected meanwhile is not missing
+        still = {one.path for one in checks.files()}  # what was collected meanwhile is not missing
         yield from (Finding(kind, path, problem) for path, kind, problem in found if path in still)
 
 

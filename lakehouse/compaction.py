@@ -20,6 +20,7 @@ from lakehouse.core.policy import Policy
 from lakehouse.core.skyline import distinct
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Engine, Query
+from lakehouse.engine.verifying import verify_whole
 from lakehouse.operation import Operation
 from lakehouse.scan import sets_of
 
@@ -53,7 +54,10 @@ class Compaction(Operation):
         return bool(self._inputs)
 
     def run(self) -> None:
-        """Read and rewrite. Cost: the bytes of the segments that are worth it, streamed."""
+        """Read and rewrite. Cost: the bytes of the segments that are worth it, streamed, after a pass over all of them.
+
+        Raises `SegmentUnreadable` naming a file that is not what was written: nothing is made of it.
+        """
         self._ran = True
         for merge in self._merges():
             self._rewrite(merge)
@@ -73,6 +77,7 @@ class Compaction(Operation):
 
     def _rewrite(self, merge: Merge) -> None:
         spec = self._begun.table
+        verify_whole(self._engine, self._lake.warehouse, merge.segments)
         self._inputs.update(one.id for one in merge.segments)
         is_curve = Policy.of(spec.properties).order == "zorder"
         by = (spec.time, *spec.cluster_by) if is_curve else (spec.time,)

@@ -12,7 +12,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Contribution, Kind, LookAgain, Rewrite
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
-from lakehouse.engine import Engine
+from lakehouse.engine import Engine, Written
 from lakehouse.engine.erasing import Erasing, Left
 from lakehouse.errors import LakehouseError, SegmentUnreadable, WriteConflict, writing_to
 from lakehouse.faults import reach
@@ -77,7 +77,7 @@ class Erase(Operation):
         where = self._where.sql("duckdb")
         work = Erasing(spec, self._lake.warehouse, f"{folder}/{batch:05d}", self.id, where)
         left = [one for one in self._done(work, segments) if one.rows_erased]
-        self.take([one.written.removeprefix(f"{folder}/") for one in left if one.written])
+        self.take([Written(one.written.removeprefix(f"{folder}/"), one.checksum) for one in left if one.written])
         self._left += left
         spans = {one.id: one.interval for one in segments}
         self._spans |= {one.segment: spans[one.segment] for one in left}

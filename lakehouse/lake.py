@@ -15,6 +15,7 @@ from uuid import uuid4
 from lakehouse.apart import QueryProcesses
 from lakehouse.arguments import read_limit, read_message, read_properties, read_seconds, read_wait
 from lakehouse.catalog.catalog import Catalog
+from lakehouse.check import add_checksums as add_checksums_to
 from lakehouse.check import check
 from lakehouse.cleanup import collect
 from lakehouse.core.activity import Activity, RunningOperation
@@ -343,12 +344,21 @@ class Lake:
         grace = read_seconds(grace_seconds, "grace_seconds")
         return collect(self.catalog.collection(grace), self.warehouse, dry_run=dry_run)
 
-    def check(self, *, rebuild_key_frames: bool = False, delete_unknown: bool = False, deep: bool = False) -> Checked:
+    def check(
+        self,
+        *,
+        rebuild_key_frames: bool = False,
+        delete_unknown: bool = False,
+        deep: bool = False,
+        add_checksums: bool = False,
+    ) -> Checked:
         """Compare the catalog with itself and with what is stored, and list what is wrong.
 
         ``rebuild_key_frames`` writes every key frame anew. ``delete_unknown`` deletes files in tables' folders that
         the catalog does not explain, if they are a day old. Cost: every delta and key frame, and a look at (not into)
-        every file. ``deep`` reads them: every live row, and what each commit of maintenance took and made.
+        every file. ``deep`` reads them: every byte of each file that has a checksum, then every live row and what
+        the catalog says of them, and what each commit of maintenance took and made. ``add_checksums`` then gives
+        files that were written before there were checksums, and are sound, those that they have now.
 
         Examples
         --------
@@ -358,10 +368,17 @@ class Lake:
         ...     lake.check().is_sound
         True
         """
+        checks = self.catalog.checks()
         found = check(
-            self.catalog.checks(), self.warehouse, rebuild_key_frames=rebuild_key_frames, delete_unknown=delete_unknown
+            checks, self.warehouse, rebuild_key_frames=rebuild_key_frames, delete_unknown=delete_unknown, content=deep
         )
-        return replace(found, findings=Listing([*found.findings, *check_rows(self)])) if deep else found
+        if deep:
+            rows = check_rows(self, {one.subject for one in found.findings})
+            found = replace(found, findings=Listing([*found.findings, *rows]))
+        if add_checksums:
+            made = add_checksums_to(checks, self.warehouse, {one.subject for one in found.findings})
+            found = replace(found, unsummed=found.unsummed - made)
+        return found
 
     # The table service
 

@@ -18,7 +18,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Contribution, Kind, NewSegment, NewTombstone
 from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set
 from lakehouse.core.tombstone import TombstoneKind
-from lakehouse.engine import Engine, WriteTarget
+from lakehouse.engine import Engine, WriteTarget, Written
 from lakehouse.errors import InvalidInput, LakehouseError, WriteConflict, writing_to
 from lakehouse.faults import reach
 from lakehouse.storage.files import delete_operation
@@ -212,16 +212,17 @@ class Operation:
         with self._guard:
             batch, self._batches = self._batches, self._batches + 1
         name = f"{batch:05d}.{kind}s"
-        write_set(self._lake.warehouse / spec.folder / self.id, name, content)
-        return replace(made, path=f"{spec.folder}/{self.id}/{name}", bytes=len(content))
+        checksum = write_set(self._lake.warehouse / spec.folder / self.id, name, content)
+        return replace(made, path=f"{spec.folder}/{self.id}/{name}", bytes=len(content), checksum=checksum)
 
-    def take(self, names: Sequence[str]) -> None:
+    def take(self, written: Sequence[Written]) -> None:
         """Add durable files below the operation's folder, named relative to it, to what the commit will show.
 
         For rows that other processes wrote. Raises `InvalidInput` for rows that the operation may not hold.
         """
         spec = self._begun.table
-        files = read_footers(self._lake.warehouse / spec.folder / self.id, names, spec)
+        checksums = {one.name: one.checksum for one in written}
+        files = read_footers(self._lake.warehouse / spec.folder / self.id, list(checksums), spec)
         self._check(files)
         prefix = f"{spec.folder}/{self.id}"
         with self._guard:
@@ -237,6 +238,7 @@ class Operation:
                     max=one.max,
                     nulls=one.nulls,
                     buckets=one.buckets,
+                    checksum=checksums[one.name],
                 )
                 for one in files
             )

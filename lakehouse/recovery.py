@@ -19,10 +19,12 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.errors import InvalidInput, LakehouseError, SegmentUnreadable
 from lakehouse.lake import addresses
 from lakehouse.schema import definition_from_json
+from lakehouse.storage.blocks import found_checksum
 from lakehouse.storage.exports import find_exports, read_manifest, read_part
 from lakehouse.storage.footer import FileStatistics, read_footers
 from lakehouse.storage.listing import DataFile, Origin, data_files, read_origin
-from lakehouse.storage.paths import check_files, warehouse_path
+from lakehouse.storage.paths import warehouse_path
+from lakehouse.storage.verify import check_files
 
 logger = logging.getLogger(__name__)
 
@@ -282,10 +284,15 @@ class _Survey:
             start=min(one.start for one in found),
             end=max(one.end for one in found),
         )
-        return _Left(told, [_segment(f"{folder}/{operation}", one) for one in found])
+        prefix = f"{folder}/{operation}"
+        try:
+            return _Left(told, [_segment(self.warehouse, prefix, one) for one in found])
+        except SegmentUnreadable as error:
+            return _Left(replace(told, problem=str(error)))
 
 
-def _segment(prefix: str, file: FileStatistics) -> NewSegment:
+def _segment(warehouse: Path, prefix: str, file: FileStatistics) -> NewSegment:
+    """A file to adopt, with the checksum that it has now. Raises `SegmentUnreadable` if it contradicts itself."""
     return NewSegment(
         path=f"{prefix}/{file.name}",
         start=file.start,
@@ -297,4 +304,5 @@ def _segment(prefix: str, file: FileStatistics) -> NewSegment:
         max=file.max,
         nulls=file.nulls,
         buckets=file.buckets,
+        checksum=found_checksum(warehouse / prefix / file.name),
     )

@@ -74,7 +74,7 @@ class Resolve(RowChange):
         if not len(reached):
             return schema.empty_table()
         bare = plan_read(reached, others, version=self.base_version)
-        query = Query(bare, spec, self._lake.warehouse, columns=columns, row_ids=True, sets=sets)
+        query = Query(bare, spec, self._lake.warehouse, columns=columns, row_ids=True, sets=sets, verify="pages")
         keys = sets[keyed.id]
         names = keys.column_names
         if self._engine is not self._lake.local_engine:

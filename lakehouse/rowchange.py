@@ -18,6 +18,7 @@ from lakehouse.core.segments import Segments
 from lakehouse.core.sets import row_id_bounds
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Engine, Query
+from lakehouse.engine.verifying import at_least
 from lakehouse.errors import InvalidInput
 from lakehouse.operation import Operation
 from lakehouse.predicate import ParsedExpression, ParsedPredicate, parse_expression, whole_scope
@@ -105,6 +106,7 @@ class RowChange(Operation):
             row_ids=True,
             ordinals=True,
             sets=sets_of(self._lake, plan),
+            verify=at_least(spec.verify, "pages"),
         )
 
 

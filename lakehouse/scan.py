@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +21,13 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import indexed_columns
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
+from lakehouse.engine.hidden import plan_parts
+from lakehouse.engine.verifying import columns_read
 from lakehouse.errors import PartialRead
 from lakehouse.faults import reach
 from lakehouse.predicate import ParsedPredicate, parse
 from lakehouse.storage.footer import has_footer
-from lakehouse.storage.paths import check_files
+from lakehouse.storage.verify import check_files
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
@@ -165,24 +167,26 @@ class Scan:
     def _query(self, dialect: str) -> Query:
         plan = self._planned
         reach("read.planned")
-        if self._best_effort:
-            plan = self._readable(plan)
-        return Query(
+        query = Query(
             plan=plan,
             spec=self._spec,
             warehouse=self._lake.warehouse,
             columns=self._columns,
             where=None if self._where is None else self._where.sql(dialect),
             sets=sets_of(self._lake, plan),
+            verify=self._spec.verify,
         )
+        return self._readable(query) if self._best_effort else query
 
-    def _readable(self, plan: ReadPlan) -> ReadPlan:
-        """The plan without segments whose file is missing, short or malformed."""
-        files, _ = check_files(self._lake.warehouse, plan.segments)
+    def _readable(self, query: Query) -> Query:
+        """The query without segments whose file is missing, short, malformed, or not what reads are to be sure of."""
+        plan = query.plan
+        columns = columns_read(query, plan_parts(query)) if query.verify == "pages" else None
+        files, _ = check_files(self._lake.warehouse, plan.segments, query.verify, columns)
         sound = {stored for stored, path in files.items() if has_footer(path)}
         self.missing = sorted(segment.path for segment in plan.segments if segment.path not in sound)
         if not self.missing:
-            return plan
+            return query
         warnings.warn(
             PartialRead(f"{len(self.missing)} data files are missing or damaged and were left out: {self.missing[:3]}"),
             stacklevel=5,
@@ -191,7 +195,8 @@ class Scan:
             ReadGroup(tuple(one for one in group.segments if one.path in sound), group.tombstones)
             for group in plan.groups
         ]
-        return ReadPlan(plan.version, plan.interval, tuple(group for group in groups if group.segments))
+        left = ReadPlan(plan.version, plan.interval, tuple(group for group in groups if group.segments))
+        return replace(query, plan=left)
 
     def _local(self) -> Any:
         engine = self._lake.local_engine

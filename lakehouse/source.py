@@ -19,7 +19,7 @@ from lakehouse.core.operation import Begun
 from lakehouse.core.plan import ReadGroup, ReadPlan, plan_read
 from lakehouse.core.predicate import And, Compare, In, IsNull, Predicate, Unknown
 from lakehouse.core.segment import Segment
-from lakehouse.engine import Query, WriteTarget
+from lakehouse.engine import Query, WriteTarget, Written
 from lakehouse.engine.spark import to_spark_type
 from lakehouse.errors import InvalidInput
 from lakehouse.lake import Lake, connect
@@ -119,7 +119,8 @@ class _Reader(spark_source.DataSourceReader):
         lake, table = _open(self._options)
         with lake:
             plan = ReadPlan(self._version, interval, (partition.group,))
-            yield from lake.local_engine.read(Query(plan, table.spec, lake.warehouse)).reader()
+            query = Query(plan, table.spec, lake.warehouse, verify=table.spec.verify)
+            yield from lake.local_engine.read(query).reader()
 
 
 def _packed(group: ReadGroup) -> Iterator[ReadGroup]:
@@ -158,10 +159,10 @@ def _predicate(pushed: spark_source.Filter) -> Predicate:
 
 
 @dataclass
-class _Written(spark_source.WriterCommitMessage):
-    """Files that one task wrote, relative to the operation's folder."""
+class _Task(spark_source.WriterCommitMessage):
+    """Files that one task wrote, named relative to the operation's folder."""
 
-    names: tuple[str, ...]
+    files: tuple[Written, ...]
 
 
 class _Writer(spark_source.DataSourceArrowWriter):
@@ -169,11 +170,11 @@ class _Writer(spark_source.DataSourceArrowWriter):
         self._options = options
         self._begun = begun
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> _Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> _Task:
         """Store one task's rows; an attempt has names of its own, so that a repeated one is no trouble."""
         first = next(iterator, None)
         if first is None:
-            return _Written(())
+            return _Task(())
         context = TaskContext.get()
         assert context is not None
         lake, _ = _open(self._options)
@@ -182,13 +183,13 @@ class _Writer(spark_source.DataSourceArrowWriter):
             folder = lake.warehouse / spec.folder / self._begun.id
             rows = pa.RecordBatchReader.from_batches(first.schema, _chained(first, iterator))
             target = WriteTarget(spec, folder, self._begun.id, batch=context.taskAttemptId())
-            return _Written(tuple(lake.local_engine.write(rows, target)))
+            return _Task(tuple(lake.local_engine.write(rows, target)))
 
     def commit(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:
         """Make the files of winning attempts visible as one version."""
         lake, _ = _open(self._options)
         with lake, Append(lake, self._begun, message=self._options.get("message")) as op:
-            op.take([name for one in messages if isinstance(one, _Written) for name in one.names])
+            op.take([file for one in messages if isinstance(one, _Task) for file in one.files])
 
     def abort(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:
         """Give up: nothing becomes visible."""

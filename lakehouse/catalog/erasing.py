@@ -102,7 +102,7 @@ def _put_files(connection: Connection, contribution: Contribution, rows: dict[in
     """Give segments their new files."""
     put = [(rows[one.segment], one.new) for one in contribution.rewrites if one.new and one.segment in rows]
     changed = update(segment).where(segment.c.id == bindparam("changed"))
-    names = ("operation", "path", "rows", "bytes", "has_row_ids", "statistics", "rewrites")
+    names = ("operation", "path", "rows", "bytes", "has_row_ids", "statistics", "rewrites", "checksum")
     values = [
         {
             "changed": row["id"],
@@ -113,6 +113,7 @@ def _put_files(connection: Connection, contribution: Contribution, rows: dict[in
             "new_has_row_ids": new.has_row_ids,
             "new_statistics": encode_statistics(new.min, new.max, new.nulls, new.buckets),
             "new_rewrites": row["rewrites"] + 1,
+            "new_checksum": new.checksum or None,
         }
         for row, new in put
     ]

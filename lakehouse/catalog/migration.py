@@ -11,7 +11,7 @@ from sqlalchemy import Connection, inspect, text
 from lakehouse.catalog.database import Database
 from lakehouse.errors import CatalogUnavailable
 
-REVISION = "0006"
+REVISION = "0008"
 """The newest migration; a catalog at this revision is opened without loading Alembic."""
 _MIGRATIONS = Path(__file__).with_name("migrations")
 _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(7150623954837463021)")

@@ -20,6 +20,8 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
+from lakehouse.core.checksum import Checksum
+
 # SQLite numbers rows only for a column of exactly the type INTEGER.
 _NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 
@@ -257,6 +259,7 @@ class SegmentRow(SQLModel, table=True):
     added_version: int = Field(sa_column=_big())
     dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
     rewrites: int = Field(sa_column=_big(server_default="0"))
+    checksum: Checksum | None = Field(default=None, sa_column=Column(LargeBinary()))
 
 
 class TombstoneRow(SQLModel, table=True):
@@ -285,6 +288,7 @@ class TombstoneRow(SQLModel, table=True):
     statistics: str = Field(sa_column=Column(Text(), nullable=False, server_default="{}"))
     added_version: int = Field(sa_column=_big())
     dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
+    checksum: Checksum | None = Field(default=None, sa_column=Column(LargeBinary()))
 
 
 class TombstoneSetRow(SQLModel, table=True):
@@ -314,6 +318,7 @@ class SegmentSummaryRow(SQLModel, table=True):
     content: bytes | None = Field(default=None, sa_column=Column(LargeBinary()))
     path: str = Field(sa_column=Column(Text(), nullable=False))
     bytes: int = Field(sa_column=_big())
+    checksum: Checksum | None = Field(default=None, sa_column=Column(LargeBinary()))
 
 
 class BinRow(SQLModel, table=True):

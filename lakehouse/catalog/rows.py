@@ -42,6 +42,7 @@ _TOMBSTONE = pa.schema(
         ("path", pa.string()),
         ("bytes", pa.int64()),
         ("statistics", pa.string()),
+        ("checksum", pa.binary()),
     ]
 )
 _CODEC = pa.Codec("lz4_raw")
@@ -70,6 +71,7 @@ def segment_values(segment: Segment, table: TableId, operation: int, version: in
         "added_version": version,
         "dropped_version": None,
         "rewrites": segment.rewrites,
+        "checksum": segment.checksum or None,
     }
 
 
@@ -86,6 +88,7 @@ def tombstone_from_row(row: Values) -> Tombstone:
         rows=row["rows"],
         path=row.get("path") or "",
         bytes=row.get("bytes") or 0,
+        checksum=bytes(row.get("checksum") or b""),
         min=low,
         max=high,
         buckets=buckets,
@@ -114,6 +117,7 @@ def _tombstone_page_values(tombstone: Tombstone) -> dict[str, Any]:
         "rows": tombstone.rows,
         "path": tombstone.path,
         "bytes": tombstone.bytes,
+        "checksum": tombstone.checksum or None,
         "statistics": encode_statistics(tombstone.min, tombstone.max, {}, tombstone.buckets),
     }
 
@@ -143,6 +147,8 @@ def segments_from_rows(schema: pa.Schema, rows: Sequence[Values]) -> pa.Table:
             values = [row[field.name] for row in rows]
             if field.name == "rewrites":
                 values = [one or None for one in values]
+            elif field.name == "checksum":
+                values = [None if one is None else bytes(one) for one in values]
             arrays.append(
                 pa.array([bool(one) for one in values] if field.name == "has_row_ids" else values, field.type)
             )

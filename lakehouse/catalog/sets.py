@@ -9,17 +9,20 @@ from collections.abc import Callable, Iterable, Mapping
 from sqlalchemy import Connection
 
 from lakehouse.catalog.state import IDS, prepared_over, rows_of_ids
+from lakehouse.core.checksum import Checksum, shown
 from lakehouse.core.sets import MatchSet, decode_set
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import InternalError
 
-ReadFile = Callable[[str, int], bytes]
-"""Content of a stored path of a size."""
+ReadFile = Callable[[str, int, Checksum], bytes]
+"""Content of a stored path of a size and checksum."""
 
 
-def no_files(path: str, size: int) -> bytes:
+def no_files(path: str, size: int, checksum: Checksum) -> bytes:
     """Of a catalog that was opened without its warehouse."""
-    raise InternalError("the catalog was opened without a warehouse to read from", path=path, bytes=size)
+    raise InternalError(
+        "the catalog was opened without a warehouse to read from", path=path, bytes=size, checksum=shown(checksum)
+    )
 
 
 _REMEMBERED_BYTES = 256 << 20
@@ -59,7 +62,7 @@ class Sets:
         found, missing = self._known(tombstones)
         for one in missing:
             if one.path:
-                content = self._read_file(one.path, one.bytes)
+                content = self._read_file(one.path, one.bytes, one.checksum)
                 found[one.id] = self._remember(one, content)
         return found
 

@@ -39,7 +39,7 @@ _OF_COLUMN = prepared_over(
     IDS,
     """
     SELECT segment_summary.segment, segment_summary.field, segment_summary.content, segment_summary.path,
-      segment_summary.bytes
+      segment_summary.bytes, segment_summary.checksum
     FROM {wanted} segment_summary
     WHERE segment_summary.segment = wanted.value AND segment_summary.kind = :kind AND segment_summary.field = :field
     """,
@@ -48,7 +48,7 @@ _OF_ALL = prepared_over(
     IDS,
     """
     SELECT segment_summary.segment, segment_summary.field, segment_summary.content, segment_summary.path,
-      segment_summary.bytes
+      segment_summary.bytes, segment_summary.checksum
     FROM {wanted} segment_summary
     WHERE segment_summary.segment = wanted.value AND segment_summary.kind = :kind
     """,
@@ -93,7 +93,7 @@ class Summaries:
             asked = {"kind": kind.value} | ({} if field is None else {"field": field})
             statement = _OF_ALL if field is None else _OF_COLUMN
             return [
-                Summary(row[0], row[1], bytes(row[2] or b""), row[3], row[4])
+                Summary(row[0], row[1], bytes(row[2] or b""), row[3], row[4], bytes(row[5] or b""))
                 for batch in _batches(wanted)
                 for row in rows_of_ids(connection, statement, batch, asked)
             ]
@@ -167,6 +167,7 @@ def _insert(connection: Connection, begun: Begun, kind: SummaryKind, made: Seque
             "content": one.content if not one.path else None,
             "path": one.path,
             "bytes": one.bytes,
+            "checksum": one.checksum or None,
         }
         for one in new
     ]
@@ -191,6 +192,7 @@ def _segment(row: dict[str, Any]) -> Segment:
         rows=row["rows"],
         bytes=row["bytes"],
         path=row["path"],
+        checksum=bytes(row["checksum"] or b""),
     )
 
 

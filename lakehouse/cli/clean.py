@@ -63,7 +63,10 @@ def check(
         bool, typer.Option("--delete-unknown", help="delete unknown files of tables, a day old")
     ] = False,
     deep: Annotated[
-        bool, typer.Option("--deep", help="read every row, and those that maintenance took and made")
+        bool, typer.Option("--deep", help="read every byte and row, and those that maintenance took and made")
+    ] = False,
+    add_checksums: Annotated[
+        bool, typer.Option("--add-checksums", help="give sound files that have no checksum the one that they have now")
     ] = False,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
@@ -71,7 +74,12 @@ def check(
 ) -> None:
     """Compare the catalog with itself and with what is stored; exit code 1 if anything is wrong."""
     with open_lake(catalog, warehouse) as lake:
-        found = lake.check(rebuild_key_frames=rebuild_key_frames, delete_unknown=delete_unknown, deep=deep)
+        found = lake.check(
+            rebuild_key_frames=rebuild_key_frames,
+            delete_unknown=delete_unknown,
+            deep=deep,
+            add_checksums=add_checksums,
+        )
     if as_json:
         print_json({**plain(found), "is_sound": found.is_sound})
     else:
@@ -85,4 +93,6 @@ def check(
         print_line(f"{looked} and {found.key_frames:,} key frames checked: {wrong:,} things are wrong")
         if found.forgotten:
             print_line(f"{found.forgotten:,} entries of forgotten versions are left for the next expiry")
+        if found.unsummed:
+            print_line(f"{found.unsummed:,} files have no checksum; --add-checksums gives them one")
     raise typer.Exit(0 if found.is_sound else 1)

@@ -6,16 +6,28 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from lakehouse.core.checksum import Checksum
 from lakehouse.core.listing import Listing
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file that the catalog names, as it was committed."""
+
+    path: str
+    bytes: int
+    checksum: Checksum
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is not as it should be.
 
-    ``kind``: *missing*, *short*, *long* or *unreadable* of a segment's file; *unknown* of a file that the catalog does
-    not explain; *shared* of a file that two segments have; *key frame*, *delta*, *bin* or *log* of the catalog; *rows*
-    of a file whose rows are not those that were committed; *maintenance* of a commit that changed rows and may not.
+    ``kind``: *missing*, *short*, *long* or *unreadable* of a file; *content* of one whose bytes are not those that were
+    written; *unknown* of a file that the catalog does not explain; *shared* of a file that two segments have; *key
+    frame*, *delta*, *bin* or *log* of the catalog; *rows* of a file whose rows are not those that were committed;
+    *statistics* and *summary* of what the catalog says of rows, and is not so; *maintenance* of a commit that changed
+    rows and may not.
     """
 
     kind: str
@@ -30,6 +42,7 @@ class Checked:
 
     ``forgotten`` counts what nobody can reach and the next expiry takes out: segments, tombstones and rows of the log.
     An expiry that was cut short leaves such, and so does a tag that goes. They are in nobody's way.
+    ``unsummed`` files were written before there were checksums: only their sizes are known.
     """
 
     segments: int
@@ -38,6 +51,7 @@ class Checked:
     key_frames: int
     findings: Listing[Finding] = field(default_factory=Listing)
     forgotten: int = 0
+    unsummed: int = 0
 
     @property
     def is_sound(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.core.bucket import Buckets
+from lakehouse.core.checksum import Checksum
 from lakehouse.core.hits import Hits
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
@@ -85,6 +86,7 @@ class NewSegment:
     max: Mapping[str, Any] = field(default_factory=dict)
     nulls: Mapping[str, int] = field(default_factory=dict)
     buckets: Buckets = field(default_factory=dict)
+    checksum: Checksum = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class NewTombstone:
     content: bytes = field(default=b"", repr=False)
     path: str = ""
     bytes: int = 0
+    checksum: Checksum = field(default=b"", repr=False)
     min: Mapping[str, Any] = field(default_factory=dict)
     max: Mapping[str, Any] = field(default_factory=dict)
     buckets: Buckets = field(default_factory=dict)

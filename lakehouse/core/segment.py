@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NewType
 
 from lakehouse.core.bucket import Buckets
+from lakehouse.core.checksum import Checksum
 from lakehouse.core.interval import Interval, read_bounds
 from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidInput
@@ -24,7 +25,8 @@ class Segment:
     value and the number of nulls, where the file's footer gave them; ``buckets`` the hash buckets of a cluster column's
     values (`lakehouse.core.bucket`). Row n has the row id ``first_row_id + n`` unless
     the file stores ``_row_id`` (``has_row_ids``), whose bounds are then in ``min`` and ``max``. ``rewrites`` is how
-    often rows were erased from it: then ``start`` and ``end`` may bound more than there still is.
+    often rows were erased from it: then ``start`` and ``end`` may bound more than there still is. ``checksum`` is
+    that of the file (`lakehouse.core.checksum`).
 
     >>> Segment(id=1, start="2013-01-05", end="2013-01-06", ordinal=3, rows=10).interval
     Interval('2013-01-05', '2013-01-06')
@@ -44,6 +46,7 @@ class Segment:
     nulls: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
     buckets: Buckets = field(default_factory=dict, compare=False, repr=False)
     rewrites: int = field(default=0, compare=False)
+    checksum: Checksum = field(default=b"", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         start, end = read_bounds(self.start, self.end)

@@ -28,9 +28,11 @@ FIELDS = pa.schema(
         ("has_row_ids", pa.bool_()),
         ("path", pa.string()),
         ("rewrites", pa.int64()),
+        ("checksum", pa.binary()),
     ]
 )
-"""Columns of `Segments.body` beside those of statistics; no ``rewrites`` are null, which a page need not keep."""
+"""Columns of `Segments.body` beside those of statistics; no ``rewrites`` and no ``checksum`` are null, which a page
+need not keep."""
 LOW, HIGH, NULLS, BUCKETS = "min:", "max:", "nulls:", "buckets:"
 """What the name of a column's statistics begins with."""
 _BLOCK = 4096
@@ -287,6 +289,7 @@ def _segment(
     has_row_ids: bool,
     path: str,
     rewrites: int | None,
+    checksum: bytes | None,
 ) -> Segment:
     """A segment of values that were checked when they were stored: checking them again would cost most of the time."""
     made = object.__new__(Segment)
@@ -299,6 +302,7 @@ def _segment(
     put(made, "bytes", size)
     put(made, "path", path)
     put(made, "rewrites", rewrites or 0)
+    put(made, "checksum", checksum or b"")
     put(made, "first_row_id", first_row_id)
     put(made, "has_row_ids", has_row_ids)
     put(made, "min", _Statistics(body, row, LOW))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NewType
+from typing import Literal, NewType, cast, get_args
 
 import pyarrow as pa
 
@@ -13,6 +13,8 @@ from lakehouse.core.chunk import Grain
 
 TableId = NewType("TableId", int)
 WriteOrder = Literal["commit", "start"]
+Verify = Literal["size", "pages", "content"]
+"""What a read compares of a file: its size, the pages that it reads, or (once a process) all of it."""
 
 ROW_ID = "_row_id"
 """Name of the stored row id; columns of a user may not begin with an underscore."""
@@ -25,6 +27,8 @@ FIELD_ID = b"PARQUET:field_id"
 TARGET_ROWS = 5_000_000
 COMPRESSIONS = ("zstd", "lz4", "snappy", "none")
 """How files' pages may be compressed: the first is the default, and the smallest."""
+VERIFY: tuple[Verify, ...] = get_args(Verify)
+"""From the least to the most, the first is the default."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
 _COLUMN = re.compile(r"[^\W_][^`\"\x00-\x1f]{0,127}")
 
@@ -56,6 +60,11 @@ class TableSpec:
     def compression(self) -> str:
         """How the pages of new files are compressed (property ``compression``), one of `COMPRESSIONS`."""
         return self.properties.get("compression", COMPRESSIONS[0])
+
+    @property
+    def verify(self) -> Verify:
+        """What reads compare with what was written (property ``verify``)."""
+        return cast(Verify, self.properties.get("verify", VERIFY[0]))
 
     @property
     def ragged(self) -> bool:

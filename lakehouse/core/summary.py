@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakehouse.core.checksum import Checksum
 from lakehouse.core.hashing import is_hashable
 from lakehouse.core.listing import Listing
 from lakehouse.core.policy import Policy
@@ -26,13 +27,14 @@ class SummaryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary of the column with a Parquet field id, in ``content`` or in the file of ``bytes`` at ``path``."""
+    """A summary of the column with a Parquet field id, in ``content`` or in a file of ``bytes`` at ``path``."""
 
     segment: int
     field_id: int
     content: bytes = field(default=b"", repr=False)
     path: str = ""
     bytes: int = 0
+    checksum: Checksum = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, NewType
 
 from lakehouse.core.bucket import Buckets
+from lakehouse.core.checksum import Checksum
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval, read_bounds
 from lakehouse.core.keys import KeyScope, key_scope
 from lakehouse.errors import InvalidInput
@@ -23,9 +24,9 @@ class Tombstone:
     An ``interval`` tombstone matches rows whose time is in ``[start, end)`` and whose key columns lie in ``keys``
     (None: every row); a ``key`` tombstone those whose primary key is in its set; a ``row`` tombstone those whose
     ``_row_id`` is in its set. The sets of the two are kept apart, so that planning need not load them: inline in the
-    catalog, or in a file (``path``, relative to the warehouse, and its ``bytes``). ``rows`` says how many they hold;
-    ``min``, ``max`` and ``buckets`` bound them by column, ``_row_id`` or those of the primary key. ``primary_keys`` and
-    ``row_ids`` are for sets that are small enough to be in the value itself.
+    catalog, or in a file (``path``, relative to the warehouse, its ``bytes`` and ``checksum``). ``rows`` says how many
+    they hold; ``min``, ``max`` and ``buckets`` bound them by column, ``_row_id`` or those of the primary key.
+    ``primary_keys`` and ``row_ids`` are for sets that are small enough to be in the value itself.
 
     >>> Tombstone(id=1, start="2013-01-05", end="2013-01-06", ordinal=4, keys={"carrier": "UA"}).keys
     {'carrier': ('UA',)}
@@ -40,6 +41,7 @@ class Tombstone:
     rows: int = field(default=0, compare=False)
     path: str = field(default="", compare=False)
     bytes: int = field(default=0, compare=False)
+    checksum: Checksum = field(default=b"", compare=False, repr=False)
     min: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     max: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     buckets: Buckets = field(default_factory=dict, compare=False, repr=False)

@@ -11,13 +11,14 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from lakehouse.core.checksum import Checksum
 from lakehouse.core.plan import ReadPlan
 from lakehouse.core.segment import Segment
-from lakehouse.core.spec import FIELD_ID, ORDINAL, ROW_ID, TableSpec
+from lakehouse.core.spec import FIELD_ID, ORDINAL, ROW_ID, TableSpec, Verify
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.work import Made, SegmentWork
 
-__all__ = ["ORDINAL", "ROW_ID_FIELD", "Engine", "Query", "WriteTarget"]
+__all__ = ["ORDINAL", "ROW_ID_FIELD", "Engine", "Query", "WriteTarget", "Written"]
 
 ROW_ID_FIELD = pa.field(ROW_ID, pa.int64(), metadata={FIELD_ID: b"2147483540"})
 """How files store row ids; a null means by position."""
@@ -33,6 +34,24 @@ class WriteTarget:
     batch: int = 0
     row_ids: bool = False
     """Whether the rows carry a ``_row_id`` column that must be stored (compaction)."""
+
+    @property
+    def inside(self) -> str:
+        """The folder below the operation's own, as in ``00000/``; nothing where it is that one."""
+        _, found, inside = self.folder.as_posix().rpartition(f"/{self.operation_id}/")
+        return f"{inside}/" if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A durable file, named relative to the target's folder, and the checksum of what was written to it."""
+
+    name: str
+    checksum: Checksum
+
+    def below(self, folder: str) -> Written:
+        """The same, named relative to what holds a folder."""
+        return Written(f"{folder}/{self.name}", self.checksum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +71,8 @@ class Query:
     row_ids: bool = False
     ordinals: bool = False
     sets: Mapping[int, BitMap64 | pa.Table] = field(default_factory=dict)
+    verify: Verify = "size"
+    """What is compared of the files before they are read."""
 
 
 class Matches(Protocol):
@@ -73,8 +94,8 @@ class Engine(Protocol):
     dialect: str
     """The sqlglot dialect in which `Query.where` is to be written."""
 
-    def write(self, rows: Any, target: WriteTarget) -> Sequence[str]:
-        """Write rows as durable Parquet files below the target's folder; return their names relative to it.
+    def write(self, rows: Any, target: WriteTarget) -> Sequence[Written]:
+        """Write rows as durable Parquet files below the target's folder; return what was written.
 
         Rows have been checked against nothing: the engine raises `InvalidInput` for missing, unknown or uncastable
         columns and null times, before or after writing (files of a failed operation are collected later).

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from lakehouse.core.checksum import Checksum
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
@@ -19,6 +20,7 @@ from lakehouse.engine import Query, WriteTarget
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.write import write_segment
 from lakehouse.storage.files import sync_files
+from lakehouse.storage.verify import verify_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Left:
     path: str
     rows_erased: int
     written: str = ""
+    checksum: Checksum = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +54,23 @@ class Erasing:
     def __call__(self, segment: Segment, attempt: str = "") -> Left:
         """What is left of a segment. Every row that is stored counts, whether a version shows it or not.
 
-        Cost: the filter's columns, where they may match; a copy of the segment if a row does. Raises
-        `SegmentUnreadable`, `InvalidInput` for a filter that fails on a row, `OSError` for a disk that does.
+        Cost: the filter's columns, where they may match; a copy of the segment if a row does. What is read is compared
+        with what was written. Raises `SegmentUnreadable`, `InvalidInput` for a filter that fails on a row, `OSError`
+        for a disk that does.
         """
         plan = plan_read([segment], (), version=segment.ordinal)
-        query = Query(plan, self.spec, self.warehouse, where=self.where, row_ids=True)
+        query = Query(plan, self.spec, self.warehouse, where=self.where, row_ids=True, verify="pages")
         erased = _engine().read(query).count()
         if erased in (0, segment.rows):
             return Left(segment.id, segment.path, erased)
-        kept = _engine().read(replace(query, where=f"({self.where}) IS NOT TRUE")).reader()
+        verify_file(self.warehouse, segment)
+        kept = _engine().read(replace(query, verify="size", where=f"({self.where}) IS NOT TRUE")).reader()
         target = WriteTarget(self.spec, self.warehouse / self.folder, self.operation_id, row_ids=True)
         name = f"{segment.id}{attempt}.parquet"
-        write_segment((pa.Table.from_batches([one]) for one in kept), target, name, _not_numbers(self.spec, segment))
-        return Left(segment.id, segment.path, erased, f"{self.folder}/{name}")
+        checksum = write_segment(
+            (pa.Table.from_batches([one]) for one in kept), target, name, _not_numbers(self.spec, segment)
+        )
+        return Left(segment.id, segment.path, erased, f"{self.folder}/{name}", checksum)
 
     def sync(self, made: Iterable[Left]) -> None:
         """Make files durable."""

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark import TaskContext
 
-from lakehouse.engine import WriteTarget
+from lakehouse.engine import WriteTarget, Written
 from lakehouse.engine.write import stored_schema, write_tables
 from lakehouse.errors import InternalError, LakehouseError
 
-REPORT = "names ARRAY<STRING>, error BINARY"
+REPORT = "names ARRAY<STRING>, checksums ARRAY<BINARY>, error BINARY"
 """A task's only row: its files, or a pickled error."""
-_REPORT = pa.schema([("names", pa.list_(pa.string())), ("error", pa.binary())])
+_REPORT = pa.schema([("names", pa.list_(pa.string())), ("checksums", pa.list_(pa.binary())), ("error", pa.binary())])
 _TABLE_BYTES = 32 << 20
 _BUFFER_BYTES = 128 << 20
 """Less than the writer's own: a machine runs as many tasks as it has cores."""
@@ -39,14 +39,19 @@ class TaskWriter:
         context = TaskContext.get()
         if context is None:
             raise InternalError("rows of a task are stored outside of any task")
-        names: list[str] = []
+        written: list[Written] = []
         error: bytes | None = None
         try:
             target = replace(self.target, batch=context.taskAttemptId())
-            names = write_tables(_tables(batches, stored_schema(target).names), target, buffer_bytes=_BUFFER_BYTES)
+            written = write_tables(_tables(batches, stored_schema(target).names), target, buffer_bytes=_BUFFER_BYTES)
         except (LakehouseError, OSError) as failure:
             error = pickle.dumps(failure)
-        yield pa.RecordBatch.from_pylist([{"names": names, "error": error}], _REPORT)
+        report = {
+            "names": [one.name for one in written],
+            "checksums": [one.checksum for one in written],
+            "error": error,
+        }
+        yield pa.RecordBatch.from_pylist([report], _REPORT)
 
 
 def _tables(batches: Iterable[pa.RecordBatch], names: list[str]) -> Iterator[pa.Table]:

@@ -15,12 +15,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakehouse.core.bucket import BucketSet
+from lakehouse.core.checksum import Checksum
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, to_us
-from lakehouse.engine import ROW_ID_FIELD, WriteTarget
+from lakehouse.engine import ROW_ID_FIELD, WriteTarget, Written
 from lakehouse.engine.conform import conform
 from lakehouse.errors import InternalError, InvalidInput
 from lakehouse.schema import definition_to_json, schema_to_json
+from lakehouse.storage.blocks import write_blocks
+from lakehouse.storage.checksums import HashedFile
 from lakehouse.storage.files import make_folder, sync_files
 from lakehouse.storage.footer import write_buckets
 
@@ -44,8 +47,8 @@ def stored_schema(target: WriteTarget) -> pa.Schema:
 
 def write_tables(
     tables: Iterable[pa.Table], target: WriteTarget, *, buffer_bytes: int | None = None, threads: int = 1
-) -> list[str]:
-    """Write rows below the target's folder and make them durable; return the files' names.
+) -> list[Written]:
+    """Write rows below the target's folder and make them durable; return the files.
 
     Holds back ``buffer_bytes`` (`BUFFER_BYTES`) of rows, and at worst as much again twice: parts of one table share
     its memory until all of them are written. Files of as many chunks as there are ``threads`` are written at a time.
@@ -73,13 +76,13 @@ def write_tables(
             found=files.rows,
         )
     sync_files(target.folder / name for name in files.names)
-    return files.names
+    return [Written(name, files.checksums[name]) for name in files.names]
 
 
-def write_segment(tables: Iterable[pa.Table], target: WriteTarget, name: str, not_numbers: set[str]) -> None:
-    """Write rows as one file below the target's folder, whatever chunks they lie in; it is not durable yet.
+def write_segment(tables: Iterable[pa.Table], target: WriteTarget, name: str, not_numbers: set[str]) -> Checksum:
+    """Write rows as one file below the target's folder, whatever chunks they lie in, and return its checksum.
 
-    ``not_numbers`` are columns that may hold a NaN.
+    It is not durable yet. ``not_numbers`` are columns that may hold a NaN.
     """
     schema = stored_schema(target)
     make_folder(target.folder)
@@ -91,6 +94,7 @@ def write_segment(tables: Iterable[pa.Table], target: WriteTarget, name: str, no
     except BaseException:
         file.abandon()
         raise
+    return file.checksum
 
 
 def split(table: pa.Table, time: str, grain: Grain | None) -> Iterator[tuple[int, pa.Table]]:
@@ -134,6 +138,8 @@ class _Files:
 
     def __init__(self, target: WriteTarget, schema: pa.Schema, buffer_bytes: int, threads: int) -> None:
         self.names: list[str] = []
+        self.checksums: dict[str, Checksum] = {}
+        """Of closed files, by name."""
         self.rows = 0
         """Rows of closed files, as their footers say."""
         self._buffer_bytes = buffer_bytes
@@ -214,7 +220,7 @@ class _Files:
         with self._guard:
             file = self._open.pop(chunk_us, None)
             if file is not None and not not_numbers <= file.not_numbers:
-                self.rows += file.close()
+                self._note(file, file.close())
                 file = None
             if file is None:
                 file = self._new(not_numbers)
@@ -233,14 +239,19 @@ class _Files:
         if file is not None:
             rows = file.close()
             with self._guard:
-                self.rows += rows
+                self._note(file, rows)
                 del self._open[chunk_us]
+
+    def _note(self, file: _File, rows: int) -> None:
+        self.rows += rows
+        self.checksums[file.name] = file.checksum
 
 
 class _File:
     """One Parquet file being written. Columns with a NaN get no statistics: readers would prune by a wrong maximum."""
 
     def __init__(self, target: WriteTarget, name: str, schema: pa.Schema, not_numbers: set[str]) -> None:
+        self.name = name
         self.rows = 0
         self.not_numbers = not_numbers
         self._time = target.spec.time
@@ -255,8 +266,9 @@ class _File:
             if buckets and _has_buckets(schema.field(name).type)
         }
         self._footers: list[pq.FileMetaData] = []
+        self._sink = HashedFile(target.folder / name)
         self._writer = pq.ParquetWriter(
-            target.folder / name,
+            self._sink,
             schema,
             compression=target.spec.compression,
             dictionary_pagesize_limit=_DICTIONARY_BYTES,
@@ -269,6 +281,7 @@ class _File:
             {
                 "lakehouse.table": target.spec.folder,
                 "lakehouse.operation": target.operation_id,
+                "lakehouse.file": f"{target.inside}{name}",
                 "lakehouse.schema": schema_to_json(target.spec.schema),
                 "lakehouse.definition": definition_to_json(target.spec),
             }
@@ -290,8 +303,15 @@ class _File:
         self._writer.add_key_value_metadata({"lakehouse.interval_us": f"{self._least},{self._greatest + 1}"})
         telling = {name: seen.to_bytes() for name, seen in self._buckets.items() if not seen.is_full}
         self._writer.add_key_value_metadata(write_buckets(telling))
+        self._writer.add_key_value_metadata(write_blocks(self._sink.end_blocks()))
         self._writer.close()
+        self._sink.close()
         return int(self._footers[0].num_rows)
+
+    @property
+    def checksum(self) -> Checksum:
+        """The checksum of the closed file."""
+        return self._sink.checksum
 
     def abandon(self) -> None:
         """Let go of a file that nobody will read; a disk that refuses its footer is no news to the caller."""
@@ -300,6 +320,8 @@ class _File:
         self._writer.is_open = False
         with suppress(OSError):
             self._writer.close()
+        with suppress(OSError):
+            self._sink.close()
 
 
 def _has_buckets(kind: pa.DataType) -> bool:

@@ -11,14 +11,14 @@ import pyarrow as pa
 from lakehouse.core.chunk import Grain
 from lakehouse.core.keys import KeyScope, key_scope
 from lakehouse.core.policy import NAMES, Policy
-from lakehouse.core.spec import COMPRESSIONS, TableId, TableSpec, WriteOrder
+from lakehouse.core.spec import COMPRESSIONS, VERIFY, TableId, TableSpec, WriteOrder
 from lakehouse.errors import InvalidInput
 from lakehouse.schema.names import check_table_name
 from lakehouse.schema.read import to_schema
 from lakehouse.schema.values import typed_value
 
 _MAX_BUCKETS = 1 << 20
-_KNOWN = (*NAMES, "ragged", "compression")
+_KNOWN = (*NAMES, "ragged", "compression", "verify")
 
 
 def define_table(
@@ -107,6 +107,8 @@ def read_table_properties(given: Mapping[Any, Any], columns: pa.Schema) -> dict[
             raise InvalidInput("property ragged is true or false", ragged=text)
         if key == "compression" and text not in COMPRESSIONS:
             raise InvalidInput(f"property compression is one of {', '.join(COMPRESSIONS)}", compression=text)
+        if key == "verify" and text not in VERIFY:
+            raise InvalidInput(f"property verify is one of {', '.join(VERIFY)}", verify=text)
         if key not in _KNOWN and (close := difflib.get_close_matches(key, _KNOWN, 1, 0.8)):
             raise InvalidInput(f"unknown property; did you mean {close[0]}", property=key)
         kept[key] = text

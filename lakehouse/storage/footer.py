@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 from lakehouse.core.bucket import Buckets
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval, from_us, to_us
 from lakehouse.core.spec import ROW_ID, TableSpec
-from lakehouse.errors import InvalidInput, SegmentUnreadable
+from lakehouse.errors import InvalidInput, LakehouseError, SegmentUnreadable
+from lakehouse.storage.checksums import check_plain
 
 _MIN_US = to_us(MIN_TIME)
 _END_US = to_us(MAX_TIME)
@@ -29,6 +30,18 @@ _THREADS = 8
 _BUCKETS = "lakehouse.buckets"
 _BOUND_LENGTH = 128
 """Longer string and binary bounds are cut (the upper one rounded up), so that a catalog stays small."""
+DAMAGE = (
+    pa.ArrowException,
+    OSError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading a damaged file may raise: values that no Python type holds, absurd sizes, texts that are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +87,20 @@ def has_footer(path: Path) -> bool:
     """Whether a file ends in a Parquet footer that can be read; its pages are not looked at."""
     try:
         pq.read_metadata(path)
-    except (pa.ArrowException, OSError):
+    except DAMAGE:
         return False
     return True
 
 
 def _read(folder: Path, name: str, spec: TableSpec) -> FileStatistics | None:
     path = folder / name
+    check_plain(path)
     try:
         with pq.ParquetFile(path) as file:
             return _statistics(file, path, name, spec)
-    except FileNotFoundError as error:
-        raise SegmentUnreadable("data file is missing; restore it from a copy", path=str(path)) from error
-    except (pa.ArrowException, OSError) as error:
+    except LakehouseError:
+        raise
+    except DAMAGE as error:
         raise SegmentUnreadable(
             "data file is cut short or malformed; restore it", path=str(path), cause=error
         ) from error

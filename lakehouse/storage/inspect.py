@@ -3,60 +3,51 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
+from lakehouse.core.check import StoredFile
 from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.checksums import check_content
 from lakehouse.storage.exports import EXPORTS
 from lakehouse.storage.paths import Locator
 
 
-def find_faults(warehouse: Path, files: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, str]]:
-    """Of files and their bytes those that are not as they were committed: the path, a kind, and what is wrong.
+def find_faults(
+    warehouse: Path, files: Iterable[StoredFile], *, content: bool = False
+) -> Iterator[tuple[str, str, str]]:
+    """Of files those that are not as they were committed: the path, a kind, and what is wrong.
 
-    Kinds: *missing*, *short*, *long*, *unreadable*. Cost: an ``lstat`` a file.
+    Kinds: *missing*, *short*, *long*, *unreadable*, *content*. Cost: an ``lstat`` a file; with ``content`` every byte
+    of those whose checksum is known.
     """
     locator = Locator(warehouse)
-    for stored, size in files:
+    for one in files:
         try:
-            path = locator.file(stored)
+            path = locator.file(one.path)
             status = os.lstat(path)
         except FileNotFoundError:
-            yield stored, "missing", "the file is not there; restore it from a copy"
+            yield one.path, "missing", "the file is not there; restore it from a copy"
+            continue
         except (OSError, SegmentUnreadable) as error:
-            yield stored, "unreadable", f"the file cannot be reached: {error}"
-        else:
-            if status.st_mode & 0o170000 != 0o100000:
-                yield stored, "unreadable", "not a plain file; restore it from a copy"
-            elif status.st_size != size:
-                kind = "short" if status.st_size < size else "long"
-                yield stored, kind, f"the size is another one: expected={size} found={status.st_size}"
+            yield one.path, "unreadable", f"the file cannot be reached: {error}"
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            yield one.path, "unreadable", "not a plain file; restore it from a copy"
+        elif status.st_size != one.bytes:
+            kind = "short" if status.st_size < one.bytes else "long"
+            yield one.path, kind, f"the size is another one: expected={one.bytes} found={status.st_size}"
+        elif content:
+            yield from _changed(path, one)
 
 
-def read_through(warehouse: Path, stored: str, time: str) -> tuple[int, tuple[datetime, datetime] | None]:
-    """Decode every page of a file: its rows, and the least and greatest time where it has that column by this name.
-
-    Raises `SegmentUnreadable`. Cost: the file, a row group in memory.
-    """
-    path = Locator(warehouse).file(stored)
-    rows = 0
-    bounds: list[Any] = []
+def _changed(path: Path, one: StoredFile) -> Iterator[tuple[str, str, str]]:
     try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches():
-                batch.validate(full=True)
-                rows += batch.num_rows
-                if time in batch.schema.names and batch.num_rows:
-                    bounds.extend(pc.min_max(batch.column(time)).as_py().values())
-    except (pa.ArrowException, OSError) as error:
-        raise SegmentUnreadable("data file is malformed; restore it from a copy", path=stored, cause=error) from error
-    return rows, (min(bounds), max(bounds)) if bounds else None
+        check_content(path, one.checksum, one.bytes)
+    except SegmentUnreadable as error:
+        kind = "content" if "found" in error.facts else "unreadable"
+        yield one.path, kind, str(error)
 
 
 def list_files(warehouse: Path) -> dict[str, float]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from lakehouse.core.segment import Segment
 from lakehouse.errors import InvalidInput, SegmentUnreadable
 
 
@@ -77,56 +75,3 @@ class Locator:
 
 def _outside(stored: str) -> SegmentUnreadable:
     return SegmentUnreadable("stored path leaves the warehouse; the catalog was tampered with", path=stored)
-
-
-def check_files(warehouse: Path, segments: Iterable[Segment]) -> tuple[dict[str, Path], list[SegmentUnreadable]]:
-    """Look at each segment's file without opening it: cost one ``lstat`` a segment.
-
-    Returns the files by stored path, and one error for each file that is missing or not of the size that was
-    committed (``best_effort`` reads go on without them).
-    """
-    locator = Locator(warehouse)
-    files: dict[str, Path] = {}
-    errors: list[SegmentUnreadable] = []
-    for segment in segments:
-        try:
-            path = locator.file(segment.path)
-            _check_size(path, segment.bytes)
-        except SegmentUnreadable as error:
-            errors.append(error)
-        else:
-            files[segment.path] = path
-    return files, errors
-
-
-def verify(warehouse: Path, segments: Iterable[Segment]) -> dict[str, Path]:
-    """The files of segments by stored path, each present and of the size that was committed.
-
-    Raises `SegmentUnreadable` naming the first file that is not; ``others`` counts the rest.
-    """
-    files, errors = check_files(warehouse, segments)
-    if errors:
-        first = errors[0]
-        if len(errors) > 1:
-            raise SegmentUnreadable(first.args[0], path=first.facts["path"], others=len(errors) - 1)
-        raise first
-    return files
-
-
-def _check_size(path: Path, expected_bytes: int) -> None:
-    try:
-        status = os.lstat(path)
-    except FileNotFoundError as error:
-        raise SegmentUnreadable("data file is missing; restore it from a copy", path=str(path)) from error
-    except OSError as error:
-        raise SegmentUnreadable("data file cannot be reached; restore it", path=str(path), cause=error) from error
-    if status.st_mode & 0o170000 != 0o100000:
-        raise SegmentUnreadable("data file is not a plain file; restore it from a copy", path=str(path))
-    if expected_bytes and status.st_size != expected_bytes:
-        what = "cut short" if status.st_size < expected_bytes else "longer than committed"
-        raise SegmentUnreadable(
-            f"data file is {what}; restore it from a copy",
-            path=str(path),
-            expected=expected_bytes,
-            found=status.st_size,
-        )

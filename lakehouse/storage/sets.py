@@ -4,33 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lakehouse.errors import SegmentUnreadable
+from lakehouse.core.checksum import Checksum
+from lakehouse.storage.checksums import check_bytes, checksum_of, read_content
 from lakehouse.storage.files import make_folder, sync_files
 from lakehouse.storage.paths import Locator
 
 
-def write_set(folder: Path, name: str, content: bytes) -> None:
-    """Write a set below an operation's folder; it is durable when this returns. Raises `OSError`."""
+def write_set(folder: Path, name: str, content: bytes) -> Checksum:
+    """Write a set below an operation's folder and return its checksum; it is durable then. Raises `OSError`."""
     make_folder(folder)
     path = folder / name
     path.write_bytes(content)
     sync_files([path])
+    return checksum_of(content)
 
 
-def read_set(warehouse: Path, stored: str, size: int) -> bytes:
-    """The content of a stored path. Raises `SegmentUnreadable` if it is missing or of another size."""
+def read_set(warehouse: Path, stored: str, size: int, checksum: Checksum) -> bytes:
+    """The content of a stored path. Raises `SegmentUnreadable` if it is missing or not what was written."""
     path = Locator(warehouse).file(stored)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SegmentUnreadable(
-            "a tombstone's file cannot be read; restore it from a copy", path=str(path), cause=error
-        ) from error
-    if len(content) != size:
-        raise SegmentUnreadable(
-            "a tombstone's file is not of the size that was committed; restore it from a copy",
-            path=str(path),
-            expected=size,
-            found=len(content),
-        )
+    content = read_content(path, size)
+    check_bytes(path, content, checksum)
     return content

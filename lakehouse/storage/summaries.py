@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,9 +17,10 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import FIELD_ID, TableSpec
 from lakehouse.core.summary import INLINE_BYTES, Summary, SummaryKind, columns_of, field_id
 from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.checksums import checksum_of, opened
 from lakehouse.storage.files import make_folder, sync_files
-from lakehouse.storage.footer import primitive_columns
-from lakehouse.storage.paths import verify
+from lakehouse.storage.footer import DAMAGE, primitive_columns
+from lakehouse.storage.verify import verified
 
 _BATCH_ROWS = 1 << 17
 
@@ -39,16 +40,19 @@ class Summarizing:
         ``attempt`` sets the files of one try apart from those of another; they are durable after `sync`. Raises
         `SegmentUnreadable`, and `OSError` where a summary cannot be written.
         """
+        made = self.contents(segment)
         if self.kind is SummaryKind.SKETCH:
-            return [
-                Summary(segment.id, one.id, encode_registers(one.registers, one.bytes))
-                for one in self._gathered(segment)
-            ]
-        made = [
-            (one, encode_blocks(make_blocks(distinct(one.parts)), Owner(segment.id, one.id)))
-            for one in self._gathered(segment)
-        ]
+            return [Summary(segment.id, one, content) for one, content in made.items()]
         return list(self._stored(segment, made, attempt))
+
+    def contents(self, segment: Segment) -> dict[int, bytes]:
+        """What a segment's summaries hold, by Parquet field id, wherever they are to be kept."""
+        if self.kind is SummaryKind.SKETCH:
+            return {one.id: encode_registers(one.registers, one.bytes) for one in self._gathered(segment)}
+        return {
+            one.id: encode_blocks(make_blocks(distinct(one.parts)), Owner(segment.id, one.id))
+            for one in self._gathered(segment)
+        }
 
     def below(self, name: str) -> Summarizing:
         """The same with its files in a folder below its own."""
@@ -63,11 +67,12 @@ class Summarizing:
         return [one.path for one in made if one.path]
 
     def _gathered(self, segment: Segment) -> list[_Column]:
-        (path,) = verify(self.warehouse, [segment]).values()
+        wanted = columns_of(self.spec, self.kind)
+        (path,) = verified(self.warehouse, [segment], "pages", wanted).values()
         try:
             with pq.ParquetFile(path) as file:
                 return self._read(file)
-        except (pa.ArrowException, OSError) as error:
+        except DAMAGE as error:
             raise SegmentUnreadable(
                 "data file is cut short or malformed; restore it", path=str(path), cause=error
             ) from error
@@ -90,16 +95,18 @@ class Summarizing:
                     one.add(batch.column(one.stored), self.kind)
         return found
 
-    def _stored(self, segment: Segment, made: Sequence[tuple[_Column, bytes]], attempt: str) -> Iterator[Summary]:
-        for column, content in made:
+    def _stored(self, segment: Segment, made: Mapping[int, bytes], attempt: str) -> Iterator[Summary]:
+        for column, content in made.items():
             if len(content) <= INLINE_BYTES:
-                yield Summary(segment.id, column.id, content)
+                yield Summary(segment.id, column, content)
                 continue
-            name = f"{segment.id}-{column.id}{attempt}.{self.kind.value}"
+            name = f"{segment.id}-{column}{attempt}.{self.kind.value}"
             path = self.warehouse / self.folder / name
             make_folder(path.parent)
             path.write_bytes(content)
-            yield Summary(segment.id, column.id, path=f"{self.folder}/{name}", bytes=len(content))
+            yield Summary(
+                segment.id, column, path=f"{self.folder}/{name}", bytes=len(content), checksum=checksum_of(content)
+            )
 
 
 @dataclass(slots=True)
@@ -127,9 +134,6 @@ def _column_bytes(footer: pq.FileMetaData, leaf: int) -> int:
 
 
 def read_part(path: Path, offset: int, length: int) -> bytes:
-    """Some bytes of a file. Raises `OSError`."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
+    """Some bytes of a file. Raises `OSError`, and `SegmentUnreadable` for what is no plain file."""
+    with opened(path) as handle:
         return os.pread(handle, length, offset)
-    finally:
-        os.close(handle)

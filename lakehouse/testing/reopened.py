@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select, text
 from lakehouse.catalog.horizon import read_horizon
 from lakehouse.catalog.models import bin, delta, key_frame, segment  # noqa: A004 - the word of the scheme
 from lakehouse.core.version import ADD
-from lakehouse.storage.paths import verify
+from lakehouse.storage.verify import verified
 from lakehouse.testing.history import FAR, KEPT, UNVERSIONED, Step, World
 from lakehouse.testing.rows import Row, arrow, visible
 
@@ -52,7 +52,7 @@ def check(life: Life, lake: Any, step: Step | None) -> bool:
         table = lake.table(name)
         _require_rows(table, rows, step)
         _require_found(table, rows, life.chance)
-        verify(lake.warehouse, table.segments())
+        verified(lake.warehouse, table.segments())
     known = list(life.versions)
     place, version = life.chance.randrange(2), life.chance.choice(known)
     _check_entries(life, lake, {*known[-2:], version})
@@ -207,7 +207,7 @@ def check_all(life: Life, lake: Any) -> None:
         for version in life.chance.sample(list(life.versions), min(_SCANNED, len(life.versions))):
             for name, rows in zip(life.world.names, life.versions[version].rows, strict=True):
                 _require_rows(lake.table(name), rows, None, as_of=version)
-                verify(lake.warehouse, lake.table(name).segments(as_of=version))
+                verified(lake.warehouse, lake.table(name).segments(as_of=version))
         forget_key_frames(lake)
     lake.catalog._read(_check_catalog)
 

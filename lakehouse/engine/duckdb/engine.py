@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
-from lakehouse.engine import Matches, Query, WriteTarget
+from lakehouse.engine import Matches, Query, WriteTarget, Written
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.join import matched
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
@@ -37,8 +37,8 @@ class DuckDBEngine:
         self._lock = threading.Lock()
         self._database: duckdb.DuckDBPyConnection | None = None
 
-    def write(self, rows: Any, target: WriteTarget) -> Sequence[str]:
-        """Write rows as durable Parquet files below the target's folder; return their names.
+    def write(self, rows: Any, target: WriteTarget) -> Sequence[Written]:
+        """Write rows as durable Parquet files below the target's folder; return what was written.
 
         Memory is bounded whatever the source's size. Raises `InvalidInput` for rows that the table cannot hold and
         `OSError` where the disk fails.

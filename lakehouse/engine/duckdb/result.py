@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -13,10 +13,14 @@ import pyarrow.parquet as pq
 from lakehouse.engine import Query
 from lakehouse.engine.duckdb.query import count_query, result_schema, rows_query
 from lakehouse.engine.hidden import Part, plan_parts
+from lakehouse.engine.verifying import columns_read
 from lakehouse.errors import InternalError, InvalidInput, LakehouseError, SegmentUnreadable
-from lakehouse.storage.paths import verify
+from lakehouse.storage.checksums import check_content
+from lakehouse.storage.footer import DAMAGE
+from lakehouse.storage.verify import verified
 
 _T = TypeVar("_T")
+_Values: TypeAlias = "pa.Array | pa.ChunkedArray"
 BATCH_ROWS = 100_000
 
 
@@ -33,38 +37,35 @@ class DuckDBRows:
 
     def to_arrow(self) -> pa.Table:
         """All rows, with the table's own schema."""
-        files = self._files()
+        files, parts = self._verified()
         if not files:
             return self.schema.empty_table()
         cursor = self._cursor()
-        statement = rows_query(self._query, plan_parts(self._query), files)
+        statement = rows_query(self._query, parts, files)
         table = self._run(files, lambda: cursor.sql(statement).to_arrow_table())
-        return pa.Table.from_arrays(
-            [_exact(column, field.type) for column, field in zip(table.columns, self.schema, strict=True)],
-            schema=self.schema,
-        )
+        return self._run(files, lambda: pa.Table.from_arrays(self._exact(table.columns), schema=self.schema))
 
     def reader(self, batch_rows: int = BATCH_ROWS) -> pa.RecordBatchReader:
         """The rows as a stream of batches: memory does not grow with them."""
-        return pa.RecordBatchReader.from_batches(self.schema, self._batches(self._files(), batch_rows))
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches(*self._verified(), batch_rows))
 
     def ordered(self, expressions: Sequence[str], connection: duckdb.DuckDBPyConnection) -> Iterator[pa.RecordBatch]:
         """The rows by some expressions, as batches; what does not fit into the connection's memory waits on disk."""
-        files = self._files()
-        rows = rows_query(self._query, plan_parts(self._query), files)
+        files, parts = self._verified()
+        rows = rows_query(self._query, parts, files)
         yield from self._streamed(connection, files, f"SELECT * FROM ({rows}) ORDER BY {', '.join(expressions)}")  # noqa: S608
 
     def sample(self, rows: int, connection: duckdb.DuckDBPyConnection) -> pa.Table:
         """So many of the rows, the same each time, spread over all; every row is read."""
-        files = self._files()
-        text = rows_query(self._query, plan_parts(self._query), files)
+        files, parts = self._verified()
+        text = rows_query(self._query, parts, files)
         statement = f"SELECT * FROM ({text}) USING SAMPLE reservoir({rows} ROWS) REPEATABLE (7)"  # noqa: S608
         table = self._run(files, lambda: connection.sql(statement).to_arrow_table())
         return table.cast(self.schema)
 
-    def _batches(self, files: dict[str, Path], batch_rows: int) -> Iterator[pa.RecordBatch]:
+    def _batches(self, files: dict[str, Path], parts: list[Part], batch_rows: int) -> Iterator[pa.RecordBatch]:
         if files:
-            statement = rows_query(self._query, plan_parts(self._query), files)
+            statement = rows_query(self._query, parts, files)
             yield from self._streamed(self._cursor(), files, statement, batch_rows)
 
     def _streamed(
@@ -75,15 +76,22 @@ class DuckDBRows:
             batch = self._run(files, lambda: next(stream, None))
             if batch is None:
                 return
-            columns = [_exact(column, field.type) for column, field in zip(batch.columns, self.schema, strict=True)]
+            columns = self._run(files, lambda batch=batch: self._exact(batch.columns))  # type: ignore[misc]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _exact(self, columns: Sequence[_Values]) -> list[_Values]:
+        """Columns in the table's own types."""
+        return [
+            values if values.type.equals(field.type) else values.cast(field.type)
+            for values, field in zip(columns, self.schema, strict=True)
+        ]
 
     def count(self) -> int:
         """How many rows pass. What nothing but places hides is counted from the plan; its files are still checked."""
-        files = self._files()
+        files, parts = self._verified(counting=True)
         known = 0
         filtered: list[Part] = []
-        for part in plan_parts(self._query):
+        for part in parts:
             if self._query.where is None and part.condition is None and not part.masks:
                 known += sum(segment.rows for segment in part.segments) - sum(map(len, part.places))
             else:
@@ -97,32 +105,43 @@ class DuckDBRows:
 
     def relation(self, connection: duckdb.DuckDBPyConnection | None = None, among: str = "") -> duckdb.DuckDBPyRelation:
         """The rows as a relation of a connection, the engine's own if none is given; ``among``: see `rows_query`."""
-        files = self._files()
+        files, parts = self._verified()
         held = connection if connection is not None else self._cursor()
-        statement = rows_query(self._query, plan_parts(self._query), files, among)
+        statement = rows_query(self._query, parts, files, among)
         return self._run(files, lambda: held.sql(statement))
 
     def sql(self) -> str:
         """The query as text."""
-        return rows_query(self._query, plan_parts(self._query), self._files())
+        files, parts = self._verified()
+        return rows_query(self._query, parts, files)
 
-    def _files(self) -> dict[str, Path]:
-        return verify(self._query.warehouse, self._query.plan.segments)
+    def _verified(self, *, counting: bool = False) -> tuple[dict[str, Path], list[Part]]:
+        """The plan's files, as sure as the query wants to be of them, and its parts."""
+        query, parts = self._query, plan_parts(self._query)
+        columns = None if query.verify != "pages" else columns_read(query, parts, counting=counting)
+        return verified(query.warehouse, query.plan.segments, query.verify, columns), parts
 
     def _run(self, files: dict[str, Path], step: Callable[[], _T]) -> _T:
         try:
             return step()
-        except (duckdb.Error, pa.ArrowException, OSError) as error:
+        except LakehouseError:
+            raise
+        except (duckdb.Error, *DAMAGE) as error:
             raise self._explained(files, error) from error
 
     def _explained(self, files: dict[str, Path], error: Exception) -> LakehouseError | Exception:
         """Find out what a failed query means: a bad file, a filter that some row breaks, or neither."""
-        self._files()
-        for path in files.values():
-            if not _is_readable(path):
-                return SegmentUnreadable("data file is malformed; restore it from a copy", path=str(path), cause=error)
         if isinstance(error, duckdb.OutOfMemoryException):
             return error
+        verified(self._query.warehouse, self._query.plan.segments)
+        for segment in self._query.plan.segments:
+            path = files[segment.path]
+            try:
+                check_content(path, segment.checksum, segment.bytes)
+            except SegmentUnreadable as damage:
+                return damage
+            if not segment.checksum and not _is_readable(path):
+                return SegmentUnreadable("data file is malformed; restore it from a copy", path=str(path), cause=error)
         if self._query.where is not None and isinstance(error, duckdb.DataError | duckdb.OperationalError):
             return InvalidInput("the filter fails on some row", where=self._query.where, cause=str(error)[:300])
         return InternalError("the in-process engine failed", cause=str(error)[:300])
@@ -134,10 +153,6 @@ def _is_readable(path: Path) -> bool:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches():
                 batch.validate()
-    except (pa.ArrowException, OSError):
+    except DAMAGE:
         return False
     return True
-
-
-def _exact(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    return values if values.type.equals(kind) else values.cast(kind)

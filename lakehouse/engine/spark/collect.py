@@ -16,11 +16,10 @@ from lakehouse.core.spec import ORDINAL, ROW_ID
 from lakehouse.engine import Query
 from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.engine.spark.columns import quoted
-from lakehouse.engine.spark.read import conditions, listing_settings, read_frame
+from lakehouse.engine.spark.read import conditions, listing_settings, read_frame, verified_files
 from lakehouse.engine.spark.scan import PLACE, asked_of_rows, names_in_rows, scan
 from lakehouse.engine.spark.settings import held
 from lakehouse.errors import InternalError
-from lakehouse.storage.paths import verify
 
 _FILE = "_file"
 
@@ -46,7 +45,7 @@ def collect_rows(session: SparkSession, query: Query) -> pa.Table:
 
 def _found(session: SparkSession, query: Query, parts: Sequence[Part]) -> tuple[pa.Table, Mapping[int | str, Segment]]:
     """Rows that pass, with `PLACE` and what they say of their file; and the segments by that."""
-    files = verify(query.warehouse, query.plan.segments)
+    files = verified_files(session, query, parts)
     schema = pa.schema([*query.spec.schema, (ROW_ID, pa.int64()), (PLACE, pa.int64())])
     alike: dict[tuple[str, ...], list[Segment]] = {}
     for part in parts:

@@ -32,7 +32,7 @@ def each(
     found = [pickle.loads(row.report) for row in frame.mapInArrow(TaskWork(own), REPORT).collect()]  # noqa: S301
     kept = {path for made in found if not isinstance(made, Exception) for path in own.files(made)}
     folder = work.warehouse / own.folder
-    if folder.is_dir():
+    if own.folder and folder.is_dir():
         delete_files(work.warehouse, {f"{own.folder}/{path.name}" for path in folder.iterdir()} - kept)
     for made in found:
         if isinstance(made, Exception) and not isinstance(made, SegmentUnreadable):

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark p
 
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
-from lakehouse.engine import Matches, Query, WriteTarget
+from lakehouse.engine import Matches, Query, WriteTarget, Written
 from lakehouse.engine.spark.collect import collect_rows
 from lakehouse.engine.spark.columns import quoted, value
 from lakehouse.engine.spark.each import each
@@ -35,8 +35,8 @@ class SparkEngine:
     def __init__(self, session: SparkSession) -> None:
         self.session = session
 
-    def write(self, rows: DataFrame, target: WriteTarget) -> Sequence[str]:
-        """Run the frame's job and make its files durable; return their names below the target's folder.
+    def write(self, rows: DataFrame, target: WriteTarget) -> Sequence[Written]:
+        """Run the frame's job and make its files durable; return what was written.
 
         Raises `InvalidInput` for columns and values that the table cannot hold. Other errors of the job are Spark's.
         """

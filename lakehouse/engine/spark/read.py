@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,27 +14,30 @@ from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import ORDINAL, Query
 from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.engine.spark.columns import quoted
+from lakehouse.engine.spark.each import each
 from lakehouse.engine.spark.masked import masked_frame
 from lakehouse.engine.spark.places import split_places, without_places
 from lakehouse.engine.spark.scan import FILES_LOOKED_UP, placed_scan, scan, told_scan
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.spark.types import to_spark_type
-from lakehouse.storage.paths import verify
+from lakehouse.engine.verifying import columns_read
+from lakehouse.storage.verify import Verifying, raised, verified
 
+_ALONE_BYTES = 64 << 20
+"""Less than this the driver has looked through before a job has started."""
 _THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
 
 def read_frame(session: SparkSession, query: Query) -> DataFrame:
-    """The rows of a plan, lazily. Every file is checked to be there and whole first; none is opened.
+    """The rows of a plan, lazily. Every file is checked first, as much as the query wants to be sure of it.
 
     Raises `SegmentUnreadable` naming a file that is not. One that vanishes later fails the job, which names it.
     """
-    files = verify(query.warehouse, query.plan.segments)
+    parts = plan_parts(query)
+    files = verified_files(session, query, parts)
     extras = [name for name, is_wanted in ((ROW_ID, query.row_ids), (ORDINAL, query.ordinals)) if is_wanted]
     with held(session, listing_settings(session, len(files))):
-        frames = [
-            frame for part in _joined(plan_parts(query)) for frame in _frames(session, query, part, files, extras)
-        ]
+        frames = [frame for part in _joined(parts) for frame in _frames(session, query, part, files, extras)]
     if not frames:
         schema = pa.schema([*query.spec.schema, *(pa.field(name, pa.int64()) for name in extras)])
         frames = [session.createDataFrame([], to_spark_type(schema))]
@@ -44,6 +47,18 @@ def read_frame(session: SparkSession, query: Query) -> DataFrame:
     if query.columns is None:
         return rows
     return rows.select(*(quoted(name) for name in (*query.columns, *extras)))
+
+
+def verified_files(session: SparkSession, query: Query, parts: Sequence[Part]) -> dict[str, Path]:
+    """The plan's files, as sure as the query wants to be of them: many bytes are looked through in tasks."""
+    segments = query.plan.segments
+    if query.verify == "size" or segments.bytes <= _ALONE_BYTES:
+        columns = columns_read(query, parts) if query.verify == "pages" else None
+        return verified(query.warehouse, segments, query.verify, columns)
+    work = Verifying(query.warehouse, query.verify, columns_read(query, parts))
+    for _ in raised(each(session, work, list(segments))):
+        pass
+    return verified(query.warehouse, segments)
 
 
 def _joined(parts: list[Part]) -> list[Part]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from lakehouse.engine import WriteTarget
+from lakehouse.engine import WriteTarget, Written
 from lakehouse.engine.spark.columns import REFUSED, conformed
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.task import REPORT, TaskWriter
@@ -26,7 +27,7 @@ _REFUSED = re.compile(re.escape(REFUSED) + r": column=(.*?) type=(.*?);")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakehouse[\w.]*|pyarrow|numpy)'")
 
 
-def write_frame(frame: DataFrame, target: WriteTarget) -> list[str]:
+def write_frame(frame: DataFrame, target: WriteTarget) -> list[Written]:
     """Run the frame's job, writing below the target's folder; return the files of its winning task attempts.
 
     They are those that the job's result names, which holds one report of each task. What else lies in the job's own
@@ -42,14 +43,16 @@ def write_frame(frame: DataFrame, target: WriteTarget) -> list[str]:
         try:
             if _is_local(rows):
                 held_here = rows.toArrow().rename_columns(stored_schema(part).names)
-                return [f"{folder.name}/{name}" for name in write_tables([held_here], part)]
+                return [one.below(folder.name) for one in write_tables([held_here], part)]
             reports = rows.mapInArrow(TaskWriter(part), REPORT).collect()
         except PySparkException as error:
             raise _explained(error) or error from error
     for report in reports:
         if report.error is not None:
             raise pickle.loads(report.error)  # noqa: S301 - made by our own code in the session's own workers
-    return _kept(folder, {name for report in reports for name in report.names})
+    return _kept(
+        folder, {name: bytes(held) for one in reports for name, held in zip(one.names, one.checksums, strict=True)}
+    )
 
 
 def _is_local(rows: DataFrame) -> bool:
@@ -75,9 +78,9 @@ def _explained(error: PySparkException) -> InvalidInput | EngineUnavailable | No
     return None
 
 
-def _kept(folder: Path, names: set[str]) -> list[str]:
+def _kept(folder: Path, checksums: Mapping[str, bytes]) -> list[Written]:
     """The reported files, after deletion of all others."""
     for path in folder.iterdir():
-        if path.name not in names:
+        if path.name not in checksums:
             path.unlink()
-    return [f"{folder.name}/{name}" for name in sorted(names)]
+    return [Written(name, checksums[name]).below(folder.name) for name in sorted(checksums)]

@@ -38,7 +38,8 @@ class Store:
         """Write rows as an operation of their own; return its segments."""
         operation = uuid.uuid4().hex
         folder = self.warehouse / spec.folder / operation
-        names = engine.write(rows, WriteTarget(spec, folder, operation, batch, row_ids))
+        written = engine.write(rows, WriteTarget(spec, folder, operation, batch, row_ids))
+        checksums = {one.name: one.checksum for one in written}
         return [
             Segment(
                 id=f"{operation}/{one.name}",
@@ -53,8 +54,9 @@ class Store:
                 min=one.min,
                 max=one.max,
                 nulls=one.nulls,
+                checksum=checksums[one.name],
             )
-            for one in read_footers(folder, names, spec)
+            for one in read_footers(folder, list(checksums), spec)
         ]
 
     def query(

@@ -36,8 +36,8 @@ def events(rows: int, days: int) -> pa.Table:
 def written(folder: Path, threads: int, buffer_bytes: int = 1 << 30, **properties: object) -> dict[str, pa.Table]:
     """Rows of each file, by its name."""
     target = WriteTarget(spec_of(SCHEMA, properties=properties), folder, "0" * 32)
-    names = write_tables(events(20_000, 40).to_batches(700), target, buffer_bytes=buffer_bytes, threads=threads)
-    return {name: pq.read_table(folder / name, schema=SCHEMA) for name in names}
+    files = write_tables(events(20_000, 40).to_batches(700), target, buffer_bytes=buffer_bytes, threads=threads)
+    return {name: pq.read_table(folder / name, schema=SCHEMA) for name in (one.name for one in files)}
 
 
 @pytest.mark.parametrize("buffer_bytes", [1 << 30, 100_000])

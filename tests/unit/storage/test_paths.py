@@ -8,7 +8,8 @@ import pytest
 
 from lakehouse.core.segment import Segment
 from lakehouse.errors import InvalidInput, SegmentUnreadable
-from lakehouse.storage.paths import Locator, check_files, verify, warehouse_path
+from lakehouse.storage.paths import Locator, warehouse_path
+from lakehouse.storage.verify import check_files, verified
 
 
 def test_spellings_of_one_folder_give_one_path(tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_a_link_inside_the_warehouse_cannot_lead_out_of_it(tmp_path: Path) -> No
     (warehouse / "table").mkdir()
     (warehouse / "table" / "rows.parquet").symlink_to(tmp_path / "secret" / "rows.parquet")
     with pytest.raises(SegmentUnreadable, match="not a plain file"):
-        verify(warehouse, [_segment("table/rows.parquet", 1)])
+        verified(warehouse, [_segment("table/rows.parquet", 1)])
 
 
 def test_files_that_are_missing_or_of_another_size_are_all_named(tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_files_that_are_missing_or_of_another_size_are_all_named(tmp_path: Path)
     assert files == {"good": tmp_path / "good"}
     assert [Path(error.path).name for error in errors] == ["short", "long", "absent"]
     with pytest.raises(SegmentUnreadable, match=r"cut short.*others=2") as caught:
-        verify(tmp_path, segments)
+        verified(tmp_path, segments)
     assert caught.value.path == str(tmp_path / "short")
 
 

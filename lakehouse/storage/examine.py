@@ -1,0 +1,185 @@
+"""Whether what the catalog says of a segment's rows is so: every page is decoded, and every statistic counted again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakehouse.core.bucket import BucketSet
+from lakehouse.core.interval import to_us, to_utc
+from lakehouse.core.segment import Segment
+from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.checksums import check_plain
+from lakehouse.storage.footer import DAMAGE, primitive_columns
+from lakehouse.storage.paths import Locator
+
+_Problem = tuple[str, str]
+"""A finding's kind, and what is wrong."""
+
+
+def examine(warehouse: Path, segment: Segment, spec: TableSpec) -> list[_Problem]:
+    """What is wrong with what a segment's file holds, or with what the catalog and the footer say of it.
+
+    Kinds: *rows*, *statistics*. Raises `SegmentUnreadable` for a file that does not decode. Cost: the file, a row group
+    in memory.
+    """
+    path = Locator(warehouse).file(segment.path)
+    check_plain(path, segment.bytes)
+    try:
+        with pq.ParquetFile(path) as file:
+            return list(_problems(file, segment, spec))
+    except DAMAGE as error:
+        raise SegmentUnreadable(
+            "data file is malformed; restore it from a copy",
+            path=segment.path,
+            cause=repr(error),
+        ) from error
+
+
+def _problems(file: pq.ParquetFile, segment: Segment, spec: TableSpec) -> Iterator[_Problem]:
+    yield from _identity(file.metadata.metadata or {}, segment)
+    leaves = primitive_columns(file.schema_arrow)
+    seen = {name: _Seen(file.schema_arrow.field(name).type) for name in leaves}
+    buckets = {name: BucketSet(spec.cluster_by[name]) for name in segment.buckets if spec.cluster_by.get(name)}
+    row_ids = []
+    rows = 0
+    for group in range(file.metadata.num_row_groups):
+        table = file.read_row_group(group)
+        table.validate(full=True)
+        rows += table.num_rows
+        chunks = file.metadata.row_group(group)
+        if chunks.num_rows != table.num_rows:
+            yield "rows", f"a row group holds another number: expected={chunks.num_rows} found={table.num_rows}"
+        for name, leaf in leaves.items():
+            here = _Seen(seen[name].type)
+            here.add(table.column(name))
+            seen[name].join(here)
+            yield from _footer_lies(name, here, chunks.column(leaf).statistics)
+        for name, held in buckets.items():
+            if name in leaves:
+                held.add(pc.unique(table.column(name)).to_pylist())
+        if ROW_ID in leaves:
+            row_ids.append(table.column(ROW_ID).combine_chunks())
+    if rows != segment.rows:
+        yield "rows", f"the file holds another number: expected={segment.rows} found={rows}"
+        return
+    yield from _interval_lies(seen.get(spec.time), segment)
+    for name, one in seen.items():
+        yield from _catalog_lies(name, one, segment)
+    for name, held in buckets.items():
+        if int.from_bytes(held.to_bytes(), "little") & ~int.from_bytes(segment.buckets[name], "little"):
+            yield "statistics", f"values are in hash buckets that the catalog does not list: column={name}"
+    yield from _row_id_lies(row_ids, segment)
+
+
+def _identity(held: dict[bytes, bytes], segment: Segment) -> Iterator[_Problem]:
+    """Whether the footer names the place at which the file is; older ones tell no more than the operation."""
+    folder, operation, name = segment.path.split("/", 2)
+    expected = {"table": folder, "operation": operation, "file": name}
+    for what, value in expected.items():
+        found = held.get(f"lakehouse.{what}".encode())
+        if found is not None and found.decode(errors="replace") != value:
+            yield "rows", f"the file is another one: its footer names {what}={found.decode(errors='replace')}"
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the values of a column are: extremes as the type of `_plain`, nulls, and whether one is not a number."""
+
+    type: pa.DataType
+    least: Any = None
+    greatest: Any = None
+    nulls: int = 0
+    has_nan: bool = False
+    plain: Callable[[Any], Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.plain = _instant if pa.types.is_timestamp(self.type) else _same
+
+    def add(self, values: pa.ChunkedArray) -> None:
+        """Count values."""
+        self.nulls += values.null_count
+        if pa.types.is_floating(values.type):
+            self.has_nan = bool(pc.any(pc.is_nan(values)).as_py())
+            values = values.filter(pc.invert(pc.is_nan(values)))
+        if pa.types.is_timestamp(values.type):
+            values = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
+        if pa.types.is_null(values.type) or len(values) == values.null_count:
+            return
+        found = pc.min_max(values)
+        self.least, self.greatest = found["min"].as_py(), found["max"].as_py()
+
+    def join(self, other: _Seen) -> None:
+        """Add what another saw."""
+        self.nulls += other.nulls
+        self.has_nan |= other.has_nan
+        if other.least is not None:
+            self.least = other.least if self.least is None else min(self.least, other.least)
+            self.greatest = other.greatest if self.greatest is None else max(self.greatest, other.greatest)
+
+    def exceeds(self, low: Any, high: Any) -> bool:
+        """Whether a value lies outside bounds, of which either may be None."""
+        if self.has_nan and not (low is None and high is None):
+            return True
+        if self.least is None:
+            return False
+        return (low is not None and self.least < self.plain(low)) or (
+            high is not None and self.greatest > self.plain(high)
+        )
+
+
+def _instant(value: Any) -> int:
+    return value if isinstance(value, int) else to_us(to_utc(value))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _footer_lies(name: str, seen: _Seen, told: Any) -> Iterator[_Problem]:
+    """What the footer says of a row group's column, by which engines leave row groups out."""
+    if told is None:
+        return
+    if told.has_null_count and told.null_count != seen.nulls:
+        yield (
+            "statistics",
+            f"the footer counts nulls wrong: column={name} expected={told.null_count} found={seen.nulls}",
+        )
+    if told.has_min_max:
+        low, high = (told.min_raw, told.max_raw) if pa.types.is_timestamp(seen.type) else (told.min, told.max)
+        if seen.exceeds(low, high):
+            yield "statistics", f"values lie outside the footer's bounds: column={name}"
+
+
+def _catalog_lies(name: str, seen: _Seen, segment: Segment) -> Iterator[_Problem]:
+    nulls = segment.nulls.get(name)
+    if nulls is not None and nulls != seen.nulls:
+        yield "statistics", f"the catalog counts nulls wrong: column={name} expected={nulls} found={seen.nulls}"
+    if seen.exceeds(segment.min.get(name), segment.max.get(name)):
+        yield "statistics", f"values lie outside the catalog's bounds: column={name}"
+
+
+def _interval_lies(seen: _Seen | None, segment: Segment) -> Iterator[_Problem]:
+    """Rows outside the interval; a rewrite's may be wider than they are, a file's of its own may not."""
+    if seen is None or seen.least is None:
+        return
+    start_us, end_us = segment.interval.start_us, segment.interval.end_us
+    if seen.least < start_us or seen.greatest >= end_us:
+        yield "rows", f"rows lie outside {segment.interval}: found={seen.least}..{seen.greatest} microseconds"
+
+
+def _row_id_lies(parts: list[pa.Array], segment: Segment) -> Iterator[_Problem]:
+    if bool(parts) != segment.has_row_ids:
+        yield "statistics", f"the catalog says otherwise whether rows store their ids: found={bool(parts)}"
+        return
+    if parts:
+        stored = pa.chunked_array(parts)
+        if pc.count_distinct(stored, mode="only_valid").as_py() != len(stored) - stored.null_count:
+            yield "rows", "a row id is there twice"

@@ -1,0 +1,178 @@
+"""Whether segments' files are what was committed: as much of that as a reader wants to be sure of."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lakehouse.core.checksum import Checksum, footer_of
+from lakehouse.core.segment import Segment
+from lakehouse.core.spec import Verify
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.blocks import check_blocks
+from lakehouse.storage.checksums import check_content, check_plain
+from lakehouse.storage.paths import Locator
+
+_THREADS = min(8, os.cpu_count() or 1)
+_ALONE_BYTES = 8 << 20
+"""Less than this one thread has looked through before others have started."""
+_REMEMBERED_FILES = 1 << 17
+_Identity = tuple[int, ...]
+
+
+class _Verified:
+    """Files of which every byte was compared, by what they were then: an unchanged one need not be compared again."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, tuple[_Identity, Checksum]] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def __contains__(self, seen: tuple[Path, _Identity, Checksum]) -> bool:
+        path, identity, checksum = seen
+        with self._guard:
+            return self._held.get(str(path)) == (identity, checksum)
+
+    def add(self, path: Path, identity: _Identity, checksum: Checksum) -> None:
+        """Note a file."""
+        with self._guard:
+            self._held[str(path)] = (identity, checksum)
+            self._held.move_to_end(str(path))
+            while len(self._held) > _REMEMBERED_FILES:
+                self._held.popitem(last=False)
+
+
+_verified = _Verified()
+
+
+def _identity(status: os.stat_result) -> _Identity:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def verify_once(path: Path, segment: Segment) -> None:
+    """Compare all of a file with its checksum, unless this process did and the file was not written to since.
+
+    What changes bytes without a write - a disk, or memory, that loses them - is not noticed a second time.
+    """
+    identity = _identity(check_plain(path, segment.bytes))
+    if segment.checksum and (path, identity, segment.checksum) not in _verified:
+        check_content(path, segment.checksum, segment.bytes)
+        _verified.add(path, identity, segment.checksum)
+
+
+def check_files(
+    warehouse: Path,
+    segments: Iterable[Segment],
+    verify: Verify = "size",
+    columns: Collection[str] | None = None,
+) -> tuple[dict[str, Path], list[SegmentUnreadable]]:
+    """Look at each segment's file: its size (an ``lstat``), its pages of some columns (None: all), or all its content.
+
+    Returns the files by stored path, and one error for each file that is missing or not what was committed
+    (``best_effort`` reads go on without them).
+    """
+    locator = Locator(warehouse)
+    listed = segments if isinstance(segments, Sequence) else list(segments)
+    look = partial(_look, locator, verify, columns)
+    if verify != "size" and len(listed) > 1 and sum(one.bytes for one in listed) > _ALONE_BYTES:
+        with ThreadPoolExecutor(_THREADS, "lakehouse-verify") as pool:
+            return _gathered(pool.map(look, listed))
+    return _gathered(map(look, listed))
+
+
+def _gathered(
+    found: Iterable[tuple[str, Path | SegmentUnreadable]],
+) -> tuple[dict[str, Path], list[SegmentUnreadable]]:
+    files: dict[str, Path] = {}
+    errors: list[SegmentUnreadable] = []
+    for stored, one in found:
+        if isinstance(one, SegmentUnreadable):
+            errors.append(one)
+        else:
+            files[stored] = one
+    return files, errors
+
+
+def _look(
+    locator: Locator, verify: Verify, columns: Collection[str] | None, segment: Segment
+) -> tuple[str, Path | SegmentUnreadable]:
+    try:
+        path = locator.file(segment.path)
+        if verify == "size" or not segment.checksum:
+            check_plain(path, segment.bytes)
+        elif verify == "pages" and footer_of(segment.checksum):
+            check_blocks(path, segment.checksum, segment.bytes, columns)
+        else:
+            verify_once(path, segment)
+    except SegmentUnreadable as error:
+        return segment.path, error
+    return segment.path, path
+
+
+def verified(
+    warehouse: Path, segments: Iterable[Segment], verify: Verify = "size", columns: Collection[str] | None = None
+) -> dict[str, Path]:
+    """The files of segments by stored path, each as much as `check_files` looks at what was committed.
+
+    Raises `SegmentUnreadable` naming the first file that is not; ``others`` counts the rest.
+    """
+    files, errors = check_files(warehouse, segments, verify, columns)
+    if errors:
+        first = errors[0]
+        if len(errors) > 1:
+            raise SegmentUnreadable(_text(first), **{**first.facts, "others": len(errors) - 1})
+        raise first
+    return files
+
+
+def _text(error: SegmentUnreadable) -> str:
+    """An error's message without its facts."""
+    return str(error.args[0]).partition(" (path=")[0]
+
+
+def verify_file(warehouse: Path, segment: Segment) -> None:
+    """Compare every byte of a segment's file, whatever an earlier look found. Raises `SegmentUnreadable`."""
+    check_content(Locator(warehouse).file(segment.path), segment.checksum, segment.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Verifying:
+    """Looks at segments' files as `check_files` does, or at all of them anew: a work of which nothing comes."""
+
+    warehouse: Path
+    verify: Verify | None = None
+    columns: Collection[str] | None = None
+    folder: str = ""
+
+    def below(self, name: str) -> Verifying:
+        """Itself: it writes no file."""
+        return self
+
+    def __call__(self, segment: Segment, attempt: str = "") -> str:
+        """The segment's path. Raises `SegmentUnreadable`."""
+        if self.verify is None:
+            verify_file(self.warehouse, segment)
+        else:
+            verified(self.warehouse, [segment], self.verify, self.columns)
+        return segment.path
+
+    def sync(self, made: Iterable[str]) -> None:
+        """Nothing: it writes no file."""
+
+    def files(self, made: str) -> list[str]:
+        """None: it writes no file."""
+        return []
+
+
+def raised(found: Iterable[Any]) -> Iterator[Any]:
+    """What a work on segments made, up to the first that could not be read. Raises its `SegmentUnreadable`."""
+    for one in found:
+        if isinstance(one, SegmentUnreadable):
+            raise one
+        yield one

@@ -1,0 +1,1 @@
+"""Outside-in differential checks by the hundred thousand: python -m lakehouse.testing.campaign."""
