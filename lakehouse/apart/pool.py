@@ -70,6 +70,11 @@ class QueryProcesses:
             raise read_error(told)
         return told, body
 
+    def idle(self) -> list[QueryProcess]:
+        """Those that wait for a question."""
+        with self._guard:
+            return list(self._idle)
+
     def _taken(self) -> QueryProcess:
         with self._guard:
             if os.getpid() != self._owner:  # a fork: the processes are its parent's

@@ -15,6 +15,8 @@ from lakehouse.predicate.moments import read_time
 from lakehouse.predicate.written import shown
 
 _Names = Mapping[str, str]
+_MOST_TABLES = 200
+"""Each is planned and looked at beside the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Referenc
     while waiting:
         node, known = waiting.pop()
         if isinstance(node, exp.Table):
+            if len(found) == _MOST_TABLES:
+                raise InvalidInput("a statement names too many tables; split it", most=_MOST_TABLES)
             reference = _resolved(node, known, tables, f"{prefix}{len(found)}")
             found += [reference] if reference is not None else []
             continue

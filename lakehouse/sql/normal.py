@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from lakehouse.errors import InvalidInput
+from lakehouse.sql.tree import put
 
 
 def normalized(tree: exp.Expr) -> exp.Expr:
@@ -14,11 +15,11 @@ def normalized(tree: exp.Expr) -> exp.Expr:
     for node in reversed(list(tree.walk())):  # children first: some parents are replaced by copies
         match node:
             case exp.TryCast() if not node.args.get("safe"):
-                node.replace(exp.Cast(this=node.this, to=node.args["to"]))
+                put(node, exp.Cast(this=node.this, to=node.args["to"]))
             case exp.RawString():
-                node.replace(exp.Literal.string(node.this))
+                put(node, exp.Literal.string(node.this))
             case exp.Anonymous() if str(node.this).lower() in _NAMED:
-                node.replace(_called(node))
+                put(node, _called(node))
             case exp.Values():
                 _name_columns(node)
             case exp.Like() | exp.ILike() if node.args.get("negate"):

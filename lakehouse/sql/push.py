@@ -51,17 +51,17 @@ def _wanted(node: exp.Table, schema: pa.Schema, scope: Scope) -> Wanted:
         return Wanted(tuple(schema.names))  # renamed columns are not followed
     source = next(one for one in scope.sources(select) if one.node is node)
     filters = [_text(one, schema) for one in _conditions(select, node, scope)]
-    return Wanted(_columns(select, source, schema), " AND ".join(one for one in filters if one) or None)
+    return Wanted(_columns(select, source, schema, scope), " AND ".join(one for one in filters if one) or None)
 
 
-def _columns(select: exp.Select, source: Source, schema: pa.Schema) -> tuple[str, ...]:
+def _columns(select: exp.Select, source: Source, schema: pa.Schema, scope: Scope) -> tuple[str, ...]:
     """Columns whose names stand anywhere in the SELECT: more than are needed at times, never fewer."""
     for item in select.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             prefix = item.args.get("table")
             if prefix is None or prefix.name.casefold() == source.alias:
                 return tuple(schema.names)
-    written = {one.name.casefold() for one in select.find_all(exp.Identifier)}
+    written = scope.words(select)
     found = tuple(name for name in schema.names if name.casefold() in written)
     return found or (_narrowest(schema),)
 

@@ -105,15 +105,19 @@ def bind(lake: Lake, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQuery:
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
         raise refused(tree)
     try:
-        check_allowed(tree, engine)
-        tree = normalized(tree.copy())
-        references = resolve(tree, lake.tables(), _prefix(tree))
-        tables = {one.relation: lake.table(one.table) for one in references}
-        named = tree.copy()
-        Columns({name: table.schema.names for name, table in tables.items()}, engine).of(named)
-        text = write(named, engine)
+        return _bound(lake, tree, as_of, engine)
     except RecursionError as error:
         raise InvalidInput("the statement is nested too deeply") from error
+
+
+def _bound(lake: Lake, tree: exp.Expr, as_of: Any, engine: str) -> BoundQuery:
+    check_allowed(tree, engine)
+    tree = normalized(tree.copy())
+    references = resolve(tree, lake.tables(), _prefix(tree))
+    tables = {one.relation: lake.table(one.table) for one in references}
+    named = tree.copy()
+    Columns({name: table.schema.names for name, table in tables.items()}, engine).of(named)
+    text = write(named, engine)
     for _ in range(_ATTEMPTS if as_of is None else 0):
         try:
             return BoundQuery(lake, engine, text, _reads(tables, tree, references, lake.head))

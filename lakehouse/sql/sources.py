@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -30,6 +30,9 @@ class Scope:
     columns: Mapping[int, frozenset[str]]
     queries: Mapping[str, exp.CTE]
     uses: Mapping[str, list[exp.Table]]
+    _sources: dict[int, list[Source]] = field(default_factory=dict, repr=False, compare=False)
+    _outputs: dict[int, dict[str, exp.Column | None] | None] = field(default_factory=dict, repr=False, compare=False)
+    _words: dict[int, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, tree: exp.Expr, columns: Mapping[int, frozenset[str]]) -> Scope:
@@ -37,20 +40,38 @@ class Scope:
         uses: dict[str, list[exp.Table]] = {}
         for table in tree.find_all(exp.Table):
             uses.setdefault(table.name, []).append(table)
-        return cls(columns, {one.alias: one for one in tree.find_all(exp.CTE)}, uses)
+        queries = list(tree.find_all(exp.CTE))
+        scope = cls(columns, {one.alias: one for one in queries}, uses)
+        for one in queries:  # in order, so that none has to look through a long chain of others
+            if isinstance(one.this, exp.Select):
+                scope.outputs(one.this)
+        return scope
 
     def sources(self, select: exp.Select) -> list[Source]:
         """The items of a SELECT's FROM, in order."""
+        found = self._sources.get(id(select))
+        if found is None:
+            found = self._sources[id(select)] = self._listed(select)
+        return found
+
+    def words(self, select: exp.Select) -> frozenset[str]:
+        """Every name that stands anywhere in a SELECT, folded."""
+        found = self._words.get(id(select))
+        if found is None:
+            found = self._words[id(select)] = frozenset(one.name.casefold() for one in select.find_all(exp.Identifier))
+        return found
+
+    def _listed(self, select: exp.Select) -> list[Source]:
         joins = list(select.args.get("joins") or ())
         items = [(select.args["from_"].this, None), *((join.this, join) for join in joins)]
+        last = max((place for place, join in enumerate(joins) if side(join) in ("RIGHT", "FULL")), default=-1)
         return [
             Source(
                 node,
                 node.alias_or_name.casefold(),
                 self._columns_of(node),
                 join,
-                (join is None or side(join) not in ("LEFT", "FULL"))
-                and not {"RIGHT", "FULL"} & {side(one) for one in joins[place:]},
+                (join is None or side(join) not in ("LEFT", "FULL")) and place > last,
                 join is None or kind(join) not in ("SEMI", "ANTI"),
             )
             for place, (node, join) in enumerate(items)
@@ -73,6 +94,11 @@ class Scope:
 
     def outputs(self, select: exp.Select) -> dict[str, exp.Column | None] | None:
         """The columns that a SELECT gives, folded, with the column of its FROM that each is, if it is one as it is."""
+        if id(select) not in self._outputs:
+            self._outputs[id(select)] = self._given(select)
+        return self._outputs[id(select)]
+
+    def _given(self, select: exp.Select) -> dict[str, exp.Column | None] | None:
         found: dict[str, exp.Column | None] = {}
         for item in select.expressions:
             if item.is_star:

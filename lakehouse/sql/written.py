@@ -13,7 +13,9 @@ from sqlglot.generators.spark import SparkGenerator
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.literals import text_term
 from lakehouse.predicate.parse import PARSER_ERRORS
+from lakehouse.sql.tree import most_nested, put
 
+_MOST_COPIED = 5
 _WHOLE = frozenset({exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT})
 
 
@@ -57,25 +59,37 @@ def write(tree: exp.Expr, engine: str) -> str:
 
 def _for_duckdb(tree: exp.Expr) -> exp.Expr:
     """What Spark means, in DuckDB's words, where the two differ and the parser's writer does not know it."""
+    if most_nested(tree, _is_copied) > _MOST_COPIED:
+        raise InvalidInput(
+            'conversions to whole numbers and logarithms are nested too deeply; use sub-queries, or engine="spark"',
+            most=_MOST_COPIED,
+        )
     for node in reversed(list(tree.walk(bfs=False))):  # children first: parents are replaced by copies
         match node:
             case exp.Like() | exp.ILike() if not isinstance(node.parent, exp.Escape):
-                node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
+                put(node, exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
             case exp.Cast() if node.to.this in _WHOLE and not _is_whole(node.this):
-                node.replace(_truncated(node))
+                put(node, _truncated(node))
             case exp.Ln() | exp.Log():
-                node.replace(_of_positives(node))
+                put(node, _of_positives(node))
             case exp.IsNan():
-                node.replace(exp.Coalesce(this=node.copy(), expressions=[exp.false()]))
+                put(node, exp.Coalesce(this=node.copy(), expressions=[exp.false()]))
             case exp.TsOrDsToDate():
-                node.replace(exp.cast(node.this.copy(), exp.DType.DATE, dialect="duckdb"))
+                put(node, exp.cast(node.this.copy(), exp.DType.DATE, dialect="duckdb"))
             case exp.DayOfWeek():
-                node.replace(exp.Paren(this=exp.Add(this=node.copy(), expression=exp.Literal.number(1))))
+                put(node, exp.Paren(this=exp.Add(this=node.copy(), expression=exp.Literal.number(1))))
             case exp.DateTrunc() | exp.TsOrDsAdd() | exp.AddMonths():
-                node.replace(exp.cast(node.copy(), exp.DType.DATE, dialect="duckdb"))
+                put(node, exp.cast(node.copy(), exp.DType.DATE, dialect="duckdb"))
             case exp.Quantile():
-                node.replace(exp.Anonymous(this="quantile_cont", expressions=[node.this, node.args["quantile"]]))
+                put(node, exp.Anonymous(this="quantile_cont", expressions=[node.this, node.args["quantile"]]))
     return tree
+
+
+def _is_copied(node: exp.Expr) -> bool:
+    """Whether what stands in a node is written several times."""
+    return isinstance(node, exp.Ln | exp.Log) or (
+        isinstance(node, exp.Cast) and node.to.this in _WHOLE and not _is_whole(node.this)
+    )
 
 
 def _of_positives(node: exp.Expr) -> exp.Expr:
@@ -115,5 +129,5 @@ def _named(tree: exp.Expr) -> exp.Expr:
         first = first.this
     for item in first.expressions if isinstance(first, exp.Select) else ():
         if not isinstance(item, exp.Alias | exp.Column | exp.Star):
-            item.replace(exp.alias_(item.copy(), item.sql(dialect=Spark, comments=False), quoted=True, copy=False))
+            put(item, exp.alias_(item.copy(), item.sql(dialect=Spark, comments=False), quoted=True, copy=False))
     return tree
