@@ -103,7 +103,7 @@ def fill(catalog: Catalog, spec: TableSpec, segments: int) -> None:
     framed = 0
     for turn in range(segments // CHUNKS):
         numbers = range(turn * CHUNKS, (turn + 1) * CHUNKS)
-        database.run(lambda connection, numbers=numbers: _insert_round(connection, spec, numbers), durable=False)
+        database.run(lambda connection, numbers=numbers: _insert_round(connection, spec, numbers))
         if frame_due(turn + 1 - framed, is_framed=framed > 0):
             bins = [bins_of(Grain.DAY, Interval(FIRST + n * DAY, FIRST + (n + 1) * DAY))[0] for n in range(CHUNKS)]
             catalog._frames.write(spec, bins, catalog.head())

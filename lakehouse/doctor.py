@@ -14,8 +14,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from lakehouse.catalog.database import WAL_IS_SAFE_FROM, Database, sqlite
+from lakehouse.catalog.database import Database
 from lakehouse.catalog.migration import REVISION, current_revision
+from lakehouse.catalog.opening import WAL_IS_SAFE_FROM, read_url, sqlite
 from lakehouse.errors import LakehouseError
 from lakehouse.lake import addresses
 from lakehouse.storage.paths import warehouse_path
@@ -127,7 +128,8 @@ def check_catalog(catalog: str | None) -> Finding:
     """Whether the catalog's database answers, and its tables are those of this release."""
     url, _ = addresses(catalog)
     try:
-        if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+        address = read_url(url)
+        if address.drivername == "sqlite" and not Path(str(address.database)).exists():
             return Finding("catalog", "warn", f"none yet at {url}", "make it: lakehouse init")
         database = Database(url)
         try:

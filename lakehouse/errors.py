@@ -75,6 +75,12 @@ class CatalogUnavailable(LakehouseError):
     kind = "catalog_unavailable"
 
 
+class CatalogHeld(CatalogUnavailable):
+    """Another program holds the catalog's database: end it, or try again when it is done."""
+
+    kind = "catalog_held"
+
+
 class TableNotFound(LakehouseError, KeyError):
     """No table of that name is in the lake."""
 

@@ -17,9 +17,11 @@ from collections.abc import Callable
 
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.spec import TableSpec
-from lakehouse.errors import LakehouseError, TableNotFound, VersionNotFound
+from lakehouse.errors import CatalogHeld, LakehouseError, TableNotFound, VersionNotFound
 
 logger = logging.getLogger(__name__)
+_CLOSING_SECONDS = 1.0
+"""How long the end of a process waits for a catalog that another program holds; leases end what is left."""
 
 
 class Pins:
@@ -90,7 +92,7 @@ class Pins:
             if started >= self._retry_at:
                 try:
                     self._catalog.pin(self._id, spec, version, least)
-                except (VersionNotFound, TableNotFound):
+                except (VersionNotFound, TableNotFound, CatalogHeld):
                     raise
                 except LakehouseError as error:
                     self._retry_at = started + self._catalog.lease_seconds
@@ -160,6 +162,6 @@ class Pins:
             if self._pinned is not None:
                 self._forget_pin()
                 try:
-                    self._catalog.unpin(self._id)
+                    self._catalog.unpin(self._id, wait_seconds=_CLOSING_SECONDS)
                 except LakehouseError as error:
                     logger.warning("the pin was not removed, its lease will end it: %s", error)

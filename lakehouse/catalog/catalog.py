@@ -79,7 +79,7 @@ class Catalog(Running):
             now_us, lease_us = self._database.now_us(connection), int(self.lease_seconds * 1_000_000)
             pins.place(connection, pin_id, spec, version, least=least, now_us=now_us, lease_us=lease_us)
 
-        self._database.run(work, durable=False)
+        self._database.run(work)
 
     def renew_pin(self, pin_id: str, least: int) -> bool:
         """Keep a pin for another ``lease_seconds``, from ``least`` on; False if it ran out."""
@@ -89,11 +89,11 @@ class Catalog(Running):
             now_us, lease_us = self._database.now_us(connection), int(self.lease_seconds * 1_000_000)
             return pins.renew(connection, pin_id, least, now_us, lease_us)
 
-        return self._database.run(work, durable=False)
+        return self._database.run(work)
 
-    def unpin(self, pin_id: str) -> None:
-        """Let go of what a pin holds."""
-        self._database.run(lambda connection: pins.remove(connection, pin_id), durable=False)
+    def unpin(self, pin_id: str, *, wait_seconds: float | None = None) -> None:
+        """Let go of what a pin holds; ``wait_seconds`` is for another program that holds the database."""
+        self._database.run(lambda connection: pins.remove(connection, pin_id), wait_seconds=wait_seconds)
 
     def expire(self, wish: Wish, *, dry_run: bool = False) -> Expired:
         """Forget what a wish lets go and nobody holds."""
@@ -135,9 +135,7 @@ class Catalog(Running):
 
     def count_plans(self, counts: Mapping[tuple[TableId, int], int]) -> None:
         """Add to how often bins were planned."""
-        self._database.run(
-            lambda connection: plancounts.add(connection, counts, self._database.now_us(connection)), durable=False
-        )
+        self._database.run(lambda connection: plancounts.add(connection, counts, self._database.now_us(connection)))
 
     def plan_rates(self, spec: TableSpec) -> plancounts.Rates:
         """How often each time of a table is planned."""

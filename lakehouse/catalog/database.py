@@ -1,14 +1,14 @@
 """Connections and transactions on the catalog's database: SQLite or PostgreSQL, one behaviour.
 
-Rules, each measured (ADR 0002): SQLite runs WAL with ``BEGIN IMMEDIATE``, and a commit is answered when its log is
-synced, which happens outside of the queue, so that writers share it; PostgreSQL runs READ COMMITTED under the head row.
-Errors are classified by code, never by their text. Those who write to one SQLite file stand in one queue, across
-threads and processes: SQLite's own waiting polls, and is unfair.
+Rules, each measured (ADR 0002): SQLite runs WAL with ``BEGIN IMMEDIATE`` and syncs its log before anybody can see a
+commit; PostgreSQL runs READ COMMITTED under the head row. Errors are classified by code, never by their text. Those who
+write to one SQLite file stand in one queue, across threads and processes: SQLite's own waiting polls, and is unfair.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -29,21 +29,17 @@ from sqlalchemy import (
     event,
     func,
     literal_column,
-    make_url,
     select,
     text,
 )
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
 
 from lakehouse.catalog import models
+from lakehouse.catalog.opening import configure, prepare_file, read_url, sqlite
 from lakehouse.catalog.prepared import Prepared, pipelined
+from lakehouse.catalog.presence import Presence
 from lakehouse.catalog.queue import writer_queue
-from lakehouse.errors import CatalogUnavailable, CommitUnknown, InternalError, InvalidInput
-
-try:
-    from pysqlite3 import dbapi2 as sqlite
-except ImportError:  # no wheel for this platform: Python's own, checked by version below
-    import sqlite3 as sqlite
+from lakehouse.errors import CatalogHeld, CatalogUnavailable, CommitUnknown, InternalError
 
 T = TypeVar("T")
 
@@ -52,16 +48,13 @@ class Refused(InternalError):
     """A statement would have broken a rule of the database's; nothing of its transaction is there."""
 
 
-WAL_IS_SAFE_FROM = (3, 51, 3)
-"""Older releases of SQLite can corrupt a database when the write-ahead log is reset."""
-WRITES_AHEAD = sqlite.sqlite_version_info >= WAL_IS_SAFE_FROM
-SYNCS_LOG = WRITES_AHEAD and hasattr(os, "fdatasync")
-"""Whether a commit's log is synced here, after the queue was left, and not by SQLite."""
-_BUSY_TIMEOUT_MS = 30_000
 _IDLE_TIMEOUT_MS = 30_000
-_CACHE_KIBIBYTES = 64 << 10
-_RECONNECT_SECONDS = (0.0, 0.1, 0.4, 1.0, 2.0)
+WAIT_SECONDS = 30.0
+"""How long a transaction waits in all for another program that holds a SQLite database."""
+_RECONNECT_SECONDS = (0.1, 0.4, 1.0, 2.0)
+_BUSY_PAUSE_SECONDS = 0.01
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
+_SQLITE_IO = 10
 
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -69,6 +62,9 @@ _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 class _Reaction(Enum):
     RUN_AGAIN = auto()
     RECONNECT = auto()
+    WAIT = auto()
+    DISTRUST = auto()
+    """The disk refused something: of a commit nobody knows whether it is there."""
     RAISE = auto()
 
 
@@ -80,14 +76,36 @@ class Database:
     """
 
     def __init__(self, url: str) -> None:
-        self.url = _read_url(url)
+        self.url = read_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = self._sqlite_engine() if self.is_sqlite else self._server_engine()
         self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
         self._queue = writer_queue(str(self.url.database)) if self.is_sqlite else _NoQueue()
-        self._log = Path(f"{self.url.database}-wal")
         self._is_closed = False
+        self._presence: Presence | None = None
+        self._coming = threading.Lock()
         _databases.add(self)
+        self._come()
+
+    def _come(self) -> None:
+        """Be present at a SQLite file before anything of it is read, until this is closed or nobody has it any more."""
+        tries = _Tries(None)
+        while self.is_sqlite and self._presence is None:
+            try:
+                with self._translating(), self._coming:
+                    self._be_present()
+            except CatalogHeld:
+                if not tries.again(_Reaction.WAIT):
+                    raise
+            except DBAPIError as error:
+                reaction = _reaction(error)
+                if not tries.again(reaction):
+                    raise _translated(error, self.url, reaction) from error
+
+    def _be_present(self) -> None:
+        if self._presence is None:
+            self._presence = Presence(Path(str(self.url.database)))
+            weakref.finalize(self, self._presence.end)
 
     def _server_engine(self) -> Engine:
         # A process that is paused within a transaction must not hold its rows, or the head, for ever.
@@ -96,20 +114,11 @@ class Database:
         return create_engine(self.url, pool_size=16, max_overflow=64, connect_args={"options": options})
 
     def _sqlite_engine(self) -> Engine:
-        path = Path(str(self.url.database)).absolute()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise CatalogUnavailable(
-                "cannot make the folder of the catalog; check the path and its permissions",
-                path=path.parent,
-                cause=error,
-            ) from error
-        self.url = self.url.set(database=str(path))
+        prepare_file(Path(str(self.url.database)))
         engine = create_engine(
             self.url, module=sqlite, pool_size=16, max_overflow=64, connect_args={"check_same_thread": False}
         )
-        event.listen(engine, "connect", _configure_sqlite)
+        event.listen(engine, "connect", lambda connection, _: configure(connection))
         event.listen(engine, "begin", _begin_sqlite)
         return engine
 
@@ -117,6 +126,17 @@ class Database:
         """Close every pooled connection, and each that is in use when its use ends."""
         self._is_closed = True
         self.engine.dispose()
+        if self._presence is not None:
+            self._presence.end()
+            self._presence = None
+
+    def leave_to_parent(self) -> None:
+        """In a child process: every connection is its parent's. This one opens its own."""
+        self.engine.dispose(close=False)
+        self._coming = threading.Lock()
+        if self._presence is not None:
+            self._presence.leave_to_parent()
+            self._presence = None
 
     def run(
         self,
@@ -124,35 +144,34 @@ class Database:
         *,
         last: Callable[[Connection, T], None] | None = None,
         settled: Callable[[Connection], T | None] | None = None,
-        durable: bool = True,
+        wait_seconds: float | None = None,
     ) -> T:
         """Run ``work`` in one writing transaction, again after a serialisation failure or a lost connection.
 
         ``last`` gets its result and writes more, by prepared statements only, which are sent together with COMMIT.
         ``settled`` looks up what an earlier try may have committed: it is asked, under the head, after a connection
-        was lost. What is not ``durable`` may be undone by a crash of SQLite's machine, which ends this process too,
-        together with all that came after it and is not durable either. Raises `CommitUnknown` if a commit's answer was
-        lost and the catalog cannot be asked, else `CatalogUnavailable`.
+        was lost or a disk refused to sync. Raises `CommitUnknown` if a commit's answer was lost and the catalog cannot
+        be asked, else `CatalogUnavailable`; `CatalogHeld` when another program holds
+        the database for ``wait_seconds`` (`WAIT_SECONDS` if not given).
         """
-        was_committing = False
-        for pause_seconds in _RECONNECT_SECONDS:
-            if pause_seconds:
-                time.sleep(pause_seconds)  # there is no event for a server that comes back
+        tries, was_committing = _Tries(wait_seconds), False
+        while True:
             stage = _Stage()
             try:
-                return self._once(stage, work, last, settled if was_committing else None, durable)
+                return self._once(stage, work, last, settled if was_committing else None)
             except DBAPIError as error:
                 reaction = _reaction(error)
-                if reaction is _Reaction.RAISE:
-                    raise _translated(error, self.url) from error
+                if reaction is _Reaction.DISTRUST and stage.committing:
+                    return self._found_whole(settled, error)
                 was_committing = was_committing or (reaction is _Reaction.RECONNECT and stage.committing)
-                failure = error
-        if was_committing:
-            raise CommitUnknown(
-                "the answer to a commit was lost and the catalog cannot be asked; read it back when it is up",
-                cause=failure.orig,
-            ) from failure
-        raise _translated(failure, self.url) from failure
+                if tries.again(reaction):
+                    continue
+                if was_committing and reaction is not _Reaction.RAISE:
+                    raise CommitUnknown(
+                        "the answer to a commit was lost and the catalog cannot be asked; read it back when it is up",
+                        cause=error.orig,
+                    ) from error
+                raise _translated(error, self.url, reaction) from error
 
     def _once(
         self,
@@ -160,16 +179,12 @@ class Database:
         work: Callable[[Connection], T],
         last: Callable[[Connection, T], None] | None,
         settled: Callable[[Connection], T | None] | None,
-        durable: bool,
     ) -> T:
         with self._connected() as opened:
             begin = {"lakehouse_begin": "BEGIN IMMEDIATE"} if self.is_sqlite else {}
             connection = opened.execution_options(**begin)
             with self._queue, self._giving_up_broken(connection, stage), connection.begin() as transaction:
-                result = self._written(connection, transaction, stage, work, last, settled)
-            if durable and self.is_sqlite and SYNCS_LOG:
-                self._sync_log()
-            return result
+                return self._written(connection, transaction, stage, work, last, settled)
 
     def _written(
         self,
@@ -193,34 +208,34 @@ class Database:
             transaction.commit()
         return result
 
-    def _sync_log(self) -> None:
-        """Wait until SQLite's log is on the disk, and so what this process committed and all that it stands on.
+    def _found_whole(self, settled: Callable[[Connection], T | None] | None, error: DBAPIError) -> T:
+        """What an earlier try committed whose sync the disk refused; raises where that is nothing, or not known.
 
-        What SQLite's own ``synchronous=FULL`` does before it lets the next writer in. The log is gone only when all of
-        it was brought into the database, which SQLite synced.
+        SQLite shows nobody a commit that it could not sync, and writes the next one over it. So does this, on a new
+        connection, with a transaction that changes nothing: once the disk took it, what was refused is not in the log,
+        and everything before it was synced before it was seen.
         """
+        self.engine.dispose()
         try:
-            handle = os.open(self._log, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise self._unsynced(error) from error
-        try:
-            os.fdatasync(handle)
-        except OSError as error:
-            raise self._unsynced(error) from error
-        finally:
-            os.close(handle)
-
-    def _unsynced(self, error: OSError) -> CommitUnknown:
-        return CommitUnknown(
-            "a commit is there but its disk did not confirm it; check the disk, then read the commit back",
-            path=self._log,
-            cause=error,
-        )
+            found = self._once(_Stage(), take_head, None, settled)
+        except (DBAPIError, CatalogUnavailable) as again:
+            raise CommitUnknown(
+                "the disk did not confirm a commit and still refuses; check the disk, then read the commit back",
+                catalog=self.url.database,
+                cause=error.orig,
+            ) from again
+        if found is not None:
+            return found
+        unknown = CommitUnknown if settled is None else CatalogUnavailable
+        raise unknown(
+            "the disk refused a commit, which is not there; check the disk and try again",
+            catalog=self.url.database,
+            cause=error.orig,
+        ) from error
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
+        self._come()
         with self._translating(), self.engine.connect() as opened:
             try:
                 yield opened
@@ -252,21 +267,23 @@ class Database:
                 connection.invalidate(error)
             raise
 
-    def read(self, question: Callable[[Connection], T]) -> T:
-        """Ask one state of the catalog, in a read-only transaction; again on a new connection if one was lost."""
-        for pause_seconds in _RECONNECT_SECONDS:
-            if pause_seconds:
-                time.sleep(pause_seconds)  # there is no event for a server that comes back
+    def read(self, question: Callable[[Connection], T], *, wait_seconds: float | None = None) -> T:
+        """Ask one state of the catalog, in a read-only transaction; again on a new connection if one was lost.
+
+        Raises `CatalogUnavailable`, `CatalogHeld` when another program holds
+        the database for ``wait_seconds`` (`WAIT_SECONDS` if not given).
+        """
+        tries = _Tries(wait_seconds)
+        while True:
             try:
                 with self._connected() as opened:
                     connection = opened if self.is_sqlite else opened.execution_options(**_SNAPSHOT)
                     with self._giving_up_broken(connection), connection.begin():
                         return question(connection)
             except DBAPIError as error:
-                if _reaction(error) is _Reaction.RAISE:
-                    raise _translated(error, self.url) from error
-                last = error
-        raise _translated(last, self.url) from last
+                reaction = _reaction(error)
+                if not tries.again(reaction):
+                    raise _translated(error, self.url, reaction) from error
 
     def now_us(self, connection: Connection) -> int:
         """The database's clock in microseconds; on SQLite the host's, never behind the newest time stored."""
@@ -281,6 +298,28 @@ class _Stage:
 
     def __init__(self) -> None:
         self.committing = False
+
+
+class _Tries:
+    """When a transaction is tried again: some times after a failure, and for a while where others hold the database."""
+
+    def __init__(self, wait_seconds: float | None) -> None:
+        self._until = time.monotonic() + (WAIT_SECONDS if wait_seconds is None else wait_seconds)
+        self._pauses = iter(_RECONNECT_SECONDS)
+
+    def again(self, reaction: _Reaction) -> bool:
+        """Pause and return True, or return False where it is over. There is no event to wait for."""
+        if reaction in (_Reaction.RAISE, _Reaction.DISTRUST):
+            return False
+        if reaction is _Reaction.WAIT:
+            if time.monotonic() >= self._until:
+                return False
+            time.sleep(_BUSY_PAUSE_SECONDS)  # SQLite itself waited for a while
+            return True
+        pause_seconds = next(self._pauses, None)
+        if pause_seconds is not None:
+            time.sleep(pause_seconds)
+        return pause_seconds is not None
 
 
 class _NoQueue:
@@ -326,38 +365,6 @@ def take_head(connection: Connection) -> None:
     connection.execute(_TAKE_HEAD)
 
 
-def _read_url(url: str) -> URL:
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise InvalidInput(
-            "not a catalog address; write sqlite:///path or postgresql+psycopg://user@host/database", catalog=url
-        ) from error
-    if parsed.drivername == "postgresql":
-        parsed = parsed.set(drivername="postgresql+psycopg")
-    if parsed.drivername not in ("sqlite", "postgresql+psycopg"):
-        raise InvalidInput(
-            "no such kind of catalog; write sqlite:///path or postgresql+psycopg://user@host/database",
-            kind=parsed.drivername,
-        )
-    if parsed.drivername == "sqlite" and parsed.database in (None, "", ":memory:"):
-        raise InvalidInput("a catalog must outlive its process; write sqlite:///path", catalog=url)
-    return parsed
-
-
-def _configure_sqlite(connection: Any, _record: object) -> None:
-    connection.isolation_level = None
-    journal = "WAL" if WRITES_AHEAD else "DELETE"
-    for pragma in (
-        f"busy_timeout={_BUSY_TIMEOUT_MS}",
-        f"journal_mode={journal}",
-        f"synchronous={'NORMAL' if SYNCS_LOG else 'FULL'}",
-        "foreign_keys=ON",
-        f"cache_size=-{_CACHE_KIBIBYTES}",
-    ):
-        connection.execute(f"PRAGMA {pragma}").close()
-
-
 def _begin_sqlite(connection: Connection) -> None:
     # On the driver: SQLAlchemy's way to it takes longer than all that SQLite does here, and others wait meanwhile.
     begin = connection.get_execution_options().get("lakehouse_begin", "BEGIN")
@@ -370,7 +377,9 @@ def _reaction(error: DBAPIError) -> _Reaction:
         return _Reaction.RAISE
     code = getattr(error.orig, "sqlite_errorcode", None)
     if code is not None:
-        return _Reaction.RUN_AGAIN if code & 0xFF in (_SQLITE_BUSY, _SQLITE_LOCKED) else _Reaction.RAISE
+        if code & 0xFF == _SQLITE_IO:
+            return _Reaction.DISTRUST
+        return _Reaction.WAIT if code & 0xFF in (_SQLITE_BUSY, _SQLITE_LOCKED) else _Reaction.RAISE
     if not hasattr(error.orig, "sqlstate"):
         return _Reaction.RAISE
     state = getattr(error.orig, "sqlstate", None)
@@ -381,12 +390,18 @@ def _reaction(error: DBAPIError) -> _Reaction:
     return _Reaction.RAISE
 
 
-def _translated(error: DBAPIError, url: URL) -> Exception:
+def _translated(error: DBAPIError, url: URL, reaction: _Reaction) -> Exception:
     if isinstance(error, IntegrityError):
         return Refused("the catalog refused a statement", cause=str(error.orig).strip())
     if isinstance(error, ProgrammingError | DataError | InterfaceError):
         return InternalError("the catalog refused a statement", cause=str(error.orig).strip())
     shown = url.render_as_string(hide_password=True)
+    if reaction is _Reaction.WAIT:
+        return CatalogHeld(
+            "another program holds the catalog's database; end it, or try again when it is done",
+            catalog=shown,
+            cause=str(error.orig).strip(),
+        )
     return CatalogUnavailable(
         "the catalog's database does not answer as it should; check that it runs and may be written",
         catalog=shown,
@@ -397,9 +412,9 @@ def _translated(error: DBAPIError, url: URL) -> Exception:
 def _forget_connections() -> None:
     """No connection crosses a fork: the child opens its own."""
     for database in list(_databases):
-        database.engine.dispose(close=False)
+        database.leave_to_parent()
 
 
 os.register_at_fork(after_in_child=_forget_connections)
 
-__all__ = ["WAL_IS_SAFE_FROM", "Database", "sqlite", "stand_in_line", "take_head"]
+__all__ = ["Database", "sqlite", "stand_in_line", "take_head"]

@@ -58,7 +58,7 @@ class FrameWriter:
         pages = {one.bin: frame_of(one) for one in states.values()}
         erased = max((one.erased for one in states.values()), default=0)
         reach("commit.frames")
-        self._database.run(lambda connection: self._record(connection, spec.id, version, pages, erased), durable=False)
+        self._database.run(lambda connection: self._record(connection, spec.id, version, pages, erased))
 
     def _record(
         self, connection: Connection, table: TableId, version: int, pages: dict[int, tuple[int, bytes]], erased: int

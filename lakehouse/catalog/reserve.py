@@ -71,7 +71,7 @@ class Reserve:
             self._blocks.clear()
         try:
             if left:
-                self._database.run(lambda connection: operations.give_back(connection, left), durable=False)
+                self._database.run(lambda connection: operations.give_back(connection, left), wait_seconds=0)
         except LakehouseError as error:
             logger.warning("%d operations that were registered ahead end with their leases: %s", len(left), error)
 
@@ -95,7 +95,7 @@ class Reserve:
         def settled(connection: Connection) -> list[Any] | None:
             return operations.find_registered(connection, ids) or None
 
-        cursors = self._database.run(work, last=last, settled=settled, durable=False)
+        cursors = self._database.run(work, last=last, settled=settled)
         return [operations.registered(one, spec) for one in cursors]
 
     def forget(self) -> None:

@@ -117,7 +117,7 @@ class Running(Looking):
             found = operations.is_registered(connection, begun[0].id) if begun else False
             return begun[0] if found else None
 
-        return self._database.run(attempt, settled=settled, durable=False)
+        return self._database.run(attempt, settled=settled)
 
     def wait_until_free(self, spec: TableSpec, interval: Interval, keys: KeyScope | None, wait_seconds: float) -> None:
         """Wait until no user's operation holds chunks of an interval. Raises `LockTimeout`."""
@@ -136,12 +136,12 @@ class Running(Looking):
         def work(connection: Connection) -> None:
             operations.renew(connection, numbers, self._database.now_us(connection) + lease_us)
 
-        self._database.run(work, durable=False)
+        self._database.run(work)
 
     def abort(self, begun: Begun) -> bool:
         """End an operation without a commit; False if it was committed, else nobody can ever see its files."""
         reach("abort.before")
-        ended = self._database.run(lambda connection: operations.abort(connection, begun), durable=False)
+        ended = self._database.run(lambda connection: operations.abort(connection, begun))
         self._waiting.notify()
         return ended
 

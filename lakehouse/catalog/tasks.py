@@ -289,7 +289,7 @@ class TaskQueue:
             until_us = self._database.now_us(connection) + self._lease_us
             return connection.execute(_held(claim).values(lease_until_us=until_us)).rowcount == 1
 
-        return self._database.run(work, durable=False)
+        return self._database.run(work)
 
     def note_operation(self, claim: Claim, operation_id: str) -> None:
         """Note the operation by which a claimed task works. Raises `LockLost` if the claim was lost."""

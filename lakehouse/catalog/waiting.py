@@ -66,7 +66,6 @@ class Waiting:
                 raise _timeout(wanted.table, held.holder, wait_seconds) from held
         place = self._database.run(
             lambda connection: locks.queue_up(connection, wanted, operation_id, kind, self._until_us(connection)),
-            durable=False,
         )
         queued = replace(wanted, place=place)
         kept_until = time.monotonic() + _PLACE_SECONDS / 2
@@ -74,9 +73,7 @@ class Waiting:
         def look_and_try() -> Begun:
             nonlocal kept_until
             if time.monotonic() > kept_until:
-                self._database.run(
-                    lambda connection: locks.stay(connection, place, self._until_us(connection)), durable=False
-                )
+                self._database.run(lambda connection: locks.stay(connection, place, self._until_us(connection)))
                 kept_until = time.monotonic() + _PLACE_SECONDS / 2
             self._database.read(
                 lambda connection: locks.check_free(connection, queued, self._database.now_us(connection))
@@ -86,7 +83,7 @@ class Waiting:
         try:
             return self.until_free(look_and_try, wanted.table, wait_seconds)
         except BaseException:
-            self._database.run(lambda connection: locks.leave(connection, place), durable=False)
+            self._database.run(lambda connection: locks.leave(connection, place))
             raise
 
     def _until_us(self, connection: Connection) -> int:

@@ -14,32 +14,14 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from lakehouse.durable import make_folder as make_folder
+from lakehouse.durable import sync as sync
 from lakehouse.errors import InternalError
 from lakehouse.storage.paths import Locator
 
 _OPERATION = re.compile(r"[^/]+/[0-9a-f]{32}")
 _SYNC_THREADS = 8
 _ATTEMPTS = 5
-
-
-def sync(path: Path) -> None:
-    """Flush one file or folder to the disk. Raises `OSError` once and for all if the disk refuses."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder and its missing parents, each entry durable. A folder that exists is left alone."""
-    missing = []
-    while not folder.is_dir():
-        missing.append(folder)
-        folder = folder.parent
-    for one in reversed(missing):
-        one.mkdir(exist_ok=True)
-        sync(one.parent)
 
 
 def sync_files(files: Iterable[Path]) -> None:

@@ -1,56 +1,11 @@
-"""What a commit's answer means on the disk, and that no connection outlives its catalog."""
+"""How connections to a catalog are opened, wait and end."""
 
 from __future__ import annotations
 
-import errno
-import os
-from pathlib import Path
-
 import pytest
 
-import lakehouse
 from lakehouse.catalog import database
-from lakehouse.errors import CommitUnknown
-from lakehouse.testing.rows import SCHEMA, many
-
-
-@pytest.fixture
-def table(tmp_path):
-    """A table of an embedded catalog: PostgreSQL syncs its own log."""
-    with lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse") as lake:
-        yield lake.create_table("flights", SCHEMA, time="time")
-
-
-@pytest.fixture
-def synced(table, monkeypatch):
-    """The newest version in SQLite's log at each time that it was synced."""
-    versions = []
-    sync = os.fdatasync
-    log = Path(f"{table._lake.catalog._database.url.database}-wal")
-
-    def noted(handle):
-        if os.fstat(handle).st_ino == log.stat().st_ino:
-            versions.append(table._lake.catalog.head())
-        sync(handle)
-
-    monkeypatch.setattr(database.os, "fdatasync", noted)
-    return versions
-
-
-def test_each_append_is_answered_after_its_commit_was_synced(table, synced):
-    answered = [table.append(many(10, step_us=1000)).version for _ in range(3)]
-    assert synced == answered
-
-
-def test_a_commit_that_the_disk_does_not_confirm_is_unknown_and_there(table, monkeypatch):
-    def broken(_):
-        raise OSError(errno.EIO, "input/output error")
-
-    monkeypatch.setattr(database.os, "fdatasync", broken)
-    with pytest.raises(CommitUnknown, match="check the disk"):
-        table.append(many(10, step_us=1000))
-    monkeypatch.undo()
-    assert table.scan().count() == 10
+from lakehouse.testing.rows import SCHEMA
 
 
 def test_a_connection_in_use_when_its_catalog_is_closed_is_closed_after(lake):
