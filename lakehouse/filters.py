@@ -24,6 +24,7 @@ from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import Summary, SummaryKind, field_id, indexed_columns
 from lakehouse.errors import SegmentUnreadable
+from lakehouse.forks import watch_forks
 from lakehouse.storage.paths import Locator
 from lakehouse.storage.summaries import read_part
 
@@ -50,6 +51,11 @@ class Filters:
         self._warehouse = warehouse
         self._left = size
         self._held: OrderedDict[tuple[int, int], tuple[_Held, int]] = OrderedDict()
+        self._guard = threading.Lock()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """A child has no thread that would give the guard back."""
         self._guard = threading.Lock()
 
     def narrowed(self, plan: ReadPlan, spec: TableSpec, predicate: Predicate | None) -> ReadPlan:

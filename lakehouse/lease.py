@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.operation import Begun
 from lakehouse.errors import LakehouseError
+from lakehouse.forks import watch_forks
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,13 @@ class Heartbeat:
         self._guard = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """A child renews what it begins itself, not what its parent runs."""
+        self._running, self._calls = {}, {}
+        self._guard, self._stop, self._thread = threading.Lock(), threading.Event(), None
+        _beating.discard(self)
 
     def watch(self, begun: Begun) -> None:
         """Keep an operation's lease alive from now on."""
@@ -124,4 +131,3 @@ def _end_all() -> None:
 
 
 atexit.register(_end_all)
-os.register_at_fork(after_in_child=_beating.clear)

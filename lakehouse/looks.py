@@ -15,6 +15,7 @@ from lakehouse.core.bins import bins_of
 from lakehouse.core.interval import Interval
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import LakehouseError
+from lakehouse.forks import watch_forks
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +27,12 @@ class Looks:
         self._catalog = catalog
         self._counts: Counter[tuple[TableId, int]] = Counter()
         self._guard = threading.Lock()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """A child leaves what its parent counted to its parent."""
+        self._guard = threading.Lock()
+        self._counts = Counter()
 
     def count(self, spec: TableSpec, interval: Interval | None) -> None:
         """A read looks at the chunks of an interval (None: all)."""

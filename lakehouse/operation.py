@@ -21,6 +21,7 @@ from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.engine import Engine, WriteTarget, Written
 from lakehouse.errors import InvalidInput, LakehouseError, WriteConflict, writing_to
 from lakehouse.faults import reach
+from lakehouse.forks import watch_forks
 from lakehouse.storage.files import delete_operation
 from lakehouse.storage.footer import FileStatistics, read_footers
 from lakehouse.storage.outside import values_outside
@@ -79,6 +80,13 @@ class Operation:
         # Its txn was committed before: nothing need be written, and its commit returns that one.
         self._is_repeat = txn is not None and lake.catalog.committed(begun.table.id, txn)
         lake.heartbeat.watch(begun)
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """A child neither writes to, commits nor ends what its parent began."""
+        self._guard = threading.Lock()
+        if self._state == "running":
+            self._state = "inherited"
 
     @property
     def id(self) -> str:
@@ -173,7 +181,15 @@ class Operation:
     def __repr__(self) -> str:
         return f"<{self.kind.value} {self.id} on {self._begun.table.name}: {self._state}>"
 
+    def require_own(self) -> None:
+        """Raise `InvalidInput` in a child process of the one that began the operation."""
+        if self._state == "inherited":
+            raise InvalidInput(
+                "the operation belongs to the process that this one was forked from; begin another", operation=self.id
+            )
+
     def _require_running(self) -> None:
+        self.require_own()
         if self._state == "failed":
             raise InvalidInput("the operation failed, which ended it; begin again", operation=self.id)
         if self._state != "running":

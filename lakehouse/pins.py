@@ -7,7 +7,6 @@ writes nothing. Three times a lease it follows the oldest version that is in use
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import threading
 import time
@@ -18,6 +17,7 @@ from collections.abc import Callable
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import CatalogHeld, LakehouseError, TableNotFound, VersionNotFound
+from lakehouse.forks import watch_forks
 
 logger = logging.getLogger(__name__)
 _CLOSING_SECONDS = 1.0
@@ -37,10 +37,10 @@ class Pins:
         self._guard = threading.Lock()
         self._writing = threading.Lock()
         self._reset()
+        watch_forks(self)
 
     def _reset(self) -> None:
         self._id = secrets.token_hex(16)
-        self._process = os.getpid()
         self._in_use: Counter[int] = Counter()
         self._released: deque[int] = deque()
         self._lingering: list[tuple[float, int]] = []
@@ -58,8 +58,6 @@ class Pins:
 
         Raises `VersionNotFound` if it was meanwhile. A catalog that cannot be written is read without a pin.
         """
-        if os.getpid() != self._process:
-            self._after_fork()
         if not self._is_held(version):
             self._place(spec, version)
         release = weakref.finalize(holder, self._release, version, self._id)
@@ -68,8 +66,6 @@ class Pins:
 
     def linger(self, version: int) -> None:
         """Keep a version that is held for ``pin_seconds`` from now on: what was made of it is read later."""
-        if os.getpid() != self._process:
-            self._after_fork()
         with self._guard:
             self._lingering.append((time.monotonic() + self._pin_seconds, version))
 
@@ -122,8 +118,6 @@ class Pins:
 
     def beat(self) -> None:
         """Renew the pin, and let it follow what is in use; where nothing is, remove it."""
-        if os.getpid() != self._process:
-            return
         with self._writing:
             started = time.monotonic()
             with self._guard:
@@ -149,15 +143,13 @@ class Pins:
         with self._guard:
             self._pinned = None
 
-    def _after_fork(self) -> None:
+    def after_fork(self) -> None:
         """A child's reads are its own: it must neither lean on its parent's pin nor remove it."""
         self._guard, self._writing = threading.Lock(), threading.Lock()
         self._reset()
 
     def close(self) -> None:
         """Remove the pin."""
-        if os.getpid() != self._process:
-            return
         with self._writing:
             if self._pinned is not None:
                 self._forget_pin()

@@ -70,6 +70,8 @@ class Transaction:
     def commit(self) -> Commit | None:
         """Commit now, once; None if nothing was written. A write that failed is not part of it."""
         if not self._ended:
+            for operation in self._operations:
+                operation.require_own()
             self._ended = True
             operations = [one for one in self._operations if not one.has_failed]
             if operations:

@@ -7,7 +7,6 @@ write to one SQLite file stand in one queue, across threads and processes: SQLit
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import weakref
@@ -40,6 +39,7 @@ from lakehouse.catalog.prepared import Prepared, pipelined
 from lakehouse.catalog.presence import Presence
 from lakehouse.catalog.queue import writer_queue
 from lakehouse.errors import CatalogHeld, CatalogUnavailable, CommitUnknown, InternalError
+from lakehouse.forks import stop_for_forks, watch_forks
 
 T = TypeVar("T")
 
@@ -52,11 +52,11 @@ _IDLE_TIMEOUT_MS = 30_000
 WAIT_SECONDS = 30.0
 """How long a transaction waits in all for another program that holds a SQLite database."""
 _RECONNECT_SECONDS = (0.1, 0.4, 1.0, 2.0)
+_FORK_SECONDS = 5.0
+"""How long a fork waits for transactions of other threads."""
 _BUSY_PAUSE_SECONDS = 0.01
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
 _SQLITE_IO = 10
-
-_databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
 
 class _Reaction(Enum):
@@ -84,7 +84,9 @@ class Database:
         self._is_closed = False
         self._presence: Presence | None = None
         self._coming = threading.Lock()
-        _databases.add(self)
+        self._uses, self._uses_change, self._is_torn = 0, threading.Condition(), False
+        stop_for_forks(self)
+        watch_forks(self)
         self._come()
 
     def _come(self) -> None:
@@ -101,6 +103,10 @@ class Database:
                 reaction = _reaction(error)
                 if not tries.again(reaction):
                     raise _translated(error, self.url, reaction) from error
+
+    def _present(self) -> Connection:
+        self._come()
+        return self.engine.connect()
 
     def _be_present(self) -> None:
         if self._presence is None:
@@ -126,17 +132,50 @@ class Database:
         """Close every pooled connection, and each that is in use when its use ends."""
         self._is_closed = True
         self.engine.dispose()
+        self._go()
+
+    def _go(self) -> None:
         if self._presence is not None:
             self._presence.end()
             self._presence = None
 
-    def leave_to_parent(self) -> None:
-        """In a child process: every connection is its parent's. This one opens its own."""
-        self.engine.dispose(close=False)
+    def before_fork(self) -> None:
+        """Close every connection to a SQLite file: its library would take a child's for its parent's, and lock nothing.
+
+        Waits for transactions that run, not for ever: a child that was forked meanwhile cannot use the catalog.
+        """
+        self._uses_change.acquire()
+        if self.is_sqlite and self._uses_change.wait_for(lambda: not self._uses, _FORK_SECONDS):
+            self.engine.dispose()
+            self._go()
+
+    def go_on(self) -> None:
+        """The parent opens connections again as it needs them."""
+        self._uses_change.release()
+
+    def after_fork(self) -> None:
+        """A child opens its own connections."""
+        self._is_torn = self.is_sqlite and self._uses > 0
+        self._uses, self._uses_change = 0, threading.Condition()
         self._coming = threading.Lock()
-        if self._presence is not None:
-            self._presence.leave_to_parent()
-            self._presence = None
+        self.engine.dispose(close=False)
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        if self._is_torn:
+            raise CatalogUnavailable(
+                "this process was forked while its parent was in a transaction; fork when none runs, or start processes"
+                " by spawn",
+                catalog=self.url.database,
+            )
+        with self._uses_change:
+            self._uses += 1
+        try:
+            yield
+        finally:
+            with self._uses_change:
+                self._uses -= 1
+                self._uses_change.notify_all()
 
     def run(
         self,
@@ -235,8 +274,7 @@ class Database:
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        self._come()
-        with self._translating(), self.engine.connect() as opened:
+        with self._used(), self._translating(), self._present() as opened:
             try:
                 yield opened
             finally:
@@ -408,13 +446,5 @@ def _translated(error: DBAPIError, url: URL, reaction: _Reaction) -> Exception:
         cause=str(error.orig).strip(),
     )
 
-
-def _forget_connections() -> None:
-    """No connection crosses a fork: the child opens its own."""
-    for database in list(_databases):
-        database.leave_to_parent()
-
-
-os.register_at_fork(after_in_child=_forget_connections)
 
 __all__ = ["Database", "sqlite", "stand_in_line", "take_head"]

@@ -23,6 +23,7 @@ from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import LakehouseError
 from lakehouse.faults import reach
+from lakehouse.forks import watch_forks
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,12 @@ class FrameWriter:
         self._states = states
         self._busy: set[tuple[TableId, int]] = set()
         self._guard = threading.Lock()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """A child has no thread that would give the guard back, or end what is busy."""
+        self._guard = threading.Lock()
+        self._busy.clear()
 
     def write_due(self, spec: TableSpec, bins: Sequence[int], version: int) -> None:
         """Write a frame of each bin at ``version``. A failure is logged: the commit stands and loses nothing."""

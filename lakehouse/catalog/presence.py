@@ -65,14 +65,6 @@ class Presence:
         """Go."""
         if self._connection is not None:
             self._connection.close()
-        self._drop()
-
-    def leave_to_parent(self) -> None:
-        """In a child process: the connection is its parent's, and neither used nor closed here."""
-        _of_parents.append(self._connection)
-        self._drop()
-
-    def _drop(self) -> None:
         self._connection = None
         if self._handle >= 0:
             os.close(self._handle)
@@ -97,6 +89,3 @@ def _holds(handle: int, kind: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-_of_parents: list[Any] = []

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 from lakehouse.errors import CatalogUnavailable
+from lakehouse.forks import watch_forks
 
 _queues: dict[str, WriterQueue] = {}
 _guard = threading.Lock()
@@ -23,6 +24,7 @@ class WriterQueue:
         self._path = Path(f"{path}-queue")
         self._threads = threading.Lock()
         self._handle = -1
+        watch_forks(self)
 
     def __enter__(self) -> None:
         self._threads.acquire()
@@ -36,8 +38,16 @@ class WriterQueue:
             ) from error
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._handle)  # which lets the next process in
+        handle, self._handle = self._handle, -1
+        os.close(handle)  # which lets the next process in
         self._threads.release()
+
+    def after_fork(self) -> None:
+        """A child must not wait for threads that it does not have, nor keep others out while its parent goes on."""
+        self._threads = threading.Lock()
+        if self._handle >= 0:
+            os.close(self._handle)
+        self._handle = -1
 
 
 def writer_queue(path: str) -> WriterQueue:
@@ -47,12 +57,3 @@ def writer_queue(path: str) -> WriterQueue:
         if real not in _queues:
             _queues[real] = WriterQueue(real)
         return _queues[real]
-
-
-def _after_fork() -> None:
-    """A child must not wait for threads that it does not have."""
-    for queue in _queues.values():
-        queue._threads = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)

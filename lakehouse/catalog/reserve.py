@@ -9,10 +9,8 @@ lease where a process died, as any operation does.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +22,7 @@ from lakehouse.catalog.database import Database
 from lakehouse.core.operation import RESERVED, Begun, Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import LakehouseError
+from lakehouse.forks import watch_forks
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +46,7 @@ class Reserve:
         self._lease_seconds = lease_seconds
         self._blocks: dict[TableId, _Block] = {}
         self._guard = threading.Lock()
-        _reserves.add(self)
+        watch_forks(self)
 
     def take(self, spec: TableSpec) -> Begun:
         """An append that is registered, two thirds of whose lease are left.
@@ -98,18 +97,7 @@ class Reserve:
         cursors = self._database.run(work, last=last, settled=settled)
         return [operations.registered(one, spec) for one in cursors]
 
-    def forget(self) -> None:
+    def after_fork(self) -> None:
         """Leave everything to the process that registered it."""
         self._guard = threading.Lock()
         self._blocks.clear()
-
-
-_reserves: weakref.WeakSet[Reserve] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for reserve in list(_reserves):
-        reserve.forget()
-
-
-os.register_at_fork(after_in_child=_after_fork)

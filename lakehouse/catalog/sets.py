@@ -13,6 +13,7 @@ from lakehouse.core.checksum import Checksum, shown
 from lakehouse.core.sets import MatchSet, decode_set
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import InternalError
+from lakehouse.forks import watch_forks
 
 ReadFile = Callable[[str, int, Checksum], bytes]
 """Content of a stored path of a size and checksum."""
@@ -47,6 +48,11 @@ class Sets:
         self._read_file = read_file
         self._left = size
         self._held: OrderedDict[int, tuple[MatchSet, int]] = OrderedDict()
+        self._guard = threading.Lock()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """A child has no thread that would give the guard back."""
         self._guard = threading.Lock()
 
     def under_head(self, connection: Connection, tombstones: Iterable[Tombstone]) -> dict[int, MatchSet]:

@@ -34,6 +34,7 @@ from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD
 from lakehouse.errors import InternalError
+from lakehouse.forks import watch_forks
 
 V = TypeVar("V")
 BATCH = 400
@@ -73,6 +74,11 @@ class _Memory:
     def __init__(self, size: int) -> None:
         self._left = size
         self._bins: OrderedDict[tuple[int, int], list[BinState]] = OrderedDict()
+        self._guard = threading.Lock()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """A child has no thread that would give the guard back."""
         self._guard = threading.Lock()
 
     def best(self, table: int, bin: int, version: int, erased: int) -> BinState | None:

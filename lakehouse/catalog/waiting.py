@@ -16,6 +16,7 @@ from lakehouse.core.interval import from_us
 from lakehouse.core.operation import Begun, Kind
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import LockTimeout
+from lakehouse.forks import watch_forks
 
 T = TypeVar("T")
 _LONGEST_PAUSE_SECONDS = 0.1
@@ -28,6 +29,11 @@ class Waiting:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._released = threading.Condition()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """A child has no thread that would give the condition back."""
         self._released = threading.Condition()
 
     def notify(self) -> None:

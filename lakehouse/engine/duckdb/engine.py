@@ -22,10 +22,14 @@ from lakehouse.engine.duckdb.sort import sorted_batches
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.write import stored_schema, write_tables
 from lakehouse.errors import SegmentUnreadable
+from lakehouse.forks import watch_forks
 from lakehouse.storage.work import Made, SegmentWork
 
 _THREADS = min(8, os.cpu_count() or 1)
 """Files that are compressed at a time."""
+
+
+_of_parents: list[duckdb.DuckDBPyConnection] = []
 
 
 class DuckDBEngine:
@@ -36,6 +40,14 @@ class DuckDBEngine:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._database: duckdb.DuckDBPyConnection | None = None
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """A child begins with a database of its own: the threads of its parent's did not come along."""
+        self._lock = threading.Lock()
+        if self._database is not None:
+            _of_parents.append(self._database)  # to close it would wait for them
+        self._database = None
 
     def write(self, rows: Any, target: WriteTarget) -> Sequence[Written]:
         """Write rows as durable Parquet files below the target's folder; return what was written.
