@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-import time
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable
 
 from lakehouse.catalog.catalog import Catalog
+from lakehouse.catalog.clock import steady_seconds
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import CatalogHeld, LakehouseError, TableNotFound, VersionNotFound
 from lakehouse.forks import watch_forks
@@ -67,11 +67,11 @@ class Pins:
     def linger(self, version: int) -> None:
         """Keep a version that is held for ``pin_seconds`` from now on: what was made of it is read later."""
         with self._guard:
-            self._lingering.append((time.monotonic() + self._pin_seconds, version))
+            self._lingering.append((steady_seconds() + self._pin_seconds, version))
 
     def _is_held(self, version: int) -> bool:
         """Note the use of a version if the pin covers it."""
-        now = time.monotonic()
+        now = steady_seconds()
         with self._guard:
             if self._pinned is None or version < self._pinned or now >= self._safe_until:
                 return False
@@ -82,7 +82,7 @@ class Pins:
         with self._writing:
             if self._is_held(version):
                 return
-            started = time.monotonic()
+            started = steady_seconds()
             with self._guard:
                 least = min([version, *self._used()])
             if started >= self._retry_at:
@@ -112,14 +112,14 @@ class Pins:
             self._in_use[version] -= 1
             if not self._in_use[version]:
                 del self._in_use[version]
-        now = time.monotonic()
+        now = steady_seconds()
         self._lingering = [(until, version) for until, version in self._lingering if until > now]
         return [*self._in_use, *(version for _, version in self._lingering)]
 
     def beat(self) -> None:
         """Renew the pin, and let it follow what is in use; where nothing is, remove it."""
         with self._writing:
-            started = time.monotonic()
+            started = steady_seconds()
             with self._guard:
                 if self._pinned is None:
                     return

@@ -15,8 +15,9 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select
 
 from lakehouse.catalog import statements
+from lakehouse.catalog.clock import host_clocks
 from lakehouse.catalog.commit import Recorded, TableDelta, as_told, end_operation, touched_bins
-from lakehouse.catalog.database import host_us, stand_in_line
+from lakehouse.catalog.database import stand_in_line
 from lakehouse.catalog.encoding import encode_map
 from lakehouse.catalog.models import commit_log, commit_table, delta, lake, lake_table, operation, segment
 from lakehouse.catalog.planning import Planned, new_segments
@@ -83,7 +84,7 @@ class Blind:
         begun, change = self._contribution.begun, self._delta
         table = {"table_id": begun.table.id}
         stand_in_line(connection)
-        self._head = statements.TAKE_VERSION.run(connection, {"host_us": host_us()})
+        self._head = statements.TAKE_VERSION.run(connection, host_clocks())
         end_operation(connection, self._contribution)
         reach("commit.head")
         told = {"operation": begun.kind.value, "message": self._message, "properties": encode_map(self._properties)}

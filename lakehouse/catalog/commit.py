@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select
 
 from lakehouse.catalog import locks, statements
-from lakehouse.catalog.database import host_us, stand_in_line
+from lakehouse.catalog.clock import host_clocks
+from lakehouse.catalog.database import stand_in_line
 from lakehouse.catalog.encoding import decode_map, encode_map
 from lakehouse.catalog.log import read_commits
 from lakehouse.catalog.models import commit_log, lake, operation, txn
@@ -134,7 +135,7 @@ def record(
     """
     with pipelined(connection):
         stand_in_line(connection)
-        head = statements.TAKE_VERSION.run(connection, {"host_us": host_us()})
+        head = statements.TAKE_VERSION.run(connection, host_clocks())
         asked = [end_operation(connection, one) for one in contributions]
         version, committed_us = head.fetchone()
         answers = [_Answer(*(None if one is None else one.fetchone() for one in cursors)) for cursors in asked]
@@ -219,7 +220,7 @@ def _forgotten(connection: Connection, version: int, contributions: Sequence[Con
 def next_version(connection: Connection) -> tuple[int, int]:
     """Take the head and the next number as its version; return it and its time, later than every version's before."""
     stand_in_line(connection)
-    version, committed_us = statements.TAKE_VERSION.run(connection, {"host_us": host_us()}).fetchone()
+    version, committed_us = statements.TAKE_VERSION.run(connection, host_clocks()).fetchone()
     return version, committed_us
 
 

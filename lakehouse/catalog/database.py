@@ -18,22 +18,19 @@ from typing import Any, TypeVar
 
 from sqlalchemy import (
     URL,
-    BigInteger,
-    ColumnElement,
     Connection,
     Engine,
     RootTransaction,
-    bindparam,
     create_engine,
     event,
     func,
     literal_column,
     select,
-    text,
 )
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
 
 from lakehouse.catalog import models
+from lakehouse.catalog.clock import read_clock
 from lakehouse.catalog.opening import configure, prepare_file, read_url, sqlite
 from lakehouse.catalog.prepared import Prepared, pipelined
 from lakehouse.catalog.presence import Presence
@@ -324,11 +321,8 @@ class Database:
                     raise _translated(error, self.url, reaction) from error
 
     def now_us(self, connection: Connection) -> int:
-        """The database's clock in microseconds; on SQLite the host's, never behind the newest time stored."""
-        if self.is_sqlite:
-            stored = connection.execute(_CLOCK).scalar_one()
-            return max(int(stored), time.time_ns() // 1000)
-        return int(connection.execute(_SERVER_CLOCK).scalar_one())
+        """The catalog's clock in microseconds."""
+        return read_clock(connection, writes="lakehouse_begin" in connection.get_execution_options())
 
 
 class _Stage:
@@ -367,25 +361,8 @@ class _NoQueue:
 
 
 _SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-_CLOCK = text("SELECT clock_us FROM lake")
-_SERVER_CLOCK = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
 _LINE = Prepared(lambda _: select(func.pg_advisory_xact_lock(literal_column("776941"))))
 _TAKE_HEAD = models.lake.update().values(id=1)
-
-
-def now_us(dialect: str) -> ColumnElement[int]:
-    """The catalog's clock as an expression over `models.lake`, with the host's as the parameter ``host_us``.
-
-    It is the database's own; SQLite has none, so there it is the host's, never behind the newest time stored.
-    """
-    if dialect == "sqlite":
-        return func.max(models.lake.c.clock_us, bindparam("host_us", type_=BigInteger))
-    return literal_column("CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)", BigInteger)
-
-
-def host_us() -> int:
-    """The host's clock in microseconds."""
-    return time.time_ns() // 1000
 
 
 def stand_in_line(connection: Connection) -> None:

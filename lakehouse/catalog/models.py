@@ -54,6 +54,8 @@ class LakeRow(SQLModel, table=True):
     next_token: int = Field(sa_column=_big())
     clock_us: int = Field(sa_column=_big())
     horizon: int = Field(sa_column=_big())
+    clock_boot: str = Field(default="", sa_column=Column(Text(), nullable=False, server_default=""))
+    clock_ticks_us: int = Field(default=0, sa_column=_big(server_default="0"))
 
 
 class TableRow(SQLModel, table=True):

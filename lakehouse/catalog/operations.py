@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, case, delete, select, update
 
 from lakehouse.catalog import statements
-from lakehouse.catalog.database import host_us
+from lakehouse.catalog.clock import host_clocks
 from lakehouse.catalog.encoding import encode_keys
 from lakehouse.catalog.locks import Wanted, release, take
 from lakehouse.catalog.models import lake, operation
@@ -90,7 +90,7 @@ def register(connection: Connection, spec: TableSpec, kind: str, *, operation_id
     Returns a cursor over its row, which `registered` reads.
     """
     values = {"id": operation_id, "table_id": spec.id, "kind": str(kind), "state": "running", "lease_us": lease_us}
-    return statements.BEGIN.run(connection, {**values, "host_us": host_us()})
+    return statements.BEGIN.run(connection, {**values, **host_clocks()})
 
 
 def registered(cursor: Any, spec: TableSpec) -> Begun:

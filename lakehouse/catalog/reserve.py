@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from lakehouse.catalog import operations
+from lakehouse.catalog.clock import steady_seconds
 from lakehouse.catalog.database import Database
 from lakehouse.core.operation import RESERVED, Begun, Kind
 from lakehouse.core.spec import TableId, TableSpec
@@ -54,7 +54,7 @@ class Reserve:
         Its id was drawn while the table was defined as ``spec`` is, so that definitions have the order of ids.
         """
         with self._guard:
-            block, now = self._blocks.get(spec.id), time.monotonic()
+            block, now = self._blocks.get(spec.id), steady_seconds()
             is_fresh = block is not None and now < block.stale_at and block.spec == spec
             if block is None or not is_fresh or not block.ready:
                 size = min(2 * block.size, MOST) if block is not None and is_fresh else 1

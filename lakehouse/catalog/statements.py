@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, bindparam, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from lakehouse.catalog.database import now_us
+from lakehouse.catalog.clock import now_us, remembered
 from lakehouse.catalog.models import (
     bin,  # noqa: A004 - the word of the scheme
     commit_log,
@@ -48,7 +48,12 @@ def _take_version(dialect: str) -> Any:
     greatest = func.max if dialect == "sqlite" else func.greatest
     return (
         update(lake)
-        .values(counter=following, head=following, clock_us=greatest(lake.c.clock_us + 1, now_us(dialect)))
+        .values(
+            counter=following,
+            head=following,
+            clock_us=greatest(lake.c.clock_us + 1, now_us(dialect)),
+            **remembered(dialect),
+        )
         .returning(lake.c.counter, lake.c.clock_us)
     )
 

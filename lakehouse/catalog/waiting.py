@@ -11,6 +11,7 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from lakehouse.catalog import locks
+from lakehouse.catalog.clock import steady_seconds
 from lakehouse.catalog.database import Database
 from lakehouse.core.interval import from_us
 from lakehouse.core.operation import Begun, Kind
@@ -74,13 +75,13 @@ class Waiting:
             lambda connection: locks.queue_up(connection, wanted, operation_id, kind, self._until_us(connection)),
         )
         queued = replace(wanted, place=place)
-        kept_until = time.monotonic() + _PLACE_SECONDS / 2
+        kept_until = steady_seconds() + _PLACE_SECONDS / 2
 
         def look_and_try() -> Begun:
             nonlocal kept_until
-            if time.monotonic() > kept_until:
+            if steady_seconds() > kept_until:
                 self._database.run(lambda connection: locks.stay(connection, place, self._until_us(connection)))
-                kept_until = time.monotonic() + _PLACE_SECONDS / 2
+                kept_until = steady_seconds() + _PLACE_SECONDS / 2
             self._database.read(
                 lambda connection: locks.check_free(connection, queued, self._database.now_us(connection))
             )

@@ -245,20 +245,14 @@ def test_a_batch_that_was_dropped_and_appended_again_is_visible_under_new_ids(ta
     assert values(table, as_of=first.version) == [1, 2]
 
 
-def test_a_day_has_passed_for_an_old_lease_when_the_clock_says_so(connect, table, monkeypatch, catalog_url):
-    """A host whose clock runs ahead may take a lock early; the holder is then fenced, and nothing is mixed."""
+def test_a_clock_that_jumps_by_a_day_ends_no_lease(connect, table, monkeypatch):
+    """The server's clock counts, or one that goes by the ticks of this host since its boot."""
     holder = table.begin_replace("2013-01-05")
     holder.write(arrow([("2013-01-05", "a", 1)]))
     genuine = time.time_ns
     monkeypatch.setattr(time, "time_ns", lambda: genuine() + int(timedelta(days=1).total_seconds()) * 10**9)
     there = connect().table("flights")
-    if catalog_url.startswith("sqlite"):
-        there.replace(arrow([("2013-01-05", "a", 2)]), "2013-01-05", wait_seconds=0)
-        with pytest.raises(lakehouse.LakehouseError, match="taken by another"):
-            holder.commit()
-        assert values(table) == [2]
-    else:  # the server's clock counts, not that of this host
-        with pytest.raises(lakehouse.LakehouseError, match="holds the chunks"):
-            there.replace(None, "2013-01-05", wait_seconds=0)
-        holder.commit()
-        assert values(table) == [1]
+    with pytest.raises(lakehouse.LakehouseError, match="holds the chunks"):
+        there.replace(None, "2013-01-05", wait_seconds=0)
+    holder.commit()
+    assert values(table) == [1]
