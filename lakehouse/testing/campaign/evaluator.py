@@ -19,6 +19,9 @@ Row = Mapping[str, Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_US = 86_400_000_000
 _MOST = 1 << 63
+_PASSING = {
+    "=": (0,), "==": (0,), "<>": (-1, 1), "!=": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1),
+}  # fmt: skip
 
 
 class OutOfRangeError(ArithmeticError):
@@ -36,28 +39,57 @@ class Node:
 
 def evaluate(node: Node, row: Row) -> Any:
     """What a node is for a row. Every part is calculated, so that `OutOfRangeError` says whether any could fail."""
+    return meaning(node)(row)
+
+
+def meaning(node: Node) -> Callable[[Row], Any]:
+    """What a node is for any row, as a function of it."""
     match node.op, node.parts:
         case "column", (name,):
-            return row[name]
+            return lambda row: row[name]
         case "literal", (value, _):
-            return value
+            return lambda _: value
         case "like", (text, tokens, _, negated):
-            return _not(_like(evaluate(text, row), tokens)) if negated else _like(evaluate(text, row), tokens)
-        case "cast", (part, target):
-            return _cast(evaluate(part, row), target)
+            return _like(meaning(text), tokens, negated)
         case "case", (tests, results, otherwise):
-            return _case([evaluate(one, row) for one in tests], [evaluate(one, row) for one in results], otherwise, row)
-    values = [evaluate(one, row) if isinstance(one, Node) else one for one in node.parts]
-    return _widened(_MEANING[node.op](*values), node.kind)
+            return _case([meaning(one) for one in tests], [meaning(one) for one in results], meaning(otherwise))
+    function, parts = (
+        _MEANING[node.op],
+        [meaning(one) if isinstance(one, Node) else _constant(one) for one in node.parts],
+    )
+    if node.kind == "double":
+        return lambda row: _double(function(*[part(row) for part in parts]))
+    return lambda row: function(*[part(row) for part in parts])
 
 
-def _widened(value: Any, kind: str) -> Any:
-    return float(value) if kind == "double" and value is not None else value
+def _constant(value: Any) -> Callable[[Row], Any]:
+    return lambda _: value
 
 
-def _case(tests: list[Any], results: list[Any], otherwise: Node, row: Row) -> Any:
-    last = evaluate(otherwise, row)
-    return next((result for test, result in zip(tests, results, strict=True) if test is True), last)
+def _double(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _case(
+    tests: list[Callable[[Row], Any]], results: list[Callable[[Row], Any]], otherwise: Callable[[Row], Any]
+) -> Callable[[Row], Any]:
+    def chosen(row: Row) -> Any:
+        values, last = [(test(row), result(row)) for test, result in zip(tests, results, strict=True)], otherwise(row)
+        return next((result for test, result in values if test is True), last)
+
+    return chosen
+
+
+def _like(text: Callable[[Row], Any], tokens: tuple[str, ...], negated: bool) -> Callable[[Row], bool | None]:
+    """Tokens are letters, ``any`` for a run of letters and ``one`` for one."""
+    marks = {"any": ".*", "one": "."}
+    pattern = re.compile("".join(marks.get(one, re.escape(one)) for one in tokens), re.DOTALL)
+
+    def passes(row: Row) -> bool | None:
+        value = text(row)
+        return None if value is None else (pattern.fullmatch(value) is not None) != negated
+
+    return passes
 
 
 def order(one: Any, other: Any) -> int:
@@ -72,11 +104,7 @@ def order(one: Any, other: Any) -> int:
 def _compare(one: Any, operator: str, other: Any) -> bool | None:
     if one is None or other is None:
         return None
-    found = order(one, other)
-    return {
-        "=": found == 0, "==": found == 0, "<>": found != 0, "!=": found != 0,
-        "<": found < 0, "<=": found <= 0, ">": found > 0, ">=": found >= 0,
-    }[operator]  # fmt: skip
+    return order(one, other) in _PASSING[operator]
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -160,14 +188,6 @@ def _absolute(value: Any) -> Any:
     return None if value is None else _whole(abs(value)) if isinstance(value, int) else abs(value)
 
 
-def _like(value: str | None, tokens: tuple[str, ...]) -> bool | None:
-    """Tokens are letters, ``any`` for a run of letters and ``one`` for one."""
-    if value is None:
-        return None
-    pattern = "".join({"any": ".*", "one": "."}.get(one, re.escape(one)) for one in tokens)
-    return re.fullmatch(pattern, value, re.DOTALL) is not None
-
-
 def _cast(value: Any, target: str) -> Any:
     if value is None:
         return None
@@ -228,6 +248,7 @@ _MEANING: Mapping[str, Callable[..., Any]] = {
     "contains": _both(lambda one, other: other in one),
     "part": _part,
     "day_of": lambda value, _: None if value is None else value // _DAY_US,
+    "cast": _cast,
     "coalesce": _coalesce,
     "nvl": _coalesce,
     "ifnull": _coalesce,

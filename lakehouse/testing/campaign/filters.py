@@ -17,7 +17,7 @@ from lakehouse.core.prune import matching
 from lakehouse.core.segments import Segments
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate import ParsedPredicate, parse
-from lakehouse.testing.campaign.evaluator import Node, OutOfRangeError, evaluate, written
+from lakehouse.testing.campaign.evaluator import Node, OutOfRangeError, meaning, written
 from lakehouse.testing.campaign.hostile import COLUMNS, SCHEMA, TEXTS, literal, make_rows, plain_rows, whole
 from lakehouse.testing.campaign.outcome import Outcome
 
@@ -25,8 +25,10 @@ _BATCH = 40
 """Filters that are one query's columns."""
 _PER_TABLE = 4_000
 """Filters over one table, before another is made."""
-_SCANNED, _WRITTEN = 8, 400
-"""One filter in so many goes through a scan, and through an update and a delete."""
+_SCANNED, _WRITTEN = 20, 200
+"""One filter in so many goes through a scan, and through an update and a delete. The first of a batch is a scope."""
+CLUSTERED = (("int", "tiny"), ("day", "day"), ("text", "text"))
+"""Cluster columns, each with its family."""
 NULL = Node("literal", "null", (None, "NULL"))
 _OPERATORS = ("=", "==", "<>", "!=", "<", "<=", ">", ">=")
 _FAMILIES = (*COLUMNS, "int", "int", "double", "text")
@@ -63,6 +65,19 @@ class Filters:
         if chance.random() < 0.5:
             return Node("isnan", "bool", (self.value("double", depth),))
         return chance.choice([self._column("bool"), literal(chance, "bool"), NULL])
+
+    def scope(self) -> Node:
+        """A condition on the time and on cluster columns alone, which may be one that a delete reads no row for."""
+        chance = self._chance
+        at = self._column("at")
+        parts = [
+            Node("compare", "bool", (at, chance.choice(_OPERATORS), literal(chance, "at")))
+            for _ in range(chance.randrange(3))
+        ]
+        for family, name in chance.sample(CLUSTERED, chance.randrange(1, 3)):
+            options = [literal(chance, family) for _ in range(chance.randrange(1, 5))]
+            parts.append(Node("in", "bool", (Node("column", family, (name,)), chance.random() < 0.1, *options)))
+        return Node("and", "bool", tuple(parts)) if len(parts) > 1 else parts[0]
 
     def _joined(self, depth: int) -> Node:
         chance = self._chance
@@ -212,7 +227,9 @@ class Campaign:
         tables = make_rows(chance)
         self._rows = plain_rows(tables)
         self._lake = lakehouse.connect(f"sqlite:///{folder}/catalog.db", folder / "warehouse", spark=spark)
-        self._table = self._lake.create_table("t", SCHEMA, time="at", grain="year", cluster_by=["tiny", "day", "text"])
+        self._table = self._lake.create_table(
+            "t", SCHEMA, time="at", grain="year", cluster_by=[name for _, name in CLUSTERED]
+        )
         for one in tables:
             self._table.append(one)
         self._segments, self._lies = self._placed(folder / "warehouse")
@@ -227,12 +244,12 @@ class Campaign:
 
     def _placed(self, warehouse: Path) -> tuple[Segments, dict[int, int]]:
         """The table's segments, and the place of the segment that holds each row."""
-        segments = self._table.segments()
+        segments, _ = self._lake.catalog.live(self._table.spec, self._table.version, None)
         lies = {}
         for place, segment in enumerate(segments):
             for number in pq.ParquetFile(warehouse / segment.path).read(["id"])["id"].to_pylist():
                 lies[number] = place
-        return Segments.of(segments), lies
+        return segments, lies
 
     def run(self, count: int) -> None:
         """Try so many filters."""
@@ -245,15 +262,15 @@ class Campaign:
             for place, (where, _, outcomes) in enumerate(batch, first):
                 if outcomes is not None and place % _SCANNED == 0:
                     self._scan(where, outcomes)
-                if outcomes is not None and place % _WRITTEN == 0:
+                if outcomes is not None and place % _WRITTEN in (0, 1):
                     self._write(where, outcomes)
             if self._spark is not None:
                 self._by_spark(batch)
 
     def _drawn(self, drawn: Filters, count: int) -> Iterator[tuple[str, ParsedPredicate, list[bool | None] | None]]:
         """Filters with what they are for every row; without it where a calculation leaves 64 bits for some row."""
-        for _ in range(count):
-            node = drawn.condition()
+        for number in range(count):
+            node = drawn.condition(self._chance.choice([1, 2, 2, 3])) if number % _BATCH else drawn.scope()
             where = written(node)
             try:
                 parsed = parse(where, SCHEMA)
@@ -261,7 +278,8 @@ class Campaign:
                 self.refused += 1
                 continue
             try:
-                outcomes: list[bool | None] | None = [evaluate(node, row) for row in self._rows]
+                passes = meaning(node)
+                outcomes: list[bool | None] | None = [passes(row) for row in self._rows]
             except OutOfRangeError:
                 outcomes = None
             yield where, parsed, outcomes
@@ -277,7 +295,9 @@ class Campaign:
             self._prune(where, parsed, outcomes)
 
     def _prune(self, where: str, parsed: ParsedPredicate, outcomes: list[bool | None]) -> None:
-        kept, inside = matching(parsed.tree, self._segments), parsed.interval("at")
+        # In columns, and one by one: two ways to the same, of which a plan takes either.
+        segments = self._segments if self._chance.random() < 0.7 else Segments.of(list(self._segments))
+        kept, inside = matching(parsed.tree, segments), parsed.interval("at")
         for row, outcome in zip(self._rows, outcomes, strict=True):
             if outcome and not kept[self._lies[row["id"]]]:
                 self.wrong.append(f"pruned away id {row['id']}: {where}")
