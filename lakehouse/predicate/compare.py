@@ -60,9 +60,11 @@ def natural(value: Literal) -> Term:
             return literal_term(value.value, pa.string())
         case bytes():
             return literal_term(value.value, pa.binary())
-        case datetime() | FarTime():
+        case FarTime() | FarDate():
+            raise too_far()
+        case datetime():
             return literal_term(value.value, pa.timestamp("us", "UTC" if is_aware(value.value) else None))
-        case date() | FarDate():
+        case date():
             return literal_term(value.value, pa.date32())
     raise InvalidInput("the filter has a literal of an unknown kind", value=repr(value.value)[:100])
 
@@ -74,7 +76,14 @@ def typed(found: Term | Literal, kind: pa.DataType) -> Term:
     if found.value is None:
         return natural(found)
     held = as_type(found.value, kind)
+    if isinstance(held, FarTime | FarDate):
+        raise too_far()
     return natural(Literal(held)) if pa.types.is_integer(kind) else literal_term(held, kind)
+
+
+def too_far() -> InvalidInput:
+    """The error for a time that no table stores, where it could become a value."""
+    return InvalidInput("times beyond the years 1 to 9999 are compared with only; write one inside")
 
 
 def compare(left: Term | Literal, operator: Operator, right: Term | Literal) -> Term:
@@ -212,7 +221,9 @@ def _day(time: Term, operator: Operator, day: date | FarDate) -> Term:
 
 
 def one_of(left: Term, options: list[Term | Literal]) -> Term:
-    """``left IN (options)``: null where no option is equal and one is null. Each option is compared by itself."""
+    """``left IN (options)``: null where no option is equal and one is null. As doubles, all of them, if one is one."""
+    if any(_is_double(one) for one in options) and not _is_double(left):
+        options = [_to_double(one) for one in options]
     literals = [one.value for one in options if isinstance(one, Literal)]
     if len(literals) < len(options) or len(options) == 1 or left.day_of is not None or pa.types.is_nested(left.type):
         return disjunction([compare(left, "=", one) for one in options])
@@ -239,6 +250,16 @@ def one_of(left: Term, options: list[Term | Literal]) -> Term:
         true,
         false,
     )
+
+
+def _is_double(one: Term | Literal) -> bool:
+    return isinstance(one.value, float) if isinstance(one, Literal) else pa.types.is_floating(one.type)
+
+
+def _to_double(one: Term | Literal) -> Term | Literal:
+    if isinstance(one, Literal):
+        return Literal(float(one.value)) if _is_exact(one.value) else one
+    return as_double(one) if pa.types.is_integer(one.type) else one
 
 
 def _members(kind: pa.DataType, value: Any) -> tuple[Any, ...] | None:

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from lakehouse.core.predicate import And, Compare, Predicate
 from lakehouse.errors import InvalidInput
-from lakehouse.predicate.compare import as_double, check_one_family, natural
+from lakehouse.predicate.compare import as_double, check_one_family, natural, too_far
 from lakehouse.predicate.literals import as_type, literal_term, text_term
+from lakehouse.predicate.moments import FarDate, FarTime
 from lakehouse.predicate.steps import holds
 from lakehouse.predicate.term import UNKNOWN, Literal, Term, condition
 
@@ -211,6 +212,8 @@ def _branch(term: Term | Literal, kind: pa.DataType, numeric: bool) -> Term:
     if term.value is None:
         return Term(pa.null(), "NULL", "NULL")
     value = as_type(term.value, kind)
+    if isinstance(value, FarTime | FarDate):
+        raise too_far()
     if not pa.types.is_floating(kind) and not holds(value, kind):
         raise InvalidInput("the filter has a number that the type of its other branches does not hold", value=value)
     return literal_term(value, kind)

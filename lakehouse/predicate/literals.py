@@ -36,7 +36,12 @@ def mismatch(value: Any, kind: pa.DataType, remedy: str) -> InvalidInput:
 
 def text_term(value: str) -> Term:
     """A string literal. What one of the parsers could read differently is written in hexadecimal."""
-    encoded = value.encode("utf-8", "strict").hex()
+    try:
+        encoded = value.encode("utf-8", "strict").hex()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            "the filter has text that is not Unicode: a half of a pair", value=repr(value)[:100]
+        ) from error
     plain = _PLAIN.fullmatch(value) is not None
     spark = f"'{value}'" if plain else f"CAST(X'{encoded}' AS STRING)"
     quoted = value.replace("'", "''")

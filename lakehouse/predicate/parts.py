@@ -87,7 +87,6 @@ SAID: Mapping[type[exp.Expr], Mapping[str, object]] = {
 }
 """Parts that the parser sets in this one way for every query, or that change nothing: names match in any case, what is
 cast cannot fail, and dividing by zero and joining null give null in any case."""
-_DEFAULTS: tuple[object, ...] = (None, False, [], "")
 
 
 def check_parts(tree: exp.Expr) -> None:
@@ -112,7 +111,8 @@ def unread(node: exp.Expr, read: Collection[str], said: Mapping[str, object]) ->
     ('negate', None)
     """
     for key, value in node.args.items():
-        is_default = any(value is one or (value == one and type(value) is type(one)) for one in _DEFAULTS)
-        if key not in read and not is_default and not (key in said and value is said[key]):
+        if key in read or value is None or value is False or value == [] or value == "":
+            continue
+        if key not in said or value is not said[key]:
             return key
     return None

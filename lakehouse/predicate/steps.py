@@ -46,6 +46,8 @@ def equal_steps(value: int | Decimal | float, kind: pa.DataType) -> Steps:
         return (low, low - 1) if value == -math.inf else (high + 1, high)  # NaN is greater than every number
     if isinstance(value, float):
         return _rounding_to(value, scale)
+    if scale == 1 and isinstance(value, int):
+        return value, value
     exact = Fraction(value) * scale
     return math.ceil(exact), math.floor(exact)
 

@@ -127,7 +127,10 @@ def _or(*values: bool | None) -> bool | None:
     return _not(_and(*map(_not, values)))
 
 
-def _in(value: Any, negated: bool, *options: Any) -> bool | None:
+def _in(value: Any, negated: bool, is_double: bool, *options: Any) -> bool | None:
+    """One double among them makes all numbers doubles."""
+    if is_double and value is not None:
+        value, options = float(value), tuple(None if one is None else float(one) for one in options)
     found = _or(*(_compare(value, "=", one) for one in options))
     return _not(found) if negated else found
 
@@ -302,7 +305,7 @@ _WRITTEN: Mapping[str, Callable[..., str]] = {
     "not": lambda one: f"(NOT {one})",
     "is": lambda one, wanted, negated: f"({one} IS {'NOT ' * negated}{'TRUE' if wanted else 'FALSE'})",
     "null": lambda one, negated: f"({one} IS {'NOT ' * negated}NULL)",
-    "in": lambda one, negated, *options: f"({one} {'NOT ' * negated}IN ({', '.join(options)}))",
+    "in": lambda one, negated, _, *options: f"({one} {'NOT ' * negated}IN ({', '.join(options)}))",
     "between": lambda one, negated, low, high: f"({one} {'NOT ' * negated}BETWEEN {low} AND {high})",
     "calculate": lambda one, operator, other: f"({one} {operator} {other})",
     "negative": lambda one: f"(- {one})",

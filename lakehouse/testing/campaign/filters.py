@@ -54,7 +54,7 @@ class Filters:
                 return Node(chance.choice(["same", "distinct", "not_distinct"]), "bool", (value, other))
             case 5 | 6:
                 options = [self._option(family, depth) for _ in range(chance.randrange(1, 6))]
-                return Node("in", "bool", (self.value(family, depth), chance.random() < 0.4, *options))
+                return self._in(self.value(family, depth), options)
             case 7:
                 ends = (self._beside(family, depth), self._beside(family, depth))
                 return Node("between", "bool", (self.value(family, depth), chance.random() < 0.3, *ends))
@@ -76,8 +76,13 @@ class Filters:
         ]
         for family, name in chance.sample(CLUSTERED, chance.randrange(1, 3)):
             options = [literal(chance, family) for _ in range(chance.randrange(1, 5))]
-            parts.append(Node("in", "bool", (Node("column", family, (name,)), chance.random() < 0.1, *options)))
+            parts.append(self._in(Node("column", family, (name,)), options))
         return Node("and", "bool", tuple(parts)) if len(parts) > 1 else parts[0]
+
+    def _in(self, value: Node, options: list[Node]) -> Node:
+        is_double = any(one.kind == "double" and one.op != "literal" for one in (value, *options))
+        is_double |= any(one.op == "literal" and isinstance(one.parts[0], float) for one in options)
+        return Node("in", "bool", (value, self._chance.random() < 0.2, is_double, *options))
 
     def _joined(self, depth: int) -> Node:
         chance = self._chance

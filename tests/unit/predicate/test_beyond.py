@@ -114,6 +114,10 @@ BEYOND = [
     ("n = 9.007199254740992e15", BOTH),
     ("n IN (9.007199254740992e15)", BOTH),
     ("n IN (9.007199254740992e15, 7)", BOTH),
+    ("n IN (9007199254740992, 7e0)", BOTH),
+    ("n IN (9007199254740992, 7.5)", [LOW]),
+    ("n IN (9007199254740992, double)", BOTH),
+    ("n IN (9007199254740992, tiny)", [LOW]),
     ("n > 9.007199254740992e15", []),
     ("n <> 9.007199254740992e15", []),
     ("n = 9007199254740993.0", [HIGH]),
@@ -209,6 +213,8 @@ def test_a_delete_and_an_update_take_the_same_rows(table: Any) -> None:
         "n = CAST(tiny AS DECIMAL(3, 1))",
         "coalesce(money, 1.005) = 1.005",
         "coalesce(n, 9223372036854775808) = 1",
+        "coalesce(local, TIMESTAMP_NTZ '10000-01-01') > '2013-01-01'",
+        "year(DATE '10000-01-01') = 10000",
     ],
 )
 def test_a_literal_that_its_own_type_cannot_hold_is_refused(read_only: Any, where: str) -> None:
@@ -243,6 +249,24 @@ def test_a_tombstone_of_keys_that_a_column_cannot_hold_is_read(
     assert left(table) == [LOW, LOW, HIGH, NULL, NULL]
     table.compact()
     assert left(table) == [LOW, LOW, HIGH, NULL, NULL]
+
+
+@pytest.mark.parametrize(
+    "assigned",
+    [
+        {"local": "TIMESTAMP_NTZ '10000-01-01'"},
+        {"local": "'10000-01-01'"},
+        {"day": "DATE '-0044-03-15'"},
+        {"day": "date(TIMESTAMP '10000-01-01')"},
+        {"local": "if(tiny = 1, local, '10000-01-01')"},
+        {"tiny": "300"},
+        {"int": "n"},
+    ],
+)
+def test_an_update_writes_no_value_that_the_column_cannot_hold(table: Any, assigned: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput):
+        table.update(assigned, "n IS NOT NULL")
+    assert left(table) == [LOW, HIGH, NULL]
 
 
 @pytest.mark.parametrize("keys", [{"tiny": 300}, {"int": [1, 3_000_000_000]}, {"tiny": 1.5}])
