@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,8 @@ class Changes:
 
     Each row has the table's columns, ``_change_type`` (``insert``, ``delete``, ``update_before`` or ``update_after``,
     the last two of one row next to each other) and ``_version``, the commit's; in order of versions. A row is the same
-    row as long as its ``_row_id`` is; a compaction changes none. Lazy: each method reads anew.
+    row as long as its ``_row_id`` is; a compaction changes none. An update is told where a value is another: null and
+    not-a-number are two values, 0.0 and -0.0 are one. Lazy: each method reads anew.
 
     Examples
     --------
@@ -214,9 +216,24 @@ def _of(rows: pa.Table, row_ids: BitMap64) -> pa.Table:
 
 
 def _differ(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Any:
-    """Where two columns differ; null equals null, and not-a-number itself."""
+    """Where two columns differ. Null equals null alone, not-a-number itself alone, and the two zeros each other."""
     if pa.types.is_nested(one.type):
-        return np.array([a != b for a, b in zip(one.to_pylist(), other.to_pylist(), strict=True)], dtype=np.bool_)
-    equal = pc.equal(one, other).fill_null(False)
-    nulls = pc.and_(pc.is_null(one, nan_is_null=True), pc.is_null(other, nan_is_null=True))
-    return ~pc.or_(equal, nulls).to_numpy()
+        pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
+        return np.array([not _is_same(a, b) for a, b in pairs], dtype=np.bool_)
+    same = pc.or_(pc.equal(one, other).fill_null(False), pc.and_(pc.is_null(one), pc.is_null(other)))
+    if pa.types.is_floating(one.type):
+        same = pc.or_(same, pc.and_(pc.is_nan(one), pc.is_nan(other)).fill_null(False))
+    return ~same.to_numpy()
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """The same of values that may hold others."""
+    match one, other:
+        case dict(), dict():
+            return one.keys() == other.keys() and all(_is_same(held, other[name]) for name, held in one.items())
+        case (list(), list()) | (tuple(), tuple()):
+            return len(one) == len(other) and all(map(_is_same, one, other))
+        case float(), float():
+            return one == other or (math.isnan(one) and math.isnan(other))
+        case _:
+            return bool(one == other)

@@ -1,0 +1,123 @@
+"""The change feed against a list of rows in plain Python, over values that compare in ways of their own."""
+
+from __future__ import annotations
+
+import math
+import random
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lakehouse
+
+NAN = float("nan")
+AT = datetime(2013, 1, 5, 7, tzinfo=UTC)
+VALUES: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
+    "double": (pa.float64(), (None, NAN, 0.0, -0.0, 1.5, math.inf, -math.inf)),
+    "single": (pa.float32(), (None, NAN, 0.0, -0.0, 1.5)),
+    "number": (pa.int64(), (None, 0, -1, 2**62)),
+    "flag": (pa.bool_(), (None, True, False)),
+    "text": (pa.string(), (None, "", "a", "A", "é", "e\u0301")),
+    "bytes": (pa.binary(), (None, b"", b"\0", b"\xff\0")),
+    "price": (pa.decimal128(20, 4), (None, Decimal(0), Decimal("1.1000"), Decimal("1.1001"))),
+    "day": (pa.date32(), (None, date(1969, 12, 31), date(1970, 1, 1))),
+    "moment": (pa.timestamp("us", tz="UTC"), (None, AT, AT + timedelta(microseconds=1))),
+    "list": (pa.list_(pa.float64()), (None, [], [None], [NAN], [NAN, None], [0.0], [1.5])),
+    "struct": (
+        pa.struct([("x", pa.float64()), ("y", pa.list_(pa.string()))]),
+        (None, {"x": None, "y": None}, {"x": NAN, "y": []}, {"x": NAN, "y": [None]}, {"x": 0.0, "y": ["a"]}),
+    ),
+}
+SCHEMA = pa.schema(
+    [
+        pa.field("at", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("id", pa.int64(), nullable=False),
+        *(pa.field(name, kind) for name, (kind, _) in VALUES.items()),
+    ]
+)
+Row = dict[str, Any]
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Null is null, not-a-number is itself, all else as Python has it."""
+    if one is None or other is None:
+        return one is None and other is None
+    if isinstance(one, float):
+        return one == other or (one != one and other != other)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if isinstance(one, dict):
+        return all(is_same(one[name], other[name]) for name in one)
+    return bool(one == other)
+
+
+def made_up(chance: random.Random, number: int) -> Row:
+    return {"at": AT, "id": number, **{name: chance.choice(values) for name, (_, values) in VALUES.items()}}
+
+
+def expected(before: dict[int, Row], after: dict[int, Row]) -> list[tuple[str, int]]:
+    found = [("delete", one) for one in before.keys() - after.keys()]
+    found += [("insert", one) for one in after.keys() - before.keys()]
+    for one in before.keys() & after.keys():
+        if not is_same(before[one], after[one]):
+            found += [("update_before", one), ("update_after", one)]
+    return sorted(found)
+
+
+def test_a_feed_tells_every_change_of_a_value_and_no_other(lake: Any) -> None:
+    chance = random.Random(19)
+    table = lake.create_table("values", SCHEMA, time="at", primary_key=("id",))
+    rows: dict[int, Row] = {}
+    states = {table.version: dict(rows)}
+    for _ in range(25):
+        match chance.choice(["append", "update", "update", "update", "delete", "compact"]):
+            case "append":
+                new = [made_up(chance, max(rows, default=0) + turn) for turn in range(1, 9)]
+                rows |= {row["id"]: row for row in new}
+                table.append(pa.Table.from_pylist(new, SCHEMA))
+            case "update" if rows:
+                names = chance.sample(list(VALUES), 2)
+                chosen = chance.sample(sorted(rows), min(6, len(rows)))
+                new = [rows[one] | {name: chance.choice(VALUES[name][1]) for name in names} for one in chosen]
+                rows |= {row["id"]: row for row in new}
+                changed = {name: f"source.{name}" for name in VALUES}
+                source = pa.Table.from_pylist(new, SCHEMA)
+                table.merge(source, "target.id = source.id", when_matched_update=changed, when_not_matched_insert=False)
+            case "delete" if rows:
+                gone = chance.choice(sorted(rows))
+                del rows[gone]
+                table.delete(f"id = {gone}")
+            case _:
+                table.compact()
+        states[table.version] = dict(rows)
+    for since, until in pairwise(sorted(states)):
+        told = table.changes(since, until).to_arrow().to_pylist()
+        assert sorted((one["_change_type"], one["id"]) for one in told) == expected(states[since], states[until])
+        for one in told:
+            held = states[since if one["_change_type"] in ("delete", "update_before") else until][one["id"]]
+            assert is_same({name: one[name] for name in held}, held)
+    assert any("update_after" in [change for change, _ in expected(states[a], states[b])] for a, b in pairwise(states))
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_each_pair_of_values_is_told_as_one_update_or_as_none(sqlite_url: str, warehouse: Any, name: str) -> None:
+    kind, values = VALUES[name]
+    schema = pa.schema([SCHEMA.field("at"), SCHEMA.field("id"), pa.field("x", kind)])
+    pairs = [(one, other) for one in values for other in values]
+    with lakehouse.connect(sqlite_url, str(warehouse)) as lake:
+        table = lake.create_table("pairs", schema, time="at")
+        for place in (0, 1):
+            rows = [{"at": AT, "id": number, "x": pair[place]} for number, pair in enumerate(pairs)]
+            source = pa.Table.from_pylist(rows, schema)
+            if place == 0:
+                first = table.append(source).version
+            else:
+                table.merge(source, "target.id = source.id", when_matched_update={"x": "source.x"})
+        told = table.changes(first).to_arrow().to_pylist()
+    updated = {one["id"] for one in told if one["_change_type"] == "update_after"}
+    assert updated == {number for number, (one, other) in enumerate(pairs) if not is_same(one, other)}
+    assert len(told) == 2 * len(updated)
