@@ -251,7 +251,10 @@ class Scan:
         return polars.from_arrow(self.to_arrow())
 
     def to_duckdb(self, connection: Any = None) -> Any:
-        """The rows as a lazy DuckDB relation, on ``connection`` or on one of its own."""
+        """The rows as a lazy DuckDB relation, on ``connection`` or on one of its own.
+
+        It is DuckDB's own value: a file that goes after this call fails the relation with DuckDB's error, naming it.
+        """
         found = self.relation(connection)
         self._linger()
         return found

@@ -65,8 +65,12 @@ def check_readable(connection: Connection, spec: TableSpec, version: int) -> Non
     A reader that holds the version of a tag may go on when the tag is gone.
     """
     horizon = read_horizon(connection)
-    if version < horizon and not is_retained(connection, version, spec.id) and not _is_held(connection, version, spec):
+    if not _is_readable(connection, spec, version, horizon):
         raise forgotten(version, horizon)
+
+
+def _is_readable(connection: Connection, spec: TableSpec, version: int, horizon: int) -> bool:
+    return version >= horizon or is_retained(connection, version, spec.id) or _is_held(connection, version, spec)
 
 
 def is_retained(connection: Connection, version: int, table: TableId | None = None) -> bool:
@@ -115,13 +119,15 @@ def check_complete(connection: Connection, spec: TableSpec, since: int, until: i
     horizon = read_horizon(connection)
     if since >= horizon:
         return
+    if not _is_readable(connection, spec, until, horizon):
+        raise forgotten(until, horizon)
     between = (commit_table.c.version > since, commit_table.c.version <= min(until, horizon))
     mine = (commit_table.c.table_id == spec.id, commit_table.c.operation.in_(STATES))
     following = select(commit_table.c.version).where(*mine, *between).order_by(commit_table.c.version)
     before = since
     for version in connection.execute(following).scalars():
         # Between numbers that are not next to each other there may have been another, which the log does not tell.
-        if version != before + 1 or (version < horizon and not is_retained(connection, version, spec.id)):
+        if version != before + 1 or not _is_readable(connection, spec, version, horizon):
             raise forgotten(since, horizon)
         before = version
 

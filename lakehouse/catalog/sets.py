@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 from sqlalchemy import Connection
 
-from lakehouse.catalog.state import IDS, prepared_over, rows_of_ids
+from lakehouse.catalog.state import IDS, prepared_over, rows_by_id, rows_of_ids
 from lakehouse.core.checksum import Checksum, shown
 from lakehouse.core.sets import MatchSet, decode_set
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.errors import InternalError
+from lakehouse.errors import InternalError, VersionNotFound
 from lakehouse.forks import watch_forks
 
 ReadFile = Callable[[str, int, Checksum], bytes]
@@ -73,9 +73,16 @@ class Sets:
         return found
 
     def read(self, connection: Connection, tombstones: Iterable[Tombstone]) -> dict[int, MatchSet]:
-        """Sets that are in the catalog."""
+        """Sets that are in the catalog. Raises `VersionNotFound` if one was forgotten since its tombstone was read."""
         found, missing = self._known(tombstones)
-        return found | self._inline(connection, [one for one in missing if not one.path])
+        wanted = [one for one in missing if not one.path]
+        held = {row["id"] for row in rows_by_id(connection, "tombstone", [one.id for one in wanted])}
+        if len(held) < len(wanted):
+            raise VersionNotFound(
+                "the version has been forgotten since the read of it began; read a newer one",
+                tombstone=min(one.id for one in wanted if one.id not in held),
+            )
+        return found | self._inline(connection, wanted)
 
     def _known(self, tombstones: Iterable[Tombstone]) -> tuple[dict[int, MatchSet], list[Tombstone]]:
         found: dict[int, MatchSet] = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,13 +11,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakehouse.engine.duckdb import QueryLimits, read_relation, run_limited, run_query
-from lakehouse.errors import InvalidInput, VersionNotFound
+from lakehouse.errors import InvalidInput, SegmentUnreadable, VersionNotFound
 from lakehouse.sql.allowed import check_allowed, refused
 from lakehouse.sql.columns import Columns
 from lakehouse.sql.names import Reference, resolve
 from lakehouse.sql.normal import normalized
 from lakehouse.sql.push import Wanted, pushed
 from lakehouse.sql.written import write
+from lakehouse.storage.verify import verified
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
@@ -60,7 +62,8 @@ class BoundQuery:
 
     def first(self, limits: QueryLimits) -> tuple[pa.Table, bool]:
         """The first rows, and whether there are more, calculated in process with limited memory."""
-        return run_limited(self.text, self._relations(), self.lake.warehouse, limits)
+        with self._naming_files():
+            return run_limited(self.text, self._relations(), self.lake.warehouse, limits)
 
     def _relations(self) -> dict[str, Any]:
         return {one.reference.relation: one.scan.relation for one in self.reads}
@@ -68,7 +71,20 @@ class BoundQuery:
     def rows(self) -> Any:
         """The rows as a write takes them: an Arrow table, or a Spark frame, which is to be read before `release`."""
         found = self._run()
-        return found if self.engine == "spark" else read_relation(found)
+        if self.engine == "spark":
+            return found
+        with self._naming_files():
+            return read_relation(found)
+
+    @contextmanager
+    def _naming_files(self) -> Iterator[None]:
+        """Say which table's file it was that could not be read."""
+        try:
+            yield
+        except SegmentUnreadable:
+            for one in self.reads:
+                verified(self.lake.warehouse, one.scan.plan().segments)
+            raise
 
     def __enter__(self) -> Self:
         return self

@@ -72,8 +72,7 @@ class DuckDBEngine:
             for field in query.spec.schema
         ]
         chosen = sql.listed([*columns, sql.name(ROW_ID)])
-        relation = self.read(replace(query, columns=None, row_ids=True)).relation()
-        return relation.project(chosen).to_arrow_reader(BATCH_ROWS)
+        return self.read(replace(query, columns=None, row_ids=True)).projected(chosen)
 
     def ordered(self, query: Query, by: Sequence[str]) -> pa.RecordBatchReader:
         """All rows of the plan with ``_row_id``, sorted by one column or by the Z-order of several, as a stream."""

@@ -38,7 +38,8 @@ def matched(
     target.relation(cursor, _among(equal)).create_view(view)
     try:
         pairs = f"lakehouse_source AS {_SOURCE} LEFT JOIN {view} AS {_TARGET} ON {condition}"
-        cursor.execute(f"CREATE TEMP TABLE lakehouse_pairs AS SELECT {_SOURCE}, {_TARGET} FROM {pairs}")  # noqa: S608
+        with target.naming_files():
+            cursor.execute(f"CREATE TEMP TABLE lakehouse_pairs AS SELECT {_SOURCE}, {_TARGET} FROM {pairs}")  # noqa: S608
         yield DuckDBMatches(cursor, schema)
     finally:
         for statement in ("DROP TABLE IF EXISTS lakehouse_pairs", f"DROP VIEW IF EXISTS {view}"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -72,12 +73,33 @@ class DuckDBRows:
         self, cursor: duckdb.DuckDBPyConnection, files: dict[str, Path], statement: str, batch_rows: int = BATCH_ROWS
     ) -> Iterator[pa.RecordBatch]:
         stream = self._run(files, lambda: cursor.sql(statement).to_arrow_reader(batch_rows))
+        for batch in self._guarded(files, stream):
+            columns = self._run(files, lambda batch=batch: self._exact(batch.columns))  # type: ignore[misc]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def projected(self, expressions: str, batch_rows: int = BATCH_ROWS) -> pa.RecordBatchReader:
+        """Expressions over the rows, as a stream of batches."""
+        files, parts = self._verified()
+        held = self._cursor()
+        statement = f"SELECT {expressions} FROM ({rows_query(self._query, parts, files)})"  # noqa: S608
+        stream = self._run(files, lambda: held.sql(statement).to_arrow_reader(batch_rows))
+        return pa.RecordBatchReader.from_batches(stream.schema, self._guarded(files, stream))
+
+    def _guarded(self, files: dict[str, Path], stream: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         while True:
             batch = self._run(files, lambda: next(stream, None))
             if batch is None:
                 return
-            columns = self._run(files, lambda batch=batch: self._exact(batch.columns))  # type: ignore[misc]
-            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+            yield batch
+
+    @contextmanager
+    def naming_files(self) -> Iterator[None]:
+        """For statements over `relation`: raise `SegmentUnreadable` for a file that is gone or damaged since."""
+        try:
+            yield
+        except duckdb.IOException as error:
+            raise self._unreadable(error) or error from error
+
 
     def _exact(self, columns: Sequence[_Values]) -> list[_Values]:
         """Columns in the table's own types."""
@@ -127,24 +149,33 @@ class DuckDBRows:
         except LakehouseError:
             raise
         except (duckdb.Error, *DAMAGE) as error:
-            raise self._explained(files, error) from error
+            raise self._explained(error) from error
 
-    def _explained(self, files: dict[str, Path], error: Exception) -> LakehouseError | Exception:
+    def _explained(self, error: Exception) -> LakehouseError | Exception:
         """Find out what a failed query means: a bad file, a filter that some row breaks, or neither."""
         if isinstance(error, duckdb.OutOfMemoryException):
             return error
-        verified(self._query.warehouse, self._query.plan.segments)
-        for segment in self._query.plan.segments:
-            path = files[segment.path]
-            try:
-                check_content(path, segment.checksum, segment.bytes)
-            except SegmentUnreadable as damage:
-                return damage
-            if not segment.checksum and not _is_readable(path):
-                return SegmentUnreadable("data file is malformed; restore it from a copy", path=str(path), cause=error)
+        damage = self._unreadable(error)
+        if damage is not None:
+            return damage
         if self._query.where is not None and isinstance(error, duckdb.DataError | duckdb.OperationalError):
             return InvalidInput("the filter fails on some row", where=self._query.where, cause=str(error)[:300])
         return InternalError("the in-process engine failed", cause=str(error)[:300])
+
+    def _unreadable(self, error: Exception) -> SegmentUnreadable | None:
+        """The first file of the plan that is not what was committed."""
+        try:
+            files = verified(self._query.warehouse, self._query.plan.segments)
+            for segment in self._query.plan.segments:
+                path = files[segment.path]
+                check_content(path, segment.checksum, segment.bytes)
+                if not segment.checksum and not _is_readable(path):
+                    return SegmentUnreadable(
+                        "data file is malformed; restore it from a copy", path=str(path), cause=error
+                    )
+        except SegmentUnreadable as damage:
+            return damage
+        return None
 
 
 def _is_readable(path: Path) -> bool:

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from lakehouse.engine.duckdb import literals as sql
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, SegmentUnreadable
 
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
@@ -98,9 +98,11 @@ def _bound(
         raise explained(error) from error
 
 
-def explained(error: duckdb.Error) -> InvalidInput:
-    """What DuckDB refuses, as an error of ours."""
+def explained(error: duckdb.Error) -> InvalidInput | SegmentUnreadable:
+    """What DuckDB refuses, or cannot read, as an error of ours. It can reach no file but the tables' own."""
     cause = str(error).split("\n", maxsplit=1)[0][:300]
+    if isinstance(error, duckdb.IOException):
+        return SegmentUnreadable("data file is missing or malformed; restore it from a copy", cause=cause)
     return InvalidInput('the in-process engine refuses the statement; correct it, or use engine="spark"', cause=cause)
 
 

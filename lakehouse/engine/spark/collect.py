@@ -16,6 +16,7 @@ from lakehouse.core.spec import ORDINAL, ROW_ID
 from lakehouse.engine import Query
 from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.engine.spark.columns import quoted
+from lakehouse.engine.spark.failures import explaining_jobs
 from lakehouse.engine.spark.read import conditions, listing_settings, read_frame, verified_files
 from lakehouse.engine.spark.scan import PLACE, asked_of_rows, names_in_rows, scan
 from lakehouse.engine.spark.settings import held
@@ -25,8 +26,9 @@ _FILE = "_file"
 
 
 def to_arrow(frame: DataFrame, query: Query) -> pa.Table:
-    """A frame's rows in memory, in the types of the query's table."""
-    return _typed(frame.toArrow(), query)
+    """A frame's rows in memory, in the types of the query's table. Raises `SegmentUnreadable`."""
+    with explaining_jobs():
+        return _typed(frame.toArrow(), query)
 
 
 def collect_rows(session: SparkSession, query: Query) -> pa.Table:
@@ -59,7 +61,9 @@ def _found(session: SparkSession, query: Query, parts: Sequence[Part]) -> tuple[
     chosen = query.spec.schema.names if query.columns is None else query.columns
     columns = [*map(quoted, chosen), ROW_ID, PLACE, f"{asked} AS {_FILE}"]
     passing = [reduce(DataFrame.where, where, frame).selectExpr(*columns) for where, frame in frames.items()]
-    return reduce(DataFrame.unionAll, passing).toArrow(), dict(zip(answers, names.values(), strict=True))
+    with explaining_jobs():
+        found = reduce(DataFrame.unionAll, passing).toArrow()
+    return found, dict(zip(answers, names.values(), strict=True))
 
 
 def _told(rows: pa.Table, known: Mapping[int | str, Segment], parts: Sequence[Part]) -> pa.Table:

@@ -51,7 +51,7 @@ class SparkEngine:
         return run_query(self.session, text, frames)
 
     def collect(self, query: Query) -> pa.Table:
-        """The rows of the plan that pass, in memory."""
+        """The rows of the plan that pass, in memory. Raises `SegmentUnreadable`."""
         return collect_rows(self.session, query)
 
     def rewrite(self, query: Query, assigned: Mapping[str, str]) -> DataFrame:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from lakehouse.engine import WriteTarget, Written
-from lakehouse.engine.spark.columns import REFUSED, conformed
+from lakehouse.engine.spark.columns import conformed
+from lakehouse.engine.spark.failures import explaining_jobs
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.task import REPORT, TaskWriter
 from lakehouse.engine.write import stored_schema, write_tables
-from lakehouse.errors import EngineUnavailable, InvalidInput
+from lakehouse.errors import InvalidInput
 from lakehouse.storage.files import make_folder
 
 _SETTINGS = {
@@ -23,8 +22,6 @@ _SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
 }
 _LOCAL_BYTES = 64 << 20
-_REFUSED = re.compile(re.escape(REFUSED) + r": column=(.*?) type=(.*?);")
-_MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakehouse[\w.]*|pyarrow|numpy)'")
 
 
 def write_frame(frame: DataFrame, target: WriteTarget) -> list[Written]:
@@ -39,14 +36,11 @@ def write_frame(frame: DataFrame, target: WriteTarget) -> list[Written]:
     folder = target.folder / f"{target.batch:05d}"
     make_folder(folder)
     part = WriteTarget(target.spec, folder, target.operation_id, row_ids=target.row_ids)
-    with held(frame.sparkSession, _SETTINGS):
-        try:
-            if _is_local(rows):
-                held_here = rows.toArrow().rename_columns(stored_schema(part).names)
-                return [one.below(folder.name) for one in write_tables([held_here], part)]
-            reports = rows.mapInArrow(TaskWriter(part), REPORT).collect()
-        except PySparkException as error:
-            raise _explained(error) or error from error
+    with held(frame.sparkSession, _SETTINGS), explaining_jobs():
+        if _is_local(rows):
+            held_here = rows.toArrow().rename_columns(stored_schema(part).names)
+            return [one.below(folder.name) for one in write_tables([held_here], part)]
+        reports = rows.mapInArrow(TaskWriter(part), REPORT).collect()
     for report in reports:
         if report.error is not None:
             raise pickle.loads(report.error)  # noqa: S301 - made by our own code in the session's own workers
@@ -62,20 +56,6 @@ def _is_local(rows: DataFrame) -> bool:
     plan = rows._jdf.queryExecution().optimizedPlan()
     is_local: bool = plan.getClass().getSimpleName() == "LocalRelation"
     return is_local and int(str(plan.stats().sizeInBytes())) <= _LOCAL_BYTES
-
-
-def _explained(error: PySparkException) -> InvalidInput | EngineUnavailable | None:
-    """Our own error, out of what the job's error says."""
-    if found := _REFUSED.search(str(error)):
-        return InvalidInput(
-            "the column cannot hold a value; correct it or cast the column first", column=found[1], type=found[2]
-        )
-    if found := _MISSING.search(str(error)):
-        return EngineUnavailable(
-            "Spark's Python workers lack a package; install lakehouse, in the same version, wherever they run",
-            module=found[1],
-        )
-    return None
 
 
 def _kept(folder: Path, checksums: Mapping[str, bytes]) -> list[Written]:

@@ -1,0 +1,43 @@
+"""Errors of Spark's jobs, read as errors of ours where they say what a user can mend."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import unquote, urlsplit
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from lakehouse.engine.spark.columns import REFUSED
+from lakehouse.errors import EngineUnavailable, InvalidInput, LakehouseError, SegmentUnreadable
+
+_REFUSED = re.compile(re.escape(REFUSED) + r": column=(.*?) type=(.*?);")
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakehouse[\w.]*|pyarrow|numpy)'")
+_UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.\w+\] [^.]*? file (\S+?)\.? ")
+
+
+@contextmanager
+def explaining_jobs() -> Iterator[None]:
+    """Raise what a job's error means, if it is one of these: a refused value, a missing package, a lost data file."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise _explained(str(error)) or error from error
+
+
+def _explained(text: str) -> LakehouseError | None:
+    if found := _REFUSED.search(text):
+        return InvalidInput(
+            "the column cannot hold a value; correct it or cast the column first", column=found[1], type=found[2]
+        )
+    if found := _MISSING.search(text):
+        return EngineUnavailable(
+            "Spark's Python workers lack a package; install lakehouse, in the same version, wherever they run",
+            module=found[1],
+        )
+    if found := _UNREADABLE.search(text):
+        path = unquote(urlsplit(found[1]).path)
+        return SegmentUnreadable("data file is missing or malformed; restore it from a copy", path=path)
+    return None
