@@ -69,6 +69,18 @@ class Pins:
         with self._guard:
             self._lingering.append((steady_seconds() + self._pin_seconds, version))
 
+    def leave(self, spec: TableSpec, version: int) -> None:
+        """Keep a version for ``pin_seconds`` whatever becomes of this process: others read what was planned in it.
+
+        Raises `VersionNotFound`. A catalog that cannot be written is read without a pin.
+        """
+        try:
+            self._catalog.pin(secrets.token_hex(16), spec, version, version, lease_seconds=self._pin_seconds)
+        except (VersionNotFound, TableNotFound):
+            raise
+        except LakehouseError as error:
+            logger.warning("reading without a pin, so that an expiry may end it: %s", error)
+
     def _is_held(self, version: int) -> bool:
         """Note the use of a version if the pin covers it."""
         now = steady_seconds()

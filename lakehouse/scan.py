@@ -14,6 +14,7 @@ import pyarrow as pa
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.plan import ReadGroup, ReadPlan, plan_read
+from lakehouse.core.predicate import Predicate
 from lakehouse.core.pruned import Pruned, Reason, text_of, why_pruned
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet
@@ -75,9 +76,15 @@ def planned_read(
     within, is_empty = _time_read(spec, where, interval)
     if is_empty:
         return ReadPlan(version, interval, ())
+    return plan_at(lake, spec, version, None if where is None else where.tree, within)
+
+
+def plan_at(
+    lake: Lake, spec: TableSpec, version: int, predicate: Predicate | None, within: Interval | None = None
+) -> ReadPlan:
+    """The one way from a version to the files of a read: what a predicate and an interval leave of them."""
     lake.looks.count(spec, within)
     segments, tombstones = lake.catalog.live(spec, version, within)
-    predicate = None if where is None else where.tree
     plan = plan_read(segments, tombstones, version=version, interval=within, predicate=predicate)
     return lake.filters.narrowed(plan, spec, predicate)
 

@@ -5,8 +5,11 @@ For ad-hoc reads and for sinks. `Table.scan().to_spark()` is faster: Spark's Pyt
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -16,25 +19,31 @@ from pyspark.sql.types import StructType
 
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun
-from lakehouse.core.plan import ReadGroup, ReadPlan, plan_read
+from lakehouse.core.plan import ReadGroup, ReadPlan
 from lakehouse.core.predicate import And, Compare, In, IsNull, Predicate, Unknown
 from lakehouse.core.segment import Segment
+from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Query, WriteTarget, Written
 from lakehouse.engine.spark import to_spark_type
 from lakehouse.errors import InvalidInput
 from lakehouse.lake import Lake, connect
 from lakehouse.operation import Append
+from lakehouse.scan import plan_at, sets_of
+from lakehouse.storage.files import delete_files
 from lakehouse.table import Table
 
 _PARTITION_BYTES = 128 * 1024 * 1024
+LEASE_SECONDS = 3600.0
+"""How long a write may go on while none of its tasks runs."""
 
 
 def register(spark: SparkSession) -> None:
     """Make the format ``lakehouse`` known to a Spark session, classic or Connect.
 
     Options: ``table`` (needed), ``catalog`` and ``warehouse`` (default as in `connect`), ``as_of`` and ``interval`` for
-    reads, ``message`` for writes. Turns on the session's filter push-down for Python sources. Writing appends; use
-    `Table.replace` to put rows in place of others.
+    reads, ``message`` for writes. What a query reads is held for an hour from when it was planned, and by each task
+    while it reads; what a write has stored, for an hour (``lease_seconds``) from when a task last wrote. Turns on the
+    session's filter push-down for Python sources. Writing appends; use `Table.replace` to put rows in place of others.
 
     >>> lakehouse.register(spark)                                                         # doctest: +SKIP
     >>> spark.read.format("lakehouse").option("table", "flights").load().count()          # doctest: +SKIP
@@ -43,12 +52,18 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(LakehouseSource)
 
 
-def _open(options: Mapping[str, str]) -> tuple[Lake, Table]:
+def _open(options: Mapping[str, str], **kept: float) -> tuple[Lake, Table]:
     name = options.get("table")
     if not name:
         raise InvalidInput('name the table, as in .option("table", "flights")', option="table")
-    lake = connect(options.get("catalog"), options.get("warehouse"))
+    lake = connect(options.get("catalog"), options.get("warehouse"), **kept)
     return lake, lake.table(name)
+
+
+def _open_to_write(options: Mapping[str, str]) -> Lake:
+    """A lake whose leases last until the next task has begun: between tasks nobody is there to renew them."""
+    lake, _ = _open(options, lease_seconds=float(options.get("lease_seconds", LEASE_SECONDS)))
+    return lake
 
 
 class LakehouseSource(spark_source.DataSource):
@@ -66,10 +81,12 @@ class LakehouseSource(spark_source.DataSource):
             return to_spark_type(table.schema)
 
     def reader(self, schema: StructType) -> _Reader:
-        """A read of one version, fixed now."""
+        """A read of one version, fixed now and held for the tasks that are to come."""
         lake, table = _open(self.options)
         with lake:
-            return _Reader(dict(self.options), table.scan(as_of=self.options.get("as_of")).version)
+            scan = table.scan(as_of=self.options.get("as_of"), interval=self.options.get("interval"))
+            lake.pins.leave(table.spec, scan.held_version)
+            return _Reader(dict(self.options), table.spec, scan.version, scan.held_version)
 
     def writer(self, schema: StructType, overwrite: bool) -> _Writer:
         """An append, begun now."""
@@ -77,9 +94,10 @@ class LakehouseSource(spark_source.DataSource):
             raise InvalidInput(
                 "this format appends; use Table.replace to put rows in place of others", mode="overwrite"
             )
-        lake, table = _open(self.options)
-        with lake:
-            return _Writer(dict(self.options), table.begin_append().begun)
+        with _open_to_write(self.options) as lake:
+            begun = lake.table(self.options["table"]).begin_append().begun
+            lake.catalog.renew([begun])
+            return _Writer(dict(self.options), begun)
 
 
 class _Part(spark_source.InputPartition):
@@ -90,36 +108,35 @@ class _Part(spark_source.InputPartition):
 
 
 class _Reader(spark_source.DataSourceReader):
-    def __init__(self, options: dict[str, str], version: int) -> None:
+    def __init__(self, options: dict[str, str], spec: TableSpec, version: int, held_version: int) -> None:
         self._options = options
+        self._spec = spec
         self._version = version
+        self._held_version = held_version
+        self._interval = Interval.of(options["interval"]) if "interval" in options else None
         self._predicate: Predicate = And(())
 
     def pushFilters(self, filters: list[spark_source.Filter]) -> Iterable[spark_source.Filter]:  # noqa: N802
         """Use filters to leave out segments; Spark applies all of them to the rows."""
-        self._predicate = And(tuple(_predicate(one) for one in filters))
+        self._predicate = And(tuple(_predicate(one, self._spec.schema) for one in filters))
         return filters
 
     def partitions(self) -> Sequence[spark_source.InputPartition]:
         """Segments packed into tasks of about 128 MiB."""
-        lake, table = _open(self._options)
-        text = self._options.get("interval")
-        interval = None if text is None else Interval.of(text)
+        lake, _ = _open(self._options)
         with lake:
-            segments, tombstones = lake.catalog.live(table.spec, self._version, interval)
-            plan = plan_read(segments, tombstones, version=self._version, interval=interval, predicate=self._predicate)
-            plan = lake.filters.narrowed(plan, table.spec, self._predicate)
+            plan = plan_at(lake, self._spec, self._version, self._predicate, self._interval)
         return [_Part(part) for group in plan.groups for part in _packed(group)]
 
     def read(self, partition: spark_source.InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task, by the in-process engine."""
-        assert isinstance(partition, _Part)
-        text = self._options.get("interval")
-        interval = None if text is None else Interval.of(text)
-        lake, table = _open(self._options)
+        if not isinstance(partition, _Part):
+            return  # Spark's own, where there is nothing to read
+        lake, _ = _open(self._options)
         with lake:
-            plan = ReadPlan(self._version, interval, (partition.group,))
-            query = Query(plan, table.spec, lake.warehouse, verify=table.spec.verify)
+            lake.pins.hold(self, self._spec, self._held_version)
+            plan = ReadPlan(self._version, self._interval, (partition.group,))
+            query = Query(plan, self._spec, lake.warehouse, sets=sets_of(lake, plan), verify=self._spec.verify)
             yield from lake.local_engine.read(query).reader()
 
 
@@ -134,28 +151,43 @@ def _packed(group: ReadGroup) -> Iterator[ReadGroup]:
         yield ReadGroup(tuple(held), group.tombstones)
 
 
-def _predicate(pushed: spark_source.Filter) -> Predicate:
-    """What pruning can use of a Spark filter."""
-    column = ".".join(getattr(pushed, "attribute", ()))
+def _predicate(pushed: spark_source.Filter, schema: pa.Schema) -> Predicate:
+    """What pruning can use of a Spark filter; anything that is not plainly understood may let every row pass."""
+    path: tuple[str, ...] = getattr(pushed, "attribute", ())
+    if len(path) != 1 or path[0] not in schema.names:
+        return Unknown()
+    column = path[0]
+    kind = schema.field(column).type
     match pushed:
-        case spark_source.EqualTo(value=value):
+        case spark_source.EqualTo(value=value) if _is_of(value, kind):
             return Compare(column, "=", value)
-        case spark_source.GreaterThan(value=value):
+        case spark_source.GreaterThan(value=value) if _is_of(value, kind):
             return Compare(column, ">", value)
-        case spark_source.GreaterThanOrEqual(value=value):
+        case spark_source.GreaterThanOrEqual(value=value) if _is_of(value, kind):
             return Compare(column, ">=", value)
-        case spark_source.LessThan(value=value):
+        case spark_source.LessThan(value=value) if _is_of(value, kind):
             return Compare(column, "<", value)
-        case spark_source.LessThanOrEqual(value=value):
+        case spark_source.LessThanOrEqual(value=value) if _is_of(value, kind):
             return Compare(column, "<=", value)
-        case spark_source.In(value=values):
-            return In(column, tuple(value for value in values if value is not None))
+        case spark_source.In(value=values) if all(one is None or _is_of(one, kind) for one in values):
+            return In(column, tuple(one for one in values if one is not None))
         case spark_source.IsNull():
             return IsNull(column)
         case spark_source.IsNotNull():
             return IsNull(column, negated=True)
         case _:
             return Unknown()
+
+
+def _is_of(value: Any, kind: pa.DataType) -> bool:
+    """Whether a value is one that a column can hold, as it is; not-a-number is not, for bounds say nothing of it."""
+    if isinstance(value, float) and math.isnan(value):
+        return False
+    try:
+        held = pa.scalar(value, kind).as_py()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+    return value is not None and type(held) is type(value) and bool(held == value)
 
 
 @dataclass
@@ -177,8 +209,9 @@ class _Writer(spark_source.DataSourceArrowWriter):
             return _Task(())
         context = TaskContext.get()
         assert context is not None
-        lake, _ = _open(self._options)
-        with lake:
+        with _open_to_write(self._options) as lake:
+            lake.catalog.renew([self._begun])
+            lake.heartbeat.watch(self._begun)
             spec = self._begun.table
             folder = lake.warehouse / spec.folder / self._begun.id
             rows = pa.RecordBatchReader.from_batches(first.schema, _chained(first, iterator))
@@ -186,16 +219,25 @@ class _Writer(spark_source.DataSourceArrowWriter):
             return _Task(tuple(lake.local_engine.write(rows, target)))
 
     def commit(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:
-        """Make the files of winning attempts visible as one version."""
-        lake, _ = _open(self._options)
-        with lake, Append(lake, self._begun, message=self._options.get("message")) as op:
-            op.take([file for one in messages if isinstance(one, _Task) for file in one.files])
+        """Make the files of winning attempts visible as one version; those of others are deleted."""
+        files = [file for one in messages if isinstance(one, _Task) for file in one.files]
+        with (
+            _open_to_write(self._options) as lake,
+            Append(lake, self._begun, message=self._options.get("message")) as op,
+        ):
+            folder = f"{self._begun.table.folder}/{self._begun.id}"
+            stored = {path.relative_to(lake.warehouse / folder).as_posix() for path in _files(lake.warehouse / folder)}
+            delete_files(lake.warehouse, {f"{folder}/{name}" for name in stored - {file.name for file in files}})
+            op.take(files)
 
     def abort(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:
         """Give up: nothing becomes visible."""
-        lake, _ = _open(self._options)
-        with lake:
+        with _open_to_write(self._options) as lake:
             Append(lake, self._begun).abort()
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
 
 
 def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -71,12 +71,15 @@ class Catalog(Running):
 
     # Forgetting
 
-    def pin(self, pin_id: str, spec: TableSpec, version: int, least: int) -> None:
-        """Hold versions from ``least`` on for ``lease_seconds``. Raises `VersionNotFound` if ``version`` is gone."""
+    def pin(
+        self, pin_id: str, spec: TableSpec, version: int, least: int, *, lease_seconds: float | None = None
+    ) -> None:
+        """Hold versions from ``least`` on for a lease. Raises `VersionNotFound` if ``version`` is gone."""
+        seconds = self.lease_seconds if lease_seconds is None else lease_seconds
 
         def work(connection: Connection) -> None:
             keep_horizon(connection)
-            now_us, lease_us = self._database.now_us(connection), int(self.lease_seconds * 1_000_000)
+            now_us, lease_us = self._database.now_us(connection), int(seconds * 1_000_000)
             pins.place(connection, pin_id, spec, version, least=least, now_us=now_us, lease_us=lease_us)
 
         self._database.run(work)

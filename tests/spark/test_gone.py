@@ -38,7 +38,9 @@ def test_a_file_that_is_gone_is_named_by_the_call_that_needs_it(
         monkeypatch.setattr(lake, "local_engine", SparkEngine(spark))  # every call of this lake runs by Spark
         for module in (collect, read):
             monkeypatch.setattr(module, "verify", looked_at)
-        with pytest.raises(SegmentUnreadable, match=gone.name):
-            CALLS[name](table)
-        assert len(lake.operations()) == 0
-        monkeypatch.undo()
+        try:
+            with pytest.raises(SegmentUnreadable, match=gone.name):
+                CALLS[name](table)
+            assert len(lake.operations()) == 0
+        finally:
+            monkeypatch.undo()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import lakehouse
-from lakehouse.testing.rows import DDL, arrow, order, plain
+from lakehouse.testing.rows import DDL, KEYED, arrow, order, plain
 
 ROWS = [("2013-01-05T01:00", "a", 1), ("2013-01-05T02:00", None, 2), ("2013-01-06", "b", 3)]
 
@@ -39,6 +39,40 @@ def test_the_format_reads_what_is_visible_at_a_version(spark: Any, options: dict
     assert read(spark, options).count() == 2
     assert read(spark, options, as_of=str(first.version)).count() == 3
     assert read(spark, options, interval="2013-01-06").count() == 1
+
+
+def test_rows_hidden_by_tombstones_of_every_kind_are_not_read(
+    spark: Any, options: dict[str, str], flights: Any
+) -> None:
+    with lakehouse.connect(options["catalog"], options["warehouse"]) as lake:
+        keyed = lake.create_table("keyed", KEYED, time="time", primary_key=("value",))
+        keyed.append(arrow([(f"2013-01-05T{hour:02d}:00", "a", hour) for hour in range(20)]))
+        first = keyed.version
+        keyed.delete("value % 5 = 1")
+        keyed.upsert(arrow([("2013-01-05T02:00", "b", 2)]))
+        keyed.replace(None, ("2013-01-05T09:00", "2013-01-05T11:00"))
+        assert {one.kind for one in keyed.tombstones()} == {"row", "key", "interval"}
+        mine = {**options, "table": "keyed"}
+        assert rows(read(spark, mine)) == plain(keyed.scan().to_arrow())
+        assert read(spark, mine, as_of=str(first)).count() == 20
+        assert read(spark, mine).where("value > 15 AND client = 'a'").count() == 3
+        keyed.erase("value = 17")
+        assert rows(read(spark, mine)) == plain(keyed.scan().to_arrow())
+
+
+def test_a_failing_task_leaves_nothing_and_a_write_after_it_counts_once(
+    spark: Any, options: dict[str, str], flights: Any
+) -> None:
+    bad = "SELECT TIMESTAMP '2013-01-05 01:00:00' AS time, 'a' AS client, raise_error('broken') AS value"
+    frame = spark.sql(f"SELECT time, client, CAST(value AS BIGINT) AS value FROM ({bad})")
+    with pytest.raises(Exception, match="broken"):
+        frame.write.format("lakehouse").options(**options).mode("append").save()
+    good = spark.range(1000).selectExpr("TIMESTAMP '2013-01-05 01:00:00' AS time", "'a' AS client", "id AS value")
+    good.repartition(4).write.format("lakehouse").options(**options).mode("append").save()
+    assert flights.scan().count() == 1000
+    with lakehouse.connect(options["catalog"], options["warehouse"]) as lake:
+        assert lake.check().findings == []
+        assert list(lake.operations()) == []
 
 
 def test_filters_leave_out_segments_and_no_row(spark: Any, options: dict[str, str], flights: Any) -> None:

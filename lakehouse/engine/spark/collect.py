@@ -61,9 +61,7 @@ def _found(session: SparkSession, query: Query, parts: Sequence[Part]) -> tuple[
     chosen = query.spec.schema.names if query.columns is None else query.columns
     columns = [*map(quoted, chosen), ROW_ID, PLACE, f"{asked} AS {_FILE}"]
     passing = [reduce(DataFrame.where, where, frame).selectExpr(*columns) for where, frame in frames.items()]
-    with explaining_jobs():
-        found = reduce(DataFrame.unionAll, passing).toArrow()
-    return found, dict(zip(answers, names.values(), strict=True))
+    return reduce(DataFrame.unionAll, passing).toArrow(), dict(zip(answers, names.values(), strict=True))
 
 
 def _told(rows: pa.Table, known: Mapping[int | str, Segment], parts: Sequence[Part]) -> pa.Table:

@@ -17,6 +17,7 @@ from lakehouse.engine import Matches, Query, WriteTarget, Written
 from lakehouse.engine.spark.collect import collect_rows
 from lakehouse.engine.spark.columns import quoted, value
 from lakehouse.engine.spark.each import each
+from lakehouse.engine.spark.failures import explaining_jobs
 from lakehouse.engine.spark.join import matched
 from lakehouse.engine.spark.read import read_frame
 from lakehouse.engine.spark.session import start_session
@@ -42,14 +43,16 @@ class SparkEngine:
         """
         return write_frame(rows, target)
 
+    @explaining_jobs()
     def read(self, query: Query) -> DataFrame:
-        """The rows of the plan that pass, as a lazy frame."""
+        """The rows of the plan that pass, as a lazy frame. Raises `SegmentUnreadable`."""
         return read_frame(self.session, query)
 
     def run(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
         """The rows of a checked query over frames, lazily; ``text`` names each by its key."""
         return run_query(self.session, text, frames)
 
+    @explaining_jobs()
     def collect(self, query: Query) -> pa.Table:
         """The rows of the plan that pass, in memory. Raises `SegmentUnreadable`."""
         return collect_rows(self.session, query)
@@ -61,6 +64,7 @@ class SparkEngine:
             *(value(assigned.get(one.name, quoted(one.name)), one) for one in query.spec.schema), F.col(ROW_ID)
         )
 
+    @explaining_jobs()
     def ordered(self, query: Query, by: Sequence[str]) -> DataFrame:
         """All rows of the plan with ``_row_id``, as a lazy frame of sorted partitions, each for one segment."""
         return ordered_frame(self.session, query, by)

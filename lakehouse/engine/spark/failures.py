@@ -15,7 +15,10 @@ from lakehouse.errors import EngineUnavailable, InvalidInput, LakehouseError, Se
 
 _REFUSED = re.compile(re.escape(REFUSED) + r": column=(.*?) type=(.*?);")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakehouse[\w.]*|pyarrow|numpy)'")
-_UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.\w+\] [^.]*? file (\S+?)\.? ")
+_UNREADABLE = (
+    re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.+?\.parquet)"),
+    re.compile(r"\[FAILED_READ_FILE\.\w+\] .*? file (.+?\.parquet)"),
+)
 
 
 @contextmanager
@@ -37,7 +40,10 @@ def _explained(text: str) -> LakehouseError | None:
             "Spark's Python workers lack a package; install lakehouse, in the same version, wherever they run",
             module=found[1],
         )
-    if found := _UNREADABLE.search(text):
+    for pattern in _UNREADABLE:
+        found = pattern.search(text)
+        if found is None:
+            continue
         path = unquote(urlsplit(found[1]).path)
         return SegmentUnreadable("data file is missing or malformed; restore it from a copy", path=path)
     return None
