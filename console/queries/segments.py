@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakehouse.core import Interval, Segment
+from lakehouse.core.checksum import shown as checksum_text
 from lakehouse.core.plan import plan_read
 from lakehouse.core.prune import matching
 from lakehouse.core.segments import Segments
@@ -19,6 +20,8 @@ from lakehouse.engine import Query
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.predicate import parse
 from lakehouse.scan import sets_of
+from lakehouse.storage.checksums import check_plain
+from lakehouse.storage.footer import DAMAGE
 from lakehouse.storage.paths import Locator
 from queries.words import framed, size_text, text_of
 from shown import shown
@@ -128,21 +131,22 @@ def _buckets_text(buckets: bytes) -> str:
 def read_file(lake: Any, segment: Segment) -> File:
     """The file's Parquet schema and row groups. Cost: its footer. Raises `SegmentUnreadable`."""
     path = Locator(lake.warehouse).file(segment.path)
+    size = check_plain(path, segment.bytes).st_size
     try:
-        size = path.stat().st_size
         with pq.ParquetFile(path) as file:
             held = file.metadata
             groups = [held.row_group(place) for place in range(held.num_row_groups)]
             schema = [file.schema.column(place) for place in range(len(file.schema))]
-    except (OSError, pa.ArrowException) as error:
+    except DAMAGE as error:
         raise SegmentUnreadable(
-            "a data file is missing or malformed; restore it from a copy", path=segment.path, cause=error
+            "data file is malformed; restore it from a copy", path=segment.path, cause=error
         ) from error
     facts = {
         "Format": f"Parquet {held.format_version}",
         "Rows": f"{held.num_rows:,}",
         "Size": size_text(size),
         "Footer": size_text(held.serialized_size),
+        "Checksum": checksum_text(segment.checksum),
         "Written by": shown(held.created_by or "", 100),
     }
     columns = [

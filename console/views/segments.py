@@ -63,6 +63,7 @@ def draw_file(segment: Segment) -> None:
     file = segments.read_file(lake, segment)
     shell.figures(dict(list(file.facts.items())[:4]))
     st.text(f"Written by {file.facts['Written by']}")
+    st.text(f"Checksum {file.facts['Checksum']}")
     st.dataframe(file.schema, hide_index=True, alt="Parquet schema", key="schema")
     settings = {**columns.COLUMNS, "compressed": columns.COLUMNS["size"]}
     st.dataframe(file.row_groups, hide_index=True, column_config=settings, alt="Row groups", key="row groups")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import re
 import shutil
 import time
@@ -21,6 +22,7 @@ import pyarrow as pa
 
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.faults import reach
+from lakehouse.storage.checksums import check_plain, opened, read_content
 from lakehouse.storage.files import make_folder, sync
 
 logger = logging.getLogger(__name__)
@@ -99,8 +101,8 @@ def read_manifest(export: Path) -> Manifest:
     for name, (size, checksum) in manifest.parts.items():
         path = export / f"{name}.arrow"
         try:
-            found_size, found = path.stat().st_size, _checksum(path)
-        except OSError as error:
+            found_size, found = check_plain(path).st_size, _checksum(path)
+        except (SegmentUnreadable, OSError) as error:
             raise _damaged(path, "missing or cannot be read", cause=error) from error
         if found_size != size:
             raise _damaged(path, "not of the length that was written", expected=size, found=found_size)
@@ -168,8 +170,8 @@ def _is_held(export: Path, folders: set[str]) -> bool:
 def _manifest(export: Path) -> Manifest:
     path = export / _MANIFEST
     try:
-        text, checksum, *rest = path.read_text().split("\n")
-    except (OSError, ValueError) as error:
+        text, checksum, *rest = read_content(path).decode().split("\n")
+    except (SegmentUnreadable, ValueError) as error:
         raise _damaged(path, "missing or cannot be read", cause=error) from error
     if rest != [""] or hashlib.sha256(text.encode()).hexdigest() != checksum:
         raise _damaged(path, "not what was written")
@@ -184,5 +186,5 @@ def _damaged(path: Path, what: str, **facts: object) -> SegmentUnreadable:
 
 
 def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
+    with opened(path) as handle, os.fdopen(handle, "rb", closefd=False) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

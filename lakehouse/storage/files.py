@@ -73,7 +73,7 @@ def measure(warehouse: Path, stored: Iterable[str]) -> tuple[int, int]:
     files = size = 0
     for path in map(locator.file, stored):
         inside = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-        for one in inside if path.is_dir() else (path,):
+        for one in inside if path.is_dir() and not path.is_symlink() else (path,):
             try:
                 size += one.lstat().st_size
                 files += 1

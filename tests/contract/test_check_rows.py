@@ -37,7 +37,7 @@ def test_a_page_that_does_not_decode_is_found(lake, maintained, warehouse):
     content[4:60] = bytes(56)
     path.write_bytes(content)
     assert lake.check().findings == []
-    assert {one.kind for one in lake.check(deep=True).findings} == {"unreadable"}
+    assert "content" in {one.kind for one in lake.check(deep=True).findings}
 
 
 @pytest.mark.parametrize("harm", ["loses", "changes", "repeats"])
