@@ -53,6 +53,7 @@ _ = pd  # pyarrow imports it at its first conversion: imported here, it is in no
 CHUNKS = 1000
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
+CHECKSUM_BYTES = 25
 SCHEMA = pa.schema(
     [
         ("ts", pa.timestamp("us", tz="UTC")),
@@ -78,6 +79,7 @@ def new_segment(path: str, number: int) -> NewSegment:
         min=low,
         max=high,
         nulls=dict.fromkeys(low, 0),
+        checksum=random.randbytes(CHECKSUM_BYTES),
     )
 
 
@@ -127,7 +129,8 @@ def _insert_round(connection: Any, spec: TableSpec, numbers: range) -> None:
         made = new_segment(f"{spec.folder}/{op_id}/0.parquet", number)
         held = Segment(
             id=entry_id(op, 0), ordinal=version, first_row_id=number * 1000,
-            **{name: getattr(made, name) for name in ("start", "end", "rows", "bytes", "path", "min", "max", "nulls")},
+            **{name: getattr(made, name)
+               for name in ("start", "end", "rows", "bytes", "path", "min", "max", "nulls", "checksum")},
         )  # fmt: skip
         rows[models.operation].append(
             {"number": op, "id": op_id, "table_id": spec.id, "kind": "append", "state": "committed", "ordinal": None,

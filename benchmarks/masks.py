@@ -60,7 +60,7 @@ def store(folder: Path, rows: pa.Table, *, is_ragged: bool) -> Query:
     """A table of these rows, as a query of all of them."""
     properties = {"ragged": is_ragged}
     spec = define_table("t", rows.schema, time="ts", primary_key="id", folder=folder.name, properties=properties)
-    names = DuckDBEngine().write(rows, WriteTarget(spec, folder / "1", "1"))
+    names = [one.name for one in DuckDBEngine().write(rows, WriteTarget(spec, folder / "1", "1"))]
     segments, first = [], 0
     for number, one in enumerate(read_footers(folder / "1", names, spec)):
         segments.append(

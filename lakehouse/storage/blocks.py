@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import base64
 import os
+import threading
+from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +37,8 @@ _MARK = b"PAR1"
 _END_BYTES = 8
 _RUN = 16
 """Blocks that are read at once."""
+_REMEMBERED = 4096
+"""Footers."""
 
 
 def write_blocks(blocks: bytes) -> dict[str, str]:
@@ -49,7 +53,7 @@ def check_blocks(path: Path, checksum: Checksum, size: int, columns: Collection[
     """
     require_known(path, checksum)
     with opened(path, size) as handle:
-        footer = _Footer.of(path, _read_tail(path, handle), os.fstat(handle).st_size, checksum)
+        footer = _footers.of(path, _read_tail(path, handle), size, checksum)
         for first, end in _runs(footer.blocks_of(columns)):
             read = memoryview(_read(path, handle, first * BLOCK_BYTES, min(end * BLOCK_BYTES, footer.start)))
             for number in range(first, end):
@@ -61,38 +65,63 @@ def check_blocks(path: Path, checksum: Checksum, size: int, columns: Collection[
 
 @dataclass(frozen=True, slots=True)
 class _Footer:
-    """A footer that was compared: where it begins, and what stands for each block before it."""
+    """What a footer says of its file: where it begins, what stands for each block before it, and where columns lie."""
 
-    metadata: pq.FileMetaData
     start: int
     blocks: list[bytes]
+    spans: dict[str, list[tuple[int, int]]]
+    """By column, the first and the end of the blocks that hold pages of it, for each row group."""
 
     @classmethod
-    def of(cls, path: Path, footer: bytes, size: int, checksum: Checksum) -> _Footer:
-        """The footer at the end of a file of a size. Raises `SegmentUnreadable` for another than was written."""
-        if hash_part(footer) != footer_of(checksum):
-            raise changed(path, part="footer")
+    def of(cls, footer: bytes, size: int) -> _Footer:
+        """Read the footer at the end of a file of a size."""
         metadata = pq.read_metadata(pa.BufferReader(_MARK + footer))
         held: Mapping[bytes, bytes] = metadata.metadata or {}
-        return cls(metadata, size - len(footer), parts_of(base64.b64decode(held[_BLOCKS.encode()])))
-
-    def blocks_of(self, columns: Collection[str] | None) -> list[int]:
-        """Numbers of the blocks in which pages of some columns lie, ascending."""
-        names = [self.metadata.schema.column(leaf).path.split(".")[0] for leaf in range(self.metadata.num_columns)]
-        if columns is None or not set(columns) - {ROW_ID} <= set(names):  # one may be there under another name
-            return list(range(len(self.blocks)))
-        found: set[int] = set()
-        wanted = [leaf for leaf, name in enumerate(names) if name in columns]
-        for group in range(self.metadata.num_row_groups):
-            chunks = self.metadata.row_group(group)
-            for leaf in wanted:
+        names = [metadata.schema.column(leaf).path.split(".")[0] for leaf in range(metadata.num_columns)]
+        spans: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
+        for group in range(metadata.num_row_groups):
+            chunks = metadata.row_group(group)
+            for leaf, name in enumerate(names):
                 chunk = chunks.column(leaf)
                 start = chunk.data_page_offset
                 if chunk.has_dictionary_page:
                     start = min(start, chunk.dictionary_page_offset)
-                end = start + chunk.total_compressed_size
-                found.update(range(start // BLOCK_BYTES, -(-end // BLOCK_BYTES)))
-        return sorted(found)
+                spans[name].append((start // BLOCK_BYTES, -(-(start + chunk.total_compressed_size) // BLOCK_BYTES)))
+        return cls(size - len(footer), parts_of(base64.b64decode(held[_BLOCKS.encode()])), spans)
+
+    def blocks_of(self, columns: Collection[str] | None) -> list[int]:
+        """Numbers of the blocks in which pages of some columns lie, ascending."""
+        if columns is None or not set(columns) - {ROW_ID} <= self.spans.keys():
+            return list(range(len(self.blocks)))  # a column may be there under another name
+        spans = [span for name in columns for span in self.spans.get(name, ())]
+        return sorted({number for first, end in spans for number in range(first, end)})
+
+
+class _Footers:
+    """Footers that were read last, by the checksum of their files: to decode one takes longer than to compare it."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[Checksum, _Footer] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def of(self, path: Path, footer: bytes, size: int, checksum: Checksum) -> _Footer:
+        """What a footer says. Raises `SegmentUnreadable` if it is another than was written."""
+        if hash_part(footer) != footer_of(checksum):
+            raise changed(path, part="footer")
+        with self._guard:
+            known = self._held.get(checksum)
+            if known is not None:
+                self._held.move_to_end(checksum)
+                return known
+        made = _Footer.of(footer, size)
+        with self._guard:
+            self._held[checksum] = made
+            while len(self._held) > _REMEMBERED:
+                self._held.popitem(last=False)
+        return made
+
+
+_footers = _Footers()
 
 
 def found_checksum(path: Path) -> Checksum:

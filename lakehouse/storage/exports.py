@@ -14,8 +14,10 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -49,6 +51,25 @@ class Manifest:
     parts: Mapping[str, tuple[int, str]]
 
 
+class _HashedPart:
+    """A sink for Arrow's writer that makes the checksum of what is written, not of what a disk made of it."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self.checksum = hashlib.sha256()
+        self.close, self.flush = self._file.close, self._file.flush
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+        return self._file.closed
+
+    def write(self, data: Any) -> int:
+        """Add bytes."""
+        self.checksum.update(data)
+        return self._file.write(data)
+
+
 class ExportWriter:
     """Writes one export; nothing of it can be taken for an export before `finish` has returned."""
 
@@ -61,11 +82,11 @@ class ExportWriter:
     def write(self, name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
         """Write a part and flush it; one that was there before is written over."""
         path = self._folder / f"{name}.arrow"
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema, options=_COMPRESSED) as to:
+        with closing(_HashedPart(path)) as sink, pa.ipc.new_file(sink, schema, options=_COMPRESSED) as to:
             for batch in batches:
                 to.write_batch(batch)
         sync(path)
-        self._parts[name] = (path.stat().st_size, _checksum(path))
+        self._parts[name] = (path.stat().st_size, sink.checksum.hexdigest())
 
     def finish(self, version: int, folders: Sequence[str], segments: int) -> Path:
         """Write the manifest and give the export its name; return its folder. It is durable then."""
