@@ -21,7 +21,7 @@ from lakehouse.lake import addresses
 from lakehouse.schema import definition_from_json
 from lakehouse.storage.blocks import found_checksum
 from lakehouse.storage.exports import find_exports, read_manifest, read_part
-from lakehouse.storage.footer import FileStatistics, read_footers
+from lakehouse.storage.footer import DAMAGE, FileStatistics, read_footers
 from lakehouse.storage.listing import DataFile, Origin, data_files, read_origin
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.verify import check_files
@@ -250,7 +250,7 @@ class _Survey:
             return
         try:
             spec = definition_from_json(origin.definition, origin.schema, folder=folder)
-        except LakehouseError as error:
+        except (LakehouseError, *DAMAGE) as error:
             logger.warning("a table cannot be made again from its footers: %s", error)
             return
         if spec.name in self.names.values():

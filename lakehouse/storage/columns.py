@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.footer import DAMAGE
 
 
 def read_columns(warehouse: Path, paths: Sequence[str], names: Sequence[str], spec: TableSpec) -> pa.Table:
@@ -21,6 +22,6 @@ def read_columns(warehouse: Path, paths: Sequence[str], names: Sequence[str], sp
         try:
             with pq.ParquetFile(warehouse / stored) as file:
                 parts.append(file.read(list(names)).select(list(names)).cast(schema))
-        except (pa.ArrowException, OSError) as error:
+        except DAMAGE as error:
             raise SegmentUnreadable("a file that was just written cannot be read", path=stored, cause=error) from error
     return pa.concat_tables(parts) if parts else schema.empty_table()

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.footer import DAMAGE
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -55,7 +55,7 @@ def read_origin(warehouse: Path, file: DataFile) -> Origin:
     path = warehouse / file.path
     try:
         held = pq.read_metadata(path).metadata or {}
-    except (pa.ArrowException, OSError) as error:
+    except DAMAGE as error:
         raise SegmentUnreadable("data file is cut short or malformed", path=str(path), cause=error) from error
     texts = {name: _text(held.get(f"lakehouse.{name}".encode())) for name in ("table", "operation", "schema")}
     if texts["table"] != file.folder or texts["operation"] != file.operation or texts["schema"] is None:

@@ -15,7 +15,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.storage.footer import FileStatistics
+from lakehouse.storage.footer import DAMAGE, FileStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _count(path: Path, spec: TableSpec, interval: Interval | None, keys: KeyScop
                     first = pc.index(outside, True).as_py()
                     found = Outside(0, column, batch.column(column)[first].as_py())
                 found = Outside(found.rows + rows, found.column, found.example)
-    except (pa.ArrowException, OSError) as error:
+    except DAMAGE as error:
         raise SegmentUnreadable("data file cannot be read; restore it", path=str(path), cause=error) from error
     return found
 

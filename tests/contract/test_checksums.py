@@ -11,8 +11,10 @@ from sqlalchemy import text, update
 from lakehouse.catalog.models import segment as segment_rows
 from lakehouse.catalog.models import segment_summary, tombstone
 from lakehouse.core.checksum import content_of, shown
-from lakehouse.errors import SegmentUnreadable
+from lakehouse.errors import InvalidInput, SegmentUnreadable
+from lakehouse.indexing import build_indexes, build_statistics
 from lakehouse.recovery import recover
+from lakehouse.testing.campaign.flips import changed
 from lakehouse.testing.rows import KEYED, arrow, many, values
 
 DAY = "2013-01-05"
@@ -157,3 +159,49 @@ def test_two_files_of_one_size_that_were_swapped_are_found(lake, table, warehous
     told = [one.problem for one in lake.check(deep=True).findings if one.kind == "rows"]
     assert len(told) == 2
     assert all("the file is another one" in problem for problem in told)
+
+
+def test_whatever_is_made_of_rows_is_made_of_what_was_written(lake, table, warehouse):
+    table.append(many(20, value=0))
+    table.append(many(20, value=100))
+    head = lake.head
+    ids = [one.id for one in table.segments()]
+    source = many(1, value=3)
+    with changed(warehouse / table.segments()[0].path, {40: 1}):
+        for work in (
+            table.compact,
+            lambda: table.update({"client": "'z'"}, "value = 3"),
+            lambda: table.delete("value = 3"),
+            lambda: table.merge(source, on="target.value = source.value", when_matched_delete=True),
+            lambda: table.erase("value = 3"),
+            lambda: build_indexes(lake, table.spec, ids),
+            lambda: build_statistics(lake, table.spec, ids),
+        ):
+            with pytest.raises(SegmentUnreadable, match="not what was written"):
+                work()
+        assert lake.head == head
+        version = table.upsert(many(1, value=3)).version
+        with pytest.raises(SegmentUnreadable, match="not what was written"):
+            table.resolve()
+        assert lake.head == version
+    assert len(values(table)) == 40
+    table.compact()
+    assert len(values(table)) == 40
+
+
+def test_a_task_of_the_service_fails_with_the_file_and_commits_nothing(lake, table, warehouse):
+    for n in range(10):
+        table.append(many(5, value=10 * n))
+    rows = values(table)
+    path = table.segments()[3].path
+    with changed(warehouse / path, {40: 1}):
+        lake.maintain()
+        assert any(path in (one.error or "") and "not what was written" in one.error for one in lake.tasks())
+        assert "compact" not in {one.operation for one in lake.log()}
+    assert values(table) == rows
+
+
+def test_a_level_that_there_is_not_is_refused(lake, table):
+    with pytest.raises(InvalidInput, match="size, pages, content"):
+        table.set_properties({"verify": "all"})
+    assert table.spec.verify == "size"

@@ -12,6 +12,7 @@ from lakehouse.core.checksum import content_of
 from lakehouse.engine.spark import read as spark_read
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.testing.campaign.flips import SCHEMA, changed, rows_of
+from lakehouse.testing.rows import tabled
 
 COUNTS = (1500, 60)
 
@@ -31,15 +32,13 @@ def lake(tmp_path, spark):
 
 
 @pytest.fixture
-def written(lake, spark):
+def written(lake, frame):
     """A table that Spark wrote, and the ids of its rows."""
     table = lake.create_table("flights", SCHEMA, time="ts", properties={"compression": "none", "verify": "pages"})
     chance, first = random.Random(5), 0
     for count in COUNTS:
-        rows = lakehouse.testing.rows.tabled(
-            ([row[name] for name in SCHEMA.names] for row in rows_of(chance, first, count)), SCHEMA
-        )
-        table.append(spark.createDataFrame(rows).repartition(1))
+        rows = tabled(([row[name] for name in SCHEMA.names] for row in rows_of(chance, first, count)), SCHEMA)
+        table.append(frame(rows).repartition(1))
         first += count
     return table
 
