@@ -11,6 +11,8 @@ from lakehouse.errors import InvalidInput
 
 Txn = tuple[str, int]
 _MOST_TEXT = 1_000_000
+_MOST_APP_BYTES = 1024
+"""Of a mark, by which commits are found: an index of PostgreSQL takes no long text."""
 _MOST_SECONDS = 1e11
 _MOST_WHOLE = 2**63 - 2
 """The greatest number of which every database and engine can also hold the next one."""
@@ -26,7 +28,9 @@ def read_txn(txn: Any) -> Txn | None:
         case None:
             return None
         case (str(app), int(sequence)) if app and not isinstance(sequence, bool) and -(2**63) <= sequence < 2**63:
-            return read_text(app, "txn"), sequence
+            if len(read_text(app, "txn").encode()) > _MOST_APP_BYTES:
+                raise InvalidInput("txn has too long a name", bytes=len(app.encode()), most=_MOST_APP_BYTES)
+            return app, sequence
         case _:
             raise InvalidInput('txn is a pair of text and a number, as in ("app", 17)', txn=repr(txn))
 
@@ -37,9 +41,24 @@ def read_text(text: Any, what: str) -> str:
         raise InvalidInput(f"{what} must be text", found=type(text).__name__)
     if len(text) > _MOST_TEXT:
         raise InvalidInput(f"{what} is too long", length=len(text), most=_MOST_TEXT)
-    if "\0" in text or (not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)):
+    if "\0" in text or has_surrogate(text):
         raise InvalidInput(f"{what} holds a character that cannot be stored; leave out null and surrogates")
     return text
+
+
+def has_surrogate(text: str) -> bool:
+    r"""Whether text holds half a character, as what is made of bytes that are not UTF-8 does: no file can keep it.
+
+    >>> has_surrogate("Zürich"), has_surrogate(b"Z\xfcrich".decode(errors="surrogateescape"))
+    (False, True)
+    """
+    return not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def refuse_surrogates(text: str, what: str) -> None:
+    """Raise `InvalidInput` for text that no file can keep, and so no row can equal."""
+    if has_surrogate(text):
+        raise InvalidInput(f"{what} holds half a character (a surrogate); decode it from UTF-8", text=repr(text)[:200])
 
 
 def read_message(message: Any) -> str | None:

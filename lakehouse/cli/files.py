@@ -45,7 +45,7 @@ def open_rows(path: Path, schema: pa.Schema) -> pa.RecordBatchReader:
             batches = (_with_times(batch, target) for batch in reader)
         else:
             target, batches = _open_binary(path, form)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise _unreadable(path, form, error) from error
     return pa.RecordBatchReader.from_batches(target, _named_errors(batches, path, form))
 

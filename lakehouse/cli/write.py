@@ -189,7 +189,7 @@ def _keys(table: Table, given: list[str]) -> dict[str, list[Any]] | None:
         kind = table.schema.field(column).type
         try:
             keys.setdefault(column, []).append(pa.scalar(value).cast(kind).as_py())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError) as error:
             raise InvalidInput("not a value of the column", column=column, type=kind, value=value) from error
     return keys or None
 

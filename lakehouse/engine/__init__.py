@@ -34,6 +34,8 @@ class WriteTarget:
     batch: int = 0
     row_ids: bool = False
     """Whether the rows carry a ``_row_id`` column that must be stored (compaction)."""
+    partition: int | None = None
+    """Of a Spark frame, where rows are one's; errors name it with the row."""
 
     @property
     def inside(self) -> str:

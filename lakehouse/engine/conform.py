@@ -8,14 +8,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.engine.castable import castable
+from lakehouse.engine.door import GIVEN, Origin, first_refused, refuse_unreadable
 from lakehouse.errors import InvalidInput
 
 
-def conform(rows: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+def conform(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, origin: Origin = GIVEN) -> pa.Table:
     """Rows with exactly a table's columns, in its order and types. Columns of equal type are not copied.
 
     Raises `InvalidInput` for missing and unknown columns, types that a column cannot store, values that it cannot
-    hold, and nulls where there can be none.
+    hold or that nobody could read again, and nulls where there can be none, naming the row.
 
     >>> schema = pa.schema([("client", pa.int64()), ("value", pa.float64())])
     >>> conform(pa.table({"value": [0.5], "client": pa.array([1], pa.int32())}), schema).to_pylist()
@@ -23,7 +25,10 @@ def conform(rows: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.Table:
     """
     if rows.schema.names != schema.names:
         check_names(rows.schema.names, schema.names)
-    columns = [_column(rows.column(field.name), field) for field in schema]
+    uneven = [name for name in schema.names if len(rows.column(name)) != rows.num_rows]
+    if uneven:
+        raise InvalidInput("columns of one table differ in length; make it anew", column=",".join(uneven))
+    columns = [_column(rows.column(field.name), field, origin) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -42,35 +47,62 @@ def check_names(found: list[str], expected: list[str]) -> None:
         )
 
 
-def _column(values: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+def _column(values: pa.Array | pa.ChunkedArray, field: pa.Field, origin: Origin) -> pa.Array | pa.ChunkedArray:
+    if values.type != field.type and not stores(values.type, field.type):
+        raise cannot_store(field, values.type)
+    refuse_unreadable(values, field.name, origin)
     if values.type != field.type:
-        values = _cast(values, field)
+        values = _cast(values, field, origin)
+        if pa.types.is_nested(field.type):  # two keys of a map may have become one
+            refuse_unreadable(values, field.name, origin)
     if not field.nullable and values.null_count:
         raise InvalidInput(
-            "null in a column that takes none; fill or drop such rows", column=field.name, count=values.null_count
+            "null in a column that takes none; fill or drop such rows",
+            column=field.name,
+            count=values.null_count,
+            **origin.first(pc.is_null(values)),
         )
     return values
 
 
-def _cast(values: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
-    if not stores(values.type, field.type):
-        raise cannot_store(field, values.type)
+def _cast(values: pa.Array | pa.ChunkedArray, field: pa.Field, origin: Origin) -> pa.Array | pa.ChunkedArray:
     try:
-        if pa.types.is_decimal(field.type) and pa.types.is_integer(values.type):
-            values = values.cast(pa.decimal256(76, field.type.scale))  # Arrow wants room for any integer
-        cast = values.cast(field.type)
+        cast = _as_type(values, field.type)
     except (pa.ArrowException, NotImplementedError) as error:
         raise InvalidInput(
             "the column cannot hold a value; correct it or cast the column first",
             column=field.name,
             type=field.type,
+            **origin.facts(first_refused(values, lambda some: _is_refused(some, field.type))),
             cause=str(error)[:200],
         ) from error
     if pa.types.is_float32(field.type) and pa.types.is_floating(values.type):
         became_infinite = pc.and_(pc.is_inf(cast), pc.is_finite(values))
         if pc.any(became_infinite).as_py():
-            raise InvalidInput("the column cannot hold a value: too large", column=field.name, type=field.type)
+            raise InvalidInput(
+                "the column cannot hold a value: too large",
+                column=field.name,
+                type=field.type,
+                **origin.first(became_infinite),
+            )
     return cast
+
+
+def _as_type(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    if pa.types.is_decimal(kind) and pa.types.is_integer(values.type):
+        values = values.cast(pa.decimal256(76, kind.scale))  # Arrow wants room for any integer
+    if isinstance(values, pa.ChunkedArray):
+        parts = [part.cast(kind) for chunk in values.chunks for part in castable(chunk)]
+        return pa.chunked_array(parts, kind)
+    return pa.concat_arrays([part.cast(kind) for part in castable(values)])
+
+
+def _is_refused(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> bool:
+    try:
+        _as_type(values, kind)
+    except (pa.ArrowException, NotImplementedError):
+        return True
+    return False
 
 
 def cannot_store(field: pa.Field, found: object) -> InvalidInput:

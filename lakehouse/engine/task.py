@@ -42,7 +42,7 @@ class TaskWriter:
         written: list[Written] = []
         error: bytes | None = None
         try:
-            target = replace(self.target, batch=context.taskAttemptId())
+            target = replace(self.target, batch=context.taskAttemptId(), partition=context.partitionId())
             written = write_tables(_tables(batches, stored_schema(target).names), target, buffer_bytes=_BUFFER_BYTES)
         except (LakehouseError, OSError) as failure:
             error = pickle.dumps(failure)

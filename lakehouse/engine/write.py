@@ -17,9 +17,10 @@ import pyarrow.parquet as pq
 from lakehouse.core.bucket import BucketSet
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.chunk import Grain
-from lakehouse.core.interval import MAX_TIME, MIN_TIME, to_us
+from lakehouse.core.interval import MAX_TIME, to_us
 from lakehouse.engine import ROW_ID_FIELD, WriteTarget, Written
 from lakehouse.engine.conform import conform
+from lakehouse.engine.door import GIVEN, Origin
 from lakehouse.errors import InternalError, InvalidInput
 from lakehouse.schema import definition_to_json, schema_to_json
 from lakehouse.storage.blocks import write_blocks
@@ -36,7 +37,7 @@ _OPEN_FILES = 64
 _ALONE_BYTES = 4 << 20
 """Less than this one thread has compressed before others have started."""
 _WHOLE = 0
-_MIN_US, _END_US = to_us(MIN_TIME), to_us(MAX_TIME)
+_END_US = to_us(MAX_TIME)
 
 
 def stored_schema(target: WriteTarget) -> pa.Schema:
@@ -59,12 +60,13 @@ def write_tables(
     expected_rows = 0
     try:
         for table in tables:
-            conformed = conform(table, schema)
+            origin = Origin(expected_rows, target.partition)
+            conformed = conform(table, schema, origin)
             expected_rows += conformed.num_rows
             if not conformed.num_rows:
                 continue
             grain = None if spec.ragged else spec.grain
-            for chunk_us, part in split(conformed, spec.time, grain):
+            for chunk_us, part in split(conformed, spec.time, grain, origin):
                 files.add(chunk_us, part)
         files.close()
     finally:
@@ -97,7 +99,7 @@ def write_segment(tables: Iterable[pa.Table], target: WriteTarget, name: str, no
     return file.checksum
 
 
-def split(table: pa.Table, time: str, grain: Grain | None) -> Iterator[tuple[int, pa.Table]]:
+def split(table: pa.Table, time: str, grain: Grain | None, origin: Origin = GIVEN) -> Iterator[tuple[int, pa.Table]]:
     """Parts of a table by time chunk, each with its chunk's start in microseconds; one part where grain is None.
 
     Rows keep their order within a chunk. Cost: nothing but the bounds of the time column where they share a chunk, no
@@ -105,7 +107,8 @@ def split(table: pa.Table, time: str, grain: Grain | None) -> Iterator[tuple[int
     """
     column = table.column(time)
     bounds = pc.min_max(column.cast(pa.int64()))
-    _check_years(bounds["min"].as_py(), bounds["max"].as_py(), time)
+    if bounds["max"].as_py() >= _END_US:
+        raise _at_end_of_time(column, time, origin)
     if grain is None:
         yield _WHOLE, table
         return
@@ -123,14 +126,13 @@ def split(table: pa.Table, time: str, grain: Grain | None) -> Iterator[tuple[int
         yield int(starts[start]), table.slice(start, end - start)
 
 
-def _check_years(least: int, greatest: int, column: str) -> None:
-    if least < _MIN_US or greatest >= _END_US:
-        raise InvalidInput(
-            "time is outside the years 1 to 9999; correct or drop such rows",
-            column=column,
-            least=least,
-            greatest=greatest,
-        )
+def _at_end_of_time(times: pa.ChunkedArray, column: str, origin: Origin) -> InvalidInput:
+    """The error for the last microsecond that there is: intervals stop before their end, so that none could hold it."""
+    return InvalidInput(
+        f"a row's time must lie before {MAX_TIME:%Y-%m-%d %H:%M:%S.%f}, the end of time; use an earlier one",
+        column=column,
+        **origin.first(pc.equal(times.cast(pa.int64()), _END_US)),
+    )
 
 
 class _Files:

@@ -12,6 +12,7 @@ from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
+from lakehouse.arguments import refuse_surrogates
 from lakehouse.core.interval import Interval
 from lakehouse.core.predicate import Predicate
 from lakehouse.errors import InvalidInput
@@ -164,6 +165,7 @@ def equal_columns(on: str) -> Iterator[tuple[str, str]]:
 
 def parse_condition(where: str) -> exp.Expr:
     """The tree of one expression, whatever it holds. Raises `InvalidInput` for anything else."""
+    refuse_surrogates(where, "the condition")
     try:
         tokens = DIALECT.tokenize(where)
         if any(token.token_type is TokenType.SEMICOLON or token.comments for token in tokens):

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from lakehouse.arguments import read_text
 from lakehouse.core.chunk import Grain
 from lakehouse.core.keys import KeyScope, key_scope
 from lakehouse.core.policy import NAMES, Policy
@@ -102,7 +103,8 @@ def read_table_properties(given: Mapping[Any, Any], columns: pa.Schema) -> dict[
     for key, value in given.items():
         if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
             raise InvalidInput("properties map text to text", key=repr(key), value=repr(value))
-        text = str(value).lower() if isinstance(value, bool) else str(value)
+        read_text(key, "a property's name")
+        text = read_text(str(value).lower() if isinstance(value, bool) else str(value), f"property {key}")
         if key == "ragged" and text not in ("true", "false"):
             raise InvalidInput("property ragged is true or false", ragged=text)
         if key == "compression" and text not in COMPRESSIONS:

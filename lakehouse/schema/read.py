@@ -11,6 +11,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from lakehouse.arguments import refuse_surrogates
 from lakehouse.core.spec import FIELD_ID
 from lakehouse.errors import InvalidInput
 from lakehouse.schema.names import check_column_name, check_distinct
@@ -108,6 +109,7 @@ def _fields(schema: Any) -> list[pa.Field]:
 
 
 def _from_spark_field(field: Mapping[str, Any]) -> pa.Field:
+    refuse_surrogates(field["name"], "a column's name")
     return pa.field(field["name"], from_spark_type(field["type"], field["name"]), bool(field.get("nullable", True)))
 
 
@@ -137,6 +139,7 @@ def from_spark_type(kind: Any, column: str) -> pa.DataType:
 
 def _from_ddl(text: str) -> list[pa.Field]:
     shown = text[:200]
+    refuse_surrogates(text, "a schema in DDL")
     try:
         statements = sqlglot.parse(f"CREATE TABLE t ({text})", dialect="spark")
     except _PARSER_ERRORS as error:

@@ -71,6 +71,8 @@ def _nested(kind: pa.DataType, column: str) -> pa.DataType:
         parts = [kind.field(index) for index in range(kind.num_fields)]
         if not parts or len({part.name.casefold() for part in parts}) < len(parts):
             raise InvalidInput("a struct needs fields with distinct names", column=column, type=kind)
+        if not all(part.name.isprintable() for part in parts):
+            raise InvalidInput("a struct's field has a control character in its name", column=column, type=repr(kind))
         return pa.struct([pa.field(part.name, normal_type(part.type, f"{column}.{part.name}")) for part in parts])
     if pa.types.is_union(kind) or not hasattr(kind, "value_type"):
         raise InvalidInput("a table cannot hold this type; use lists, maps and structs", column=column, type=kind)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError
 
+from lakehouse.arguments import refuse_surrogates
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.parse import DIALECT, PARSER_ERRORS
 
@@ -75,8 +76,7 @@ def check_text(text: Any) -> None:
         raise InvalidInput('a statement is text in SQL, as in "SELECT * FROM trips"', found=repr(text)[:200])
     if len(text) > _MAX_LENGTH:
         raise InvalidInput("the statement is too long", characters=len(text), most=_MAX_LENGTH)
-    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise InvalidInput("a statement cannot hold half of a character; leave out surrogates")
+    refuse_surrogates(text, "the statement")
 
 
 def _tokens(text: str) -> Sequence[Token]:

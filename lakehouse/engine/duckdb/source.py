@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakehouse.arguments import has_surrogate
+from lakehouse.engine.door import NOT_UTF8
 from lakehouse.errors import InvalidInput
 
 SLICE_ROWS = 1 << 20
@@ -19,6 +21,7 @@ def tables(rows: Any, names: list[str]) -> Iterator[pa.Table]:
     Takes pyarrow tables, batches and readers, pandas and polars frames, and all else with ``__arrow_c_stream__``.
     Raises `InvalidInput` for other values.
     """
+    _check_names(rows)
     match rows:
         case pa.Table():
             yield from _slices(rows)
@@ -37,6 +40,14 @@ def tables(rows: Any, names: list[str]) -> Iterator[pa.Table]:
             )
 
 
+def _check_names(rows: Any) -> None:
+    if isinstance(rows, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        try:
+            rows.schema.names  # noqa: B018 - decodes them
+        except UnicodeDecodeError as error:
+            raise InvalidInput("a column's name is not UTF-8; rename it", name=repr(error.object)[:200]) from error
+
+
 def _slices(table: pa.Table) -> Iterator[pa.Table]:
     for start in range(0, max(table.num_rows, 1), SLICE_ROWS):
         yield table.slice(start, SLICE_ROWS)
@@ -48,7 +59,8 @@ def _gathered(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
     count = 0
     found = False
     with reader:
-        for batch in reader:
+        _check_names(reader)
+        for batch in _read(reader):
             found = True
             waiting.append(batch)
             count += batch.num_rows
@@ -57,6 +69,13 @@ def _gathered(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
                 waiting, count = [], 0
     if count or not found:
         yield from _slices(pa.Table.from_batches(waiting, reader.schema))
+
+
+def _read(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from reader
+    except pa.ArrowException as error:
+        raise InvalidInput("rows cannot be read as Arrow", cause=str(error)[:200]) from error
 
 
 def _opened(rows: Any) -> pa.RecordBatchReader:
@@ -77,5 +96,16 @@ def _from_pandas(frame: Any, names: list[str]) -> pa.Table:
         frame = frame.reset_index(level=wanted)
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
+    except UnicodeError as error:
+        raise InvalidInput(f"the column holds {NOT_UTF8}", **_first_surrogate(frame)) from error
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidInput("a pandas column has no one type; convert it first", cause=str(error)[:200]) from error
+
+
+def _first_surrogate(frame: Any) -> dict[str, Any]:
+    """The column and row of a pandas frame in which text is half a character."""
+    for name in frame.columns:
+        for row, value in enumerate(frame[name].tolist()):
+            if isinstance(value, str) and has_surrogate(value):
+                return {"column": name, "row": row}
+    return {}

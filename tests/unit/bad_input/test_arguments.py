@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 import lakehouse
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, TableNotFound, VersionNotFound
 from lakehouse.testing.rows import SCHEMA, arrow, values
 
 INTERVALS = [
@@ -191,3 +191,45 @@ def test_a_bad_limit_is_refused(unchanged, limit):
 def test_a_bad_wait_is_refused(unchanged, wait_seconds):
     with pytest.raises(InvalidInput):
         unchanged.begin_replace("2013-01-05", wait_seconds=wait_seconds)
+
+
+HALF = "\ud800"
+
+
+def made(lake, schema, **more):
+    return lake.create_table("x", schema, time="time", **more)
+
+
+TEXTS = {
+    "a table's name": lambda lake, table: lake.table(HALF),
+    "a name with a null": lambda lake, table: lake.table("a\0b"),
+    "a name to drop": lambda lake, table: lake.drop_table(HALF),
+    "a new name": lambda lake, table: lake.rename_table("flights", HALF),
+    "a column in DDL": lambda lake, table: made(lake, f"time TIMESTAMP, `{HALF}` INT"),
+    "a field in DDL": lambda lake, table: made(lake, f"time TIMESTAMP, s STRUCT<`{HALF}`: INT>"),
+    "a field with a null": lambda lake, table: made(lake, "time TIMESTAMP, s STRUCT<`a\0b`: INT>"),
+    "a property": lambda lake, table: made(lake, SCHEMA, properties={"mine": HALF}),
+    "a property with a null": lambda lake, table: made(lake, SCHEMA, properties={"mine": "\0"}),
+    "a property's name": lambda lake, table: made(lake, SCHEMA, properties={HALF: "mine"}),
+    "a tag": lambda lake, table: lake.tag(HALF),
+    "a key": lambda lake, table: table.replace(None, "2013", keys={"client": HALF}),
+    "a filter": lambda lake, table: table.scan(where=f"client = '{HALF}'"),
+    "a delete": lambda lake, table: table.delete(f"client = '{HALF}'"),
+    "an update": lambda lake, table: table.update({"client": f"'{HALF}'"}, "TRUE"),
+    "an erasure": lambda lake, table: table.erase(f"client = '{HALF}'"),
+    "a statement": lambda lake, table: lake.sql(f"INSERT INTO flights VALUES (now(), '{HALF}', 1)"),
+    "a message": lambda lake, table: table.append(arrow([]), message=HALF),
+    "a commit's property": lambda lake, table: table.append(arrow([]), properties={"a": HALF}),
+    "a mark": lambda lake, table: table.append(arrow([]), txn=(HALF, 1)),
+    "a long mark": lambda lake, table: table.append(arrow([]), txn=("".join(map(chr, range(256, 1256))), 1)),
+    "a column": lambda lake, table: table.scan(columns=[HALF]),
+    "a version": lambda lake, table: table.scan(as_of=HALF),
+    "an interval": lambda lake, table: table.scan(interval=HALF),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("attempt", TEXTS.values(), ids=TEXTS)
+def test_text_that_no_database_or_file_can_keep_is_refused_wherever_text_is_taken(unchanged, lake, attempt):
+    with pytest.raises((InvalidInput, TableNotFound, VersionNotFound)):
+        attempt(lake, unchanged)
+    assert lake.tables() == ["flights"]

@@ -187,3 +187,32 @@ def test_an_operation_that_has_ended_takes_no_more_rows(unchanged):
     for attempt in (lambda: operation.write(arrow([("2013-01-05", "a", 5)])), operation.commit):
         with pytest.raises(InvalidInput, match=r"ended|abort"):
             attempt()
+
+
+def renamed(data):
+    """The same rows with a column whose name is not UTF-8."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, data.rename_columns(["time", "client", "val~~"]).schema) as stream:
+        stream.write_table(data.rename_columns(["time", "client", "val~~"]))
+    return pa.ipc.open_stream(sink.getvalue().to_pybytes().replace(b"val~~", b"val\xff\xfe"))
+
+
+def test_a_column_whose_name_is_not_utf8_is_refused(unchanged):
+    for data in (renamed(columns()), renamed(columns()).read_all()):
+        with pytest.raises(InvalidInput, match="name is not UTF-8"):
+            unchanged.append(data)
+
+
+def test_a_surrogate_in_a_pandas_frame_is_refused_by_column_and_row(unchanged):
+    frame = columns().to_pandas()
+    frame["client"] = ["a", "\ud800"]
+    with pytest.raises(InvalidInput, match=r"not UTF-8.*column=client row=1"):
+        unchanged.append(frame)
+
+
+def test_the_last_microsecond_is_refused_as_the_end_of_time_and_the_one_before_is_stored(unchanged):
+    last = 253_402_300_799_999_999
+    with pytest.raises(InvalidInput, match=r"the end of time.*column=time row=1"):
+        unchanged.append(columns(time=pa.array([0, last], pa.timestamp("us"))))
+    with pytest.raises(InvalidInput, match=r"the end of time.*column=time row=0"):
+        unchanged.replace(columns(time=pa.array([last, 0], pa.timestamp("us"))), (None, None))
