@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.core.commit import Commit
+from lakehouse.core.erased import Erased
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Contribution, Kind, LookAgain, Rewrite
 from lakehouse.core.plan import plan_read
@@ -17,7 +18,9 @@ from lakehouse.engine.erasing import Erasing, Left
 from lakehouse.errors import LakehouseError, SegmentUnreadable, WriteConflict, writing_to
 from lakehouse.faults import reach
 from lakehouse.operation import Operation, runs
-from lakehouse.predicate import ParsedPredicate
+from lakehouse.predicate import ParsedPredicate, whole_scope
+from lakehouse.residue import residue
+from lakehouse.storage.exports import count_exports
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
@@ -94,7 +97,9 @@ class Erase(Operation):
         files = {one.path: one for one in self._segments}
         rewrites = tuple(Rewrite(one.segment, one.path, one.rows_erased, files.get(one.written)) for one in self._left)
         read = self._where.interval(self._begun.table.time) or Interval(None, None)
-        return replace(super().contribution(), segments=(), rewrites=rewrites, seen=self._seen, read=read)
+        taken = whole_scope(self._where.tree, self._begun.table)
+        told = super().contribution()
+        return replace(told, segments=(), rewrites=rewrites, seen=self._seen, read=read, taken=taken)
 
     def commit(self, *, if_useful: bool = False) -> Commit:
         """Put what is left in the place of what was there; runs first if `run` was not called.
@@ -105,13 +110,28 @@ class Erase(Operation):
             return self._commit
         if not self._ran and self._state == "running":
             self.run()
+        catalog, spec = self._lake.catalog, self._begun.table
+        named = catalog.scopes_named(spec, whole_scope(self._where.tree, spec))
         commit = self._committed(if_useful=if_useful)
         reach("erase.committed")
         try:
-            self._lake.catalog.write_key_frames(self._begun.table, self._spans.values())
+            catalog.write_key_frames(spec, [*self._spans.values(), *named])
         except LakehouseError as error:
             logger.warning("key frames were not written after an erasure; a later commit will: %s", error)
         return commit
+
+    def erased(self, commit: Commit) -> Erased:
+        """What was done and what is left, as it is now that the commit stands."""
+        found = self._lake.catalog.leftovers(self._begun.table)
+        finished, unfinished = count_exports(self._lake.warehouse)
+        return Erased.of(
+            commit,
+            segments_rewritten=sum(one.written != "" for one in self._left),
+            segments_removed=sum(one.written == "" for one in self._left),
+            files_to_go=found.garbage,
+            versions_readable=found.readable,
+            residue=tuple(residue(found, self._where.tree, exports=finished, unfinished=unfinished)),
+        )
 
     def _committed(self, *, if_useful: bool) -> Commit:
         for is_last in runs(self._lake.wait_seconds):

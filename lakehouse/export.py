@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.catalog.catalog import Catalog
+from lakehouse.catalog.exporting import Snapshot
 from lakehouse.errors import InvalidInput, writing_to
-from lakehouse.storage.exports import ExportWriter, find_exports, prune_exports
+from lakehouse.storage.exports import ExportWriter, discard_export, find_exports, prune_exports
 
 KEEP = 3
 """Exports that stay unless a caller wants another number."""
@@ -32,16 +33,23 @@ def write_export(catalog: Catalog, warehouse: Path, *, keep: int = KEEP) -> Expo
     if type(keep) is not int or keep < 1:
         raise InvalidInput("keep is a number of exports of at least 1", keep=keep)
     with writing_to(warehouse, then="export again"):
-        writer = ExportWriter(warehouse)
-        try:
-            snapshot = catalog.export(writer.write)
-            path = writer.finish(snapshot.version, snapshot.folders, snapshot.segments)
-        except BaseException:
-            writer.abandon()
-            raise
+        snapshot, path = _written(catalog, warehouse)
+        while catalog.newest_erasure() > snapshot.version:
+            discard_export(path)  # it began before rows were erased, and holds what was known of them
+            snapshot, path = _written(catalog, warehouse)
         size = sum(one.stat().st_size for one in path.iterdir())
         prune_exports(warehouse, path, keep)
     return Exported(snapshot.version, str(path), size, len(snapshot.folders), snapshot.segments)
+
+
+def _written(catalog: Catalog, warehouse: Path) -> tuple[Snapshot, Path]:
+    writer = ExportWriter(warehouse)
+    try:
+        snapshot = catalog.export(writer.write)
+        return snapshot, writer.finish(snapshot.version, snapshot.folders, snapshot.segments)
+    except BaseException:
+        writer.abandon()
+        raise
 
 
 def renew_exports(catalog: Catalog, warehouse: Path) -> Exported | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lakehouse.arguments import Txn, read_message, read_properties, read_txn, read_wait
+from lakehouse.arguments import Txn, read_message, read_properties, read_text, read_txn, read_wait
 from lakehouse.clauses import Whens, read_arguments, read_clauses, read_source
 from lakehouse.compaction import Clean, Compaction, commit_if_useful, locked_for_compaction
 from lakehouse.core.commit import Commit
+from lakehouse.core.erased import Erased
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Kind, Priority
 from lakehouse.core.replace import check_replaceable
@@ -108,15 +109,16 @@ class Writes:
         """
         return self._repeated(lambda: self.begin_update(assigned, where, engine=engine, **marks))
 
-    def erase(self, where: str, *, engine: str | None = None, **marks: Any) -> Commit:
+    def erase(self, where: str, *, reason: str | None = None, engine: str | None = None, **marks: Any) -> Erased:
         """Remove the rows for which a SQL predicate is true from every version, as a law may demand.
 
         Rows that a version shows, and rows that none shows any more; their values leave the catalog's bounds and
         indexes too, and its exports, which are made anew. Files that held them go with `Lake.collect`, after its grace.
         What is committed after it began stays: stop what brings such rows first. Waits for nobody; updates and
-        compactions that read such rows and did not commit yet begin again. Primary keys in key tombstones go when
-        those are resolved and their versions expired.
+        compactions that read such rows and did not commit yet begin again. Keys of replaces go where the predicate says
+        nothing but values of cluster columns; ``residue`` of what is returned names what else may tell of the rows.
 
+        ``reason``: kept in the commit's properties.
         ``engine``: ``duckdb`` (in process, the default) or ``spark``, in whose tasks the segments are looked into.
 
         Cost: the filter's columns of the segments whose bounds it meets, in all versions; a copy of those with such
@@ -125,9 +127,17 @@ class Writes:
 
         >>> events.erase("client = 4711", message="request 17").rows_deleted                   # doctest: +SKIP
         """
-        commit = self._repeated(lambda: self.begin_erase(where, engine=engine, **marks))
+        last: list[Erase] = []
+
+        def begin() -> Erase:
+            last[:] = [self.begin_erase(where, engine=engine, **marks)]
+            return last[0]
+
+        if reason is not None:
+            marks["properties"] = {**(marks.get("properties") or {}), "reason": read_text(reason, "reason")}
+        commit = self._repeated(begin)
         renew_exports(self._lake.catalog, self._lake.warehouse)
-        return commit
+        return last[0].erased(commit)
 
     def upsert(self, data: Any, *, newest: str | None = None, txn: Txn | None = None, **marks: Any) -> Commit:
         """Write rows in the place of those with their primary keys. Reads nothing, waits for nobody, never conflicts.

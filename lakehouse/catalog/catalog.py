@@ -12,6 +12,7 @@ from lakehouse.catalog import (
     erasing,
     expiry,
     frames,
+    leftover,
     log,
     pins,
     plancounts,
@@ -129,6 +130,18 @@ class Catalog(Running):
     def write_key_frames(self, spec: TableSpec, spans: Iterable[Interval]) -> None:
         """Write the key frames that an erasure took from the chunks of some intervals."""
         erasing.write_frames(self._database, self._frames, spec, spans)
+
+    def scopes_named(self, spec: TableSpec, taken: leftover.Taken | None) -> list[Interval]:
+        """What keyed tombstones cover that an erasure of an interval and keys may change."""
+        return self._read(lambda connection: leftover.scopes_named(connection, spec, taken))
+
+    def leftovers(self, spec: TableSpec) -> leftover.Leftovers:
+        """What may tell of rows that were erased from a table."""
+        return self._read(lambda connection: leftover.read_leftovers(connection, spec))
+
+    def newest_erasure(self) -> int:
+        """The version of the lake's newest erasure, 0 without any."""
+        return self._read(leftover.newest_erasure)
 
     # The table service
 

@@ -20,6 +20,7 @@ from lakehouse.catalog.forget import frames_by_point, read_deltas, tell_bins
 from lakehouse.catalog.frames import FrameWriter
 from lakehouse.catalog.happened import has_copiers_since, note_taken
 from lakehouse.catalog.horizon import hold_history, read_horizon
+from lakehouse.catalog.leftover import forget_scopes
 from lakehouse.catalog.models import delta, garbage, key_frame, lake_table, segment
 from lakehouse.catalog.prepared import run_for_each
 from lakehouse.catalog.rowlevel import Asked, running_overtaken
@@ -53,17 +54,18 @@ def erase(asked: Asked, now_us: int) -> None:
     rows = {row["id"]: row for row in rows_by_id(connection, "segment", [one.segment for one in contribution.rewrites])}
     _refuse_second(contribution, rows)
     marks = [one.new.path for one in contribution.rewrites if one.new is not None and one.segment not in rows]
-    if rows:
-        spans = {one: Interval(from_us(row["start_us"]), from_us(row["end_us"])) for one, row in rows.items()}
-        whole = hull(spans.values())
-        assert whole is not None
+    connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(erased_version=asked.version))
+    changed = forget_scopes(connection, contribution.begun, contribution.taken)
+    spans = {one: Interval(from_us(row["start_us"]), from_us(row["end_us"])) for one, row in rows.items()}
+    whole = hull(spans.values())
+    if whole is not None:
         note_taken(connection, contribution.begun, whole, None)
-        connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(erased_version=asked.version))
         _put_files(connection, contribution, rows)
         marks += [row["path"] for row in rows.values()]
         marks += forget_summaries(connection, sorted(rows))
         _take_out(connection, spec, contribution, rows, spans)
-        bins = sorted({one for span in spans.values() for one in bins_of(spec.grain, span)})
+    if whole is not None or changed:
+        bins = sorted({one for span in [*spans.values(), *changed] for one in bins_of(spec.grain, span)})
         for batch in batches(bins):
             held = (key_frame.c.table_id == spec.id, key_frame.c.bin.in_(batch))
             connection.execute(delete(key_frame).where(*held))

@@ -25,7 +25,7 @@ _COLUMNS = [column.name for column in lake_table.columns]
 
 def find_table(connection: Connection, name: str) -> tuple[TableSpec, int] | None:
     """A live table's definition and the version that created it."""
-    if not isinstance(name, str) or not name.isascii() or "\0" in name:
+    if not str(name).isascii() or "\0" in str(name):
         return None  # no table has such a name, and no database takes each of them as a question
     found = _FIND.run(connection, {"wanted": name}).fetchone()
     if found is None:

@@ -73,8 +73,11 @@ def erase(
     if not is_sure:
         raise typer.BadParameter("this removes rows from every version and cannot be undone; add --yes to do it")
     with open_lake(catalog, warehouse) as lake:
-        commit = lake.table(table).erase(where, message=message)
-    print_commit(commit, as_json)
+        erased = lake.table(table).erase(where, message=message)
+    print_commit(erased, as_json)
+    if not as_json:
+        for one in erased.residue:
+            print_line(f"still there: {one}")
 
 
 def upsert(

@@ -116,6 +116,13 @@ def find_exports(warehouse: Path) -> list[Path]:
     return sorted(found, key=lambda one: one.name, reverse=True)
 
 
+def count_exports(warehouse: Path) -> tuple[int, int]:
+    """How many exports are finished, and how many are being written or were given up."""
+    home = warehouse / EXPORTS
+    unfinished = sum(_PARTIAL.fullmatch(one.name) is not None for one in home.iterdir()) if home.is_dir() else 0
+    return len(find_exports(warehouse)), unfinished
+
+
 def read_manifest(export: Path) -> Manifest:
     """An export's manifest, after a look at every byte of its parts. Raises `SegmentUnreadable` for a damaged one."""
     manifest = _manifest(export)
@@ -153,13 +160,13 @@ def prune_exports(warehouse: Path, export: Path, keep: int) -> None:
             continue
         kept += 1
         if kept > keep:
-            _delete(one)
+            discard_export(one)
     for one in (warehouse / EXPORTS).iterdir():
         if _PARTIAL.fullmatch(one.name) and not one.is_symlink() and _age_seconds(one) > _ABANDONED_SECONDS:
             shutil.rmtree(one, ignore_errors=True)
 
 
-def _delete(export: Path) -> None:
+def discard_export(export: Path) -> None:
     """Delete an export so that no half of it is ever seen under its name; one that is gone is fine."""
     doomed = export.with_name(f".partial-{uuid4().hex}")
     try:

@@ -40,9 +40,10 @@ def holds_bad(value: Any) -> bool:
 
 def any_column(chance: random.Random, rows: int, *, depth: int = 2) -> Made:
     """A random column of some rows, of a type up to a depth of nesting; nearly half of all hold a bad value."""
+    if depth and chance.random() < 0.4:
+        return chance.choice([_structs, _lists, _maps])(chance, rows, depth - 1)
     leaves = [_texts, _views, _bytes, _dates, _times, _decimals, _doubles, _integers, _dictionaries]
-    made = chance.choice(leaves + ([_structs, _lists, _maps] * 2 if depth else []))
-    return made(chance, rows) if made in leaves else made(chance, rows, depth - 1)  # type: ignore[operator]
+    return chance.choice(leaves)(chance, rows)
 
 
 def _masked(chance: random.Random, rows: int) -> list[bool]:

@@ -1,0 +1,67 @@
+"""What may still tell of erased rows when an erasure has ended, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lakehouse.catalog.leftover import Leftovers
+from lakehouse.core.erased import Residue
+from lakehouse.core.interval import MAX_TIME, MIN_TIME
+from lakehouse.core.predicate import And, Compare, In, Or, Predicate, may_match
+from lakehouse.core.segment import Segment
+
+_SHOWN = 5
+"""Names of one kind that are told at most."""
+
+
+def residue(found: Leftovers, tree: Predicate, *, exports: int, unfinished: int) -> Iterator[Residue]:
+    """All that may tell of rows that a condition chose; ``exports`` are finished, others are ``unfinished``."""
+    if found.garbage or found.ended:
+        what = f"{found.garbage} files and {found.ended} folders of operations that were not committed"
+        yield Residue(what, "the warehouse", "run collect; they go after its grace")
+    if found.running:
+        where = _listed("running operations", found.running)
+        yield Residue("what they write and lock", where, "wait for them, then erase again")
+    scopes = [one for one in found.scopes if _may_name(one, tree)]
+    if scopes:
+        what = f"keys of {len(scopes)} replaces of keys"
+        yield Residue(what, "tombstones", "erase by a whole key (column = value), or expire the versions before them")
+    if found.key_sets:
+        what = f"primary keys of {found.key_sets} upserts, merges or deletes by key"
+        yield Residue(what, "tombstones", "run resolve, then expire the versions before it")
+    values = [text for one in _literals(tree) if (text := str(one))]
+    told = sorted({version for version, text in found.texts if any(value in text for value in values)})
+    if told:
+        yield Residue("words of users", _listed("commits", told), "expire these versions")
+    if unfinished:
+        yield Residue(f"{unfinished} unfinished exports", "the warehouse", "export again a day after they began")
+    if exports > 1:
+        yield Residue(f"{exports - 1} exports of other catalogs", "the warehouse", "delete them if they are not needed")
+    yield Residue("free pages", "the catalog's database", "run VACUUM; it keeps what was deleted until then")
+
+
+def _may_name(scope: Any, tree: Predicate) -> bool:
+    """Whether a value of a key scope is one that the condition may let through."""
+    for name, values in scope.items():
+        for value in values:
+            bound = {} if value is None else {name: value}
+            if may_match(tree, Segment(id=0, start=MIN_TIME, end=MAX_TIME, ordinal=0, min=bound, max=bound)):
+                return True
+    return False
+
+
+def _literals(tree: Predicate) -> Iterator[Any]:
+    match tree:
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _literals(part)
+        case Compare(value=value):
+            yield value
+        case In(values=values):
+            yield from (one for one in values if one is not None)
+
+
+def _listed(what: str, names: Any) -> str:
+    shown = ", ".join(str(one) for one in list(names)[:_SHOWN])
+    return f"{what} {shown}" + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
