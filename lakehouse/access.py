@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
@@ -82,52 +83,82 @@ def read_role(text: Any) -> Role:
         raise InvalidInput("no such role; use reader, maintainer or admin", role=repr(text)[:100]) from error
 
 
-def read_roles(path: Path) -> dict[str, Role]:
+@dataclass(frozen=True, slots=True)
+class Email:
+    """An address that a login verified, in lower case. Never equal to a `Subject`, whatever that is called."""
+
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Somebody as the issuer of a login knows them; both to the letter."""
+
+    issuer: str
+    subject: str
+
+
+Identity = Email | Subject
+
+
+def read_roles(path: Path) -> dict[Identity, Role]:
     """Roles by identity, from a file in TOML that lists identities by role; who is not listed is a reader.
 
     ``admin = ["ada@example.org"]``, ``maintainer = ["https://login.example.org 00u1x"]``: an e-mail address, or issuer
-    and subject with a blank between them. Raises `InvalidInput` for a file that is not there or says anything else,
+    and subject with one blank between them. Raises `InvalidInput` for a file that is not there or says anything else,
     or an identity listed twice.
     """
     try:
         listed = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidInput("the file of roles cannot be read; mend it", path=path, cause=error) from error
-    roles: dict[str, Role] = {}
+    roles: dict[Identity, Role] = {}
     for name, identities in listed.items():
         role = read_role(name)
-        if not isinstance(identities, list) or not all(isinstance(one, str) and one.strip() for one in identities):
+        if not isinstance(identities, list):
             raise InvalidInput("a role lists identities as texts", path=path, role=name)
-        for identity in identities:
-            if roles.setdefault(_folded(identity), role) is not role:
-                raise InvalidInput("an identity has two roles; list it once", path=path, identity=identity)
+        for text in identities:
+            if roles.setdefault(_identity(text, path), role) is not role:
+                raise InvalidInput("an identity has two roles; list it once", path=path, identity=text)
     return roles
 
 
-def role_of(claims: Mapping[str, Any], roles: Mapping[str, Role]) -> Role:
+def _identity(text: Any, path: Path) -> Identity:
+    """An identity as a file lists it: what has a blank is issuer and subject, else it has to be an address."""
+    if isinstance(text, str) and not text.startswith(" ") and text.isprintable():
+        issuer, blank, subject = text.partition(" ")
+        if blank and subject and subject == subject.strip():
+            return Subject(issuer, subject)
+        if not blank and "@" in text:
+            return Email(text.casefold())
+    raise InvalidInput(
+        "not an identity; list an e-mail address, or issuer and subject with one blank between them",
+        path=path,
+        identity=repr(text)[:200],
+    )
+
+
+def role_of(claims: Mapping[str, Any], roles: Mapping[Identity, Role]) -> Role:
     """The role of somebody who logged in, by what the login says of them (OpenID Connect's claims).
 
-    An e-mail address counts only if the login says that it was verified: else anyone could claim anyone's.
+    An e-mail address counts only if the login says that it was verified: else anyone could claim anyone's. Claims are
+    taken to the letter, but for an address's case: blanks around them make another identity.
 
-    >>> roles = {"ada@example.org": Role.ADMIN}
+    >>> roles = {Email("ada@example.org"): Role.ADMIN}
     >>> role_of({"email": "Ada@example.org", "email_verified": True}, roles)
     <Role.ADMIN: 'admin'>
     >>> role_of({"email": "ada@example.org"}, roles)
     <Role.READER: 'reader'>
     """
-    identities = []
-    if isinstance(claims.get("iss"), str) and isinstance(claims.get("sub"), str):
-        identities.append(f"{claims['iss']} {claims['sub']}")
-    if claims.get("email_verified") is True and isinstance(claims.get("email"), str):
-        identities.append(claims["email"])
-    found = (roles.get(_folded(one), Role.READER) for one in identities)
+    identities: list[Identity] = []
+    match claims:
+        case {"iss": str(issuer), "sub": str(subject)} if issuer and subject:
+            identities.append(Subject(issuer, subject))
+    match claims:
+        case {"email_verified": True, "email": str(address)}:
+            identities.append(Email(address.casefold()))
+    found = (roles.get(one, Role.READER) for one in identities)
     return max(found, key=list(Role).index, default=Role.READER)
-
-
-def _folded(identity: str) -> str:
-    """An e-mail address whatever its case; an issuer and subject as they are."""
-    identity = identity.strip()
-    return identity if " " in identity else identity.casefold()
 
 
 def has_login(files: Iterable[Path]) -> bool:
@@ -178,7 +209,7 @@ def is_forwarded(headers: Mapping[str, str]) -> bool:
     (True, False, False)
     """
     named = {name.lower(): value for name, value in headers.items()}
-    if not named.keys().isdisjoint(_FORWARDED):
+    if any(name in _FORWARDED or name.startswith("x-forwarded") for name in named):
         return True
     try:
         host = urlsplit(f"//{named['host']}").hostname if "host" in named else "localhost"
@@ -187,7 +218,11 @@ def is_forwarded(headers: Mapping[str, str]) -> bool:
     return not is_loopback(host)
 
 
-_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+_FORWARDED = frozenset(
+    {"forwarded", "via", "client-ip", "true-client-ip", "cf-connecting-ip", "fastly-client-ip", "x-real-ip"}
+    | {"x-client-ip", "x-cluster-client-ip", "x-envoy-external-address", "x-original-host", "x-original-forwarded-for"}
+)
+"""What proxies say of whom they speak for, beside all that begins with ``x-forwarded``."""
 
 
 def check_sender(headers: Mapping[str, str], *, login: bool) -> None:

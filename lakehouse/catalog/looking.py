@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
+from lakehouse import interrupts
 from lakehouse.catalog import (
     exporting,
     frames,
@@ -69,25 +70,29 @@ class Looking:
 
     def create_table(self, spec: TableSpec) -> tuple[TableSpec, int]:
         """Create a table and return its definition with its id. Raises `AlreadyExists`."""
-        return self._database.run(lambda connection: tables.create_table(connection, spec))
+        with interrupts.committing():
+            return self._database.run(lambda connection: tables.create_table(connection, spec))
 
     def rename_table(self, old: str, new: str) -> None:
         """Rename a table."""
-        self._database.run(
-            lambda connection: tables.rename_table(connection, old, new),
-            settled=lambda connection: True if tables.find_table(connection, new) else None,
-        )
+        with interrupts.committing():
+            self._database.run(
+                lambda connection: tables.rename_table(connection, old, new),
+                settled=lambda connection: True if tables.find_table(connection, new) else None,
+            )
 
     def set_properties(self, name: str, change: tables.Change) -> TableSpec:
         """Give a table other properties."""
-        return self._database.run(lambda connection: tables.set_properties(connection, name, change))
+        with interrupts.committing():
+            return self._database.run(lambda connection: tables.set_properties(connection, name, change))
 
     def drop_table(self, name: str) -> None:
         """Drop a table."""
-        self._database.run(
-            lambda connection: tables.drop_table(connection, name),
-            settled=lambda connection: None if tables.find_table(connection, name) else True,
-        )
+        with interrupts.committing():
+            self._database.run(
+                lambda connection: tables.drop_table(connection, name),
+                settled=lambda connection: None if tables.find_table(connection, name) else True,
+            )
 
     # Versions
 
@@ -163,11 +168,13 @@ class Looking:
             version = log.resolve_version(connection, as_of)
             log.add_tag(connection, name, version, self._database.now_us(connection))
 
-        self._database.run(work)
+        with interrupts.committing():
+            self._database.run(work)
 
     def untag(self, name: str) -> None:
         """Forget a tag."""
-        self._database.run(lambda connection: log.remove_tag(connection, name))
+        with interrupts.committing():
+            self._database.run(lambda connection: log.remove_tag(connection, name))
 
     def tags(self) -> dict[str, int]:
         """Versions by tag."""

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from lakehouse import interrupts
 from lakehouse.catalog import (
     activity,
     commit,
@@ -179,23 +180,20 @@ class Running(Looking):
                 return None
             return commit.Recorded(commit.told(connection, max(filter(None, versions)), contributions))
 
+        @interrupts.committing()
         def attempt() -> commit.Recorded:
             if not database.is_sqlite and is_blind(contributions):
                 blind = Blind(contributions[0], message=message, properties=given)
                 try:
                     return (
-                        database.run(
-                            lambda _: None, last=lambda connection, _: blind.write(connection), settled=settled
-                        )
+                        database.run(lambda _: None, last=lambda at, _: _write(at, blind), settled=settled)
                         or blind.recorded()
                     )
                 except Refused as refused:
                     logger.debug("an append could not be committed blindly: %s", refused)
             while True:
                 try:
-                    return database.run(
-                        work, last=lambda connection, recorded: recorded.write(connection), settled=settled
-                    )
+                    return database.run(work, last=_write, settled=settled)
                 except FilesNeeded as needed:
                     self._sets.load(needed.tombstones)
 
@@ -220,3 +218,9 @@ class Running(Looking):
     def committed(self, table: TableId, mark: tuple[str, int]) -> bool:
         """Whether a ``txn`` was committed on a table."""
         return self._read(lambda connection: commit.marked_version(connection, table, mark) is not None)
+
+
+def _write(connection: Connection, recorded: commit.Recorded | Blind) -> None:
+    """Write what a commit records."""
+    recorded.write(connection)
+    interrupts.check()  # for the last time: COMMIT comes next

@@ -1,6 +1,7 @@
 """The command line: every command is a thin call of the library's public API.
 
-Exit codes: 0 done, 1 failed (the reason on standard error, in one line), 2 wrong usage.
+Exit codes: 0 done, 1 failed (the reason on standard error, in one line), 2 wrong usage, 130 (Ctrl-C) and 143
+(SIGTERM) interrupted: nothing was written, or of a command in many steps not the rest, as one line says.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import typer
 from lakehouse.cli import change, clean, look, maintain, rescue, run, statement, write
 from lakehouse.cli.output import plain, printable
 from lakehouse.errors import LakehouseError
+from lakehouse.interrupts import listening
 
 app = typer.Typer(
     name="lakehouse",
@@ -60,7 +62,8 @@ for name, command in (
 def main() -> None:
     """Run the command line on the process's arguments, and exit."""
     try:
-        app()
+        with listening():
+            app()
     except LakehouseError as error:
         if "--json" in sys.argv:
             document = {"error": error.kind, "message": str(error), "facts": plain(error.facts)}

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from lakehouse import interrupts
 from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
 from lakehouse.cli.output import plain, print_json, print_line, print_table, show_bytes
 from lakehouse.core.duration import duration_seconds
@@ -24,6 +25,7 @@ def expire(
     as_json: JsonOption = False,
 ) -> None:
     """Forget old versions; tagged ones and each table's newest stay. Their files go with `collect`."""
+    interrupts.in_steps()
     if older_than is None and keep_last is None:
         raise typer.BadParameter("say what to keep: --older-than 30d, --keep-last 10, or both")
     with open_lake(catalog, warehouse) as lake:
@@ -43,6 +45,7 @@ def collect(
     as_json: JsonOption = False,
 ) -> None:
     """Delete files of forgotten versions and of operations that never committed."""
+    interrupts.in_steps()
     seconds = duration_seconds(grace)
     if seconds is None:
         raise typer.BadParameter("write --grace as 1h, 30m or seconds")
@@ -73,6 +76,8 @@ def check(
     as_json: JsonOption = False,
 ) -> None:
     """Compare the catalog with itself and with what is stored; exit code 1 if anything is wrong."""
+    if rebuild_key_frames or delete_unknown:
+        interrupts.in_steps()
     with open_lake(catalog, warehouse) as lake:
         found = lake.check(
             rebuild_key_frames=rebuild_key_frames,

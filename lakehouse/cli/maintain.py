@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lakehouse import interrupts
 from lakehouse.cli.options import CatalogOption, JsonOption, TableArgument, WarehouseOption, open_lake
 from lakehouse.cli.output import print_json, print_line, print_table, show_bytes
 from lakehouse.core.policy import read_size
@@ -35,6 +36,7 @@ def maintain(
     as_json: JsonOption = False,
 ) -> None:
     """Keep tables in shape: plan, merge, resolve, clean, collect. Runs until Ctrl-C, or one round with --once."""
+    interrupts.in_steps()
     limits = _limits(table, budget, engine, worker)
     with open_lake(catalog, warehouse) as lake:
         if once or dry_run:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import lakehouse
+from lakehouse import interrupts
 from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
 from lakehouse.cli.output import last_instant, print_json, print_line, print_table, show_bytes
 
@@ -25,6 +26,7 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Write what the catalog knows into the warehouse, so that recover can make it again."""
+    interrupts.in_steps()
     with open_lake(catalog, warehouse) as lake:
         exported = lake.export(keep=keep)
     if as_json:
@@ -48,6 +50,7 @@ def recover(
     as_json: JsonOption = False,
 ) -> None:
     """Make a new catalog for a warehouse whose catalog was lost. Nothing in the warehouse is changed."""
+    interrupts.in_steps()
     recovered = lakehouse.recover(warehouse, catalog, adopt=adopt, dry_run=dry_run)
     if as_json:
         return print_json(recovered)

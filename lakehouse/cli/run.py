@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 import lakehouse
+from lakehouse import interrupts
 from lakehouse.access import check_reach, has_login
 from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
 from lakehouse.cli.output import print_json, print_line
@@ -25,6 +26,7 @@ _LOOPBACK = "127.0.0.1"
 
 def demo(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_json: JsonOption = False) -> None:
     """Load real flights through Dagster and Spark, change them every way, check every count."""
+    interrupts.in_steps()
     _export(catalog, warehouse)
     raise typer.Exit(import_module("lakehouse.demo").main())
 
@@ -50,6 +52,7 @@ def doctor(
 
 def migrate(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_json: JsonOption = False) -> None:
     """Bring the catalog's tables to the form that this release needs, as opening it does."""
+    interrupts.in_steps()
     with open_lake(catalog, warehouse) as lake:
         address, head = lake.catalog.url, lake.head
     revision = import_module("lakehouse.catalog.migration").REVISION

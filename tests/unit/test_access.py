@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from lakehouse.access import NEEDS, Action, Role, check_may, check_sender, read_role, read_roles, role_of
+from lakehouse.access import (
+    NEEDS,
+    Action,
+    Identity,
+    Role,
+    check_may,
+    check_sender,
+    read_role,
+    read_roles,
+    role_of,
+)
 from lakehouse.errors import Forbidden, InvalidInput
 
 ISSUER = "https://login.example.org"
@@ -36,7 +46,7 @@ def test_only_three_roles_are_known(text: Any) -> None:
         read_role(text)
 
 
-def roles_in(folder: Path, text: str) -> dict[str, Role]:
+def roles_in(folder: Path, text: str) -> dict[Identity, Role]:
     path = folder / "roles.toml"
     path.write_text(text, "utf-8")
     return read_roles(path)
@@ -64,6 +74,19 @@ def test_identities_have_the_role_that_the_file_gives_them(tmp_path: Path) -> No
         {"iss": "https://elsewhere.example.org", "sub": "00u1x"},
         {"iss": ISSUER, "sub": "00U1X"},
         {"sub": f"{ISSUER} 00u1x"},
+        {"iss": "", "sub": "ada@example.org"},
+        {"iss": " ", "sub": "ada@example.org"},
+        {"iss": "ada@example.org", "sub": ""},
+        {"iss": "", "sub": f"{ISSUER} 00u1x"},
+        {"iss": f"{ISSUER} 00u1x", "sub": ""},
+        {"iss": f" {ISSUER}", "sub": "00u1x"},
+        {"iss": ISSUER, "sub": "00u1x "},
+        {"iss": ISSUER, "sub": " 00u1x"},
+        {"iss": ISSUER, "sub": 1},
+        {"email": f"{ISSUER} 00u1x", "email_verified": True},
+        {"email": " ada@example.org", "email_verified": True},
+        {"email": "ada@example.org\n", "email_verified": True},
+        {"email": "ada@example.org", "email_verified": 1},
     ],
 )
 def test_whoever_is_not_known_for_certain_is_a_reader(tmp_path: Path, claims: dict[str, Any]) -> None:
@@ -82,6 +105,11 @@ def test_whoever_is_not_known_for_certain_is_a_reader(tmp_path: Path, claims: di
         '[admin]\nada = "x"',
         "admin = [",
         'admin = ["ada@example.org"]\nreader = ["ADA@example.org"]',
+        'admin = ["ada"]',
+        'admin = [" ada@example.org"]',
+        'admin = ["https://login.example.org  00u1x"]',
+        'admin = ["https://login.example.org "]',
+        'admin = ["ada@example.org\\n"]',
     ],
 )
 def test_a_file_of_roles_that_says_anything_else_is_refused(tmp_path: Path, text: str) -> None:
@@ -102,6 +130,10 @@ def test_a_file_of_roles_that_is_missing_or_no_text_is_refused(tmp_path: Path) -
     [
         {"Host": "127.0.0.1:8501", "Via": "1.1 proxy"},
         {"host": "localhost", "x-real-ip": "192.0.2.1"},
+        {"host": "localhost", "X-Forwarded-Proto": "https"},
+        {"host": "localhost", "X-Forwarded-Server": "proxy"},
+        {"host": "localhost", "True-Client-IP": "192.0.2.1"},
+        {"host": "localhost", "CF-Connecting-IP": "192.0.2.1"},
         {"Host": "192.0.2.1:8501"},
         {"Host": "localhost.example.org"},
         {"Host": "[::1"},

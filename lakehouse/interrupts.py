@@ -1,0 +1,108 @@
+"""Ctrl-C and SIGTERM on the command line: nothing is written, or it is told what was.
+
+Python raises `KeyboardInterrupt` wherever it happens to be. Some of what lies below (DuckDB, Arrow's C streams) turns
+that into an error of its own, and a shell starts what it puts in the background with SIGINT ignored: so an interrupt is
+noted too, and a commit that has not been sent looks for it. While a commit is on its way an interrupt only waits; what
+is committed is told as done. Only a process that is
+`listening` is concerned.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+NOTHING = "interrupted: nothing was written"
+IN_STEPS = "interrupted: what was done until then stays; run it again for the rest"
+TOO_LATE = "interrupted too late: it was committed already, and is done"
+
+
+class Interrupted(BaseException):
+    """The process was asked to end. Not for `except Exception`, and not for the command line's own framework."""
+
+
+class _State:
+    """What is known of interrupts in this process; signals come to its main thread."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self.is_committing = False
+        self.is_done = False
+        self.in_steps = False
+
+    def told(self) -> str:
+        """What an interrupt came to."""
+        return IN_STEPS if self.in_steps else NOTHING
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """Around a command: an interrupt becomes one line on standard error that is true, and an exit code.
+
+    That is 130 for Ctrl-C and 143 for SIGTERM, as shells have it, or 0 where it came after the commit.
+    """
+    global _state  # noqa: PLW0603 - signals belong to the process
+    before, _state = _state, _State()
+    replaced = {}
+    if threading.current_thread() is threading.main_thread():
+        replaced = {number: signal.signal(number, _noted) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except BaseException as error:
+        is_interrupt = isinstance(error, (Interrupted, KeyboardInterrupt)) or _state.signal is not None
+        if not is_interrupt or (_state.is_done and not _state.in_steps):
+            raise
+        print(f"lakehouse: {_state.told()}", file=sys.stderr)
+        raise SystemExit(128 + (_state.signal or signal.SIGINT)) from error  # whatever it became on the way here
+    finally:
+        if _state.signal is not None and _state.is_done and not _state.in_steps:
+            print(f"lakehouse: {TOO_LATE}", file=sys.stderr)
+        for number, handler in replaced.items():
+            signal.signal(number, handler)
+        _state = before
+
+
+def in_steps() -> None:
+    """Say that the command is done in many steps, each of which stays when the next one is interrupted."""
+    _state.in_steps = True
+
+
+def check() -> None:
+    """Raise `Interrupted` if the process was asked to end, however that was lost on the way here."""
+    if _state.signal is not None:
+        raise Interrupted
+
+
+@contextmanager
+def committing() -> Iterator[None]:
+    """Around what makes something visible: an interrupt waits, for else nobody could tell whether it did.
+
+    `check`, before the transaction ends, ends it without a commit.
+    """
+    check()
+    _state.is_committing = True
+    try:
+        yield
+        _state.is_done = True
+    finally:
+        _state.is_committing = False
+    if _state.in_steps:
+        check()
+
+
+def _noted(number: int, _: FrameType | None) -> None:
+    is_second, _state.signal = _state.signal is not None, number
+    if _state.is_committing or (_state.is_done and not _state.in_steps):
+        return
+    if is_second:  # whoever insists need not wait for the clean-up: leases run out by themselves
+        os.write(2, f"lakehouse: {_state.told()}\n".encode())
+        os._exit(128 + number)
+    raise Interrupted
+
+
+_state = _State()
