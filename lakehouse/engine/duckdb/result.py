@@ -43,8 +43,8 @@ class DuckDBRows:
             return self.schema.empty_table()
         cursor = self._cursor()
         statement = rows_query(self._query, parts, files)
-        table = self._run(files, lambda: cursor.sql(statement).to_arrow_table())
-        return self._run(files, lambda: pa.Table.from_arrays(self._exact(table.columns), schema=self.schema))
+        table = self._run(lambda: cursor.sql(statement).to_arrow_table())
+        return self._run(lambda: pa.Table.from_arrays(self._exact(table.columns), schema=self.schema))
 
     def reader(self, batch_rows: int = BATCH_ROWS) -> pa.RecordBatchReader:
         """The rows as a stream of batches: memory does not grow with them."""
@@ -54,27 +54,27 @@ class DuckDBRows:
         """The rows by some expressions, as batches; what does not fit into the connection's memory waits on disk."""
         files, parts = self._verified()
         rows = rows_query(self._query, parts, files)
-        yield from self._streamed(connection, files, f"SELECT * FROM ({rows}) ORDER BY {', '.join(expressions)}")  # noqa: S608
+        yield from self._streamed(connection, f"SELECT * FROM ({rows}) ORDER BY {', '.join(expressions)}")  # noqa: S608
 
     def sample(self, rows: int, connection: duckdb.DuckDBPyConnection) -> pa.Table:
         """So many of the rows, the same each time, spread over all; every row is read."""
         files, parts = self._verified()
         text = rows_query(self._query, parts, files)
         statement = f"SELECT * FROM ({text}) USING SAMPLE reservoir({rows} ROWS) REPEATABLE (7)"  # noqa: S608
-        table = self._run(files, lambda: connection.sql(statement).to_arrow_table())
+        table = self._run(lambda: connection.sql(statement).to_arrow_table())
         return table.cast(self.schema)
 
     def _batches(self, files: dict[str, Path], parts: list[Part], batch_rows: int) -> Iterator[pa.RecordBatch]:
         if files:
             statement = rows_query(self._query, parts, files)
-            yield from self._streamed(self._cursor(), files, statement, batch_rows)
+            yield from self._streamed(self._cursor(), statement, batch_rows)
 
     def _streamed(
-        self, cursor: duckdb.DuckDBPyConnection, files: dict[str, Path], statement: str, batch_rows: int = BATCH_ROWS
+        self, cursor: duckdb.DuckDBPyConnection, statement: str, batch_rows: int = BATCH_ROWS
     ) -> Iterator[pa.RecordBatch]:
-        stream = self._run(files, lambda: cursor.sql(statement).to_arrow_reader(batch_rows))
-        for batch in self._guarded(files, stream):
-            columns = self._run(files, lambda batch=batch: self._exact(batch.columns))  # type: ignore[misc]
+        stream = self._run(lambda: cursor.sql(statement).to_arrow_reader(batch_rows))
+        for batch in self._guarded(stream):
+            columns = self._run(lambda batch=batch: self._exact(batch.columns))  # type: ignore[misc]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def projected(self, expressions: str, batch_rows: int = BATCH_ROWS) -> pa.RecordBatchReader:
@@ -82,12 +82,12 @@ class DuckDBRows:
         files, parts = self._verified()
         held = self._cursor()
         statement = f"SELECT {expressions} FROM ({rows_query(self._query, parts, files)})"  # noqa: S608
-        stream = self._run(files, lambda: held.sql(statement).to_arrow_reader(batch_rows))
-        return pa.RecordBatchReader.from_batches(stream.schema, self._guarded(files, stream))
+        stream = self._run(lambda: held.sql(statement).to_arrow_reader(batch_rows))
+        return pa.RecordBatchReader.from_batches(stream.schema, self._guarded(stream))
 
-    def _guarded(self, files: dict[str, Path], stream: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def _guarded(self, stream: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         while True:
-            batch = self._run(files, lambda: next(stream, None))
+            batch = self._run(lambda: next(stream, None))
             if batch is None:
                 return
             yield batch
@@ -99,7 +99,6 @@ class DuckDBRows:
             yield
         except duckdb.IOException as error:
             raise self._unreadable(error) or error from error
-
 
     def _exact(self, columns: Sequence[_Values]) -> list[_Values]:
         """Columns in the table's own types."""
@@ -122,7 +121,7 @@ class DuckDBRows:
             return known
         cursor = self._cursor()
         statement = count_query(self._query, filtered, files)
-        counted: int = self._run(files, lambda: cursor.sql(statement).fetchall())[0][0]
+        counted: int = self._run(lambda: cursor.sql(statement).fetchall())[0][0]
         return known + counted
 
     def relation(self, connection: duckdb.DuckDBPyConnection | None = None, among: str = "") -> duckdb.DuckDBPyRelation:
@@ -130,7 +129,7 @@ class DuckDBRows:
         files, parts = self._verified()
         held = connection if connection is not None else self._cursor()
         statement = rows_query(self._query, parts, files, among)
-        return self._run(files, lambda: held.sql(statement))
+        return self._run(lambda: held.sql(statement))
 
     def sql(self) -> str:
         """The query as text."""
@@ -143,7 +142,7 @@ class DuckDBRows:
         columns = None if query.verify != "pages" else columns_read(query, parts, counting=counting)
         return verified(query.warehouse, query.plan.segments, query.verify, columns), parts
 
-    def _run(self, files: dict[str, Path], step: Callable[[], _T]) -> _T:
+    def _run(self, step: Callable[[], _T]) -> _T:
         try:
             return step()
         except LakehouseError:
