@@ -114,7 +114,9 @@ class Database:
         # A process that is paused within a transaction must not hold its rows, or the head, for ever.
         given = self.url.query.get("options", "")
         options = f"{given} -c idle_in_transaction_session_timeout={_IDLE_TIMEOUT_MS}".strip()
-        return create_engine(self.url, pool_size=16, max_overflow=64, connect_args={"options": options})
+        engine = create_engine(self.url, pool_size=16, max_overflow=64, connect_args={"options": options})
+        event.listen(engine, "connect", lambda connection, _: _flush_first(connection))
+        return engine
 
     def _sqlite_engine(self) -> Engine:
         prepare_file(Path(str(self.url.database)))
@@ -378,6 +380,14 @@ def take_head(connection: Connection) -> None:
     """Hold the head until the transaction ends, so that what is read next cannot change."""
     stand_in_line(connection)
     connection.execute(_TAKE_HEAD)
+
+
+def _flush_first(connection: Any) -> None:
+    """See that a server answers a commit, and shows it to others, after its log is on the disk."""
+    connection.execute(
+        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+    )
+    connection.commit()
 
 
 def _begin_sqlite(connection: Connection) -> None:

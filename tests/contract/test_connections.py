@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import lakehouse
 from lakehouse.catalog import database
 from lakehouse.testing.rows import SCHEMA
 
@@ -43,3 +44,10 @@ def test_a_transaction_that_stands_still_lets_the_others_go_on_and_is_run_again(
     assert paused.run(work) == 1
     assert len(tries) == 2
     paused.close()
+
+
+def test_a_server_that_shows_commits_before_they_are_on_the_disk_does_not_do_so_here(postgres_url, warehouse):
+    url = f"{postgres_url}{'&' if '?' in postgres_url else '?'}options=-c%20synchronous_commit%3Doff"
+    with lakehouse.connect(url, warehouse) as lake:
+        shown = lake.catalog._database.read(lambda c: c.exec_driver_sql("SHOW synchronous_commit").scalar())
+    assert shown == "on"
