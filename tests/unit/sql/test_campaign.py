@@ -1,0 +1,26 @@
+"""A slice of the campaign: random statements beside plain DuckDB, and proof that a wrong one is noticed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lakehouse.sql import query as module
+from lakehouse.testing.campaign.statements import run
+
+
+def test_random_statements_give_what_plain_tables_give() -> None:
+    found = run(40, seed=7)
+    assert found.wrong == []
+    assert (found.tried, found.refused) == (40, 0)
+
+
+def test_a_condition_that_is_pushed_wrongly_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = module.pushed
+
+    def wrong(*arguments: Any) -> Any:
+        return {name: type(one)(one.columns, one.where or "`k` <> 1") for name, one in right(*arguments).items()}
+
+    monkeypatch.setattr(module, "pushed", wrong)
+    assert run(30, seed=7).wrong != []
