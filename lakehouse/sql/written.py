@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlglot import ErrorLevel, exp
@@ -13,10 +14,10 @@ from sqlglot.generators.spark import SparkGenerator
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.literals import text_term
 from lakehouse.predicate.parse import PARSER_ERRORS
+from lakehouse.sql.meanings import PREFIX, cast, meaning, text_of, written_out
 from lakehouse.sql.tree import most_nested, put
 
 _MOST_COPIED = 5
-_WHOLE = frozenset({exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT})
 
 
 class _SparkGenerator(SparkGenerator):
@@ -32,6 +33,12 @@ class _SparkGenerator(SparkGenerator):
 class _DuckDBGenerator(DuckDBGenerator):
     def literal_sql(self, expression: exp.Literal) -> str:
         return text_term(expression.name).duckdb if expression.is_string else str(expression.name)
+
+    def anonymous_sql(self, expression: exp.Anonymous) -> str:
+        name, arguments = str(expression.this), expression.expressions
+        if name.startswith(PREFIX):
+            return written_out(name, arguments, [self.sql(one) for one in arguments])
+        return str(super().anonymous_sql(expression))
 
     def identifier_sql(self, expression: exp.Identifier) -> str:
         return '"' + expression.name.replace('"', '""') + '"'
@@ -61,35 +68,20 @@ def _for_duckdb(tree: exp.Expr) -> exp.Expr:
     """What Spark means, in DuckDB's words, where the two differ and the parser's writer does not know it."""
     if most_nested(tree, _is_copied) > _MOST_COPIED:
         raise InvalidInput(
-            'conversions to whole numbers and logarithms are nested too deeply; use sub-queries, or engine="spark"',
+            'logarithms are nested too deeply; use sub-queries, or engine="spark"',
             most=_MOST_COPIED,
         )
     for node in reversed(list(tree.walk(bfs=False))):  # children first: parents are replaced by copies
-        match node:
-            case exp.Like() | exp.ILike() if not isinstance(node.parent, exp.Escape):
-                put(node, exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
-            case exp.Cast() if node.to.this in _WHOLE and not _is_whole(node.this):
-                put(node, _truncated(node))
-            case exp.Ln() | exp.Log():
-                put(node, _of_positives(node))
-            case exp.IsNan():
-                put(node, exp.Coalesce(this=node.copy(), expressions=[exp.false()]))
-            case exp.TsOrDsToDate():
-                put(node, exp.cast(node.this.copy(), exp.DType.DATE, dialect="duckdb"))
-            case exp.DayOfWeek():
-                put(node, exp.Paren(this=exp.Add(this=node.copy(), expression=exp.Literal.number(1))))
-            case exp.DateTrunc() | exp.TsOrDsAdd() | exp.AddMonths():
-                put(node, exp.cast(node.copy(), exp.DType.DATE, dialect="duckdb"))
-            case exp.Quantile():
-                put(node, exp.Anonymous(this="quantile_cont", expressions=[node.this, node.args["quantile"]]))
+        form = _FORMS.get(type(node))
+        by = form(node) if form is not None else None
+        if by is not None:
+            put(_whole(node) if type(node) in _EMPTY else node, by)
     return tree
 
 
 def _is_copied(node: exp.Expr) -> bool:
     """Whether what stands in a node is written several times."""
-    return isinstance(node, exp.Ln | exp.Log) or (
-        isinstance(node, exp.Cast) and node.to.this in _WHOLE and not _is_whole(node.this)
-    )
+    return isinstance(node, exp.Ln | exp.Log)
 
 
 def _of_positives(node: exp.Expr) -> exp.Expr:
@@ -99,27 +91,83 @@ def _of_positives(node: exp.Expr) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=exp.and_(*tests), true=node.copy())])
 
 
-def _is_whole(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Literal) and (node.is_string or node.name.isdecimal())
+def _is_number(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string
 
 
-def _truncated(cast: exp.Cast) -> exp.Expr:
-    """A conversion to an integer that cuts fractions off, where DuckDB would round. DuckDB alone knows the type."""
-    kind = exp.Anonymous(this="typeof", expressions=[cast.this.copy()])
-    floating = exp.In(this=kind, expressions=[exp.Literal.string("DOUBLE"), exp.Literal.string("FLOAT")])
-    decimal = exp.StartsWith(this=kind.copy(), expression=exp.Literal.string("DECIMAL"))
-    return exp.Case(
-        ifs=[
-            exp.If(this=floating, true=_cut(cast, "DOUBLE")),
-            exp.If(this=decimal, true=_cut(cast, "DECIMAL(38, 10)")),
-        ],
-        default=cast.copy(),
-    )
+def _converted(node: exp.Cast) -> exp.Expr | None:
+    """A conversion that DuckDB makes otherwise than Spark: of text, to text, and of fractions to whole numbers."""
+    if node.to.this in (exp.DType.TEXT, exp.DType.VARCHAR):
+        name = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
+        text = exp.Literal.string(text_of(name))
+        return exp.Anonymous(this=PREFIX + "text", expressions=[text, node.this.copy()])
+    if _is_number(node.this) and (node.this.name.isdecimal() or node.to.this in (exp.DType.DOUBLE, exp.DType.FLOAT)):
+        return None
+    return cast(node, str(node.to.sql(dialect=_DuckDBText)))
 
 
-def _cut(cast: exp.Cast, through: str) -> exp.Expr:
-    number = exp.TryCast(this=cast.this.copy(), to=exp.DataType.build(through))
-    return exp.Cast(this=exp.Anonymous(this="trunc", expressions=[number]), to=cast.to.copy())
+def _of_part(node: exp.Substring) -> exp.Expr | None:
+    """A substring; None where it begins at a plain place, and has a plain length if any."""
+    start, length = node.args.get("start"), node.args.get("length")
+    if start is None or (_is_number(start) and start.name != "0" and (length is None or _is_number(length))):
+        return None
+    if length is None:
+        return meaning("from", node.this, start)
+    return meaning("part", node.this, start, length)
+
+
+def _whole(aggregate: exp.Expr) -> exp.Expr:
+    """An aggregate with its FILTER and OVER."""
+    while isinstance(aggregate.parent, exp.Filter | exp.Window) and aggregate.arg_key == "this":
+        aggregate = aggregate.parent
+    return aggregate
+
+
+def _or_empty(node: exp.Expr) -> exp.Expr:
+    """What an aggregate of no rows gives in Spark, where DuckDB gives null."""
+    return exp.Coalesce(this=_whole(node).copy(), expressions=[_EMPTY[type(node)].copy()])
+
+
+def _like(node: exp.Expr) -> exp.Expr | None:
+    if isinstance(node.parent, exp.Escape):
+        return None
+    return exp.Escape(this=node.copy(), expression=exp.Literal.string("\\"))
+
+
+def _of_arguments(node: exp.Expr) -> exp.Expr:
+    return meaning(node.key, *(node.args[part] for part in ("this", "expression") if node.args.get(part)))
+
+
+def _as_date(node: exp.Expr) -> exp.Expr:
+    return exp.cast(node.copy(), exp.DType.DATE, dialect="duckdb")
+
+
+_EMPTY: dict[type[exp.Expr], exp.Expr] = {
+    exp.CountIf: exp.Literal.number(0),
+    exp.ArrayAgg: exp.Array(),
+    exp.ArrayUniqueAgg: exp.Array(),
+}
+_FORMS: dict[type[exp.Expr], Callable[[Any], exp.Expr | None]] = {
+    **dict.fromkeys(_EMPTY, _or_empty),
+    **dict.fromkeys((exp.Like, exp.ILike), _like),
+    **dict.fromkeys((exp.Cast, exp.TryCast), _converted),
+    **dict.fromkeys((exp.Div, exp.IntDiv, exp.ArrayContains, exp.Reverse, exp.Sign), _of_arguments),
+    **dict.fromkeys((exp.Left, exp.Right), lambda node: None if _is_number(node.expression) else _of_arguments(node)),
+    **dict.fromkeys((exp.Ln, exp.Log), _of_positives),
+    **dict.fromkeys((exp.DateTrunc, exp.TsOrDsAdd, exp.AddMonths), _as_date),
+    **dict.fromkeys(
+        (exp.Ceil, exp.Floor),
+        lambda node: None if node.args.get("decimals") else exp.cast(node.copy(), exp.DType.BIGINT, dialect="duckdb"),
+    ),
+    exp.ArgMax: lambda node: exp.Anonymous(this="arg_max_null", expressions=[node.this, node.expression]),
+    exp.ArgMin: lambda node: exp.Anonymous(this="arg_min_null", expressions=[node.this, node.expression]),
+    exp.DayOfWeek: lambda node: exp.Paren(this=exp.Add(this=node.copy(), expression=exp.Literal.number(1))),
+    exp.IsNan: lambda node: exp.Coalesce(this=node.copy(), expressions=[exp.false()]),
+    exp.Quantile: lambda node: exp.Anonymous(this="quantile_cont", expressions=[node.this, node.args["quantile"]]),
+    exp.Substring: _of_part,
+    exp.TsOrDsToDate: lambda node: cast(exp.Cast(this=node.this, to=exp.DataType.build("date")), "DATE"),
+}
+"""What is written otherwise for DuckDB; nothing where a node may stay as it is."""
 
 
 def _named(tree: exp.Expr) -> exp.Expr:

@@ -1,0 +1,143 @@
+"""What Spark means, in DuckDB's words, where the type of an argument decides, which DuckDB alone knows.
+
+Each meaning is a text over its arguments, ``$1`` and so on. Short ones are put in as they are, and `typeof` of
+them is settled before any row is read; a longer one is calculated once and handed on in a list of one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+PREFIX = "lake_meaning_"
+_BLANK = "chr(9) || chr(10) || chr(11) || chr(12) || chr(13) || ' '"
+_TEXT = f"trim(CAST($1 AS VARCHAR), {_BLANK})"
+_FOLDED = f"lower({_TEXT})"
+_NUMBER = "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?"
+_DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+_CLOCK = "[ T][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}([.][0-9]{1,6})?)?"
+_ZONE = "(Z|[+-][0-9]{2}:[0-9]{2})"
+_WHOLE = frozenset({exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT})
+_FLOATING = "('DOUBLE', 'FLOAT')"
+_MANY = "CASE WHEN typeof($1) NOT IN ('DOUBLE', 'FLOAT') AND typeof($2) NOT IN ('DOUBLE', 'FLOAT') AND"
+_DECIMAL = "(starts_with(typeof($1), 'DECIMAL') OR starts_with(typeof($2), 'DECIMAL'))"
+_ONLY = 'only Spark divides decimals so; cast one to DOUBLE, or use engine="spark"'
+_INTEGERS = "('TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT', '\"NULL\"')"
+_START = "(CASE WHEN $2 > 0 THEN $2 - 1 WHEN $2 < 0 THEN length($1) + $2 ELSE 0 END)"
+_SHORT = 200
+"""Characters up to which an argument is written where it is needed: DuckDB calculates equal ones once."""
+TEXTS = {
+    "div": f"($1 / {_MANY} {_DECIMAL} THEN error('{_ONLY}') ELSE nullif($2, 0) END)",
+    "intdiv": f"($1 // CASE WHEN typeof($1) IN {_INTEGERS} AND typeof($2) IN {_INTEGERS} THEN nullif($2, 0) ELSE error("
+    "'div takes whole numbers in process; use engine=\"spark\"') END)",
+    "left": "CASE WHEN $2 <= 0 THEN left($1, 0) ELSE left($1, $2) END",
+    "right": "CASE WHEN $2 <= 0 THEN right($1, 0) ELSE right($1, $2) END",
+    "from": f"substring($1, greatest({_START}, 0) + CASE WHEN $2 IS NULL THEN NULL ELSE 1 END)",
+    "part": f"CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL WHEN $3 <= 0 OR {_START} + $3 <= 0 THEN "
+    f"left($1, 0) ELSE substring($1, greatest({_START}, 0) + 1, {_START} + $3 - greatest({_START}, 0)) END",
+    "arraycontains": "CASE WHEN list_contains($1, $2) THEN TRUE "
+    "WHEN $2 IS NOT NULL AND list_count($1) < len($1) THEN NULL ELSE list_contains($1, $2) END",
+    "reverse": "array_to_string(list_reverse(regexp_extract_all($1, '(?s).')), '')",
+    "sign": "CASE WHEN CAST($1 AS DOUBLE) = CAST('NaN' AS DOUBLE) THEN CAST('NaN' AS DOUBLE) "
+    "ELSE CAST(sign($1) AS DOUBLE) END",
+}
+"""Meanings by name."""
+
+
+def meaning(name: str, *arguments: exp.Expr) -> exp.Anonymous:
+    """A call of a meaning, which the writer writes out."""
+    return exp.Anonymous(this=PREFIX + name, expressions=[one.copy() for one in arguments])
+
+
+def cast(node: exp.Cast, kind: str) -> exp.Expr | None:
+    """A conversion as Spark makes it; None where DuckDB makes the same."""
+    call = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
+    text = _cast_text(node.to.this, kind, call)
+    if text is None:
+        return None
+    return exp.Anonymous(this=PREFIX + "text", expressions=[exp.Literal.string(text), node.this.copy()])
+
+
+def _cast_text(target: exp.DType, kind: str, call: str) -> str | None:
+    """A conversion to a type, whose name is ``kind``, over ``$1``; text that Spark does not read fails, or is null."""
+
+    def read(choices: str, what: str, text: str = _TEXT) -> str:
+        return f"WHEN typeof($1) = 'VARCHAR' THEN {call}(CASE {choices} ELSE 'no {what}: ' || {text} END AS {kind})"
+
+    if target in _WHOLE:
+        digits = f"WHEN regexp_full_match({_TEXT}, '[+-]?[0-9]+') THEN {_TEXT}"
+        return (
+            f"CASE {read(digits, 'whole number')} "
+            f"WHEN typeof($1) IN {_FLOATING} THEN {call}(trunc(TRY_CAST($1 AS DOUBLE)) AS {kind}) "
+            f"WHEN starts_with(typeof($1), 'DECIMAL') THEN {call}(trunc(TRY_CAST($1 AS DECIMAL(38, 10))) AS {kind}) "
+            f"ELSE {call}($1 AS {kind}) END"
+        )
+    choices = {
+        exp.DType.DOUBLE: _floating(),
+        exp.DType.FLOAT: _floating(),
+        exp.DType.DECIMAL: f"WHEN regexp_full_match({_FOLDED}, '{_NUMBER}') THEN {_TEXT}",
+        exp.DType.BOOLEAN: f"WHEN {_FOLDED} IN ('t', 'true', 'y', 'yes', '1') THEN 'true' "
+        f"WHEN {_FOLDED} IN ('f', 'false', 'n', 'no', '0') THEN 'false'",
+        exp.DType.DATE: f"WHEN regexp_full_match({_TEXT}, '{_DAY}([ T].*)?') "
+        f"THEN regexp_extract({_TEXT}, '^[0-9-]+') {_short_days()}",
+    }.get(target) or _time(target)
+    return f"CASE {read(choices, 'such value')} ELSE {call}($1 AS {kind}) END" if choices else None
+
+
+def _floating() -> str:
+    special = "('nan', 'inf', '+inf', '-inf', 'infinity', '+infinity', '-infinity')"
+    return (
+        f"WHEN regexp_full_match({_FOLDED}, '{_NUMBER}[df]?') THEN regexp_replace({_FOLDED}, '[df]$', '') "
+        f"WHEN {_FOLDED} IN {special} THEN replace({_FOLDED}, '+', '')"
+    )
+
+
+def _short_days() -> str:
+    return (
+        f"WHEN regexp_full_match({_TEXT}, '[0-9]{{4}}') THEN {_TEXT} || '-01-01' "
+        f"WHEN regexp_full_match({_TEXT}, '[0-9]{{4}}-[0-9]{{1,2}}') THEN {_TEXT} || '-01'"
+    )
+
+
+def _time(target: exp.DType) -> str:
+    if target in (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMP):
+        return f"WHEN regexp_full_match({_TEXT}, '{_DAY}({_CLOCK}{_ZONE}?)?') THEN {_TEXT} {_short_days()}"
+    if target is exp.DType.TIMESTAMPNTZ:
+        bare = f"regexp_replace({_TEXT}, '(:[0-9.]+){_ZONE}$', '\\1')"
+        return f"WHEN regexp_full_match({_TEXT}, '{_DAY}({_CLOCK}{_ZONE}?)?') THEN {bare} {_short_days()}"
+    return ""
+
+
+def text_of(name: str) -> str:
+    """A conversion to text as Spark writes it: DuckDB writes floating numbers and times otherwise."""
+    number = "TRY_CAST($1 AS DOUBLE)"
+    only = "error('only Spark writes so large or small a floating number as text; use engine=\"spark\"')"
+    return (
+        f"CASE WHEN typeof($1) IN {_FLOATING} THEN CASE WHEN isnan({number}) THEN 'NaN' "
+        f"WHEN isinf({number}) THEN CASE WHEN {number} > 0 THEN 'Infinity' ELSE '-Infinity' END "
+        f"WHEN {number} <> 0 AND (abs({number}) >= 10000000 OR abs({number}) < 0.001) THEN {only} "
+        f"ELSE CAST($1 AS VARCHAR) END "
+        f"WHEN typeof($1) = 'TIMESTAMP WITH TIME ZONE' THEN regexp_replace(CAST($1 AS VARCHAR), '[+]00$', '') "
+        f"ELSE {name}($1 AS VARCHAR) END"
+    )
+
+
+def written_out(name: str, arguments: Sequence[exp.Expr], texts: Sequence[str]) -> str:
+    """The text of a meaning; ``texts`` are the arguments', as they are written."""
+    body = TEXTS.get(name.removeprefix(PREFIX))
+    if body is None:
+        body, arguments, texts = arguments[0].name, arguments[1:], texts[1:]
+    if all(
+        isinstance(one, exp.Column | exp.Literal) or (len(text) <= _SHORT and one.find(exp.Query) is None)
+        for one, text in zip(arguments, texts, strict=True)
+    ):
+        return _filled(body, list(texts))
+    held = ", ".join(f"a{place} := {text}" for place, text in enumerate(texts, 1))
+    inner = _filled(body, [f"lake_v.a{place}" for place in range(1, len(texts) + 1)])
+    return f"list_transform([struct_pack({held})], lambda lake_v: {inner})[1]"
+
+
+def _filled(body: str, texts: Sequence[str]) -> str:
+    return re.sub(r"\$([1-9])", lambda found: texts[int(found[1]) - 1], f"({body})")
