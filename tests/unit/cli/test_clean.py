@@ -5,7 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import update
+
 import lakehouse
+from lakehouse.catalog.models import segment
+from lakehouse.testing.campaign.flips import changed
 
 Run = Callable[..., Any]
 
@@ -49,3 +53,20 @@ def test_check_exits_with_1_if_anything_is_wrong(run: Run, trips: Path, tmp_path
     ran = run("check", "--json", "--rebuild-key-frames", "--delete-unknown")
     assert ran.code == 1
     assert json.loads(ran.out)["findings"][0]["kind"] == "missing"
+
+
+def test_a_deep_check_compares_bytes_and_gives_old_files_checksums(run: Run, trips: Path) -> None:
+    with lakehouse.connect() as lake:
+        path = lake.warehouse / lake.table("trips").segments()[0].path
+    with changed(path, {40: 1}):
+        assert run("check").code == 0
+        ran = run("check", "--deep")
+        assert (ran.code, "content" in ran.out) == (1, True)
+    forget = update(segment).values(checksum=None)
+    with lakehouse.connect() as lake:
+        lake.catalog._database.run(lambda connection: connection.execute(forget).rowcount)
+    assert "2 files have no checksum; --add-checksums gives them one" in run("check", "--rebuild-key-frames").out
+    assert "no checksum" not in run("check", "--deep", "--add-checksums").out
+    assert json.loads(run("check", "--json").out)["unsummed"] == 0
+    assert run("alter", "trips", "verify=pages").code == 0
+    assert run("alter", "trips", "verify=all").code == 1
