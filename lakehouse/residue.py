@@ -21,8 +21,8 @@ def residue(found: Leftovers, tree: Predicate, *, exports: int, unfinished: int)
         what = f"{found.garbage} files and {found.ended} folders of operations that were not committed"
         yield Residue(what, "the warehouse", "run collect; they go after its grace")
     if found.running:
-        where = _listed("running operations", found.running)
-        yield Residue("what they write and lock", where, "wait for them, then erase again")
+        where = _listed("operations that run, or are registered ahead:", found.running)
+        yield Residue("what they write and lock", where, "if they bring such rows, wait for them and erase again")
     scopes = [one for one in found.scopes if _may_name(one, tree)]
     if scopes:
         what = f"keys of {len(scopes)} replaces of keys"

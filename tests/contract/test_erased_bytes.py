@@ -147,6 +147,11 @@ def _streams(content: bytes) -> list[int]:
     return [place for place in range(len(content) - 4) if content[place : place + 4] == b"\xff\xff\xff\xff"]
 
 
+def left(erased: Erased) -> list[str]:
+    """Where something is left, but for appends that were registered ahead and have not begun."""
+    return sorted({one.where for one in erased.residue if not one.where.startswith("operations")})
+
+
 def test_no_byte_of_an_erased_client_is_left(lake: Any, clients: Any, warehouse: Path, tmp_path: Path) -> None:
     versions = {one.version: clients.scan(as_of=one.version) for one in clients.log() if one.operation != "create"}
     kept = {version: sorted(scan.to_arrow()["value"].to_pylist()) for version, scan in versions.items()}
@@ -164,8 +169,7 @@ def test_no_byte_of_an_erased_client_is_left(lake: Any, clients: Any, warehouse:
     assert erased.segments_removed > 0
     assert erased.files_to_go > 0
     assert erased.versions_readable == len(clients.log()) + 1, "all, and that of the empty table"
-    told = {one.where for one in erased.residue}
-    assert {"the warehouse", "the catalog's database", "tombstones"} == told, erased.residue
+    assert left(erased) == ["the catalog's database", "the warehouse", "tombstones"], erased.residue
     clients.erase(f"name = '{TEXT}'")
     lake.collect(grace_seconds=0)
     assert {
@@ -173,7 +177,7 @@ def test_no_byte_of_an_erased_client_is_left(lake: Any, clients: Any, warehouse:
     } == others
     assert lake.check(deep=True).findings == []
     last = clients.erase(mine)
-    assert [one.where for one in last.residue] == ["the catalog's database"]
+    assert left(last) == ["the catalog's database"]
     assert traces(lake, warehouse, tmp_path) == {}
 
 
