@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,8 +31,8 @@ def residue(found: Leftovers, tree: Predicate, *, exports: int, unfinished: int)
     if found.key_sets:
         what = f"primary keys of {found.key_sets} upserts, merges or deletes by key"
         yield Residue(what, "tombstones", "run resolve, then expire the versions before it")
-    values = [text for one in _literals(tree) if (text := str(one))]
-    told = sorted({version for version, text in found.texts if any(value in text for value in values)})
+    words = [re.compile(rf"(?<!\w){re.escape(str(one))}(?!\w)") for one in _literals(tree)]
+    told = sorted({version for version, text in found.texts if any(word.search(text) for word in words)})
     if told:
         yield Residue("words of users", _listed("commits", told), "expire these versions")
     if unfinished:
