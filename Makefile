@@ -7,7 +7,7 @@ JOBS ?= 2
 LIMIT ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-peers explore up format clean
+.PHONY: help demo test check bench bench-peers explore campaign up format clean
 
 help:   ## list the commands
 	@sed -n 's/^\([a-z-]*\): *## */  make \1\t/p' Makefile | expand -t 20
@@ -49,6 +49,10 @@ SEED ?=
 explore: ## run N random schedules of operations side by side (make explore N=100000 SEED=1) against the model
 	@$(PYTHON) tools/bootstrap --tests
 	@$(BIN)/python -m lakehouse.testing.explore --schedules $(N) $(if $(SEED),--seed $(SEED))
+
+campaign: ## every differential check by the hundred thousand, with 0 wrong (CAMPAIGN_ARGS="--minutes 30 --seed 1")
+	@$(PYTHON) tools/bootstrap --tests
+	@$(BIN)/python -m lakehouse.testing.campaign $(CAMPAIGN_ARGS)
 
 up:     ## Dagster's web server and daemon and the console, on loopback, until Ctrl-C
 	@$(PYTHON) tools/bootstrap

@@ -1,0 +1,73 @@
+"""The parts of the campaign, each cut into shares that processes take in turn."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib import import_module
+
+from lakehouse.testing.campaign.outcome import Outcome
+
+_SHARES = 10
+"""In how many shares a process does its part, so that it can be stopped between two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A module of this package with a function ``run``, how its cases are called, and how many there are to be."""
+
+    module: str
+    option: str
+    count: int
+    least: int = 1
+    """Cases of one share, at least."""
+
+
+PARTS = (
+    Part("filters", "filters", 100_000, 500),
+    Part("statements", "statements", 10_000, 100),
+    Part("histories", "steps", 5_000, 100),
+    Part("schedules", "schedules", 10_000, 100),
+    Part("kills", "kills", 500, 65),
+)
+
+
+def run_share(module: str, count: int, seed: int) -> Outcome:
+    """Run a share of a part; in a process of its own."""
+    outcome: Outcome = import_module(f"lakehouse.testing.campaign.{module}").run(count, seed)
+    return outcome
+
+
+def shares(part: Part, count: int, processes: int) -> list[int]:
+    """How many cases each share has: equal ones, none smaller than is worth its start.
+
+    >>> shares(Part("kills", "kills", 500, 65), 500, 2)
+    [72, 72, 72, 71, 71, 71, 71]
+    >>> shares(Part("kills", "kills", 500, 65), 0, 2)
+    []
+    """
+    if count <= 0:
+        return []
+    number = min(processes * _SHARES, max(1, count // part.least))
+    return [count // number + (turn < count % number) for turn in range(number)]
+
+
+def run_part(part: Part, count: int, seed: int, *, processes: int, end: float) -> Outcome:
+    """Run a part on several processes, which take no new share when the time is over."""
+    tried = refused = 0
+    wrong: list[str] = []
+    for outcome in _outcomes(part, shares(part, count, processes), seed, processes, end):
+        tried, refused = tried + outcome.tried, refused + outcome.refused
+        wrong += outcome.wrong
+    return Outcome(part.module, tried, refused, wrong)
+
+
+def _outcomes(part: Part, sizes: Sequence[int], seed: int, processes: int, end: float) -> Iterator[Outcome]:
+    left = [(part.module, size, seed * 1_000 + turn) for turn, size in enumerate(sizes)]
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        while left and time.monotonic() < end:
+            now, left = left[:processes], left[processes:]
+            yield from pool.map(run_share, *zip(*now, strict=True))

@@ -1,0 +1,71 @@
+"""A small slice of the campaign, and what its command tells."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from lakehouse.testing.campaign import __main__ as command
+from lakehouse.testing.campaign import histories, schedules
+from lakehouse.testing.campaign.__main__ import main
+from lakehouse.testing.campaign.outcome import Outcome
+from lakehouse.testing.campaign.parts import PARTS, Part, shares
+
+NONE = [f"--{part.option}=0" for part in PARTS]
+
+
+def test_a_slice_of_histories_finds_nothing_wrong() -> None:
+    outcome = histories.run(60, seed=3)
+    assert outcome.wrong == []
+    assert outcome.tried == 60
+
+
+def test_a_slice_of_schedules_finds_nothing_wrong() -> None:
+    outcome = schedules.run(40, seed=3)
+    assert (outcome.tried, outcome.wrong) == (40, [])
+
+
+def test_a_history_that_loses_a_row_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = histories.visible
+    monkeypatch.setattr(histories, "visible", lambda table, **scan: seen(table, **scan)[1:])
+    outcome = histories.run(20, seed=3)
+    assert len(outcome.wrong) >= 1
+    assert "lost" in outcome.wrong[0]
+
+
+def test_a_feed_that_leaves_out_a_change_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = histories.plain
+    monkeypatch.setattr(histories, "plain", lambda table: told(table)[1:])
+    assert "changes" in histories.run(60, seed=3).wrong[0]
+
+
+def test_the_command_runs_a_part_on_processes_and_tells_one_line() -> None:
+    options = [*NONE, "--schedules=200", "--seed=3", "--processes=2", "--minutes=1"]
+    command = [sys.executable, "-m", "lakehouse.testing.campaign", *options]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout.splitlines()
+    assert told[0] == "seed=3 processes=2"
+    assert told[1].startswith("schedules: tried=200 refused=0 wrong=0 seconds=")
+
+
+def test_the_command_fails_where_something_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def found(part: object, count: int, seed: int, **_: object) -> Outcome:
+        return Outcome("filters", count, 1, ["x = 1 gives 2 rows"])
+
+    monkeypatch.setattr(command, "run_part", found)
+    assert main([*NONE, "--filters=10"]) == 1
+    assert "tried=10 refused=1 wrong=1" in capsys.readouterr().out
+
+
+def test_no_share_begins_when_the_time_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*NONE, "--steps=1000", "--minutes=0"]) == 0
+    assert "tried=0 (of 1000: the time was over)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.module)
+def test_shares_make_the_whole(part: Part) -> None:
+    for count in (0, 1, 63, 64, 999, part.count):
+        assert sum(shares(part, count, 2)) == count
