@@ -17,7 +17,7 @@ COLUMNS = {
     "made": st.column_config.LinkColumn("made", display_text="version"),
     "committed": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss"),
     "size": st.column_config.NumberColumn(format="bytes"),
-    "rows": st.column_config.NumberColumn(format="localized"),
+    **dict.fromkeys(("rows", "rows stored"), st.column_config.NumberColumn(format="localized")),
     "run": st.column_config.LinkColumn("run", display_text="Dagster run"),
 }
 """Column settings by column name; a frame takes those that it has."""

@@ -9,6 +9,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 import watched
+from hosts import Hosts
 from returned import Returned
 
 
@@ -26,5 +27,5 @@ app = st.App(
     "app.py",
     lifespan=life,
     routes=[Route("/healthz", watched.health), Route("/metrics", watched.metrics)],
-    middleware=[Middleware(Returned)],
+    middleware=[Middleware(Hosts), Middleware(Returned)],
 )

@@ -13,7 +13,9 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def list_tables(lake: Any) -> pd.DataFrame:
-    """A row a table, as stored: rows that tombstones hide are counted. Added up by the database.
+    """A row a table. *rows stored* counts those that tombstones hide too; *rows* is told where there are none.
+
+    Added up by the database.
 
     *debt* is what the table service wants to do: tasks that wait, and for how long the oldest of them does.
     """
@@ -28,7 +30,8 @@ def list_tables(lake: Any) -> pd.DataFrame:
         (
             {
                 "table": one.name,
-                "rows": one.rows,
+                "rows": None if one.tombstones else one.rows,
+                "rows stored": one.rows,
                 "size": one.bytes,
                 "segments": one.segments,
                 "tombstones": one.tombstones,

@@ -27,7 +27,7 @@ shell.figures(
     {
         "Tables": len(tables),
         "Head": lake.head,
-        "Rows stored": int(tables["rows"].sum()),
+        "Rows stored": int(tables["rows stored"].sum()),
         "Size": size_text(int(tables["size"].sum())),
         "Segments": int(tables["segments"].sum()),
         "Tasks waiting": int(tables["tasks waiting"].sum()),

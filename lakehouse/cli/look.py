@@ -52,7 +52,7 @@ def tables(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_
                 one["chunks"],
                 one["segments"],
                 one["tombstones"],
-                one["rows_stored"],
+                one["rows"] if one["rows"] is not None else f"{one['rows_stored']:,} stored",
                 show_bytes(one["bytes"]),
             ]
             for one in found
@@ -62,9 +62,10 @@ def tables(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_
 
 
 def _summary(table: Table) -> dict[str, Any]:
-    """What a table holds; rows as stored, those that tombstones hide included."""
+    """What a table holds. ``rows_stored`` includes what tombstones hide; ``rows`` is null where there are any."""
     version = table.version
     segments, chunks = table.segments(as_of=version), table.chunks(as_of=version)
+    tombstones, stored = len(table.tombstones(as_of=version)), sum(segment.rows for segment in segments)
     return {
         "name": table.name,
         "version": version,
@@ -74,8 +75,9 @@ def _summary(table: Table) -> dict[str, Any]:
         "end": max((segment.end for segment in segments), default=None),
         "chunks": len(chunks),
         "segments": len(segments),
-        "tombstones": len(table.tombstones(as_of=version)),
-        "rows_stored": sum(segment.rows for segment in segments),
+        "tombstones": tombstones,
+        "rows": None if tombstones else stored,
+        "rows_stored": stored,
         "bytes": sum(segment.bytes for segment in segments),
     }
 

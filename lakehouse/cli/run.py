@@ -73,6 +73,10 @@ def console(
     address: Annotated[
         str, typer.Option(help="to listen on; one that others reach needs a login in .streamlit/secrets.toml")
     ] = _LOOPBACK,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(help="a name by which others reach it, NAME or NAME:PORT; repeat for more", show_default=False),
+    ] = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -84,6 +88,8 @@ def console(
     folders = (Path.home(), Path.cwd(), script.parent)
     check_reach(address, login=has_login(folder / ".streamlit" / "secrets.toml" for folder in folders))
     _export(catalog, warehouse)
+    if host:
+        os.environ["LAKEHOUSE_CONSOLE_HOSTS"] = ",".join(host)
     os.environ["LAKEHOUSE_CONSOLE_ROLE"] = role if allow_actions else "reader"
     options = {
         "server.address": address,

@@ -1,0 +1,88 @@
+"""By which names the console answers: a page of another site that leads here under a name of its own gets nothing."""
+
+import os
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import streamlit as st
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+
+from lakehouse.access import is_loopback
+
+VARIABLE = "LAKEHOUSE_CONSOLE_HOSTS"
+"""Names by which others reach the console, with a port where it is not that of the web, with commas between them."""
+_OWN = ("127.0.0.1", "localhost", "[::1]")
+_WEB_PORTS = (80, 443)
+_REFUSED = "this console does not answer to that name; start it with --host NAME\n"
+
+
+class Hosts:
+    """Refuses every request, also for a WebSocket, whose Host or Origin is none of the console's own addresses."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return await self.app(scope, receive, send)
+        headers = Headers(scope=scope)
+        if is_allowed(headers.getlist("host"), headers.getlist("origin"), allowed()):
+            return await self.app(scope, receive, send)
+        if scope["type"] == "websocket":
+            return await WebSocketClose(1008)(scope, receive, send)
+        return await PlainTextResponse(_REFUSED, 403)(scope, receive, send)
+
+
+def is_allowed(hosts: list[str], origins: list[str], names: Iterable[tuple[str, int | None]]) -> bool:
+    """Whether a request names one of the hosts, and comes from a page of one of them, or of none."""
+    known = frozenset(names)
+    if len(hosts) != 1 or len(origins) > 1 or read_host(hosts[0]) not in known:
+        return False
+    for origin in origins:
+        scheme, separator, rest = origin.partition("://")
+        if scheme not in ("http", "https") or not separator or read_host(rest) not in known:
+            return False
+    return True
+
+
+def read_host(text: str) -> tuple[str, int | None] | None:
+    """Name and port as in a Host header, without the port where it is the web's; None for what is no host."""
+    try:
+        parts = urlsplit(f"//{text}")
+        name, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if not name or parts.path or parts.query or parts.fragment or parts.username is not None or not text.isprintable():
+        return None
+    return name, None if port in _WEB_PORTS else port
+
+
+def allowed() -> frozenset[tuple[str, int | None]]:
+    """The console's own addresses: this machine's, the one it listens to, the login's, and those that it was given."""
+    port = int(st.get_option("server.port"))
+    address = st.get_option("server.address")
+    own = [f"{name}:{port}" for name in _OWN]
+    if address and not is_loopback(address):
+        own.append(f"[{address}]:{port}" if ":" in address else f"{address}:{port}")
+    given = (one.strip() for one in os.environ.get(VARIABLE, "").split(","))
+    found = (read_host(one) for one in (*own, *_of_login(), *given) if one)
+    return frozenset(one for one in found if one is not None)
+
+
+def _of_login() -> list[str]:
+    """Where a login comes back to, which is how people reach the console."""
+    found = []
+    for path in map(Path, st.get_option("secrets.files")):
+        if path.is_file():
+            try:
+                login = tomllib.loads(path.read_text("utf-8")).get("auth")
+            except (OSError, ValueError):  # told where somebody is let in
+                continue
+            if isinstance(login, dict):
+                found.append(urlsplit(str(login.get("redirect_uri", ""))).netloc)
+    return found
