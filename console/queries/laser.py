@@ -1,5 +1,6 @@
 """What a laser at one instant is told: what it strikes, what stands in its way, and what happened there."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
@@ -10,19 +11,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import links
-from lakehouse.core import Interval, Tombstone
+from lakehouse.core import Interval, Segment, Tombstone
 from lakehouse.core.explain import Effect, Met, Struck, explain
 from lakehouse.core.interval import MAX_TIME
-from lakehouse.errors import InvalidInput
+from lakehouse.core.plan import plan_read
+from lakehouse.engine import Query
+from lakehouse.errors import InvalidInput, SegmentUnreadable
+from lakehouse.scan import sets_of
 from queries.timeline import MICROSECOND
-from queries.words import change, describe, framed, keys_text
+from queries.words import change, count_text, describe, framed, keys_text
 
 MOST_TOLD = 200
 """Segments, and versions, that are told of one instant."""
+MOST_LOOKED_INTO = 20
+"""Segments whose rows are looked at."""
 MOST_KEYS = 1_000_000
 """Keys of a tombstone that are looked through for those asked for."""
 _VERDICTS = {
-    "visible": "can be seen",
+    "visible": "not hidden by anything",
     "masked": "some rows may be hidden",
     "hidden": "hidden",
     "elsewhere": "holds no such rows",
@@ -59,14 +65,74 @@ def read_laser(lake: Any, name: str, version: int, at: datetime, keys: dict[str,
     if keys is not None and primary_key and keys.keys() >= set(primary_key):
         tombstones = with_keys(lake, tombstones, at, keys, primary_key)
     found = explain(segments, tombstones, at, keys, primary_key)
+    counts = {
+        one.segment.id: count_rows(lake, table, version, one.segment, tombstones, instant, keys)
+        for one in [one for one in found if one.verdict != "elsewhere"][:MOST_LOOKED_INTO]
+    }
     happened = read_happened(table, version, instant)
     return Laser(
         at,
-        summed_up(found, happened, version),
-        framed((_struck_row(one) for one in found[:MOST_TOLD]), "from", "until"),
+        summed_up(found, happened, version) + rows_summed_up(counts),
+        framed((_struck_row(one, counts.get(one.segment.id)) for one in found[:MOST_TOLD]), "from", "until"),
         pd.DataFrame([_met_row(one, met) for one in found[:MOST_TOLD] for met in one.met][:MOST_TOLD]),
         happened,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """The rows of a segment that a laser strikes: how many it holds, and how many of them can be seen."""
+
+    stored: int
+    visible: int
+
+    @property
+    def verdict(self) -> str:
+        """What became of them, as words."""
+        if not self.stored:
+            return "holds no such rows"
+        if not self.visible:
+            return "hidden"
+        return "can be seen" if self.visible == self.stored else "some rows are hidden"
+
+
+def count_rows(
+    lake: Any,
+    table: Any,
+    version: int,
+    segment: Segment,
+    tombstones: list[Tombstone],
+    instant: Interval,
+    keys: dict[str, Any] | None,
+) -> RowCount | None:
+    """Rows of a segment at an instant, and with some keys; None where its file cannot be read.
+
+    Cost: the row groups of its file that hold the instant, read twice: as they are, and through the tombstones.
+    """
+    counts = []
+    for masks in ((), tombstones):
+        plan = plan_read([segment], masks, version=version, interval=instant)
+        columns = tuple(keys or (table.time,))
+        query = Query(plan, table.spec, lake.warehouse, columns, sets=sets_of(lake, plan))
+        try:
+            rows = lake.local_engine.collect(query)
+        except SegmentUnreadable:
+            return None
+        for column, values in (keys or {}).items():
+            rows = rows.filter(pc.is_in(rows[column], pa.array(values, rows.schema.field(column).type)))
+        counts.append(rows.num_rows)
+    return RowCount(*counts)
+
+
+def rows_summed_up(counts: Mapping[Any, RowCount | None]) -> str:
+    """A sentence on the rows that were looked at; empty where there was nothing to look at."""
+    known = [one for one in counts.values() if one is not None]
+    if not known:
+        return ""
+    stored, visible = sum(one.stored for one in known), sum(one.visible for one in known)
+    if not stored:
+        return " No such row is stored here."
+    return f" {count_text(stored, 'row')} stored here: {visible:,} can be seen, {stored - visible:,} hidden."
 
 
 def with_keys(
@@ -111,13 +177,16 @@ def summed_up(found: tuple[Struck, ...], happened: pd.DataFrame, version: int) -
     return sentence
 
 
-def _struck_row(struck: Struck) -> dict[str, Any]:
+def _struck_row(struck: Struck, count: RowCount | None) -> dict[str, Any]:
+    """A segment's verdict is that of its rows; where they were not looked at, what its bounds say."""
     segment = struck.segment
     return {
         "segment": str(segment.id),
-        "verdict": _VERDICTS[struck.verdict],
+        "verdict": _VERDICTS[struck.verdict] if count is None else count.verdict,
+        "rows here": None if count is None else count.stored,
+        "seen here": None if count is None else count.visible,
         "ordinal": segment.ordinal,
-        "rows": segment.rows,
+        "rows stored": segment.rows,
         "from": segment.start,
         "until": segment.end,
         "blocked by": ", ".join(_named(one) for one in struck.blocking),
@@ -171,8 +240,10 @@ def read_keys(text: str, schema: pa.Schema) -> dict[str, Any] | None:
     found: dict[str, list[Any]] = {}
     for part in filter(None, (one.strip() for one in text.split(","))):
         column, sign, value = part.partition("=")
-        if not sign or column.strip() not in schema.names:
+        if not sign:
             raise InvalidInput("not a key; write COLUMN=VALUE", key=part, columns=schema.names)
+        if column.strip() not in schema.names:
+            raise InvalidInput("no such column; use one of the table's", column=column.strip(), columns=schema.names)
         kind = schema.field(column.strip()).type
         try:
             typed = pa.scalar(value.strip()).cast(kind).as_py()
