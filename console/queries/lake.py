@@ -30,7 +30,7 @@ def list_tables(lake: Any) -> pd.DataFrame:
         (
             {
                 "table": one.name,
-                "rows": None if one.tombstones else one.rows,
+                "rows": None if one.tombstones and one.rows else one.rows,
                 "rows stored": one.rows,
                 "size": one.bytes,
                 "segments": one.segments,

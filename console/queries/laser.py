@@ -1,5 +1,6 @@
 """What a laser at one instant is told: what it strikes, what stands in its way, and what happened there."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -33,6 +34,8 @@ _VERDICTS = {
     "hidden": "hidden",
     "elsewhere": "holds no such rows",
 }
+_WORDS = ("can be seen", "some rows are hidden", *_VERDICTS.values())
+_NOTHING_SEEN = frozenset({"hidden", "holds no such rows"})
 _EFFECTS: dict[Effect, str] = {
     "hides": "hides all of it",
     "masks": "hides some of its rows",
@@ -72,7 +75,7 @@ def read_laser(lake: Any, name: str, version: int, at: datetime, keys: dict[str,
     happened = read_happened(table, version, instant)
     return Laser(
         at,
-        summed_up(found, happened, version) + rows_summed_up(counts),
+        summed_up(found, counts, happened, version) + rows_summed_up(counts),
         framed((_struck_row(one, counts.get(one.segment.id)) for one in found[:MOST_TOLD]), "from", "until"),
         pd.DataFrame([_met_row(one, met) for one in found[:MOST_TOLD] for met in one.met][:MOST_TOLD]),
         happened,
@@ -124,6 +127,11 @@ def count_rows(
     return RowCount(*counts)
 
 
+def verdict_of(struck: Struck, count: RowCount | None) -> str:
+    """What became of a segment's rows; where they were not looked at, what its bounds say."""
+    return _VERDICTS[struck.verdict] if count is None else count.verdict
+
+
 def rows_summed_up(counts: Mapping[Any, RowCount | None]) -> str:
     """A sentence on the rows that were looked at; empty where there was nothing to look at."""
     known = [one for one in counts.values() if one is not None]
@@ -156,7 +164,9 @@ def _holds(keys: pa.Table, key: dict[str, Any]) -> bool:
     return bool(pc.any(found).as_py())
 
 
-def summed_up(found: tuple[Struck, ...], happened: pd.DataFrame, version: int) -> str:
+def summed_up(
+    found: tuple[Struck, ...], counts: Mapping[Any, RowCount | None], happened: pd.DataFrame, version: int
+) -> str:
     """One or two sentences: how much comes through, and if nothing does, since when and by what."""
     if not found:
         gone = happened[happened["dropped"] > 0] if len(happened) else happened
@@ -167,22 +177,21 @@ def summed_up(found: tuple[Struck, ...], happened: pd.DataFrame, version: int) -
             f"Nothing lies here at version {version}. What did was dropped by version {last['version']}, "
             f"a {last['operation']}."
         )
-    count = {verdict: sum(one.verdict == verdict for one in found) for verdict in _VERDICTS}
-    parts = [f"{count[verdict]} {words}" for verdict, words in _VERDICTS.items() if count[verdict]]
+    told = Counter(verdict_of(one, counts.get(one.segment.id)) for one in found)
+    parts = [f"{told[words]} {words}" for words in _WORDS if told[words]]
     sentence = f"The laser strikes {len(found)} segment{'s' if len(found) > 1 else ''}: {', '.join(parts)}."
     blocking = {one.id: one for struck in found for one in struck.blocking}
-    if blocking and not count["visible"] and not count["masked"]:
+    if blocking and told.keys() <= _NOTHING_SEEN:
         newest = max(blocking.values(), key=lambda one: one.ordinal)
         sentence += f" Nothing comes through: {describe(newest)} of ordinal {newest.ordinal} is in the way."
     return sentence
 
 
 def _struck_row(struck: Struck, count: RowCount | None) -> dict[str, Any]:
-    """A segment's verdict is that of its rows; where they were not looked at, what its bounds say."""
     segment = struck.segment
     return {
         "segment": str(segment.id),
-        "verdict": _VERDICTS[struck.verdict] if count is None else count.verdict,
+        "verdict": verdict_of(struck, count),
         "rows here": None if count is None else count.stored,
         "seen here": None if count is None else count.visible,
         "ordinal": segment.ordinal,

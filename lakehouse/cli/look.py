@@ -76,7 +76,7 @@ def _summary(table: Table) -> dict[str, Any]:
         "chunks": len(chunks),
         "segments": len(segments),
         "tombstones": tombstones,
-        "rows": None if tombstones else stored,
+        "rows": None if tombstones and stored else stored,
         "rows_stored": stored,
         "bytes": sum(segment.bytes for segment in segments),
     }

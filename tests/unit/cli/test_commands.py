@@ -295,3 +295,12 @@ def test_an_erasure_asks_to_be_confirmed(run: Run, trips: Path) -> None:
     done = run("erase", "trips", "client = 77", "--yes", "--message", "request 17", "--json")
     assert json.loads(done.out)["rows_deleted"] == sum(one["client"] == 77 for one in before) > 0
     assert all(one["client"] != 77 for one in rows())
+
+
+def test_rows_are_called_stored_where_some_may_be_hidden(run: Callable[..., Any], trips: Path) -> None:
+    assert "stored" not in run("tables").out
+    assert json.loads(run("tables", "--json").out)["tables"][0]["rows"] == 3
+    assert run("delete", "trips", "client = 1").code == 0
+    assert "3 stored" in run("tables").out
+    table = json.loads(run("tables", "--json").out)["tables"][0]
+    assert (table["rows"], table["rows_stored"]) == (None, 3)
