@@ -285,6 +285,10 @@ class Database:
         """Raise an error of the driver, from a prepared statement, as SQLAlchemy raises those of its own."""
         try:
             yield
+        except UnicodeEncodeError as error:
+            raise InvalidInput(
+                "a text holds half of a character, which no catalog stores; leave out surrogates"
+            ) from error
         except self._driver_error as error:
             dialect = self.engine.dialect
             raise DBAPIError.instance(None, None, error, self._driver_error, dialect=dialect) from error

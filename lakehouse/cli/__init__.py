@@ -6,7 +6,9 @@ Exit codes: 0 done, 1 failed (the reason on standard error, in one line), 2 wron
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 
 import typer
@@ -61,6 +63,9 @@ for name, command in (
 
 def main() -> None:
     """Run the command line on the process's arguments, and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # arguments may hold bytes that are no text
+            stream.reconfigure(errors="backslashreplace")
     try:
         with listening():
             app()
@@ -70,4 +75,13 @@ def main() -> None:
             print(json.dumps(document, ensure_ascii=False), file=sys.stderr)
         else:
             print(f"lakehouse: {printable(str(error))}", file=sys.stderr)
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("LAKEHOUSE_DEBUG"):
+            raise
+        said = printable(f"{type(error).__name__}: {error}")[:500]
+        print(
+            f"lakehouse: a bug of lakehouse: {said}; please report it with the command; LAKEHOUSE_DEBUG=1 shows where",
+            file=sys.stderr,
+        )
         sys.exit(1)

@@ -151,6 +151,8 @@ def _check_node(node: exp.Expr, engine: str) -> None:
     else:
         raise refused(node)
     check_parts(node, parts)
+    if isinstance(node, exp.Func) and node.error_messages():  # the parser looks at the outermost call only
+        raise InvalidInput("a function lacks an argument", found=shown(node))
     if engine == "duckdb" and (kind in SPARK_ONLY or _has_spark_form(node)):
         raise InvalidInput('only Spark calculates this as Spark does; use engine="spark"', found=shown(node))
     _check_words(node)

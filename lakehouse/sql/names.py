@@ -108,7 +108,7 @@ def _point(version: exp.Expr | None) -> Any:
         if isinstance(value, exp.Literal) and value.is_string:
             return said
         if said.isdecimal():
-            return int(said)
+            return int(said) if len(said) < 20 else said  # beyond 64 bits: no version, and no number to Python either
     if version.args.get("kind") == "AS OF" and version.name == "TIMESTAMP":
         written = value.this if isinstance(value, exp.Cast) else value
         if isinstance(written, exp.Literal) and written.is_string:
