@@ -81,7 +81,7 @@ def read_wait(wait_seconds: Any) -> float:
         raise InvalidInput("wait_seconds is a number", wait_seconds=repr(wait_seconds))
     if math.isnan(wait_seconds) or wait_seconds < 0:
         raise InvalidInput("wait_seconds is at least 0", wait_seconds=wait_seconds)
-    return float(wait_seconds)
+    return float(min(wait_seconds, _MOST_SECONDS))
 
 
 def read_seconds(seconds: Any, what: str) -> float:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
-import pyarrow.parquet
 
+from lakehouse.cli.parquet import open_parquet
 from lakehouse.errors import InvalidInput
 
 FORMATS: Mapping[str, str] = {
@@ -53,8 +53,7 @@ def open_rows(path: Path, schema: pa.Schema) -> pa.RecordBatchReader:
 def _open_binary(path: Path, form: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     match form:
         case "parquet":
-            file = pa.parquet.ParquetFile(path)
-            return file.schema_arrow, file.iter_batches()
+            return open_parquet(path)
         case "stream":
             stream = pa.ipc.open_stream(pa.memory_map(str(path)))
             return stream.schema, iter(stream)

@@ -13,6 +13,8 @@ from lakehouse.errors import InvalidInput
 
 SLICE_ROWS = 1 << 20
 """Rows handled at a time."""
+SLICE_BYTES = 128 << 20
+"""Bytes of a stream that are gathered at a time."""
 
 
 def tables(rows: Any, names: list[str]) -> Iterator[pa.Table]:
@@ -56,17 +58,17 @@ def _slices(table: pa.Table) -> Iterator[pa.Table]:
 def _gathered(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
     """Small batches put together, so that a file's row groups do not shrink to a source's batches."""
     waiting: list[pa.RecordBatch] = []
-    count = 0
+    count = size = 0
     found = False
     with reader:
         _check_names(reader)
         for batch in _read(reader):
             found = True
             waiting.append(batch)
-            count += batch.num_rows
-            if count >= SLICE_ROWS:
+            count, size = count + batch.num_rows, size + batch.nbytes
+            if count >= SLICE_ROWS or size >= SLICE_BYTES:
                 yield from _slices(pa.Table.from_batches(waiting))
-                waiting, count = [], 0
+                waiting, count, size = [], 0, 0
     if count or not found:
         yield from _slices(pa.Table.from_batches(waiting, reader.schema))
 
