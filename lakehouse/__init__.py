@@ -51,6 +51,9 @@ if TYPE_CHECKING:
         PartialRead as PartialRead,
     )
     from lakehouse.errors import (
+        QueryLimitExceeded as QueryLimitExceeded,
+    )
+    from lakehouse.errors import (
         SegmentUnreadable as SegmentUnreadable,
     )
     from lakehouse.errors import (
@@ -104,6 +107,7 @@ _HOME = {
     "Role": "access",
     "Scan": "scan",
     "Segment": "core.segment",
+    "QueryLimitExceeded": "errors",
     "SegmentUnreadable": "errors",
     "StorageUnavailable": "errors",
     "Table": "table",

@@ -13,7 +13,8 @@ Txn = tuple[str, int]
 _MOST_TEXT = 1_000_000
 _MOST_APP_BYTES = 1024
 """Of a mark, by which commits are found: an index of PostgreSQL takes no long text."""
-_MOST_SECONDS = 1e11
+_MOST_SECONDS = 1e9
+"""What timers and databases can hold, and longer than anybody waits: 31 years."""
 _MOST_WHOLE = 2**63 - 2
 """The greatest number of which every database and engine can also hold the next one."""
 
@@ -89,7 +90,7 @@ def read_seconds(seconds: Any, what: str) -> float:
     if isinstance(seconds, timedelta):
         seconds = seconds.total_seconds()
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < _MOST_SECONDS:
-        raise InvalidInput(f"{what} is a number of seconds, at least 0", found=repr(seconds))
+        raise InvalidInput(f"{what} is a number of seconds, at least 0", found=repr(seconds)[:100], most=_MOST_SECONDS)
     return float(seconds)
 
 

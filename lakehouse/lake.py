@@ -93,7 +93,7 @@ def connect(
     url, place = addresses(catalog, warehouse)
     root = warehouse_path(place)
     return Lake(
-        Catalog(url, lease_seconds=lease_seconds, read_file=partial(read_set, root)),
+        Catalog(url, lease_seconds=read_seconds(lease_seconds, "lease_seconds"), read_file=partial(read_set, root)),
         root,
         spark=spark,
         wait_seconds=read_wait(wait_seconds),

@@ -35,7 +35,7 @@ from lakehouse.catalog.opening import configure, prepare_file, read_url, sqlite
 from lakehouse.catalog.prepared import Prepared, pipelined
 from lakehouse.catalog.presence import Presence
 from lakehouse.catalog.queue import writer_queue
-from lakehouse.errors import CatalogHeld, CatalogUnavailable, CommitUnknown, InternalError
+from lakehouse.errors import CatalogHeld, CatalogUnavailable, CommitUnknown, InternalError, InvalidInput
 from lakehouse.forks import stop_for_forks, watch_forks
 
 T = TypeVar("T")

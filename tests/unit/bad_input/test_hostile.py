@@ -156,3 +156,10 @@ def test_what_nobody_foresaw_is_one_line_and_a_way_to_report_it(
     monkeypatch.setenv("LAKEHOUSE_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         main()
+
+
+@pytest.mark.parametrize("seconds", [1e10, float("inf"), 2**2000, -1, float("nan"), True, "1"])
+def test_a_time_that_no_timer_holds_is_refused(tmp_path: Path, seconds: object) -> None:
+    for name in ("lease_seconds", "pin_seconds"):
+        with pytest.raises(InvalidInput, match=name):
+            lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path, **{name: seconds})
