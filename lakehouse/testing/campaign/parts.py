@@ -17,13 +17,14 @@ _SHARES = 10
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A module of this package with a function ``run``, how its cases are called, and how many there are to be."""
+    """A function of a module of this package, how its cases are called, and how many there are to be."""
 
     module: str
     option: str
     count: int
     least: int = 1
     """Cases of one share, at least."""
+    function: str = "run"
 
 
 PARTS = (
@@ -32,12 +33,16 @@ PARTS = (
     Part("histories", "steps", 5_000, 100),
     Part("schedules", "schedules", 10_000, 100),
     Part("kills", "kills", 500, 65),
+    Part("flips", "flips", 1_000, 100),
+    Part("refusals", "hostile", 20_000, 500),
+    Part("refusals", "commands", 2_000, 100, "run_commands"),
 )
 
 
-def run_share(module: str, count: int, seed: int) -> Outcome:
+def run_share(part: Part, count: int, seed: int) -> Outcome:
     """Run a share of a part; in a process of its own."""
-    outcome: Outcome = import_module(f"lakehouse.testing.campaign.{module}").run(count, seed)
+    module = import_module(f"lakehouse.testing.campaign.{part.module}")
+    outcome: Outcome = getattr(module, part.function)(count, seed)
     return outcome
 
 
@@ -62,11 +67,11 @@ def run_part(part: Part, count: int, seed: int, *, processes: int, end: float) -
     for outcome in _outcomes(part, shares(part, count, processes), seed, processes, end):
         tried, refused = tried + outcome.tried, refused + outcome.refused
         wrong += outcome.wrong
-    return Outcome(part.module, tried, refused, wrong)
+    return Outcome(part.option, tried, refused, wrong)
 
 
 def _outcomes(part: Part, sizes: Sequence[int], seed: int, processes: int, end: float) -> Iterator[Outcome]:
-    left = [(part.module, size, seed * 1_000 + turn) for turn, size in enumerate(sizes)]
+    left = [(part, size, seed * 1_000 + turn) for turn, size in enumerate(sizes)]
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         while left and time.monotonic() < end:
             now, left = left[:processes], left[processes:]
