@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.engine.duckdb import result
 from lakehouse.errors import LockLost, SegmentUnreadable, VersionNotFound
-from lakehouse.storage.paths import verify
+from lakehouse.storage.verify import verified
 from lakehouse.testing import faults
 from lakehouse.testing.rows import KEYED, arrow, values
 
@@ -96,12 +96,12 @@ def test_files_that_it_has_looked_at_are_gone_when_it_reads_them(held, lake, nam
     table, take_away = held
     looked = faults.on_count(1, take_away)
 
-    def look_and_wait(*args):
-        files = verify(*args)
+    def look_and_wait(*args, **options):
+        files = verified(*args, **options)
         looked()
         return files
 
-    monkeypatch.setattr(result, "verify", look_and_wait)
+    monkeypatch.setattr(result, "verified", look_and_wait)
     others = (LockLost,) if name in WRITES else (duckdb.IOException,) if name == "sql" else ()
     found = []
     try:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import lakehouse
-from lakehouse.engine.spark import SparkEngine, collect, read
+from lakehouse.engine.spark import SparkEngine, read
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.storage.paths import verify
+from lakehouse.storage.verify import verified
 from lakehouse.testing.rows import KEYED, arrow
 
 DAY = "2013-01-05"
@@ -31,13 +31,12 @@ def test_a_file_that_is_gone_is_named_by_the_call_that_needs_it(
         gone = warehouse / table.segments()[0].path
 
         def looked_at(*args: Any) -> Any:
-            files = verify(*args)
+            files = verified(*args)
             gone.unlink(missing_ok=True)
             return files
 
         monkeypatch.setattr(lake, "local_engine", SparkEngine(spark))  # every call of this lake runs by Spark
-        for module in (collect, read):
-            monkeypatch.setattr(module, "verify", looked_at)
+        monkeypatch.setattr(read, "verified", looked_at)
         try:
             with pytest.raises(SegmentUnreadable, match=gone.name):
                 CALLS[name](table)

@@ -16,14 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark import TaskContext
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse.engine import WriteTarget
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.spark import SparkEngine, to_spark_type
 from lakehouse.engine.spark.settings import held
-from lakehouse.engine.spark.write import _explained
 from lakehouse.engine.task import TaskWriter
 from lakehouse.errors import InternalError, InvalidInput
 from lakehouse.storage.files import make_folder
@@ -182,12 +180,6 @@ def test_files_of_attempts_that_lost_are_deleted(
     segments = store.write(engine, frame(events(100)), spec_of(SCHEMA))
     on_disk = {str(path.relative_to(store.warehouse)) for path in store.warehouse.rglob("*") if path.is_file()}
     assert on_disk == {segment.path for segment in segments}
-
-
-def test_workers_without_the_package_are_named_with_the_remedy() -> None:
-    lacking = PySparkException("Traceback: ModuleNotFoundError: No module named 'lakehouse'")
-    assert "install lakehouse" in str(_explained(lacking))
-    assert _explained(PySparkException("ModuleNotFoundError: No module named 'theirs'")) is None
 
 
 @pytest.mark.parametrize(

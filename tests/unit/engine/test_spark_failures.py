@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
 from lakehouse.engine.spark.failures import explaining_jobs
-from lakehouse.errors import SegmentUnreadable
+from lakehouse.errors import EngineUnavailable, SegmentUnreadable
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,13 @@ def test_a_file_that_a_job_cannot_read_is_named(text: str) -> None:
     with pytest.raises(SegmentUnreadable) as raised, explaining_jobs():
         raise AnalysisException(text)
     assert raised.value.facts["path"] == "/data/my lake/0af1/00000-0.parquet"
+
+
+def test_workers_without_the_package_are_named_with_the_remedy() -> None:
+    with pytest.raises(EngineUnavailable, match="install lakehouse"), explaining_jobs():
+        raise PySparkException("Traceback: ModuleNotFoundError: No module named 'lakehouse'")
+    with pytest.raises(PySparkException), explaining_jobs():
+        raise PySparkException("ModuleNotFoundError: No module named 'theirs'")
 
 
 def test_any_other_error_stays_what_it_is() -> None:
