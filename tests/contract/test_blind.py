@@ -14,11 +14,11 @@ from lakehouse.errors import LockLost, TableNotFound
 from lakehouse.testing.rows import SCHEMA, many
 
 KEPT = (models.commit_log, models.commit_table, models.segment, models.delta, models.bin, models.lake_table)
-DIFFER = {"committed_us", "path", "folder", "table_id", "lake_table.id"}
+DIFFER = {"committed_us", "path", "checksum", "folder", "table_id", "lake_table.id"}
 
 
 def kept(lake) -> dict[str, list[dict[str, object]]]:
-    """All that the catalog holds about rows, but for times and names; operations are counted from the first."""
+    """All that the catalog holds about rows, but for times, names and checksums; operations count from the first."""
 
     def question(connection):
         return {table.name: [row._asdict() for row in connection.execute(select(table))] for table in KEPT}
