@@ -7,8 +7,9 @@ import threading
 import duckdb
 import pytest
 
-from lakehouse.engine.duckdb import result
+from lakehouse.engine.duckdb import QueryLimits, result
 from lakehouse.errors import LockLost, SegmentUnreadable, VersionNotFound
+from lakehouse.sql import answer
 from lakehouse.storage.verify import verified
 from lakehouse.testing import faults
 from lakehouse.testing.rows import KEYED, arrow, values
@@ -16,6 +17,13 @@ from lakehouse.testing.rows import KEYED, arrow, values
 DAY = "2013-01-05"
 pytestmark = pytest.mark.parametrize("catalog_url", ["sqlite"], indirect=True)
 BY_NAME = (SegmentUnreadable, VersionNotFound)
+
+
+def look(table, statement):
+    """What a query process does for ``lake.query``, in this process, so that it can be held up."""
+    return answer(table._lake, statement, as_of=None, limits=QueryLimits(10, 1_000_000, 1 << 30)).rows
+
+
 READS = {
     "to_arrow": lambda table: table.scan().to_arrow(),
     "to_pandas": lambda table: table.scan().to_pandas(),
@@ -25,8 +33,8 @@ READS = {
     "count": lambda table: table.scan(where="value % 2 = 0").count(),
     "masked": lambda table: table.scan(where="client = 'a'").to_arrow(),
     "sql": lambda table: table._lake.sql("SELECT sum(value) FROM flights", engine="duckdb").fetchall(),
-    "query": lambda table: table._lake.query("SELECT sum(value) FROM flights").rows,
-    "explain": lambda table: table._lake.query("EXPLAIN SELECT sum(value) FROM flights").rows,
+    "query": lambda table: look(table, "SELECT sum(value) FROM flights"),
+    "explain": lambda table: look(table, "EXPLAIN SELECT sum(value) FROM flights"),
     "changes": lambda table: table.changes(table.log()[-1].version).to_arrow(),
 }
 WRITES = {

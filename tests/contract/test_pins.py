@@ -10,7 +10,9 @@ import threading
 import pytest
 from sqlalchemy import text
 
+from lakehouse.engine.duckdb import QueryLimits
 from lakehouse.errors import CatalogUnavailable, InvalidInput, VersionNotFound
+from lakehouse.sql import answer
 from lakehouse.testing.rows import SCHEMA, arrow, values
 
 DAY = "2013-01-05"
@@ -220,15 +222,13 @@ def test_a_statement_that_has_ended_holds_nothing(lake, table, text):
     assert (kept is not None) is (text in (one for name, one in STATEMENTS.items() if " " in name))
 
 
-def test_a_look_by_sql_holds_its_version_while_the_answer_is_kept(lake, table):
+def test_a_look_by_sql_lets_go_of_its_version_when_it_has_its_answer(lake, table):
     table.append(arrow([(DAY, "a", 1)]))
-    answer = lake.query("SELECT * FROM flights")
-    lake.pins.beat()
-    assert pinned(lake) == [answer.reads[0].version]
-    del answer
+    found = answer(lake, "SELECT * FROM flights", as_of=None, limits=QueryLimits(10, 1_000_000, 1 << 30))
     gc.collect()
     lake.pins.beat()
     assert pinned(lake) == []
+    assert found.rows.num_rows == 1
 
 
 def test_a_lazy_statement_is_held_until_it_may_have_been_read(lake, table):
