@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from lakehouse.catalog.leftover import Leftovers
@@ -27,19 +28,56 @@ def residue(found: Leftovers, tree: Predicate, *, exports: int, unfinished: int)
     scopes = [one for one in found.scopes if _may_name(one, tree)]
     if scopes:
         what = f"keys of {len(scopes)} replaces of keys"
-        yield Residue(what, "tombstones", "erase by a whole key (column = value), or expire the versions before them")
+        yield Residue(what, "tombstones", "erase by a whole key (column = value)")
     if found.key_sets:
         what = f"primary keys of {found.key_sets} upserts, merges or deletes by key"
         yield Residue(what, "tombstones", "run resolve, then expire the versions before it")
-    words = [re.compile(rf"(?<!\w){re.escape(str(one))}(?!\w)") for one in _literals(tree)]
-    told = sorted({version for version, text in found.texts if any(word.search(text) for word in words)})
-    if told:
-        yield Residue("words of users", _listed("commits", told), "expire these versions")
+    yield from _words(found, _Words.of(tree))
     if unfinished:
         yield Residue(f"{unfinished} unfinished exports", "the warehouse", "export again a day after they began")
     if exports > 1:
         yield Residue(f"{exports - 1} exports of other catalogs", "the warehouse", "delete them if they are not needed")
     yield Residue("free pages", "the catalog's database", "run VACUUM; it keeps what was deleted until then")
+
+
+def _words(found: Leftovers, words: _Words) -> Iterator[Residue]:
+    """What users wrote beside rows, and may have named them in."""
+    may = "" if words.are_all else " that may tell of them"
+    told = words.among(found.texts)
+    if told:
+        yield Residue(f"words of users{may}", _listed("commits", told), "expire these versions")
+    marked = words.among(found.marks)
+    if marked:
+        remedy = "they stay, so that no pair commits twice; name what writes, and nobody, in a txn"
+        yield Residue(f"marks (txn){may}", _listed("commits", marked), remedy)
+    tagged = words.among(found.tags)
+    if tagged:
+        yield Residue(f"names of tags{may}", _listed("versions", tagged), "untag them")
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What a text has to hold to tell of chosen rows; where a condition is more than a list of values, any text may."""
+
+    patterns: tuple[re.Pattern[str], ...]
+    are_all: bool
+
+    @classmethod
+    def of(cls, tree: Predicate) -> _Words:
+        values = list(_values(tree))
+        patterns = tuple(re.compile(_pattern(one)) for one in values if one is not None)
+        return cls(patterns, all(one is not None for one in values))
+
+    def among(self, texts: Iterable[tuple[int, str]]) -> list[int]:
+        """Versions with a text that may tell."""
+        return sorted(
+            {version for version, text in texts if not self.are_all or any(one.search(text) for one in self.patterns)}
+        )
+
+
+def _pattern(value: Any) -> str:
+    """A text anywhere; a number where no other word or number goes on."""
+    return re.escape(value) if isinstance(value, str) else rf"(?<!\w){re.escape(str(value))}(?!\w)"
 
 
 def _may_name(scope: Any, tree: Predicate) -> bool:
@@ -52,15 +90,18 @@ def _may_name(scope: Any, tree: Predicate) -> bool:
     return False
 
 
-def _literals(tree: Predicate) -> Iterator[Any]:
+def _values(tree: Predicate) -> Iterator[Any]:
+    """Values that a condition lists; None for a part that chooses others too."""
     match tree:
         case And(parts) | Or(parts):
             for part in parts:
-                yield from _literals(part)
-        case Compare(value=value):
+                yield from _values(part)
+        case Compare(operator="=", value=value):
             yield value
         case In(values=values):
-            yield from (one for one in values if one is not None)
+            yield from values
+        case _:
+            yield None
 
 
 def _listed(what: str, names: Any) -> str:

@@ -122,7 +122,11 @@ class Leftovers:
     scopes: tuple[KeyScope, ...]
     key_sets: int
     texts: tuple[tuple[int, str], ...]
-    """Of commits, by version: message, properties and marks."""
+    """Of commits, by version: message and properties."""
+    marks: tuple[tuple[int, str], ...]
+    """Of commits, by version: who made them exactly once (``txn``)."""
+    tags: tuple[tuple[int, str], ...]
+    """Names of the lake's tags, by version."""
     readable: int
     """Versions of the table that can still be read."""
 
@@ -139,7 +143,7 @@ def read_leftovers(connection: Connection, spec: TableSpec) -> Leftovers:
         .join(commit_table, commit_table.c.version == commit_log.c.version)
         .where(commit_table.c.table_id == spec.id)
     )
-    marks = select(txn.c.version, txn.c.app, txn.c.sequence).where(txn.c.table_id == spec.id)
+    marks = select(txn.c.version, txn.c.app).where(txn.c.table_id == spec.id)
     scopes = (decode_keys(row["keys"]) for row in connection.execute(_keyed(spec)).mappings())
     return Leftovers(
         garbage=connection.execute(files).scalar_one(),
@@ -148,7 +152,9 @@ def read_leftovers(connection: Connection, spec: TableSpec) -> Leftovers:
         scopes=tuple(one for one in scopes if one is not None),
         key_sets=connection.execute(sets).scalar_one(),
         readable=_readable(connection, spec),
-        texts=tuple(_texts(connection.execute(log).all()) + _texts(connection.execute(marks).all())),
+        texts=tuple(_texts(connection.execute(log).all())),
+        marks=tuple(_texts(connection.execute(marks).all())),
+        tags=tuple(_texts(connection.execute(select(tag.c.version, tag.c.name)).all())),
     )
 
 

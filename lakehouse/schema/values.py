@@ -20,6 +20,9 @@ def typed_value(value: Any, field: pa.Field) -> Any:
 
     >>> typed_value("2013-01-05", pa.field("day", pa.date32()))
     datetime.date(2013, 1, 5)
+    >>> typed_value(0.1, pa.field("single", pa.float32()))
+    Traceback (most recent call last):
+    lakehouse.errors.InvalidInput: the column cannot hold this value (column=single type=float value='0.1')
     """
     if value is None:
         return None
@@ -48,7 +51,10 @@ def _held(value: Any, kind: pa.DataType) -> Any:
         and pa.types.is_binary(scalar.type) == pa.types.is_binary(kind)
         and not pa.types.is_temporal(scalar.type)
     )
-    return scalar.cast(kind).as_py() if same else None
+    held = scalar.cast(kind).as_py() if same else None
+    if pa.types.is_float32(kind) and held != value and value == value:
+        return None  # between two numbers of single precision
+    return held
 
 
 def _timestamp(value: Any, kind: pa.TimestampType) -> datetime | None:

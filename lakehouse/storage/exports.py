@@ -187,6 +187,8 @@ def _is_held(export: Path, folders: set[str]) -> bool:
     try:
         theirs = set(_manifest(export).folders)
     except SegmentUnreadable as error:
+        if not export.exists():  # somebody else has just deleted it
+            return False
         logger.warning("a damaged export stays where it is: %s", error)
         return False
     if theirs <= folders:

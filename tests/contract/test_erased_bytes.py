@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import struct
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,19 @@ def test_primary_keys_and_words_that_stay_are_named(lake: Any) -> None:
     assert "words of users in commits 2" in told
     assert op.id in told
     op.abort()
+
+
+@pytest.mark.parametrize("where", ["name LIKE 'Zq7%'", "length(name) = 13", "name = 'Zq7secretname' OR name IS NULL"])
+def test_words_marks_and_tags_are_named_whatever_chooses_the_rows(lake: Any, where: str) -> None:
+    schema = pa.schema([("at", pa.timestamp("us")), ("name", pa.string())])
+    table = lake.create_table("people", schema, time="at")
+    one = pa.table({"at": [datetime(2013, 1, 1)], "name": ["Zq7secretname"]}, schema=schema)
+    version = table.append(one, message="of Zq7secretname, by mail", txn=("app-Zq7secretname", 1)).version
+    lake.tag("for-Zq7secretname", version)
+    erased = table.erase(where)
+    told = {one.what.split(" that may")[0]: one.where for one in erased.residue}
+    assert told.keys() >= {"words of users", "marks (txn)", "names of tags"}
+    assert str(version) in told["words of users"]
 
 
 def test_keys_of_others_stay_and_keep_hiding(lake: Any, clients: Any) -> None:
