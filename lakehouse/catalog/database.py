@@ -289,6 +289,8 @@ class Database:
             raise InvalidInput(
                 "a text holds half of a character, which no catalog stores; leave out surrogates"
             ) from error
+        except UnicodeDecodeError as error:  # the driver reads texts, and SQLite's own messages, as UTF-8
+            raise damaged(self.url, error) from error
         except self._driver_error as error:
             dialect = self.engine.dialect
             raise DBAPIError.instance(None, None, error, self._driver_error, dialect=dialect) from error
@@ -419,6 +421,15 @@ def _reaction(error: DBAPIError) -> _Reaction:
     return _Reaction.RAISE
 
 
+def damaged(url: URL, cause: object) -> CatalogUnavailable:
+    """The error for a catalog that holds what no release writes."""
+    return CatalogUnavailable(
+        "the catalog is damaged; restore it from a copy, or make a new one from an export by `lakehouse recover`",
+        catalog=url.render_as_string(hide_password=True),
+        cause=repr(cause)[:500],
+    )
+
+
 def _translated(error: DBAPIError, url: URL, reaction: _Reaction) -> Exception:
     if isinstance(error, IntegrityError):
         return Refused("the catalog refused a statement", cause=str(error.orig).strip())
@@ -438,4 +449,4 @@ def _translated(error: DBAPIError, url: URL, reaction: _Reaction) -> Exception:
     )
 
 
-__all__ = ["Database", "sqlite", "stand_in_line", "take_head"]
+__all__ = ["Database", "damaged", "sqlite", "stand_in_line", "take_head"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
-from lakehouse.catalog.database import Database
+from lakehouse.catalog.database import Database, damaged
 from lakehouse.errors import CatalogUnavailable, LakehouseError
 
 REVISION = "0008"
@@ -37,7 +37,7 @@ def ensure_migrated(database: Database) -> None:
         if isinstance(error, LakehouseError):
             raise
         # What SQLite's bindings, SQLAlchemy and Alembic make of bytes and rows that no release wrote.
-        raise _damaged(database, error) from error
+        raise damaged(database.url, error) from error
 
 
 def _check_file(database: Database) -> None:
@@ -47,14 +47,6 @@ def _check_file(database: Database) -> None:
         raise CatalogUnavailable(
             "the catalog's path is no file; name another one, or move away what is there", path=path
         )
-
-
-def _damaged(database: Database, cause: object) -> CatalogUnavailable:
-    return CatalogUnavailable(
-        "the catalog is damaged; restore it from a copy, or make a new one from an export by `lakehouse recover`",
-        catalog=database.url.render_as_string(hide_password=True),
-        cause=repr(cause)[:500],
-    )
 
 
 def _revision(connection: Connection) -> str | None:

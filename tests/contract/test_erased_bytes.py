@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import struct
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -210,9 +210,9 @@ def test_primary_keys_and_words_that_stay_are_named(lake: Any) -> None:
 
 @pytest.mark.parametrize("where", ["name LIKE 'Zq7%'", "length(name) = 13", "name = 'Zq7secretname' OR name IS NULL"])
 def test_words_marks_and_tags_are_named_whatever_chooses_the_rows(lake: Any, where: str) -> None:
-    schema = pa.schema([("at", pa.timestamp("us")), ("name", pa.string())])
+    schema = pa.schema([("at", TIME_TYPE), ("name", pa.string())])
     table = lake.create_table("people", schema, time="at")
-    one = pa.table({"at": [datetime(2013, 1, 1)], "name": ["Zq7secretname"]}, schema=schema)
+    one = pa.table({"at": [datetime(2013, 1, 1, tzinfo=UTC)], "name": ["Zq7secretname"]}, schema=schema)
     version = table.append(one, message="of Zq7secretname, by mail", txn=("app-Zq7secretname", 1)).version
     lake.tag("for-Zq7secretname", version)
     erased = table.erase(where)
