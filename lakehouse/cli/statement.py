@@ -19,7 +19,6 @@ from lakehouse.cli.options import (
 )
 from lakehouse.cli.output import print_json, print_line, print_table
 from lakehouse.core.commit import Commit
-from lakehouse.sql.parse import is_query
 
 _MOST = 1000
 
@@ -43,7 +42,7 @@ def sql(
     text = sys.stdin.read() if statement == "-" else statement
     point = point_in_history(as_of)
     with open_lake(catalog, warehouse) as lake:
-        if engine == "duckdb" and is_query(text):
+        if engine == "duckdb" and import_module("lakehouse.sql.parse").is_query(text):
             memory = memory_mb * 1_000_000
             answer = lake.query(
                 text,
