@@ -31,7 +31,7 @@ def _negated(like: exp.Expr) -> None:
     """``x NOT LIKE y``, which the parser takes for one node, as NOT of what it negates, the escape included."""
     like.set("negate", None)
     whole = like.parent if isinstance(like.parent, exp.Escape) else like
-    whole.replace(exp.Paren(this=exp.Not(this=whole.copy())))
+    put(whole, exp.Paren(this=exp.Not(this=whole.copy())))
 
 
 def _called(node: exp.Anonymous) -> exp.Expr:
