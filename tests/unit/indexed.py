@@ -16,7 +16,7 @@ EQUALITIES = [
     "id = 9223372036854775808",
     "tiny = 127.0 OR tiny = 128",
     "short IN (-32768, 40000)",
-    "single = 0.1 OR single = -1e39",
+    "single = CAST(0.1 AS FLOAT) OR single = -1e39",
     "single = CAST('NaN' AS FLOAT)",
     "single = CAST('-Infinity' AS DOUBLE)",
     "single IN (0.5, CAST('NaN' AS DOUBLE))",

@@ -192,7 +192,7 @@ def written(made: Any, first: int, attempt: int, *, slowly: threading.Event | No
 def test_attempts_that_failed_or_lost_count_for_nothing(options: dict[str, str], lake: Any, flights: Any) -> None:
     made = source(options, message="by Spark").writer(to_spark_type(KEYED), overwrite=False)
     lost, won, other = (written(made, first, attempt) for attempt, first in enumerate((1000, 1000, 2000)))
-    assert not set(lost.names) & set(won.names)
+    assert not {one.name for one in lost.files} & {one.name for one in won.files}
     made.commit([won, other, None])
     assert [row[2] for row in visible(flights) if row[2] >= 1000] == [1000, 1001, 1002, 1003, 2000, 2001, 2002, 2003]
     commit = flights.log(1)[0]
