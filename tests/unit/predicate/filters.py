@@ -57,6 +57,7 @@ FILTERS = [
     "NOT isnan(double)",
     "isnan(single) OR single < 0",
     "single = 0.1",
+    "single = 0.1F",
     "single > id",
     "double IN (0.5, CAST('NaN' AS DOUBLE))",
     "double = CAST('Infinity' AS DOUBLE)",
