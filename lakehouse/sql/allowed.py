@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from lakehouse.errors import InvalidInput
+from lakehouse.predicate.parts import unread
 from lakehouse.predicate.written import shown
 from lakehouse.sql.functions import FUNCTIONS, NAMED, NAMES, SPARK_ONLY
 
@@ -161,9 +162,9 @@ def _check_node(node: exp.Expr, engine: str) -> None:
 
 def check_parts(node: exp.Expr, parts: Sequence[str]) -> None:
     """Raise `InvalidInput` for a node that says something in a part that is not listed."""
-    for key, value in node.args.items():
-        if key not in parts and not (value is None or value is False or value in ([], "")):
-            raise refused(node, key.rstrip("_"))
+    part = unread(node, parts, {})
+    if part is not None:
+        raise refused(node, part.rstrip("_"))
 
 
 def _has_spark_form(node: exp.Expr) -> bool:

@@ -21,15 +21,11 @@ _CLOCK = "[ T][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}([.][0-9]{1,6})?)?"
 _ZONE = "(Z|[+-][0-9]{2}:[0-9]{2})"
 _WHOLE = frozenset({exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT})
 _FLOATING = "('DOUBLE', 'FLOAT')"
-_MANY = "CASE WHEN typeof($1) NOT IN ('DOUBLE', 'FLOAT') AND typeof($2) NOT IN ('DOUBLE', 'FLOAT') AND"
-_DECIMAL = "(starts_with(typeof($1), 'DECIMAL') OR starts_with(typeof($2), 'DECIMAL'))"
-_ONLY = 'only Spark divides decimals so; cast one to DOUBLE, or use engine="spark"'
 _INTEGERS = "('TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT', '\"NULL\"')"
 _START = "(CASE WHEN $2 > 0 THEN $2 - 1 WHEN $2 < 0 THEN length($1) + $2 ELSE 0 END)"
 _SHORT = 200
 """Characters up to which an argument is written where it is needed: DuckDB calculates equal ones once."""
 TEXTS = {
-    "div": f"($1 / {_MANY} {_DECIMAL} THEN error('{_ONLY}') ELSE nullif($2, 0) END)",
     "intdiv": f"($1 // CASE WHEN typeof($1) IN {_INTEGERS} AND typeof($2) IN {_INTEGERS} THEN nullif($2, 0) ELSE error("
     "'div takes whole numbers in process; use engine=\"spark\"') END)",
     "left": "CASE WHEN $2 <= 0 THEN left($1, 0) ELSE left($1, $2) END",

@@ -151,7 +151,7 @@ _FORMS: dict[type[exp.Expr], Callable[[Any], exp.Expr | None]] = {
     **dict.fromkeys(_EMPTY, _or_empty),
     **dict.fromkeys((exp.Like, exp.ILike), _like),
     **dict.fromkeys((exp.Cast, exp.TryCast), _converted),
-    **dict.fromkeys((exp.Div, exp.IntDiv, exp.ArrayContains, exp.Reverse, exp.Sign), _of_arguments),
+    **dict.fromkeys((exp.IntDiv, exp.ArrayContains, exp.Reverse, exp.Sign), _of_arguments),
     **dict.fromkeys((exp.Left, exp.Right), lambda node: None if _is_number(node.expression) else _of_arguments(node)),
     **dict.fromkeys((exp.Ln, exp.Log), _of_positives),
     **dict.fromkeys((exp.DateTrunc, exp.TsOrDsAdd, exp.AddMonths), _as_date),

@@ -43,7 +43,7 @@ _Rows = list[dict[str, Any]]
 
 
 def run(count: int, seed: int) -> Outcome:
-    """Try so many statements: queries, and every so often a change. Some 100 a second."""
+    """Try so many statements: queries, and every so often a change. Some 10 a second."""
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="statements-") as folder, _Pair(Path(folder)) as pair:
         return pair.run(chance, count)
