@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import TokenType, exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
 from lakehouse.arguments import refuse_surrogates
@@ -18,6 +17,7 @@ from lakehouse.core.predicate import Predicate
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.bounds import time_bounds
 from lakehouse.predicate.compare import typed
+from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parts import check_parts
 from lakehouse.predicate.translate import Qualified, Translator
 
@@ -27,17 +27,6 @@ PARSER_ERRORS = (
     SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
 """What the parser raises for text that is wrong: its own errors, and others where it did not foresee the text."""
-
-
-class _SparkText(Spark):
-    """Spark 4 reads a doubled quote in a string as one quote; the parser's own dialect ends the string there."""
-
-    class Tokenizer(Spark.Tokenizer):
-        STRING_ESCAPES: ClassVar = ["\\", "'", '"']
-
-
-DIALECT = _SparkText()
-"""What filters and statements are written in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from lakehouse.errors import InvalidInput
-from lakehouse.predicate.parse import DIALECT, PARSER_ERRORS, parse_condition
+from lakehouse.predicate.dialect import DIALECT
+from lakehouse.predicate.parse import PARSER_ERRORS, parse_condition
 from lakehouse.predicate.written import shown
 from lakehouse.sql.normal import normalized
 

@@ -10,8 +10,9 @@ from sqlglot import exp
 
 from lakehouse.core.chunk import Grain
 from lakehouse.errors import InvalidInput, TableNotFound
+from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.literals import SPARK_TYPES
-from lakehouse.predicate.parse import DIALECT, PARSER_ERRORS
+from lakehouse.predicate.parse import PARSER_ERRORS
 from lakehouse.predicate.written import shown
 from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.names import table_name

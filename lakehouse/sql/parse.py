@@ -11,7 +11,8 @@ from sqlglot.errors import ParseError
 
 from lakehouse.arguments import refuse_surrogates
 from lakehouse.errors import InvalidInput
-from lakehouse.predicate.parse import DIALECT, PARSER_ERRORS
+from lakehouse.predicate.dialect import DIALECT
+from lakehouse.predicate.parse import PARSER_ERRORS
 
 _MAX_LENGTH = 1_000_000
 _BEGINNINGS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 from typing import Any
 
@@ -12,7 +13,10 @@ from sqlglot import exp
 import lakehouse
 from lakehouse.errors import InvalidInput
 from lakehouse.sql.allowed import NODES, check_allowed
-from lakehouse.sql.functions import FUNCTIONS
+from lakehouse.sql.functions import FUNCTIONS, NAMES
+from lakehouse.sql.normal import normalized
+from lakehouse.sql.parse import parse_statement
+from lakehouse.sql.written import write
 from tests.unit.sql.conftest import rows_of
 
 LISTED = {**NODES, **FUNCTIONS}
@@ -62,6 +66,43 @@ def test_what_the_list_names_are_parts_that_the_parser_knows() -> None:
     assert {
         kind: set(parts) - set(kind.arg_types) for kind, parts in LISTED.items() if set(parts) - set(kind.arg_types)
     } == {}
+
+
+def written(name: str, arguments: list[str], engine: str) -> exp.Expr | None:
+    """The tree of a call, if it is taken and can be written for an engine."""
+    try:
+        tree = parse_statement(f"SELECT {name}({', '.join(arguments)})").tree
+        assert tree is not None
+        check_allowed(tree, engine)
+        write(normalized(tree.copy()), engine)
+    except InvalidInput:
+        return None
+    return tree
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_no_argument_of_a_function_is_passed_over(engine: str, caplog: pytest.LogCaptureFixture) -> None:
+    taken, lost = 0, []
+    for name in NAMES.split():
+        for count in range(6):
+            tree = written(name, [f"c{place} + 1" for place in range(count)], engine)
+            taken += tree is not None
+            found = {column.name for column in tree.find_all(exp.Column)} if tree is not None else set()
+            if tree is not None and len(found) < count:
+                lost.append((name, count))
+    assert taken > 150
+    assert lost == []
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["approx_count_distinct(price, 0.1)", "max_by(id, price, 2)", "min_by(id, price, 2)", "percentile(price, 0.5, 2)",
+     "ceil(price, 1, 2)", "date(at, 'x', id)", "position('a', client, 1, 2)", "first(id, price)", "trunc(at, id)"],
+)  # fmt: skip
+def test_a_call_with_an_argument_that_nobody_reads_is_refused(still_lake: lakehouse.Lake, call: str) -> None:
+    with pytest.raises(InvalidInput):
+        still_lake.sql(f"SELECT {call} FROM trips", engine="duckdb")
 
 
 WORDS = ("keep", "keeper", "k%p", "drop", "KEEP", "", None)
