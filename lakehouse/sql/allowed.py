@@ -127,6 +127,9 @@ _DIGITS = re.compile(r"[0-9A-Fa-f]*")
 _WORDS = re.compile(r"[A-Za-z_ ]*")
 _QUOTED = (exp.Identifier, exp.Literal, exp.RawString, exp.HexString, exp.Var, exp.Anonymous)
 """Nodes whose text is written in quotes, or checked by itself."""
+_TRUNCATED = re.compile("WEEK|MON|MONTH|MM|QUARTER|YEAR|YY|YYYY", re.IGNORECASE)
+_WRITTEN = re.compile("%-?[A-Za-z](?:strict)?")
+_LETTER = re.compile("[A-Za-z]")
 _FORMAT = re.compile(r"[A-Za-z0-9 :/.,_%-]*")
 
 
@@ -174,6 +177,10 @@ def _has_spark_form(node: exp.Expr) -> bool:
             return node.args.get("unit") is not None
         case exp.TsOrDsToDate():
             return node.args.get("format") is not None
+        case exp.DateTrunc():
+            return not _TRUNCATED.fullmatch(node.args["unit"].name)
+        case exp.TimeToStr() | exp.UnixToStr():
+            return bool(_LETTER.search(_WRITTEN.sub("", node.args["format"].name if node.args.get("format") else "")))
         case exp.ApproxDistinct():
             return node.args.get("accuracy") is not None
     return False

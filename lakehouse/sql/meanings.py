@@ -15,6 +15,8 @@ PREFIX = "lake_meaning_"
 _BLANK = "chr(9) || chr(10) || chr(11) || chr(12) || chr(13) || ' '"
 _TEXT = f"trim(CAST($1 AS VARCHAR), {_BLANK})"
 _FOLDED = f"lower({_TEXT})"
+_PLAIN = "CAST(TRY_CAST(CAST($1 AS VARCHAR) AS BIGINT) AS VARCHAR) = CAST($1 AS VARCHAR)"
+"""Text of digits as they are written anew: most texts that are numbers, told from others at a quarter of the cost."""
 _NUMBER = "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?"
 _DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _CLOCK = "[ T][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}([.][0-9]{1,6})?)?"
@@ -33,6 +35,10 @@ TEXTS = {
     "from": f"substring($1, greatest({_START}, 0) + CASE WHEN $2 IS NULL THEN NULL ELSE 1 END)",
     "part": f"CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL WHEN $3 <= 0 OR {_START} + $3 <= 0 THEN "
     f"left($1, 0) ELSE substring($1, greatest({_START}, 0) + 1, {_START} + $3 - greatest({_START}, 0)) END",
+    "strposition": "CASE WHEN $3 IS NULL OR $3 < 1 THEN 0 WHEN $1 IS NULL OR $2 IS NULL THEN NULL WHEN $2 = '' THEN 1 "
+    "WHEN strpos(substring($1, $3), $2) = 0 THEN 0 ELSE strpos(substring($1, $3), $2) + $3 - 1 END",
+    "extract": "CAST(extract('microsecond' FROM $1) * 0.000001 AS DECIMAL(8, 6))",
+    "arraydistinct": "list_filter($1, lambda lake_x, lake_i: list_position($1, lake_x) = lake_i)",
     "arraycontains": "CASE WHEN list_contains($1, $2) THEN TRUE "
     "WHEN $2 IS NOT NULL AND list_count($1) < len($1) THEN NULL ELSE list_contains($1, $2) END",
     "reverse": "array_to_string(list_reverse(regexp_extract_all($1, '(?s).')), '')",
@@ -65,7 +71,8 @@ def _cast_text(target: exp.DType, kind: str, call: str) -> str | None:
     if target in _WHOLE:
         digits = f"WHEN regexp_full_match({_TEXT}, '[+-]?[0-9]+') THEN {_TEXT}"
         return (
-            f"CASE {read(digits, 'whole number')} "
+            f"CASE WHEN typeof($1) = 'VARCHAR' AND {_PLAIN} THEN {call}(CAST($1 AS VARCHAR) AS {kind}) "
+            f"{read(digits, 'whole number')} "
             f"WHEN typeof($1) IN {_FLOATING} THEN {call}(trunc(TRY_CAST($1 AS DOUBLE)) AS {kind}) "
             f"WHEN starts_with(typeof($1), 'DECIMAL') THEN {call}(trunc(TRY_CAST($1 AS DECIMAL(38, 10))) AS {kind}) "
             f"ELSE {call}($1 AS {kind}) END"
@@ -116,7 +123,7 @@ def text_of(name: str) -> str:
         f"WHEN {number} <> 0 AND (abs({number}) >= 10000000 OR abs({number}) < 0.001) THEN {only} "
         f"ELSE CAST($1 AS VARCHAR) END "
         f"WHEN typeof($1) = 'TIMESTAMP WITH TIME ZONE' THEN regexp_replace(CAST($1 AS VARCHAR), '[+]00$', '') "
-        f"ELSE {name}($1 AS VARCHAR) END"
+        f"WHEN typeof($1) = 'BLOB' THEN decode(CAST(CAST($1 AS VARCHAR) AS BLOB)) ELSE {name}($1 AS VARCHAR) END"
     )
 
 

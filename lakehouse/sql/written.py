@@ -18,6 +18,7 @@ from lakehouse.sql.meanings import PREFIX, cast, meaning, text_of, written_out
 from lakehouse.sql.tree import most_nested, put
 
 _MOST_COPIED = 5
+_SECONDS = ("SECOND", "SECONDS")
 
 
 class _SparkGenerator(SparkGenerator):
@@ -103,6 +104,8 @@ def _converted(node: exp.Cast) -> exp.Expr | None:
         return exp.Anonymous(this=PREFIX + "text", expressions=[text, node.this.copy()])
     if _is_number(node.this) and (node.this.name.isdecimal() or node.to.this in (exp.DType.DOUBLE, exp.DType.FLOAT)):
         return None
+    if node.to.this is exp.DType.TIMESTAMP:  # what the parser says for to_timestamp, which minds the offset of a text
+        node.set("to", exp.DataType.build("timestamptz"))
     return cast(node, str(node.to.sql(dialect=_DuckDBText)))
 
 
@@ -151,7 +154,7 @@ _FORMS: dict[type[exp.Expr], Callable[[Any], exp.Expr | None]] = {
     **dict.fromkeys(_EMPTY, _or_empty),
     **dict.fromkeys((exp.Like, exp.ILike), _like),
     **dict.fromkeys((exp.Cast, exp.TryCast), _converted),
-    **dict.fromkeys((exp.IntDiv, exp.ArrayContains, exp.Reverse, exp.Sign), _of_arguments),
+    **dict.fromkeys((exp.IntDiv, exp.ArrayContains, exp.ArrayDistinct, exp.Reverse, exp.Sign), _of_arguments),
     **dict.fromkeys((exp.Left, exp.Right), lambda node: None if _is_number(node.expression) else _of_arguments(node)),
     **dict.fromkeys((exp.Ln, exp.Log), _of_positives),
     **dict.fromkeys((exp.DateTrunc, exp.TsOrDsAdd, exp.AddMonths), _as_date),
@@ -162,8 +165,14 @@ _FORMS: dict[type[exp.Expr], Callable[[Any], exp.Expr | None]] = {
     exp.ArgMax: lambda node: exp.Anonymous(this="arg_max_null", expressions=[node.this, node.expression]),
     exp.ArgMin: lambda node: exp.Anonymous(this="arg_min_null", expressions=[node.this, node.expression]),
     exp.DayOfWeek: lambda node: exp.Paren(this=exp.Add(this=node.copy(), expression=exp.Literal.number(1))),
+    exp.Extract: lambda node: meaning("extract", node.expression) if node.name.upper() in _SECONDS else None,
     exp.IsNan: lambda node: exp.Coalesce(this=node.copy(), expressions=[exp.false()]),
     exp.Quantile: lambda node: exp.Anonymous(this="quantile_cont", expressions=[node.this, node.args["quantile"]]),
+    exp.StrPosition: lambda node: (
+        meaning("strposition", node.this, node.args["substr"], node.args["position"])
+        if node.args.get("position")
+        else None
+    ),
     exp.Substring: _of_part,
     exp.TsOrDsToDate: lambda node: cast(exp.Cast(this=node.this, to=exp.DataType.build("date")), "DATE"),
 }
