@@ -78,6 +78,7 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
         "id": draw(st.integers(0, 10**9)), "start_us": (start := draw(st.integers(0, 9))),
         "end_us": start + draw(st.integers(1, 5)), "ordinal": draw(st.integers(1, 5)), "rows": draw(st.integers(1, 3)),
         "bytes": 1, "first_row_id": 0, "has_row_ids": 0, "path": "p", "rewrites": draw(st.integers(0, 2)),
+        "checksum": draw(st.sampled_from([b"", b"\x01" * 17])),
         "statistics": encode_statistics(low, high, nulls, buckets),
     }  # fmt: skip
 
@@ -153,6 +154,7 @@ TOMBSTONES = st.builds(
 NOTHING_KNOWN = {
     "start_us": 0, "end_us": 1, "ordinal": 1, "rows": 1, "bytes": 1, "first_row_id": 0, "has_row_ids": 0, "path": "p",
     "rewrites": 0,
+    "checksum": b"",
 }  # fmt: skip
 
 
