@@ -14,7 +14,7 @@ from lakehouse.core.operation import Begun, Contribution, Kind
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import row_id_bounds, row_ids_of
-from lakehouse.core.spec import ROW_ID
+from lakehouse.core.spec import ROW_ID, SIDES
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Engine, Query
 from lakehouse.rowchange import RowChange
@@ -78,7 +78,8 @@ class Resolve(RowChange):
         keys = sets[keyed.id]
         names = keys.column_names
         if self._engine is not self._lake.local_engine:
-            on = " AND ".join(f"target.`{name}` = source.`{name}`" for name in names)
+            target, source = SIDES["target"], SIDES["source"]
+            on = " AND ".join(f"{target}.`{name}` = {source}.`{name}`" for name in names)
             with self._engine.join(on, replace(query, ordinals=True), keys) as matches:
                 return matches.hits(columns, "TRUE").select(schema.names)
         parts = []
