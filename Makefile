@@ -4,7 +4,7 @@ BIN := .venv/bin
 # One process of each kind per core: the Spark session lives in one of them, the rest of the suite runs beside it.
 JOBS ?= 2
 # A run whose worker was killed would wait for ever.
-LIMIT ?= 60m
+LIMIT ?= 80m
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench bench-peers explore campaign up format clean
