@@ -22,7 +22,7 @@ def typed_value(value: Any, field: pa.Field) -> Any:
     datetime.date(2013, 1, 5)
     >>> typed_value(0.1, pa.field("single", pa.float32()))
     Traceback (most recent call last):
-    lakehouse.errors.InvalidInput: the column cannot hold this value (column=single type=float value='0.1')
+    lakehouse.errors.InvalidInput: the column cannot hold this value (column=single type=float value=0.1)
     """
     if value is None:
         return None

@@ -93,6 +93,9 @@ class _Attempt:
     def taskAttemptId(self) -> int:  # noqa: N802
         return 7
 
+    def partitionId(self) -> int:  # noqa: N802
+        return 0
+
 
 @pytest.fixture
 def in_task(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[[pa.Table], dict[str, Any]]:
