@@ -23,7 +23,7 @@ from lakehouse.core.summary import indexed_columns
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
 from lakehouse.engine.hidden import plan_parts
-from lakehouse.engine.verifying import columns_read
+from lakehouse.engine.verifying import at_least, columns_read
 from lakehouse.errors import PartialRead
 from lakehouse.faults import reach
 from lakehouse.predicate import ParsedPredicate, parse
@@ -186,10 +186,13 @@ class Scan:
         return self._readable(query) if self._best_effort else query
 
     def _readable(self, query: Query) -> Query:
-        """The query without segments whose file is missing, short, malformed, or not what reads are to be sure of."""
+        """The query without segments whose file is missing, short or malformed, or has other pages than were written.
+
+        Whatever `verify` says, at least the pages that the query needs are compared: the rest must not fail while it runs.
+        """
         plan = query.plan
-        columns = columns_read(query, plan_parts(query)) if query.verify == "pages" else None
-        files, _ = check_files(self._lake.warehouse, plan.segments, query.verify, columns)
+        columns = columns_read(query, plan_parts(query))
+        files, _ = check_files(self._lake.warehouse, plan.segments, at_least(query.verify, "pages"), columns)
         sound = {stored for stored, path in files.items() if has_footer(path)}
         self.missing = sorted(segment.path for segment in plan.segments if segment.path not in sound)
         if not self.missing:

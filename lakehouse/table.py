@@ -129,7 +129,8 @@ class Table(Writes):
         """Rows at a version, which is fixed now.
 
         ``where`` is a SQL predicate; it is also used to leave files out. ``as_of``: a version, tag or time.
-        ``best_effort`` leaves out files that are missing or short, with a `PartialRead` warning, instead of failing.
+        ``best_effort`` leaves out files that are missing, short or damaged in what the read needs, with a `PartialRead`
+        warning, instead of failing.
         """
         if columns is not None:
             columns = (columns,) if isinstance(columns, str) else tuple(columns)
