@@ -188,7 +188,7 @@ class Scan:
     def _readable(self, query: Query) -> Query:
         """The query without segments whose file is missing, short or malformed, or has other pages than were written.
 
-        Whatever `verify` says, at least the pages that the query needs are compared: the rest must not fail while it runs.
+        At least the pages that the query needs are compared, whatever `verify` says: the rest must not fail while it runs.
         """
         plan = query.plan
         columns = columns_read(query, plan_parts(query))
