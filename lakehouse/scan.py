@@ -186,9 +186,9 @@ class Scan:
         return self._readable(query) if self._best_effort else query
 
     def _readable(self, query: Query) -> Query:
-        """The query without segments whose file is missing, short or malformed, or has other pages than were written.
+        """The query without segments whose file is missing, short, malformed, or has other pages than were written.
 
-        At least the pages that the query needs are compared, whatever `verify` says: the rest must not fail while it runs.
+        The pages that the query needs are compared whatever `verify` says: the rest must not fail while it runs.
         """
         plan = query.plan
         columns = columns_read(query, plan_parts(query))

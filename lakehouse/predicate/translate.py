@@ -89,13 +89,15 @@ class Translator:
             raise InvalidInput("a filter needs a condition that is true or false", found=shown(node))
         return found
 
-    def term(self, node: exp.Expr) -> Term:
+    def term(self, node: exp.Expr | None) -> Term:
         """A node's term, a literal by itself."""
         found = self.value(node)
         return natural(found) if isinstance(found, Literal) else found
 
-    def value(self, node: exp.Expr) -> Term | Literal:
-        """The term or literal of a node."""
+    def value(self, node: exp.Expr | None) -> Term | Literal:
+        """The term or literal of a node; None is one that a text leaves out, as ``month()`` does its argument."""
+        if node is None:
+            raise InvalidInput("a function or an operator lacks an argument")
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise InvalidInput("the filter is nested too deeply", most=_MAX_DEPTH)

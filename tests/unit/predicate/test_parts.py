@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from sqlglot import exp
+from sqlglot.parsers.spark import SparkParser
 
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.errors import InvalidInput
@@ -97,6 +99,20 @@ def test_every_part_that_is_declared_is_read() -> None:
             if all(outcome(changed(text, place, part, value)) == before for value in fillings()):
                 silent.append((text, part))
     assert silent == []
+
+
+def test_a_part_that_a_text_leaves_out_is_translated_or_refused() -> None:
+    """``month()`` is a node of which the parser accepts that its argument is not there."""
+    for text, place in places():
+        for part in READ[type(list(parse_condition(text).walk())[place])]:
+            outcome(changed(text, place, part, None))
+
+
+@pytest.mark.parametrize("arguments", ["", "*", "text, id"])
+def test_every_function_of_the_parser_with_any_arguments_is_translated_or_refused(arguments: str) -> None:
+    for name in sorted(SparkParser.FUNCTIONS):
+        with contextlib.suppress(InvalidInput):
+            parse(f"{name}({arguments}) = 1", SCHEMA)
 
 
 def test_every_other_kind_of_node_is_refused() -> None:
