@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -26,6 +27,8 @@ FORMATS: Mapping[str, str] = {
 }
 _OFFSET = r"(?:[Zz]|[+-]\d{2}:?\d{2})$"
 _TEXT_BLOCK_BYTES = 8 << 20
+_ROW_OF_BLOCK = re.compile(r" in row (\d+)$")
+"""Arrow counts rows of JSON from the beginning of a block."""
 
 
 def open_rows(path: Path, schema: pa.Schema) -> pa.RecordBatchReader:
@@ -72,8 +75,9 @@ def _open_text(path: Path, form: str, schema: pa.Schema) -> pa.RecordBatchReader
         convert = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
         return pa.csv.open_csv(path, pa.csv.ReadOptions(block_size=_TEXT_BLOCK_BYTES), convert_options=convert)
     parse = pa.json.ParseOptions(explicit_schema=pa.schema(list(types.items())), unexpected_field_behavior="infer")
-    table = pa.json.read_json(path, pa.json.ReadOptions(block_size=_TEXT_BLOCK_BYTES), parse)
-    return table.to_reader()
+    # With threads Arrow reads ahead of whoever asks, and has most of a large file in memory.
+    read = pa.json.ReadOptions(block_size=_TEXT_BLOCK_BYTES, use_threads=False)
+    return pa.json.open_json(path, read, parse)
 
 
 def _retimed(read: pa.Schema, schema: pa.Schema) -> pa.Schema:
@@ -106,12 +110,24 @@ def _is_instant(kind: pa.DataType) -> bool:
 
 
 def _named_errors(batches: Iterator[pa.RecordBatch], path: Path, form: str) -> Iterator[pa.RecordBatch]:
+    rows = 0
     try:
-        yield from batches
+        for batch in batches:
+            yield batch
+            rows += batch.num_rows
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, form, error) from error
+        raise _unreadable(path, form, error, rows) from error
 
 
-def _unreadable(path: Path, form: str, error: Exception) -> InvalidInput:
+def _unreadable(path: Path, form: str, error: Exception, rows: int = 0) -> InvalidInput:
+    """The error for what cannot be read, after so many rows that could."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return InvalidInput(f"cannot read the file as {form}; check its contents and its suffix", path=path, cause=reason)
+    where: dict[str, int] = {"rows_before": rows}
+    in_block = _ROW_OF_BLOCK.search(reason)
+    if form == "jsonl" and in_block is not None:
+        reason, where = reason[: in_block.start()], {"row": rows + int(in_block[1])}
+    if "unexpected field" in reason:
+        reason += "; neither the table nor the first rows of the file have a column that is in this one"
+    return InvalidInput(
+        f"cannot read the file as {form}; check its contents and its suffix", path=path, **where, cause=reason
+    )

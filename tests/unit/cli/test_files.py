@@ -53,14 +53,36 @@ def test_columns_that_the_table_lacks_are_kept_for_the_table_to_refuse(tmp_path:
     assert open_rows(path, SCHEMA).read_all().to_pylist() == [{"at": AT, "extra": "x"}]
 
 
-def test_a_large_text_file_is_read_in_parts(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    line = "2013-01-05T07:00:00,1," + "x" * 1000 + "\n"
-    path.write_text("at,client,name\n" + line * 20_000)
+CSV = ("rows.csv", "at,client,name\n", "2013-01-05T07:00:00,1," + "x" * 1000 + "\n")
+JSON = ("rows.jsonl", "", '{"at": "2013-01-05T07:00:00", "client": 1, "name": "' + "x" * 1000 + '"}\n')
+
+
+@pytest.mark.parametrize(("name", "head", "line"), [CSV, JSON], ids=["csv", "jsonl"])
+def test_a_large_text_file_is_read_in_parts(tmp_path: Path, name: str, head: str, line: str) -> None:
+    path = tmp_path / name
+    path.write_text(head + line * 20_000)
     reader = open_rows(path, SCHEMA)
     first = reader.read_next_batch()
     assert first.num_rows < 20_000
     assert first.num_rows + sum(batch.num_rows for batch in reader) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [
+        ('{"client": "many"}', "row=20000 "),
+        ('{"client": ', "row=20000 "),
+        ('{"client": 1.5}', "rows_before="),
+        ('{"other": 1}', "neither the table nor the first rows"),
+    ],
+)
+def test_a_fault_late_in_json_lines_is_found_there(tmp_path: Path, last: str, told: str) -> None:
+    path = tmp_path / JSON[0]
+    path.write_text(JSON[2] * 20_000 + last + "\n")
+    reader = open_rows(path, SCHEMA)
+    assert reader.read_next_batch().num_rows > 0
+    with pytest.raises(InvalidInput, match=told):
+        list(reader)
 
 
 @pytest.mark.parametrize(
