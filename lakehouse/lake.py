@@ -313,7 +313,8 @@ class Lake:
         then, and all that came later, is kept. ``keep_last``: as many versions are kept. With both, what either keeps.
 
         Kept in any case are the head, tagged versions, of each table the newest version at any of these, what a reader
-        or a running operation holds and what is newer than that. Files go later: see `collect`.
+        or a running operation holds and what is newer than that. Files go later: see `collect`. With the versions go
+        what ended operations left, ``txn`` marks beyond their table's ``txn_retention``, and all of dropped tables.
 
         Examples
         --------
@@ -324,7 +325,7 @@ class Lake:
         Expired(versions=0, segments=0, tombstones=0, bytes=0, horizon=0)
         """
         wish = Wish.of(older_than, keep_last)
-        self.pins.beat()  # what this process has read, and reads no more, is not in the way
+        self.pins.follow()  # what this process has read, and reads no more, is not in the way
         return self.catalog.expire(wish, dry_run=dry_run)
 
     def collect(self, *, grace_seconds: float = 3600.0, dry_run: bool = False) -> Collected:

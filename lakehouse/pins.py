@@ -129,6 +129,14 @@ class Pins:
         return [*self._in_use, *(version for _, version in self._lingering)]
 
     def beat(self) -> None:
+        """`follow`, again and again: a beat that fails leaves it to the next one."""
+        try:
+            self.follow()
+        except LakehouseError as error:
+            # A scan that comes after the lease places the pin anew.
+            logger.warning("the pin was not renewed: %s", error)
+
+    def follow(self) -> None:
         """Renew the pin, and let it follow what is in use; where nothing is, remove it."""
         with self._writing:
             started = steady_seconds()
@@ -138,18 +146,14 @@ class Pins:
                 used = self._used()
                 # Raised before the catalog is asked: from now on a scan of an older version places the pin anew.
                 least = self._pinned = max(self._pinned, min(used)) if used else None
-            try:
-                if least is None:
-                    self._catalog.unpin(self._id)
-                elif not self._catalog.renew_pin(self._id, least):
-                    logger.warning("the pin ran out while this process was held up; what it reads may be gone")
-                    self._forget_pin()
-                else:
-                    with self._guard:
-                        self._safe_until = started + self._catalog.lease_seconds
-            except LakehouseError as error:
-                # The next beat tries again; a scan that comes after the lease places the pin anew.
-                logger.warning("the pin was not renewed: %s", error)
+            if least is None:
+                self._catalog.unpin(self._id)
+            elif not self._catalog.renew_pin(self._id, least):
+                logger.warning("the pin ran out while this process was held up; what it reads may be gone")
+                self._forget_pin()
+            else:
+                with self._guard:
+                    self._safe_until = started + self._catalog.lease_seconds
 
     def _forget_pin(self) -> None:
         with self._guard:

@@ -13,15 +13,22 @@ their deltas out leaves the state of each retained version what it was, because 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import Connection, and_, bindparam, delete, func, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, exists, func, select, update
 
-from lakehouse.catalog import pins
+from lakehouse.catalog import locks, pins, plancounts
 from lakehouse.catalog.database import Database
-from lakehouse.catalog.forget import find_forgotten, forget_commits, forget_entries, forget_operations
+from lakehouse.catalog.forget import (
+    find_forgotten,
+    forget_commits,
+    forget_entries,
+    forget_marks,
+    forget_operations,
+    forget_tables,
+)
 from lakehouse.catalog.horizon import hold_history
 from lakehouse.catalog.log import version_at
 from lakehouse.catalog.models import (
@@ -31,6 +38,7 @@ from lakehouse.catalog.models import (
     lake,
     lake_table,
     operation,
+    rewritten,
     segment,
     tag,
     tombstone,
@@ -79,8 +87,8 @@ def expire(database: Database, wish: Wish, *, dry_run: bool) -> Expired:
         return database.read(lambda connection: _counted(connection, wish, database.now_us(connection)))
     limits = database.run(lambda connection: _record(connection, wish, database.now_us(connection)))
     reach("expire.recorded")
-    while database.run(lambda connection: forget_commits(connection, limits.clean, limits.points)):
-        reach("expire.forgotten")
+    _until_none(database, lambda connection: forget_marks(connection, limits.clean, database.now_us(connection)))
+    _until_none(database, lambda connection: forget_commits(connection, limits.clean, limits.points))
     segments = tombstones = size = 0
     dead = database.read(lambda connection: list(find_dead(connection, limits)))
     for entries in dead:
@@ -90,8 +98,15 @@ def expire(database: Database, wish: Wish, *, dry_run: bool) -> Expired:
             segments += 0 if entries.is_tombstone else count
             tombstones += count if entries.is_tombstone else 0
             size += freed
-    database.run(lambda connection: forget_operations(connection, limits.clean, database.now_us(connection)))
+    _until_none(database, lambda connection: forget_operations(connection, limits.clean, database.now_us(connection)))
+    _until_none(database, lambda connection: forget_tables(connection, limits.clean))
     return Expired(limits.versions, segments, tombstones, size, limits.horizon)
+
+
+def _until_none(database: Database, forget: Callable[[Connection], int]) -> None:
+    """Forget batch by batch, each a transaction, until nothing is left to be."""
+    while database.run(forget):
+        reach("expire.forgotten")
 
 
 def _forget(database: Database, entries: DeadEntries, rows: list[Values], limits: Limits) -> tuple[int, int]:
@@ -118,6 +133,8 @@ def _record(connection: Connection, wish: Wish, now_us: int) -> Limits:
     limits = _limits(connection, wish, now_us)
     connection.execute(update(lake).where(lake.c.horizon < limits.horizon).values(horizon=limits.horizon))
     pins.remove_dead(connection, now_us)
+    locks.remove_dead(connection, now_us)
+    plancounts.remove_dead(connection, now_us)
     late = (
         select(operation.c.number)
         .where(operation.c.state == "running", operation.c.lease_until_us < now_us)
@@ -133,7 +150,8 @@ def end_operations(connection: Connection, numbers: list[int]) -> None:
     values = [{"ended": number} for number in numbers]
     running = and_(operation.c.number == bindparam("ended"), operation.c.state == "running")
     run_for_each(connection, update(operation).where(running).values(state="aborted"), values)
-    run_for_each(connection, delete(chunk_lock).where(chunk_lock.c.operation == bindparam("ended")), values)
+    for of in (chunk_lock, rewritten):
+        run_for_each(connection, delete(of).where(of.c.operation == bindparam("ended")), values)
 
 
 def _limits(connection: Connection, wish: Wish, now_us: int) -> Limits:
@@ -196,10 +214,13 @@ def _counted(connection: Connection, wish: Wish, now_us: int) -> Expired:
 
 def find_dead(connection: Connection, limits: Limits) -> Iterator[DeadEntries]:
     """What no retained version holds, by table. Cost: what was dropped up to ``clean`` and is still kept."""
+    has_entries = exists().where(delta.c.table_id == lake_table.c.id)
     dropped_tables: dict[int, int] = {
         row.id: row.dropped_version
         for row in connection.execute(
-            select(lake_table.c.id, lake_table.c.dropped_version).where(lake_table.c.dropped_version <= limits.clean)
+            select(lake_table.c.id, lake_table.c.dropped_version).where(
+                lake_table.c.dropped_version <= limits.clean, has_entries
+            )
         )
     }
     for of in (segment, tombstone):

@@ -10,6 +10,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, func, select
 
 from lakehouse.catalog.frames import frame_of, note_frames
+from lakehouse.catalog.log import version_at
 from lakehouse.catalog.models import (
     bin,  # noqa: A004 - the word of the scheme
     chunk_lock,
@@ -19,14 +20,18 @@ from lakehouse.catalog.models import (
     garbage,
     key_frame,
     lake_table,
+    lock_wait,
     operation,
+    plan_count,
     rewritten,
     segment,
     segment_summary,
     tag,
+    task,
     tombstone,
     tombstone_set,
     txn,
+    upkeep,
 )
 from lakehouse.catalog.prepared import run_for_each
 from lakehouse.catalog.rows import Values, spec_from_row
@@ -36,6 +41,7 @@ from lakehouse.core.bins import bins_of
 from lakehouse.core.expire import Numbers, newest_at
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.operation import DEFINITIONS, Kind
+from lakehouse.core.policy import Policy
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.version import frame_due, replay
 from lakehouse.errors import InternalError
@@ -180,7 +186,7 @@ def tell_bins(connection: Connection, spec: TableSpec, bins: Sequence[int]) -> N
     remains = exists().where(delta.c.table_id == bin.c.table_id, delta.c.bin == bin.c.bin)
     gone = list(connection.execute(select(bin.c.bin).where(*mine, ~remains)).scalars())
     if gone:
-        for of in (key_frame, bin):
+        for of in (key_frame, plan_count, bin):
             connection.execute(delete(of).where(of.c.table_id == spec.id, of.c.bin.in_(gone)))
     note_frames(connection, spec.id, bins)
 
@@ -188,7 +194,7 @@ def tell_bins(connection: Connection, spec: TableSpec, bins: Sequence[int]) -> N
 def forget_commits(connection: Connection, clean: int, points: Numbers) -> int:
     """Forget what the log says of versions below ``clean``, but for those that a reader of a point is given.
 
-    Returns how many rows went, at most `MOST_COMMITS`; 0 when there is nothing left to do.
+    Returns how many rows went, at most twice `MOST_COMMITS`; 0 when there is nothing left to do.
     """
     gone = find_forgotten(connection, clean, points)[:MOST_COMMITS]
     its = (commit_table.c.version == bindparam("of_version"), commit_table.c.table_id == bindparam("of_table"))
@@ -200,8 +206,10 @@ def forget_commits(connection: Connection, clean: int, points: Numbers) -> int:
         ~exists().where(tag.c.version == commit_log.c.version),
         ~exists().where(txn.c.version == commit_log.c.version),
     )
-    connection.execute(delete(commit_log).where(*bare))
-    return len(gone)
+    versions = connection.execute(select(commit_log.c.version).where(*bare).limit(MOST_COMMITS)).scalars()
+    empty = [{"of_version": version} for version in versions]
+    run_for_each(connection, delete(commit_log).where(commit_log.c.version == bindparam("of_version")), empty)
+    return len(gone) + len(empty)
 
 
 def find_forgotten(connection: Connection, clean: int, points: Numbers) -> list[dict[str, int]]:
@@ -211,16 +219,13 @@ def find_forgotten(connection: Connection, clean: int, points: Numbers) -> list[
         .where(commit_table.c.version <= clean)
         .order_by(commit_table.c.version)
     ).all()
-    moves = {Kind.CREATE.value, Kind.DROP_TABLE.value} | (
-        {kind.value for kind in Kind} - {k.value for k in DEFINITIONS}
-    )
-    told = [row for row in rows if row.operation in moves]  # a renamed table's rows are what they were
-    retained = newest_at([row.table_id for row in told], [row.version for row in told], points)
-    kept = {
-        (row.version, row.table_id)
-        for row, stays in zip(told, retained.tolist(), strict=True)
-        if stays and row.operation != Kind.DROP_TABLE.value
-    }
+    moves = {Kind.CREATE.value} | ({kind.value for kind in Kind} - {k.value for k in DEFINITIONS})
+    told = [(row.version, row.table_id) for row in rows if row.operation in moves]  # a rename changes no row
+    # The log may have forgotten the drop of a table that an older tag shows.
+    drops = select(lake_table.c.dropped_version, lake_table.c.id).where(lake_table.c.dropped_version <= clean)
+    versions, tables = zip(*told, *connection.execute(drops), strict=True) if told else ((), ())
+    retained = newest_at(tables, versions, points)
+    kept = {one for one, stays in zip(told, retained[: len(told)].tolist(), strict=True) if stays}
     tagged = set(connection.execute(select(tag.c.version)).scalars())
     return [
         {"of_version": row.version, "of_table": row.table_id}
@@ -229,8 +234,29 @@ def find_forgotten(connection: Connection, clean: int, points: Numbers) -> list[
     ]
 
 
-def forget_operations(connection: Connection, clean: int, now_us: int) -> None:
-    """Forget operations that ended long ago and that nothing refers to any more."""
+def forget_marks(connection: Connection, clean: int, now_us: int) -> int:
+    """Forget each ``txn`` of a version below ``clean`` that is older than its table's ``txn_retention``.
+
+    Returns how many went, at most `MOST_COMMITS` of a table. Cost: these, and the tables that have such a limit.
+    """
+    limited = lake_table.c.definition.contains("txn_retention"), lake_table.c.dropped_version.is_(None)
+    count = 0
+    for row in connection.execute(select(lake_table).where(*limited)).all():
+        spec = spec_from_row(row)
+        age_seconds = Policy.of(spec.properties).txn_retention_seconds
+        if age_seconds is None:
+            continue
+        until = min(clean - 1, version_at(connection, now_us - int(age_seconds * 1_000_000)) or 0)
+        old = select(txn.c.app, txn.c.sequence).where(txn.c.table_id == spec.id, txn.c.version <= until)
+        marks = [{"of": app, "number": sequence} for app, sequence in connection.execute(old.limit(MOST_COMMITS))]
+        its = txn.c.table_id == spec.id, txn.c.app == bindparam("of"), txn.c.sequence == bindparam("number")
+        run_for_each(connection, delete(txn).where(*its), marks)
+        count += len(marks)
+    return count
+
+
+def forget_operations(connection: Connection, clean: int, now_us: int) -> int:
+    """Forget operations that ended long ago and that nothing refers to any more: so many, at most `MOST_OPERATIONS`."""
     ended = operation.c.state.in_(("committed", "collected")), operation.c.begun_us < now_us - _WEEK_US
     users = (segment, segment_summary, chunk_lock, rewritten)
     used = [exists().where(of.c.operation == operation.c.number) for of in users]
@@ -242,3 +268,27 @@ def forget_operations(connection: Connection, clean: int, now_us: int) -> None:
     )
     numbers = [{"old": number} for number in connection.execute(old).scalars()]
     run_for_each(connection, delete(operation).where(operation.c.number == bindparam("old")), numbers)
+    return len(numbers)
+
+
+def forget_tables(connection: Connection, clean: int) -> int:
+    """Forget tables that were dropped and of which nothing else is left; how many.
+
+    The newest table stays, dropped or not: its number must not be given to another one. Cost: a few seeks for each
+    dropped table that is still there, and a pass over the operations if one may go.
+    """
+    users = (commit_table, bin, delta, key_frame, garbage, segment, tombstone)
+    used = [exists().where(of.c.table_id == lake_table.c.id) for of in users]
+    works = exists().where(task.c.table_id == lake_table.c.id, task.c.state == "running")
+    newest = select(func.max(lake_table.c.id)).scalar_subquery()
+    bare = select(lake_table.c.id).where(
+        lake_table.c.dropped_version < clean, lake_table.c.id < newest, ~works, *(~one for one in used)
+    )
+    gone = set(connection.execute(bare).scalars())
+    if gone:
+        gone.difference_update(connection.execute(select(operation.c.table_id).distinct()).scalars())
+    numbers = [{"gone": one} for one in sorted(gone)]
+    for of in (txn, upkeep, plan_count, lock_wait, task):
+        run_for_each(connection, delete(of).where(of.c.table_id == bindparam("gone")), numbers)
+    run_for_each(connection, delete(lake_table).where(lake_table.c.id == bindparam("gone")), numbers)
+    return len(numbers)

@@ -135,7 +135,12 @@ def check_complete(connection: Connection, spec: TableSpec, since: int, until: i
 def check_not_dropped(spec: TableSpec, dropped: int | None, version: int, horizon: int) -> None:
     """Raise `TableNotFound` for a table that was dropped by a version and whose rows are forgotten since."""
     if dropped is not None and dropped <= min(version, horizon):
-        raise TableNotFound("the table was dropped and has been forgotten", table=spec.name, dropped=dropped)
+        raise gone(spec, dropped=dropped)
+
+
+def gone(spec: TableSpec, **facts: object) -> TableNotFound:
+    """The error for a table of which no version can be read any more."""
+    return TableNotFound("the table was dropped and has been forgotten", table=spec.name, **facts)
 
 
 def forgotten(version: object, horizon: int) -> VersionNotFound:

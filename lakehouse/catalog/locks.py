@@ -66,7 +66,7 @@ def make_way(connection: Connection, wanted: Wanted, now_us: int) -> None:
     clashing = _clashing_locks(connection, wanted)
     _refuse(connection, wanted, clashing, now_us)
     for row in clashing:
-        connection.execute(delete(chunk_lock).where(chunk_lock.c.operation == row.operation))
+        release(connection, row.operation)
 
 
 def check_free(connection: Connection, wanted: Wanted, now_us: int) -> None:
@@ -121,6 +121,13 @@ def stay(connection: Connection, place: int, lease_until_us: int) -> None:
 def leave(connection: Connection, place: int) -> None:
     """Give a place in the queue back."""
     connection.execute(delete(lock_wait).where(lock_wait.c.token == place))
+
+
+def remove_dead(connection: Connection, now_us: int) -> None:
+    """Forget places of processes that no longer ask, and what replaces that were ended would have had to hide."""
+    connection.execute(delete(lock_wait).where(lock_wait.c.lease_until_us < now_us))
+    running = select(operation.c.number).where(operation.c.state == "running")
+    connection.execute(delete(rewritten).where(rewritten.c.operation.not_in(running)))
 
 
 def take(connection: Connection, wanted: Wanted, *, number: int, now_us: int) -> int:

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delet
 from sqlalchemy.dialects import postgresql, sqlite
 
 from lakehouse.catalog.encoding import decode_map
-from lakehouse.catalog.horizon import check_not_dropped, forgotten, is_retained, is_told, read_horizon
+from lakehouse.catalog.horizon import check_not_dropped, forgotten, gone, is_retained, is_told, read_horizon
 from lakehouse.catalog.models import commit_log, commit_table, lake, lake_table, tag, txn
 from lakehouse.catalog.prepared import Prepared
 from lakehouse.core.commit import Commit
@@ -32,12 +32,14 @@ on_rows = commit_table.c.operation.not_in([kind.value for kind in DEFINITIONS])
 
 
 def _table(_: str) -> Any:
-    """The head, the horizon, and of a table by which version it was dropped and its newest one."""
-    dropped = select(lake_table.c.dropped_version).where(lake_table.c.id == bindparam("table"))
+    """The head, the horizon, and of a table whether it is known, by which version it was dropped and its newest one."""
+    known = select(lake_table.c.id).where(lake_table.c.id == bindparam("table"))
+    dropped = known.with_only_columns(lake_table.c.dropped_version)
     newest = select(func.max(commit_table.c.version)).where(
         commit_table.c.table_id == bindparam("table"), *(commit_table.c.operation != kind.value for kind in DEFINITIONS)
     )
-    return select(lake.c.head, lake.c.horizon, dropped.scalar_subquery(), newest.scalar_subquery())
+    of_table = (one.scalar_subquery() for one in (known, dropped, newest))
+    return select(lake.c.head, lake.c.horizon, *of_table)
 
 
 _TABLE = Prepared(_table)
@@ -140,7 +142,9 @@ def resolve_on_table(connection: Connection, spec: TableSpec, created: int, as_o
 
     The second is what a reader has to pin. Raises `VersionNotFound`, `InvalidInput`, or `TableNotFound`.
     """
-    head, horizon, dropped, newest = _TABLE.run(connection, {"table": spec.id}).fetchone()
+    head, horizon, known, dropped, newest = _TABLE.run(connection, {"table": spec.id}).fetchone()
+    if known is None:
+        raise gone(spec)
     if as_of is None:
         check_not_dropped(spec, dropped, head, horizon)
         return created if newest is None else newest, head

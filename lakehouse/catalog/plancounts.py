@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from lakehouse.catalog.models import plan_count
@@ -20,6 +20,8 @@ WHOLE = -1
 """Stands for all bins of a table: what a plan without an interval looks at."""
 _DAY_US = 86_400_000_000
 _HALF_LIFE_DAYS = 7.0
+_LIVES = 20
+"""Half-lives after which a count is none, though it was a million."""
 _PER_DAY = math.log(2) / _HALF_LIFE_DAYS
 """Plans a day of which a count of 1 tells: a steady rate keeps a count of its rate over this."""
 
@@ -40,6 +42,12 @@ def add(connection: Connection, counts: Mapping[tuple[TableId, int], int], now_u
                 index_elements=[plan_count.c.table_id, plan_count.c.bin], set_=values
             )
         )
+
+
+def remove_dead(connection: Connection, now_us: int) -> None:
+    """Forget counts that have become none."""
+    age_us = int(_LIVES * _HALF_LIFE_DAYS * _DAY_US)
+    connection.execute(delete(plan_count).where(plan_count.c.counted_us < now_us - age_us))
 
 
 def read_rates(connection: Connection, spec: TableSpec, now_us: int) -> Rates:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -19,10 +20,13 @@ from lakehouse.catalog import (
 )
 from lakehouse.catalog.blind import Blind, is_blind
 from lakehouse.catalog.database import Refused, take_head
+from lakehouse.catalog.horizon import gone
+from lakehouse.catalog.locks import Wanted
 from lakehouse.catalog.looking import Looking
 from lakehouse.catalog.operations import new_id
 from lakehouse.catalog.reserve import Reserve
 from lakehouse.catalog.sets import FilesNeeded
+from lakehouse.catalog.tables import is_forgotten
 from lakehouse.catalog.waiting import Waiting
 from lakehouse.core.activity import Activity
 from lakehouse.core.commit import (
@@ -75,13 +79,35 @@ class Running(Looking):
 
         An append that goes ``ahead`` may be one that was registered before: it is not seen to run at once.
         """
-        if kind is Kind.APPEND and not draws:
-            begun = self._reserve.take(spec) if ahead else self._reserve.register(spec)[0]
-            reach("begin.registered")
-            return begun
+        with self._knowing(spec):
+            if kind is Kind.APPEND and not draws:
+                begun = self._reserve.take(spec) if ahead else self._reserve.register(spec)[0]
+            else:
+                wanted = None if interval is None else Wanted(spec, Cell.around(interval, spec.grain, keys), priority)
+                begun = self._begin_under_head(spec, kind, draws, interval, wanted, wait_seconds)
+        reach("begin.registered")
+        return begun
+
+    @contextmanager
+    def _knowing(self, spec: TableSpec) -> Iterator[None]:
+        """Raise `TableNotFound` where the catalog refuses an operation on a table that it does not know any more."""
+        try:
+            yield
+        except Refused as error:
+            if self._read(lambda connection: is_forgotten(connection, spec.id)):
+                raise gone(spec) from error
+            raise
+
+    def _begin_under_head(
+        self,
+        spec: TableSpec,
+        kind: Kind,
+        draws: bool,
+        interval: Interval | None,
+        wanted: Wanted | None,
+        wait_seconds: float,
+    ) -> Begun:
         operation_id = new_id()
-        lease_us = int(self.lease_seconds * 1_000_000)
-        wanted = None if interval is None else locks.Wanted(spec, Cell.around(interval, spec.grain, keys), priority)
 
         def attempt(place: int | None) -> Begun:
             def work(connection: Connection) -> Begun:
@@ -92,7 +118,7 @@ class Running(Looking):
                     kind,
                     operation_id=operation_id,
                     now_us=self._database.now_us(connection),
-                    lease_us=lease_us,
+                    lease_us=int(self.lease_seconds * 1_000_000),
                     draws=draws,
                     interval=interval,
                     wanted=None if wanted is None else replace(wanted, place=place),
@@ -101,11 +127,8 @@ class Running(Looking):
             return self._begin(work)
 
         if wanted is None:
-            begun = attempt(None)
-        else:
-            begun = self._waiting.in_turn(attempt, wanted, operation_id, kind, wait_seconds)
-        reach("begin.registered")
-        return begun
+            return attempt(None)
+        return self._waiting.in_turn(attempt, wanted, operation_id, kind, wait_seconds)
 
     def _begin(self, work: Callable[[Connection], Begun]) -> Begun:
         begun: list[Begun] = []
@@ -122,7 +145,7 @@ class Running(Looking):
 
     def wait_until_free(self, spec: TableSpec, interval: Interval, keys: KeyScope | None, wait_seconds: float) -> None:
         """Wait until no user's operation holds chunks of an interval. Raises `LockTimeout`."""
-        wanted = locks.Wanted(spec, Cell.around(interval, spec.grain, keys), Priority.USER)
+        wanted = Wanted(spec, Cell.around(interval, spec.grain, keys), Priority.USER)
 
         def look() -> None:
             self._read(lambda connection: locks.check_free(connection, wanted, self._database.now_us(connection)))

@@ -34,6 +34,11 @@ def find_table(connection: Connection, name: str) -> tuple[TableSpec, int] | Non
     return spec_from_row(row), row.created_version
 
 
+def is_forgotten(connection: Connection, table: TableId) -> bool:
+    """Whether nothing is known of a table any more: it was dropped, and an expiry has been there since."""
+    return connection.execute(select(lake_table.c.id).where(lake_table.c.id == table)).first() is None
+
+
 def table_names(connection: Connection) -> list[str]:
     """Names of live tables, sorted."""
     return sorted(connection.execute(select(lake_table.c.name).where(_live)).scalars())

@@ -95,19 +95,21 @@ class QuietHours:
 class Policy:
     """How a table is kept in shape; each field is a property of the same name, dots for underscores as in `NAMES`.
 
-    ``retention_seconds`` and ``keep_last`` say how long versions stay readable (None: for ever). ``small_files``: a
-    chunk's segments below half the target are merged once that many of like size are there. ``overlap``: so many
-    segments, on average, over one point of time and cluster keys. ``deleted_rows``: that share of hidden rows.
-    ``outliers``: an interval that many times wider than the share of its rows. ``tombstone_debt``: so many milliseconds
-    of a scan for masks. ``order``: what merges sort by. ``index`` names columns that get Bloom filters, ``statistics``
-    asks for sketches of distinct values: each reads a segment once more. ``task_bytes`` is the most that one task
-    reads, ``write_amplification`` the most that may be rewritten for each byte that was written.
+    ``retention_seconds`` and ``keep_last`` say how long versions stay readable (None: for ever);
+    ``txn_retention_seconds`` how long a ``txn`` is known, at least as long. ``small_files``: a chunk's segments below
+    half the target are merged once that many of like size are there. ``overlap``: so many segments, on average, over
+    one point of time and cluster keys. ``deleted_rows``: that share of hidden rows. ``outliers``: an interval that many
+    times wider than the share of its rows. ``tombstone_debt``: so many milliseconds of a scan for masks. ``order``:
+    what merges sort by. ``index`` names columns that get Bloom filters, ``statistics`` asks for sketches of distinct
+    values: each reads a segment once more. ``task_bytes`` is the most that one task reads, ``write_amplification`` the
+    most that may be rewritten for each byte that was written.
     """
 
     enabled: bool = True
     target_rows: int = TARGET_ROWS
     retention_seconds: float | None = 30 * DAY
     keep_last: int = 10
+    txn_retention_seconds: float | None = None
     quiet_hours: QuietHours | None = None
     small_files: Threshold = Threshold(((0.0, 8.0), (3600.0, 4.0), (DAY, 2.0)))
     overlap: Threshold = Threshold(((0.0, 16.0), (3600.0, 8.0), (DAY, 4.0)))
@@ -221,6 +223,7 @@ NAMES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "target_rows": ("target_rows", _count),
     "retention": ("retention_seconds", _retention),
     "keep_last": ("keep_last", _count),
+    "txn_retention": ("txn_retention_seconds", _retention),
     "quiet_hours": ("quiet_hours", QuietHours.of),
     "small_files": ("small_files", Threshold.of),
     "overlap": ("overlap", Threshold.of),
@@ -241,11 +244,11 @@ def _shown(name: str, held: Any) -> str:
         case bool():
             return "on" if held else "off"
         case None:
-            return "forever" if name == "retention" else "none"
+            return "forever" if NAMES[name][1] is _retention else "none"
         case tuple():
             return ", ".join(held) or "none"
         case float():
-            return _age_text(held) if name == "retention" else f"{held:g}"
+            return _age_text(held) if NAMES[name][1] is _retention else f"{held:g}"
         case _:
             return str(held)
 

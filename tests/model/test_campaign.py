@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+from lakehouse.catalog.models import metadata
 from lakehouse.testing.campaign import __main__ as command
-from lakehouse.testing.campaign import histories, schedules
+from lakehouse.testing.campaign import histories, schedules, year
 from lakehouse.testing.campaign.__main__ import main
 from lakehouse.testing.campaign.outcome import Outcome
 from lakehouse.testing.campaign.parts import PARTS, Part, shares
@@ -39,6 +40,17 @@ def test_a_feed_that_leaves_out_a_change_is_noticed(monkeypatch: pytest.MonkeyPa
     told = histories.plain
     monkeypatch.setattr(histories, "plain", lambda table: told(table)[1:])
     assert "changes" in histories.run(60, seed=3).wrong[0]
+
+
+def test_two_months_of_operation_keep_the_catalog_flat() -> None:
+    outcome = year.run(56, seed=0)
+    assert (outcome.tried, outcome.wrong) == (56, [])
+
+
+def test_a_catalog_that_grows_is_noticed() -> None:
+    flat = dict.fromkeys(metadata.tables, 40)
+    days = [year.Day({**flat, "txn": number}, 100, 100, {}) for number in range(84)]
+    assert year.grown(days) == ["txn grew from 41 to 83 in 84 days"]
 
 
 def test_the_command_runs_a_part_on_processes_and_tells_one_line() -> None:

@@ -294,7 +294,16 @@ class Campaign:
         if not known:
             return
         conditions = ", ".join(f"({parsed.duckdb})" for _, parsed, _ in known)
-        rows = self._database.sql(f"SELECT {conditions} FROM held").fetchall()  # noqa: S608 written by the library
+        query = f"SELECT {conditions} FROM held"  # noqa: S608 written by the library
+        try:
+            rows = self._database.sql(query).fetchall()
+        except duckdb.Error as error:
+            if len(known) == 1:
+                self.wrong.append(f"in process fails with {error}: {known[0][0]}")
+            else:  # which of them it is
+                for one in known:
+                    self._in_process([one])
+            return
         for place, (where, parsed, outcomes) in enumerate(known):
             self._note("in process", where, outcomes, [row[place] for row in rows])
             self._prune(where, parsed, outcomes)

@@ -33,6 +33,7 @@ PARTS = (
     Part("histories", "steps", 5_000, 100),
     Part("schedules", "schedules", 10_000, 100),
     Part("kills", "kills", 500, 65),
+    Part("year", "days", 365, 365),
     Part("flips", "flips", 1_000, 100),
     Part("refusals", "hostile", 20_000, 500),
     Part("refusals", "commands", 2_000, 100, "run_commands"),

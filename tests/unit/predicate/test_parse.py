@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import lakehouse
 from lakehouse.core.interval import Interval
 from lakehouse.core.predicate import And, Compare, In, IsNull, Or, Predicate, Unknown, may_match
 from lakehouse.core.segment import Segment
@@ -271,6 +272,16 @@ def test_a_sum_beyond_64_bits_fails_the_read_and_names_the_filter(tmp_path: Path
     where = parse("(id + 9000000000000000000) * (id + 2) > 0", SCHEMA).sql("duckdb")
     with pytest.raises(InvalidInput, match="fails on some row"):
         engine.read(store.query(spec_of(HOSTILE), segments, where=where)).to_arrow()
+
+
+@pytest.mark.parametrize("divisor", ["-1", "n", "n + 0" + " + 0" * 20])
+def test_the_least_integer_has_a_remainder(tmp_path: Path, divisor: str) -> None:
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("v", pa.int64()), ("n", pa.int64())])
+    rows = {"ts": [TIME] * 4, "v": [-(2**63), 7, None, 0], "n": [-1, -1, -1, None]}
+    with lakehouse.connect(f"sqlite:///{tmp_path}/lake.db", tmp_path / "warehouse") as lake:
+        table = lake.create_table("t", schema, time="ts")
+        table.append(pa.table(rows, schema=schema))
+        assert table.scan(where=f"v % ({divisor}) = 0").count() == (3 if divisor == "-1" else 2)
 
 
 def test_a_column_that_could_be_taken_for_code_is_refused() -> None:
