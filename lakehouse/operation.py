@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -22,6 +23,7 @@ from lakehouse.engine import Engine, WriteTarget, Written
 from lakehouse.errors import InvalidInput, LakehouseError, WriteConflict, writing_to
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
+from lakehouse.rowcount import count_visible
 from lakehouse.storage.files import delete_operation
 from lakehouse.storage.footer import FileStatistics, read_footers
 from lakehouse.storage.outside import values_outside
@@ -284,6 +286,17 @@ class Replace(Append):
         """Write rows; any number of times. Raises `InvalidInput` for rows outside the interval or keys."""
         if data is not None:
             super().write(data)
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        return replace(super().contribution(), rows_taken=self._rows_taken)
+
+    @cached_property
+    def _rows_taken(self) -> int | None:
+        begun = self._begun
+        if self._is_repeat or begun.interval is None:
+            return None
+        return count_visible(self._lake, begun.table, begun.base_version, begun.interval, begun.keys)
 
     def _check(self, files: list[FileStatistics]) -> None:
         begun = self._begun

@@ -22,6 +22,7 @@ from lakehouse.engine.verifying import at_least
 from lakehouse.errors import InvalidInput
 from lakehouse.operation import Operation
 from lakehouse.predicate import ParsedExpression, ParsedPredicate, parse_expression, whole_scope
+from lakehouse.rowcount import count_visible
 from lakehouse.scan import planned_read, sets_of
 from lakehouse.storage.columns import read_columns
 
@@ -114,7 +115,7 @@ class Delete(RowChange):
     """Removes the rows that a filter lets through. It takes no lock and conflicts with nothing but a restore.
 
     A filter that says nothing but an interval and values of cluster columns removes every row there that was committed
-    before it, without a look at any.
+    before it, without a look at any but to count them.
     """
 
     kind = Kind.DELETE
@@ -123,6 +124,7 @@ class Delete(RowChange):
         super().__init__(lake, begun, **marks)
         self._where = where
         self._taken: tuple[Interval, KeyScope | None] | None = None
+        self._rows_taken: int | None = None
         self._emptied: frozenset[int] = frozenset()
 
     def _run(self) -> None:
@@ -131,6 +133,7 @@ class Delete(RowChange):
         if self._taken is not None:
             # Looked at now, so that the commit, for which others wait, has only to look at what came since.
             self._lake.catalog.live(spec, self.base_version, self._taken[0])
+            self._rows_taken = count_visible(self._lake, spec, self.base_version, *self._taken)
         else:
             query = self._query(self._where, self._told)
             self._found(self._engine.collect(query))
@@ -139,7 +142,11 @@ class Delete(RowChange):
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""
         return replace(
-            super().contribution(), taken=self._taken, emptied=self._emptied, read=self._looked_in(self._where)
+            super().contribution(),
+            taken=self._taken,
+            rows_taken=self._rows_taken,
+            emptied=self._emptied,
+            read=self._looked_in(self._where),
         )
 
 

@@ -21,6 +21,7 @@ from lakehouse.core.task import Amplification
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import InvalidInput, VersionNotFound
+from lakehouse.rowcount import MOST_ROWS, count_visible
 from lakehouse.scan import Scan
 from lakehouse.schema import read_table_properties
 from lakehouse.statistics import read_statistics
@@ -164,6 +165,26 @@ class Table(Writes):
     def read(self, **options: Any) -> Any:
         """``scan(...)`` as a Spark DataFrame."""
         return self.scan(**options).to_spark()
+
+    def count(self, *, interval: Any = None, as_of: Any = None, most_rows: int = MOST_ROWS) -> int | None:
+        """How many rows a version shows; None where more than ``most_rows`` would have to be read for it.
+
+        ``scan(...).count()`` counts in any case. Cost: a plan, and what tombstones or the interval cut is read.
+
+        Examples
+        --------
+        >>> import tempfile, lakehouse
+        >>> folder = tempfile.mkdtemp()
+        >>> with lakehouse.connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
+        ...     events = lake.create_table("events", "at TIMESTAMP, client BIGINT", time="at", cluster_by=["client"])
+        ...     added = lake.sql("INSERT INTO events VALUES ('2013-01-05', 12), ('2013-01-05', 77)")
+        ...     gone = events.delete("client = 12")
+        ...     events.count(), events.count(as_of=added.version), events.count(most_rows=0)
+        (1, 2, None)
+        """
+        scan = self.scan(columns=(self.time,), interval=interval, as_of=as_of)  # holds the version
+        within = None if interval is None else Interval.of(interval)
+        return count_visible(self._lake, self._spec, scan.version, within, most_rows=read_limit(most_rows) or 0)
 
     def changes(self, since: Any, until: Any = None) -> Changes:
         """Rows that the commits after ``since``, up to ``until`` (None: the newest), inserted, deleted and updated.

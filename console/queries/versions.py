@@ -65,7 +65,7 @@ def _commit_row(commit: Commit, tags: list[str], written: int | None) -> dict[st
         "by": shown(made_by(commit), 100),
         "tables": ", ".join(commit.tables),
         "segments": change(commit.added, commit.dropped),
-        "rows": change(commit.rows_added, commit.rows_deleted),
+        "rows": f"{change(commit.rows_added, 0)} {'' if commit.rows_lost == '0' else f'−{commit.rows_lost}'}".strip(),
         "size": "" if written is None else f"+{size_text(written)}",
         "tombstones": change(commit.tombstones_added, commit.tombstones_dropped),
         "tags": shown(", ".join(sorted(tags)), 200),

@@ -50,10 +50,12 @@ class TableDelta:
     sets: dict[int, bytes] = field(default_factory=dict)
     """Content of the sets of new tombstones, by id."""
     rows_deleted: int = 0
-    """Rows that were found and removed one by one."""
+    """Rows that readers lose, as far as they were counted."""
+    is_exact: bool = True
+    """Whether all were."""
     counts_rows: bool = True
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int | bool]:
         """The columns of `models.commit_table` that count."""
         distinct = {entry.id: (action, entry) for action, entry in self.changes.values()}
         found: defaultdict[tuple[int, bool], int] = defaultdict(int)
@@ -68,7 +70,8 @@ class TableDelta:
             "tombstones_added": found[ADD, False],
             "tombstones_dropped": found[DROP, False],
             "rows_added": rows[ADD],
-            "rows_deleted": self.rows_deleted or rows[DROP],
+            "rows_deleted": self.rows_deleted if self.is_exact else max(self.rows_deleted, rows[DROP]),
+            "is_exact": self.is_exact,
             "bytes_added": sum(
                 entry.bytes for action, entry in distinct.values() if action == ADD and isinstance(entry, Segment)
             ),
@@ -156,7 +159,9 @@ def record(
         plan = planned(question, first_row_id=first_row_id, now_us=committed_us)
         change.added.extend((entry, begun.number) for entry in plan.new)
         change.sets.update(plan.sets)
-        change.rows_deleted += contribution.rows_deleted
+        lost = contribution.rows_deleted
+        change.rows_deleted += lost or 0
+        change.is_exact &= lost is not None
         change.changes.update(plan.changes)
         if begun.locks:
             locks.release(connection, begun.number)
@@ -189,6 +194,7 @@ def as_told(
         tombstones_added=total["tombstones_added"],
         tombstones_dropped=total["tombstones_dropped"],
         bytes_added=total["bytes_added"],
+        is_exact=all(change.is_exact for change in deltas.values()),
         message=message,
         properties=dict(properties or {}),
         txn=next((one.txn for one in contributions if one.txn is not None), None),

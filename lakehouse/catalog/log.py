@@ -116,6 +116,7 @@ def _commit(row: Any, parts: Sequence[Any], table: TableId | None) -> Commit:
         tombstones_added=sum(part.tombstones_added for part in counted),
         tombstones_dropped=sum(part.tombstones_dropped for part in counted),
         bytes_added=sum(part.bytes_added for part in counted),
+        is_exact=all(part.is_exact for part in counted),
         message=row.message,
         properties=decode_map(row.properties),
         txn=marks[0] if marks else None,

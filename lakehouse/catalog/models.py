@@ -6,6 +6,7 @@ is in an order in which new rows come last, so that writing costs the same howev
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Float,
@@ -17,6 +18,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     text,
+    true,
 )
 from sqlmodel import Field, SQLModel
 
@@ -211,6 +213,7 @@ class CommitTableRow(SQLModel, table=True):
     rows_added: int = Field(sa_column=_big())
     rows_deleted: int = Field(sa_column=_big())
     bytes_added: int = Field(sa_column=_big(server_default="0"))
+    is_exact: bool = Field(sa_column=Column(Boolean(), nullable=False, server_default=true()))
 
 
 class TxnRow(SQLModel, table=True):

@@ -130,4 +130,6 @@ def _record(connection: Connection, version: int, now_us: int, kind: Kind, table
         ),
         0,
     )
-    connection.execute(commit_table.insert().values(version=version, table_id=table, operation=kind.value, **nothing))
+    connection.execute(
+        commit_table.insert().values(version=version, table_id=table, operation=kind.value, is_exact=True, **nothing)
+    )

@@ -62,7 +62,7 @@ def tables(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_
 
 
 def _summary(table: Table) -> dict[str, Any]:
-    """What a table holds. ``rows_stored`` includes what tombstones hide; ``rows`` is null where there are any."""
+    """What a table holds. ``rows_stored`` includes what tombstones hide; ``rows`` is null where it is dear to tell."""
     version = table.version
     segments, chunks = table.segments(as_of=version), table.chunks(as_of=version)
     tombstones, stored = len(table.tombstones(as_of=version)), sum(segment.rows for segment in segments)
@@ -76,7 +76,7 @@ def _summary(table: Table) -> dict[str, Any]:
         "chunks": len(chunks),
         "segments": len(segments),
         "tombstones": tombstones,
-        "rows": None if tombstones and stored else stored,
+        "rows": table.count(as_of=version),
         "rows_stored": stored,
         "bytes": sum(segment.bytes for segment in segments),
     }
@@ -113,7 +113,7 @@ def _log_line(commit: Commit, tags: list[str]) -> list[Any]:
         commit.operation,
         commit.tables,
         _change(commit.added, commit.dropped),
-        _change(commit.rows_added, commit.rows_deleted),
+        _rows_changed(commit),
         _change(commit.tombstones_added, commit.tombstones_dropped),
         tags,
         commit.message,
@@ -122,6 +122,11 @@ def _log_line(commit: Commit, tags: list[str]) -> list[Any]:
 
 def _change(added: int, dropped: int) -> str:
     return " ".join(f"{sign}{count:,}" for sign, count in (("+", added), ("-", dropped)) if count)
+
+
+def _rows_changed(commit: Commit) -> str:
+    gone = "" if commit.rows_lost == "0" else f"-{commit.rows_lost}"
+    return f"{_change(commit.rows_added, 0)} {gone}".strip()
 
 
 def show_table(

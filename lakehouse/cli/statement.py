@@ -82,7 +82,7 @@ def _first_rows(found: Any, most: int) -> pa.Table | None:
 def _print_commit(commit: Commit, as_json: bool) -> None:
     if as_json:
         return print_json(commit)
-    counts = f"rows +{commit.rows_added:,} -{commit.rows_deleted:,}"
+    counts = f"rows +{commit.rows_added:,} -{commit.rows_lost}"
     return print_line(f"version {commit.version}: {commit.operation} {', '.join(commit.tables)}: {counts}")
 
 

@@ -215,5 +215,5 @@ def print_commit(commit: Commit, as_json: bool) -> None:
     if as_json:
         return print_json(commit)
     segments = f"segments +{commit.added:,} -{commit.dropped:,}"
-    rows = f"rows +{commit.rows_added:,} -{commit.rows_deleted:,}"
+    rows = f"rows +{commit.rows_added:,} -{commit.rows_lost}"
     return print_line(f"version {commit.version}: {commit.operation} {', '.join(commit.tables)}: {segments}, {rows}")

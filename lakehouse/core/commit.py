@@ -21,9 +21,11 @@ from lakehouse.core.tombstone import Tombstone
 class Commit:
     """One version: what an operation did, all at once.
 
-    ``added`` and ``dropped`` count segments. ``rows_added`` counts the rows of new segments; ``rows_deleted`` those of
-    dropped segments, as stored (rows hidden by a tombstone alone are not counted: that would mean reading them). Both
-    are 0 for a compaction, which changes no row; ``bytes_added`` counts its new segments too.
+    ``added`` and ``dropped`` count segments. ``rows_added`` counts the rows of new segments; ``rows_deleted`` those
+    that readers lost or saw rewritten, as of the version that the operation read. Where not ``is_exact`` nobody looked
+    at them (an upsert; a delete of keys; a restore; a replace or keyed delete that cuts more than a million rows), and
+    it counts those of dropped segments, as stored. Both are 0 for a compaction, which changes no row; ``bytes_added``
+    counts its new segments too.
     """
 
     version: int
@@ -40,6 +42,18 @@ class Commit:
     properties: Mapping[str, str] = field(default_factory=dict, hash=False)
     txn: tuple[str, int] | None = None
     bytes_added: int = 0
+    is_exact: bool = True
+
+    @property
+    def rows_lost(self) -> str:
+        """The deleted rows for people: ``2``; ``2 stored`` or ``?`` where nobody counted what readers lost.
+
+        >>> Commit(2, "restore", datetime(2013, 1, 1), ("t",), rows_deleted=1200, is_exact=False).rows_lost
+        '1,200 stored'
+        """
+        if self.is_exact:
+            return f"{self.rows_deleted:,}"
+        return f"{self.rows_deleted:,} stored" if self.rows_deleted else "?"
 
     def to_arrow(self) -> pa.Table:
         """The commit as an Arrow table of one row."""

@@ -51,6 +51,8 @@ RESERVED = "reserved"
 """Stands for the kind of an operation that was registered ahead, and which nobody began."""
 NEED_NO_BASE = (RESERVED, Kind.APPEND, Kind.REPLACE, Kind.UPSERT, Kind.DELETE_KEYS, Kind.SUMMARIZE)
 """Kinds whose commit needs nothing of the version that they began at."""
+BLIND = (Kind.UPSERT, Kind.DELETE_KEYS, Kind.RESTORE, Kind.RECOVER)
+"""Kinds that take rows away and look at none."""
 COPIERS = (Kind.UPDATE, Kind.MERGE, Kind.ERASE, Kind.COMPACTION, Kind.TRANSACTION)
 """Kinds that write what they make of rows that they read, or may."""
 DEFINITIONS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE, Kind.ALTER)
@@ -144,7 +146,8 @@ class Contribution:
 
     ``inputs`` are the segments that a compaction read; ``target`` is the version that a restore goes back to. ``hits``
     are the rows that a delete, update or merge found by looking at those of the interval ``read``; ``emptied`` segments
-    of which it found every row; ``taken`` is an interval and key scope of which it removes every row, found or not.
+    of which it found every row; ``taken`` is an interval and key scope of which it removes every row, found or not, and
+    ``rows_taken`` how many rows a replace or such a delete takes away, if somebody counted them.
     ``keys`` are those of a merge's inserts, ``resolved`` key tombstones in whose place a resolve puts others. An
     erasure puts ``rewrites`` in the place of segments' files, and looked at all that came up to version ``seen``.
     """
@@ -158,6 +161,7 @@ class Contribution:
     read: Interval | None = None
     emptied: frozenset[int] = frozenset()
     taken: tuple[Interval, KeyScope | None] | None = None
+    rows_taken: int | None = None
     keys: pa.Table | None = None
     resolved: tuple[Tombstone, ...] = ()
     rewrites: tuple[Rewrite, ...] = ()
@@ -167,6 +171,10 @@ class Contribution:
     """Whether nothing is to be committed where nothing changes."""
 
     @property
-    def rows_deleted(self) -> int:
-        """Rows that were found and removed or rewritten."""
+    def rows_deleted(self) -> int | None:
+        """Rows that readers lose by it, or see rewritten; None where nobody looked at them."""
+        if self.begun.kind is Kind.REPLACE or self.taken is not None:
+            return self.rows_taken
+        if self.begun.kind in BLIND:
+            return None
         return sum(one.rows_erased for one in self.rewrites) + (0 if self.hits is None else len(self.hits.rows))

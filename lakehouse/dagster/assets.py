@@ -143,7 +143,8 @@ def report_commit(
 ) -> Sequence[str]:
     """Tell Dagster of a commit that no asset's step made: late rows, a re-statement, a restore. Returns the partitions.
 
-    Each time chunk that the commit changed is one materialization, so that what lies downstream of it follows.
+    Each time chunk that the commit changed is one event: a materialization where Dagster knows one of the chunk, so
+    that what lies downstream follows; else an observation, for a chunk that was only touched is not there as a whole.
     """
     partitions = asset.partitions_def
     tags = {"dagster/data_version": str(commit.version), "dagster/data_version_is_user_provided": "true"}
@@ -154,10 +155,19 @@ def report_commit(
             for chunk in table.diff(commit.version - 1, commit.version).chunks
             for key in partitions.get_partition_keys_in_time_window(dg.TimeWindow(chunk.start, chunk.end))
         ]
+    whole = _materialized(context.instance, asset.key, has_partitions=partitions is not None)
     for key, chunk in changed:
         told = commit_metadata(table, commit, chunk, console_url=console_url)
-        context.log_event(dg.AssetMaterialization(asset.key, partition=key, metadata=told, tags=tags))
+        event = dg.AssetMaterialization if key in whole else dg.AssetObservation
+        context.log_event(event(asset.key, partition=key, metadata=told, tags=tags))
     return [key for key, _ in changed if key is not None]
+
+
+def _materialized(instance: dg.DagsterInstance, asset: dg.AssetKey, *, has_partitions: bool) -> set[str | None]:
+    """Partitions that were materialized once; None for an asset without."""
+    if has_partitions:
+        return set(instance.get_materialized_partitions(asset))
+    return {None} if instance.get_latest_materialization_event(asset) is not None else set()
 
 
 def _span(given: Any, default: Interval) -> tuple[Any, Interval]:

@@ -39,27 +39,32 @@ def commit_metadata(
     duration_seconds: float | None = None,
     console_url: str | None = None,
 ) -> Mapping[str, Any]:
-    """What a commit did to a table, and what lies in an interval as of its version. Read from the catalog alone.
+    """What a commit did to a table, and what lies in an interval as of its version.
 
-    ``rows_in`` and ``rows_out`` are of the commit: rows of segments that it added, and of those that it dropped.
-    ``rows``, ``segments``, ``bytes``, ``tombstones``, bounds and picture are of the interval: live segments that touch
-    it, hidden rows included; right after a replace of whole chunks, exactly what it wrote. The link opens the console
-    at the version.
+    ``rows_in`` and ``rows_out`` are of the commit: rows of segments that it added, and those that readers lost by it
+    (``12 stored`` or ``?`` where nobody counted them).
+    ``rows``, ``segments``, ``bytes``, ``tombstones``, bounds and picture are of the interval: of live segments that
+    touch it. ``rows`` are those that can be seen; where more than a million would have to be read for that,
+    ``rows_stored`` takes its place. The link opens the console at the version.
     """
     version = commit.version
     segments = table.segments(as_of=version, interval=interval)
     tombstones = table.tombstones(as_of=version, interval=interval)
     own = _of_table(table, commit)
-    rows = sum(segment.rows for segment in segments)
+    rows = table.count(interval=interval, as_of=version)
+    counted = (
+        {"rows_stored": sum(segment.rows for segment in segments)}
+        if rows is None
+        else {"dagster/row_count": rows, "rows": rows}
+    )
     metadata: dict[str, Any] = {
         "dagster/table_name": table.name,
-        "dagster/row_count": rows,
         "dagster/column_schema": column_schema(table),
         "version": version,
         "operation": own.operation,
         "rows_in": own.rows_added,
-        "rows_out": own.rows_deleted,
-        "rows": rows,
+        "rows_out": own.rows_deleted if own.is_exact else own.rows_lost,
+        **counted,
         "segments": len(segments),
         "bytes": sum(segment.bytes for segment in segments),
         "tombstones": len(tombstones),
@@ -116,11 +121,15 @@ def add_partition_rows(context: dg.AssetExecutionContext, table: "Table", commit
 
 
 def partition_rows(partitions: Any, keys: Any, table: "Table", commit: Commit) -> Mapping[str, int]:
-    """Rows of each partition that is a time chunk, at a commit's version; keys inside a chunk are not counted."""
+    """Rows of each partition that a commit's version shows, but where counting is dear; of keys none is counted."""
     if not isinstance(partitions, dg.TimeWindowPartitionsDefinition):
         return {}
-    rows = {chunk.start: chunk.rows for chunk in table.chunks(as_of=commit.version)}
-    return {key: rows.get(partitions.time_window_for_partition_key(key).start, 0) for key in keys}
+    windows = {key: partitions.time_window_for_partition_key(key) for key in keys}
+    counts = {
+        key: table.count(interval=Interval(window.start, window.end), as_of=commit.version)
+        for key, window in windows.items()
+    }
+    return {key: rows for key, rows in counts.items() if rows is not None}
 
 
 def data_version(commit: Commit) -> dg.DataVersion:

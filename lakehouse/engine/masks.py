@@ -56,11 +56,11 @@ def _within(spec: TableSpec, interval: Interval) -> Term:
 def _matches(tombstone: Tombstone, spec: TableSpec, segments: Sequence[Segment]) -> Term:
     """Whether an interval tombstone hides a row."""
     parts = [] if _covers(tombstone.interval, segments) else [_within(spec, tombstone.interval)]
-    parts += _listed_keys(tombstone.keys or {}, spec)
+    parts += listed_keys(tombstone.keys or {}, spec)
     return conjunction(parts) if parts else Term(pa.bool_(), "TRUE", "TRUE")
 
 
-def _listed_keys(keys: KeyScope, spec: TableSpec) -> list[Term]:
+def listed_keys(keys: KeyScope, spec: TableSpec) -> list[Term]:
     """Whether a row's keys are listed. A listed value that the column cannot hold matches nothing."""
     conditions = []
     for name, values in keys.items():

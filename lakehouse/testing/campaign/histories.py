@@ -61,8 +61,7 @@ class History:
             step = author.step()
             self._made = author.made
             try:
-                self._take(step)
-                found = [*self._at_the_head(), *self._before(), *self._feed(), *self._gone()]
+                found = [*self._take(step), *self._at_the_head(), *self._before(), *self._feed(), *self._gone()]
                 if number % _ALL_EVERY == 0 or number == steps:
                     found += self._everywhere()
             except (LakehouseError, AssertionError) as error:
@@ -71,8 +70,8 @@ class History:
                 return [f"step {number}, {step}: {one}" for one in found]
         return []
 
-    def _take(self, step: Step) -> None:
-        made = do(self._lake, step)
+    def _take(self, step: Step) -> list[str]:
+        made, before, known = do(self._lake, step), self._world, self._versions
         self._world, self._versions = after(self._world, step, self._versions), erased(step, self._versions)
         self._forgotten = erased(step, self._forgotten)
         if made is not None:
@@ -81,6 +80,20 @@ class History:
             horizon, tagged = self._lake.catalog._read(read_horizon), set(self._world.tags.values())
             gone = {one for one in self._versions if one < horizon and one not in tagged}
             self._forgotten |= {one: self._versions.pop(one) for one in gone}
+        return [] if made in known or step.kind == "erase" else self._counts(made, before)
+
+    def _counts(self, made: int | None, before: World) -> list[str]:
+        """What the log says of rows that came and went, and what a table counts, are the rows' numbers."""
+        found = []
+        for place, name in enumerate(self._world.names):
+            table, rows = self._there.table(name), len(self._world.rows[place])
+            if table.count() != rows:
+                found.append(f"table {place} counts {table.count()} rows, not {rows}")
+            for commit in table.log(limit=1):
+                change = commit.rows_added - commit.rows_deleted
+                if commit.version == made and commit.is_exact and change != rows - len(before.rows[place]):
+                    found.append(f"version {made} tells +{commit.rows_added} -{commit.rows_deleted} of table {place}")
+        return found
 
     def _at_the_head(self) -> list[str]:
         found = []

@@ -1,0 +1,68 @@
+"""How many rows a version shows, where that is cheap: for commits that look at none of those that they take away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakehouse.core.interval import Interval
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.plan import ReadPlan
+from lakehouse.core.predicate import And, In, IsNull, Or, Predicate
+from lakehouse.core.spec import TableSpec
+from lakehouse.engine import Query
+from lakehouse.engine.hidden import plan_parts
+from lakehouse.engine.masks import listed_keys
+from lakehouse.errors import SegmentUnreadable, VersionNotFound
+from lakehouse.predicate.term import conjunction
+from lakehouse.scan import plan_at, sets_of
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+
+MOST_ROWS = 1_000_000
+"""Rows that are read for it at most, and entries of the tombstones over them: some 10 ms."""
+
+
+def count_visible(
+    lake: Lake,
+    spec: TableSpec,
+    version: int,
+    interval: Interval | None = None,
+    keys: KeyScope | None = None,
+    *,
+    most_rows: int = MOST_ROWS,
+) -> int | None:
+    """Rows of an interval and a key scope that a version shows; None where too many would have to be read.
+
+    Cost: a plan, where the catalog can count; segments that a tombstone, the interval or the keys cut are read, as long
+    as they hold ``most_rows`` together. None as well where they cannot be read: a replace mends what is damaged.
+    """
+    try:
+        plan = plan_at(lake, spec, version, _predicate(keys), None if interval == Interval(None, None) else interval)
+        if _listed(plan) > most_rows:
+            return None
+        where = conjunction(listed_keys(keys, spec)).duckdb if keys else None
+        query = Query(plan, spec, lake.warehouse, (spec.time,), where, sets=sets_of(lake, plan))
+        cut = [one for one in plan_parts(query) if where or one.condition is not None or one.masks]
+        if sum(segment.rows for one in cut for segment in one.segments) > most_rows:
+            return None
+        return lake.local_engine.read(query).count()
+    except (SegmentUnreadable, VersionNotFound):
+        return None
+
+
+def _listed(plan: ReadPlan) -> int:
+    """Rows and keys that a plan's tombstones list."""
+    masks = {one.id: one for group in plan.groups for one in group.tombstones if one.kind != "interval"}
+    return sum(one.rows for one in masks.values())
+
+
+def _predicate(keys: KeyScope | None) -> Predicate | None:
+    """What pruning can use of a key scope."""
+    if keys is None:
+        return None
+    listed = [
+        (name, In(name, tuple(one for one in values if one is not None)), None in values)
+        for name, values in keys.items()
+    ]
+    return And(tuple(Or((known, IsNull(name))) if has_null else known for name, known, has_null in listed))
