@@ -19,12 +19,14 @@ from lakehouse.core.sets import row_id_array, row_ids_of
 from lakehouse.core.spec import ROW_ID, TableSpec, Verify
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
-from lakehouse.scan import sets_of
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.scan import is_replaced, sets_of
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
 
 CHANGE_TYPE, VERSION = "_change_type", "_version"
+_LOOKS = 5
 _CHANGE_NOTHING = {
     Kind.COMPACTION.value,
     Kind.CLEAN.value,
@@ -105,9 +107,19 @@ class Changes:
         for version in sorted(changing):
             yield from self._at(version)
 
-    def _at(self, version: int) -> Iterator[pa.Table]:
+    def _at(self, version: int) -> list[pa.Table]:
         """The changes of one commit. Cost: what it added and dropped, and row ids of what its tombstones may reach."""
-        before, after = _State(self, version - 1), _State(self, version)
+        for _ in range(_LOOKS):
+            before, after = _State(self, version - 1), _State(self, version)
+            try:
+                return list(self._between(before, after, version))
+            except SegmentUnreadable as error:
+                now = [self._lake.catalog.live(self._spec, one)[0] for one in (version - 1, version)]
+                if not is_replaced(error, now):
+                    raise
+        return list(self._between(_State(self, version - 1), _State(self, version), version))
+
+    def _between(self, before: _State, after: _State, version: int) -> Iterator[pa.Table]:
         added, dropped = _apart(after.segments, before.segments), _apart(before.segments, after.segments)
         kept = before.segments.where(np.isin(before.segments.ids, after.segments.ids))
         changed = [

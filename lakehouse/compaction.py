@@ -21,8 +21,9 @@ from lakehouse.core.skyline import distinct
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Engine, Query
 from lakehouse.engine.verifying import verify_whole
+from lakehouse.errors import LockLost, SegmentUnreadable
 from lakehouse.operation import Operation
-from lakehouse.scan import sets_of
+from lakehouse.scan import is_replaced, sets_of
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
@@ -59,8 +60,18 @@ class Compaction(Operation):
         Raises `SegmentUnreadable` naming a file that is not what was written: nothing is made of it.
         """
         self._ran = True
-        for merge in self._merges():
-            self._rewrite(merge)
+        begun = self._begun
+        try:
+            for merge in self._merges():
+                self._rewrite(merge)
+        except SegmentUnreadable as error:
+            self._fail()
+            if is_replaced(error, [self._lake.catalog.live(begun.table, begun.base_version)[0]]):
+                raise LockLost(
+                    "rows were erased, and their files collected, while they were read; begin it again",
+                    operation=self.id,
+                ) from error
+            raise
 
     def _merges(self) -> Iterator[Merge]:
         begun = self._begun

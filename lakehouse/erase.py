@@ -20,6 +20,7 @@ from lakehouse.faults import reach
 from lakehouse.operation import Operation, runs
 from lakehouse.predicate import ParsedPredicate, whole_scope
 from lakehouse.residue import residue
+from lakehouse.scan import is_replaced
 from lakehouse.storage.exports import count_exports
 
 if TYPE_CHECKING:
@@ -69,8 +70,14 @@ class Erase(Operation):
                 maybe = self._lake.filters.narrowed(plan, spec, tree).segments
                 for first in range(0, len(maybe), _SEGMENTS):
                     self._rewrite(maybe[first : first + _SEGMENTS])
-        except BaseException:
+        except BaseException as error:
             self._fail()
+            if isinstance(error, SegmentUnreadable) and is_replaced(error, self._lake.catalog.stored(spec, self._seen)):
+                raise WriteConflict(
+                    "another erasure was faster, and its files are collected; erase again",
+                    table=spec.name,
+                    operation=self.id,
+                ) from error
             raise
 
     def _rewrite(self, segments: Segments) -> None:

@@ -19,11 +19,11 @@ from lakehouse.core.sets import row_id_bounds
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Engine, Query
 from lakehouse.engine.verifying import at_least
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, SegmentUnreadable, WriteConflict
 from lakehouse.operation import Operation
 from lakehouse.predicate import ParsedExpression, ParsedPredicate, parse_expression, whole_scope
 from lakehouse.rowcount import count_visible
-from lakehouse.scan import planned_read, sets_of
+from lakehouse.scan import is_replaced, planned_read, sets_of
 from lakehouse.storage.columns import read_columns
 
 if TYPE_CHECKING:
@@ -46,9 +46,20 @@ class RowChange(Operation):
         self._ran = True
         try:
             self._run()
-        except BaseException:
+        except BaseException as error:
             self._fail()
+            if isinstance(error, SegmentUnreadable):
+                self._refuse_replaced(error)
             raise
+
+    def _refuse_replaced(self, error: SegmentUnreadable) -> None:
+        spec = self._begun.table
+        if is_replaced(error, [self._lake.catalog.live(spec, self.base_version)[0]]):
+            raise WriteConflict(
+                "rows were erased, and their files collected, while they were read; run the operation again",
+                table=spec.name,
+                operation=self.id,
+            ) from error
 
     def _run(self) -> None:
         raise NotImplementedError

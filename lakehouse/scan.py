@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
 from lakehouse.engine.hidden import plan_parts
 from lakehouse.engine.verifying import at_least, columns_read
-from lakehouse.errors import PartialRead
+from lakehouse.errors import PartialRead, SegmentUnreadable
 from lakehouse.faults import reach
 from lakehouse.predicate import ParsedPredicate, parse
 from lakehouse.storage.footer import has_footer
@@ -32,6 +32,10 @@ from lakehouse.storage.verify import check_files
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
+
+T = TypeVar("T")
+_PLANS = 5
+"""How often a read is planned anew, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,15 @@ def sets_of(lake: Lake, plan: ReadPlan) -> dict[int, MatchSet]:
     """What the row and key tombstones of a plan match."""
     wanted = {one.id: one for group in plan.groups for one in group.tombstones if one.kind != "interval"}
     return lake.catalog.sets(wanted.values()) if wanted else {}
+
+
+def is_replaced(error: SegmentUnreadable, current: Iterable[Segments]) -> bool:
+    """Whether a file that could not be read is none of those that the catalog has now: an erasure took its place.
+
+    Whoever planned before it plans again. Cost: a look at every segment, which only a failure pays.
+    """
+    path = str(error.facts.get("path", ""))
+    return bool(path) and not any(path.endswith(one) for segments in current for one in segments.paths)
 
 
 class Scan:
@@ -208,9 +221,19 @@ class Scan:
         left = ReadPlan(plan.version, plan.interval, tuple(group for group in groups if group.segments))
         return replace(query, plan=left)
 
-    def _local(self) -> Any:
-        engine = self._lake.local_engine
-        return engine.read(self._query(engine.dialect))
+    def _read(self, engine: Any, ask: Callable[[Any], T]) -> T:
+        """Ask for the rows; by a new plan where an erasure, and a collection without grace, took files of this one."""
+        for _ in range(_PLANS):
+            try:
+                return ask(engine.read(self._query(engine.dialect)))
+            except SegmentUnreadable as error:
+                if not is_replaced(error, [self._lake.catalog.live(self._spec, self.version)[0]]):
+                    raise
+                del self._planned
+        return ask(engine.read(self._query(engine.dialect)))
+
+    def _local(self, ask: Callable[[Any], T]) -> T:
+        return self._read(self._lake.local_engine, ask)
 
     def _linger(self) -> None:
         """What is about to be made may be read after this scan is gone."""
@@ -233,17 +256,16 @@ class Scan:
 
     def frame(self) -> Any:
         """The same for who keeps the scan until it was read."""
-        engine = self._lake.spark_engine
-        return engine.read(self._query(engine.dialect))
+        return self._read(self._lake.spark_engine, lambda frame: frame)
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table, read in process."""
-        table: pa.Table = self._local().to_arrow()
+        table: pa.Table = self._local(lambda rows: rows.to_arrow())
         return table
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of Arrow batches, read in process in bounded memory."""
-        reader: pa.RecordBatchReader = self._local().reader()
+        reader: pa.RecordBatchReader = self._local(lambda rows: rows.reader())
         return pa.RecordBatchReader.from_batches(reader.schema, self._kept_for(reader))
 
     def _kept_for(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -271,11 +293,11 @@ class Scan:
 
     def relation(self, connection: Any = None) -> Any:
         """The same for who keeps the scan until it was read."""
-        return self._local().relation(connection)
+        return self._local(lambda rows: rows.relation(connection))
 
     def count(self) -> int:
         """How many rows there are. Segments that nothing masks or filters are counted from the catalog."""
-        return int(self._local().count())
+        return int(self._local(lambda rows: rows.count()))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)

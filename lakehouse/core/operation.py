@@ -173,7 +173,7 @@ class Contribution:
     @property
     def rows_deleted(self) -> int | None:
         """Rows that readers lose by it, or see rewritten; None where nobody looked at them."""
-        if self.begun.kind is Kind.REPLACE or self.taken is not None:
+        if self.begun.kind is Kind.REPLACE or (self.begun.kind is Kind.DELETE and self.taken is not None):
             return self.rows_taken
         if self.begun.kind in BLIND:
             return None

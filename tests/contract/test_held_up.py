@@ -176,3 +176,66 @@ def test_a_lazy_relation_names_the_file_that_is_gone(held, lake):
     take_away()
     with pytest.raises(Exception, match=r"\.parquet"):
         relation.fetchall()
+
+
+@pytest.fixture
+def erasing(connect, lake):
+    """A table through a process, and another one that erases a row of it and collects at once what that left."""
+    table = lake.create_table("flights", KEYED, time="time", primary_key=("value",))
+    for first in (0, 20):
+        table.append(arrow([(DAY, "a", first + value) for value in range(20)]))
+    table.delete("value IN (3, 23)")
+    table.upsert(arrow([(DAY, "b", 5)]))
+    there = connect()
+
+    def erase():
+        lake.table("flights").erase("value = 4 OR value = 25")
+        assert lake.collect(grace_seconds=0).files
+
+    return there.table("flights"), erase
+
+
+LEFT = [value for value in range(40) if value not in (3, 4, 23, 25)]
+
+
+@pytest.mark.parametrize("name", [*READS, *WRITES])
+def test_who_planned_before_an_erasure_plans_again(erasing, lake, name, monkeypatch):
+    table, erase = erasing
+    catalog, fired = table._lake.catalog, []
+
+    def looking(look):
+        def look_and_erase(*args):
+            answer = look(*args)
+            if not fired:
+                fired.append(True)
+                erase()
+            return answer
+
+        return look_and_erase
+
+    for look in ("live", "come", "stored"):
+        monkeypatch.setattr(catalog, look, looking(getattr(catalog, look)))
+    answer = {**READS, **WRITES}[name](table)
+    assert fired
+    if name in ("to_arrow", "to_reader"):
+        assert sorted(answer["value"].to_pylist()) == LEFT
+    elif name in ("sql", "query"):
+        assert sum(LEFT) in (answer[0] if name == "sql" else answer.column(0).to_pylist())
+    elif name == "count":
+        assert answer == sum(value % 2 == 0 for value in LEFT)
+    even_left = [value for value in LEFT if value % 2]
+    left = {"delete": even_left, "erase": even_left}.get(name, LEFT)
+    assert sorted(values(lake.table("flights"))) == left
+    assert lake.check(deep=True).findings == []
+
+
+@pytest.mark.parametrize("name", ["to_reader", "changes"])
+def test_a_stream_that_was_begun_before_an_erasure_goes_on_or_fails_by_name(erasing, name):
+    table, erase = erasing
+    stream = table.scan().to_reader() if name == "to_reader" else table.changes(table.log()[-1].version).to_reader()
+    erase()
+    try:
+        found = sorted(stream.read_all()["value"].to_pylist())
+    except SegmentUnreadable:
+        return
+    assert name == "changes" or found == LEFT
