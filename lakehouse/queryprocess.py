@@ -22,6 +22,7 @@ import pyarrow as pa
 
 import lakehouse
 from lakehouse.apart.wire import Ended, TooMuch, read_point, receive, send, write_error
+from lakehouse.catalog.database import wait_at_most
 from lakehouse.engine.duckdb import QueryLimits
 from lakehouse.errors import InternalError, InvalidInput, LakehouseError, QueryLimitExceeded
 from lakehouse.sql import answer
@@ -29,6 +30,8 @@ from lakehouse.sql import answer
 _IDLE_SECONDS = 300.0
 _PIN_SECONDS = 30.0
 _GRACE_SECONDS = 5
+_SHARE_WAITED = 0.6
+"""Of its seconds that a query waits for a program that holds the catalog: what is left is for saying so."""
 _KEPT_BYTES = 100_000_000
 """What a process may have grown by, to be asked again."""
 _LIFE = 0
@@ -57,8 +60,9 @@ def _end_with_parent() -> None:
 
 
 def _serve(channel: socket.socket, settings: Mapping[str, Any]) -> None:
+    wait_at_most(_SHARE_WAITED * float(settings["seconds"]))
     try:
-        lake = lakehouse.connect(**settings, pin_seconds=_PIN_SECONDS)
+        lake = lakehouse.connect(**settings["lake"], pin_seconds=_PIN_SECONDS)
     except LakehouseError as error:
         return send(channel, write_error(error))
     with lake:
@@ -74,6 +78,7 @@ def _serve(channel: socket.socket, settings: Mapping[str, Any]) -> None:
 
 def _answered(lake: Any, question: Mapping[str, Any]) -> tuple[dict[str, Any], memoryview | bytes]:
     most = int(question["most_memory"])
+    wait_at_most(_SHARE_WAITED * float(question["most_seconds"]))
     try:
         with _walls(most, float(question["most_seconds"])) as room:
             limits = QueryLimits(question["most_rows"], question["most_bytes"], room)

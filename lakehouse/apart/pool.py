@@ -35,7 +35,7 @@ class QueryProcesses:
         Raises `QueryLimitExceeded` when the process did not answer within the limits, and was ended, and what the
         question raises there.
         """
-        process = self._taken()
+        process = self._taken(most_seconds)
         is_sound = False
         try:
             told, body = process.ask(question, most_bytes=most_bytes, seconds=most_seconds)
@@ -75,7 +75,7 @@ class QueryProcesses:
         with self._guard:
             return list(self._idle)
 
-    def _taken(self) -> QueryProcess:
+    def _taken(self, seconds: float) -> QueryProcess:
         with self._guard:
             if os.getpid() != self._owner:  # a fork: the processes are its parent's
                 self._owner, self._idle = os.getpid(), []
@@ -84,7 +84,7 @@ class QueryProcesses:
                 if process.is_alive:
                     return process
                 process.end()
-        return QueryProcess(self._settings)
+        return QueryProcess(self._settings, seconds)
 
     def _give_back(self, process: QueryProcess) -> None:
         with self._guard:

@@ -30,11 +30,13 @@ _FRUGAL = {
 class QueryProcess:
     """A process that runs one query at a time. ``settings`` say what it opens; ``pin_id`` is its pin in the catalog.
 
+    ``seconds`` are those of its first query, of which it waits a part where another program holds the catalog.
+
     It ends with whoever holds this object, and with the whole process, however that ends: it watches a pipe of which
     only this process has the other end. Raises what opening the lake raises there.
     """
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Mapping[str, Any], seconds: float) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -50,7 +52,7 @@ class QueryProcess:
         assert self._process.stdin is not None
         self._end = weakref.finalize(self, _end, self._process, ours, self._process.stdin, os.getpid())
         try:
-            send(ours, settings)
+            send(ours, {"lake": settings, "seconds": seconds})
             told, _ = receive(ours, most_bytes=0, seconds=_START_SECONDS)
         except (Ended, TooMuch, TimeoutError) as error:
             self.end()

@@ -46,7 +46,7 @@ class Refused(InternalError):
 
 
 _IDLE_TIMEOUT_MS = 30_000
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = _MOST_SECONDS = 30.0
 """How long a transaction waits in all for another program that holds a SQLite database."""
 _RECONNECT_SECONDS = (0.1, 0.4, 1.0, 2.0)
 _FORK_SECONDS = 5.0
@@ -338,6 +338,12 @@ class _Stage:
 
     def __init__(self) -> None:
         self.committing = False
+
+
+def wait_at_most(seconds: float) -> None:
+    """Let this whole process wait no longer for another program that holds a catalog, where nothing else is asked."""
+    global WAIT_SECONDS  # noqa: PLW0603 - of a process that does one thing at a time
+    WAIT_SECONDS = min(_MOST_SECONDS, seconds)
 
 
 class _Tries:

@@ -156,8 +156,27 @@ def test_reads_writes_and_the_end_of_a_lake_wait_once_for_a_program_that_holds_i
         assert lake.table("flights").scan().count() == 6
 
 
+@pytest.mark.parametrize("is_warm", [False, True])
+def test_a_query_tells_within_its_seconds_that_another_program_holds_the_catalog(real, tmp_path, is_warm):
+    with lakehouse.connect(f"sqlite:///{real}", tmp_path / "warehouse") as lake:
+        lake.table("flights").append(many(3))
+        if is_warm:
+            lake.query("SHOW TABLES")  # its process is there, and holds no version
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOLDER, str(real), "SELECT 1"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        process.stdout.readline()
+        with pytest.raises(CatalogUnavailable, match="another program holds"):
+            lake.query("SELECT count(*) FROM flights", most_seconds=5.0)
+        process.communicate("")
+        assert lake.query("SELECT count(*) AS n FROM flights").rows["n"].to_pylist() == [6]
+
+
 def test_whoever_comes_to_a_catalog_waits_for_one_who_brings_its_log_in(real, tmp_path, monkeypatch):
     monkeypatch.setattr(presence, "_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(database, "WAIT_SECONDS", 1.5)
     alone = os.open(f"{real}-open", os.O_RDWR)
     assert presence._holds(alone, presence.fcntl.LOCK_EX)
     with pytest.raises(CatalogUnavailable, match="another program holds"):

@@ -86,7 +86,7 @@ def test_what_was_ended_holds_no_version_and_the_next_query_runs(numbers: lakeho
 @pytest.mark.parametrize("statement", HUNGRY.values(), ids=HUNGRY)
 def test_memory_stays_within_its_limit_seen_from_outside(numbers: lakehouse.Lake, statement: str) -> None:
     most = 600_000_000
-    process = QueryProcess(settings(numbers))
+    process = QueryProcess(settings(numbers), seconds=30.0)
     question = {"text": statement, "as_of": None, "most_rows": 5000, "most_bytes": 16_000_000}
     try:
         told, body = process.ask(
