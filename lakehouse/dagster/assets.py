@@ -10,7 +10,7 @@ import dagster as dg
 from lakehouse.core.interval import Interval
 from lakehouse.dagster.cells import cells_of, run_cells
 from lakehouse.dagster.metadata import add_partition_rows, commit_metadata, data_version
-from lakehouse.dagster.partitions import require_partitions, run_interval
+from lakehouse.dagster.partitions import keys_within, require_partitions, run_interval
 from lakehouse.dagster.retry import marks_of, partition_text
 from lakehouse.dagster.write import hull, write_rows
 
@@ -153,7 +153,7 @@ def report_commit(
         changed = [
             (key, chunk)
             for chunk in table.diff(commit.version - 1, commit.version).chunks
-            for key in partitions.get_partition_keys_in_time_window(dg.TimeWindow(chunk.start, chunk.end))
+            for key in keys_within(partitions, Interval(chunk.start, chunk.end))
         ]
     whole = _materialized(context.instance, asset.key, has_partitions=partitions is not None)
     for key, chunk in changed:

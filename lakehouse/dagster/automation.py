@@ -7,6 +7,8 @@ from typing import Any
 
 import dagster as dg
 
+from lakehouse.core.interval import Interval
+from lakehouse.dagster.partitions import keys_within
 from lakehouse.dagster.resource import LakehouseResource
 
 
@@ -78,7 +80,7 @@ def _versions(table: Any, partitions: dg.TimeWindowPartitionsDefinition) -> Mapp
     """The version of each partition whose chunks hold something or did."""
     found: dict[str, str] = {}
     for chunk in table.chunks():
-        for key in partitions.get_partition_keys_in_time_window(dg.TimeWindow(chunk.start, chunk.end)):
+        for key in keys_within(partitions, Interval(chunk.start, chunk.end)):
             found[key] = str(max(chunk.version, int(found.get(key, 0))))
     return found
 

@@ -12,6 +12,7 @@ from lakehouse.errors import InvalidInput
 if TYPE_CHECKING:
     from lakehouse.table import Table
 
+_FIRST_YEAR = 1000
 TIME = "time"
 """The name of the dimension of time, where there is another one."""
 _CRON = {
@@ -72,7 +73,8 @@ def chunk_partitions(
     Raises
     ------
     InvalidInput
-        For an unknown grain, a time that cannot be read, or an ``end`` that is not after ``start``.
+        For an unknown grain, a time that cannot be read or is before the year 1000, or an ``end`` that is not after
+        ``start``.
 
     Examples
     --------
@@ -90,6 +92,13 @@ def chunk_partitions(
         raise InvalidInput("partitions need a start; say from when on there are chunks", grain=grain)
     unit = Grain.of(grain)
     first = unit.floor(to_utc(_period_start(start)))
+    if first.year < _FIRST_YEAR:
+        raise InvalidInput(
+            "Dagster writes years with their leading zeros left out and cannot read them; begin later and write what "
+            "is older by hand",
+            start=start,
+            least=f"{_FIRST_YEAR}-01-01",
+        )
     last = None if end is None else unit.align(Interval(first, _period_start(end))).end
     times = dg.TimeWindowPartitionsDefinition(
         start=first,
@@ -140,6 +149,22 @@ def partitions_grain(partitions: dg.PartitionsDefinition[Any] | None) -> Grain |
             return next((grain for grain, text in _CRON.items() if text == cron), None)
         case _:
             return None
+
+
+def keys_within(partitions: dg.TimeWindowPartitionsDefinition, span: Interval) -> Sequence[str]:
+    """Keys of the partitions that lie in an interval; of what is before the first or after the last there are none.
+
+    Dagster counts its windows from the interval's start on, and fails near the years 1 and 9999.
+
+    >>> days = chunk_partitions("day", "2013-01-01", "2014-01-01")
+    >>> keys_within(days, Interval("2012-12-31", "2013-01-03")), keys_within(days, Interval("9999-12-31", None))
+    (['2013-01-01', '2013-01-02'], [])
+    """
+    first, last = partitions.get_first_partition_window(), partitions.get_last_partition_window()
+    there = None if first is None or last is None else span.intersect(Interval(first.start, last.end))
+    if there is None:
+        return []
+    return partitions.get_partition_keys_in_time_window(dg.TimeWindow(there.start, there.end))
 
 
 def key_range_interval(partitions: dg.PartitionsDefinition[str], keys: dg.PartitionKeyRange) -> Interval:

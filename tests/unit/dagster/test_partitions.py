@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 import lakehouse
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval
-from lakehouse.dagster import chunk_partitions, key_range_interval
+from lakehouse.dagster import (
+    chunk_asset,
+    chunk_partitions,
+    key_range_interval,
+    replace_chunks,
+    report_commit,
+    run_interval,
+)
+from lakehouse.dagster.automation import _versions
 from lakehouse.dagster.cells import Cell, cells_of
 from lakehouse.dagster.partitions import partitions_grain
 from lakehouse.errors import InvalidInput
@@ -181,3 +189,49 @@ def test_a_key_gets_the_type_of_its_column_or_is_refused() -> None:
         Cell(Interval(None, None), {"client": ("UA",)}).typed(spec)
     with pytest.raises(InvalidInput, match="does not have"):
         Cell(Interval(None, None), {"carrier": ("UA",)}).typed(spec)
+
+
+@pytest.mark.parametrize("start", ["0001-01-01", "0999-12-31"])
+def test_partitions_that_dagster_could_not_name_are_refused(start: str) -> None:
+    with pytest.raises(InvalidInput, match="begin later"):
+        chunk_partitions("day", start, "2000-01-01")
+    assert chunk_partitions("day", "1000-01-01", "1000-01-03").get_partition_keys() == ["1000-01-01", "1000-01-02"]
+
+
+@pytest.mark.parametrize("grain", ["hour", "day", "week", "month", "year"])
+def test_rows_at_the_ends_of_time_are_in_no_partition_and_in_nobodys_way(tmp_path: Path, grain: str) -> None:
+    partitions = chunk_partitions(grain, "2013-01-01", "2014-01-01")
+    key = partitions.get_partition_key_for_timestamp(datetime(2013, 5, 5, tzinfo=UTC).timestamp())
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC"))])
+    ends = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_998, tzinfo=UTC)]
+    with lakehouse.connect(f"sqlite:///{tmp_path}/lake.db", tmp_path / "warehouse") as lake:
+        table = lake.create_table("events", schema, time="ts", grain=grain)
+        told = []
+
+        @chunk_asset(partitions_def=partitions)
+        def events(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+            rows = pa.table({"ts": [run_interval(context).start]}, schema=schema)
+            return replace_chunks(context, table, rows)
+
+        @dg.op
+        def late(context: dg.OpExecutionContext) -> None:
+            commit = table.append(pa.table({"ts": [*ends, datetime(2013, 5, 5, tzinfo=UTC)]}, schema=schema))
+            told.append((commit.version, report_commit(context, events, table, commit)))
+
+        @dg.job
+        def arrives() -> None:
+            late()
+
+        with dg.DagsterInstance.ephemeral() as instance:
+            touched = arrives.execute_in_process(instance=instance)
+            assert [one.partition for one in touched.get_asset_observation_events()] == [key]
+            assert touched.get_asset_materialization_events() == []
+            assert dg.materialize([events], partition_key=key, instance=instance).success
+            again = arrives.execute_in_process(instance=instance)
+            assert [one.partition for one in again.get_asset_materialization_events()] == [key]
+            assert again.get_asset_observation_events() == []
+            (made,) = instance.fetch_materializations(dg.AssetRecordsFilter(events.key), limit=1).records
+            assert made.asset_materialization is not None
+            assert made.asset_materialization.metadata["rows"].value == 2
+        assert [keys for _, keys in told] == [[key], [key]]
+        assert _versions(table, partitions) == {key: str(told[-1][0])}
