@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.catalog.opening import configure, sqlite
+from lakehouse.catalog.queue import holds
 from lakehouse.durable import sync
 from lakehouse.errors import CatalogHeld, CatalogUnavailable
 
@@ -40,7 +41,7 @@ class Presence:
             raise
 
     def _come(self, path: Path) -> None:
-        is_alone = self._handle >= 0 and _holds(self._handle, fcntl.LOCK_EX)
+        is_alone = self._handle >= 0 and holds(self._handle, fcntl.LOCK_EX)
         if not is_alone:
             self._wait_for_whole(path)
         self._connection = sqlite.connect(path, check_same_thread=False)
@@ -50,13 +51,13 @@ class Presence:
             if is_busy:
                 raise CatalogHeld(_HELD, catalog=path)
             sync(path.parent)  # so that a journal that was deleted stays so
-            _holds(self._handle, fcntl.LOCK_SH)
+            holds(self._handle, fcntl.LOCK_SH)
         self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
 
     def _wait_for_whole(self, path: Path) -> None:
         """Wait for whoever came alone; nobody else waits for long, so that asking again will do."""
         until = time.monotonic() + _WAIT_SECONDS
-        while self._handle >= 0 and not _holds(self._handle, fcntl.LOCK_SH):
+        while self._handle >= 0 and not holds(self._handle, fcntl.LOCK_SH):
             if time.monotonic() > until:
                 raise CatalogHeld(_HELD, catalog=path)
             time.sleep(_PAUSE_SECONDS)
@@ -81,11 +82,3 @@ def _opened(path: Path) -> int:
         raise CatalogUnavailable(
             "the catalog's folder cannot be written; check its disk and permissions", path=path, cause=error
         ) from error
-
-
-def _holds(handle: int, kind: int) -> bool:
-    try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+import random
 import threading
+import time
 from pathlib import Path
 
 from lakehouse.errors import CatalogUnavailable
 from lakehouse.forks import watch_forks
 
+logger = logging.getLogger(__name__)
+
+_WAIT_SECONDS = 10.0
+"""How long a turn is waited for that does not come: whoever has it may be stopped."""
+_PAUSE_SECONDS = (0.0003, 0.0013)
+"""A lock of a file cannot be waited for and given up; so it is tried, as often as a commit takes."""
 _queues: dict[str, WriterQueue] = {}
 _guard = threading.Lock()
 
 
 class WriterQueue:
-    """A context that one writer at a time is inside. A process that dies leaves it.
+    """A context that one writer at a time is inside. A process that dies leaves it; one that is stopped is passed.
 
     It is a courtesy: correctness rests on SQLite's own lock, which every writer takes as well.
     """
@@ -24,18 +33,31 @@ class WriterQueue:
         self._path = Path(f"{path}-queue")
         self._threads = threading.Lock()
         self._handle = -1
+        self._passed = -_WAIT_SECONDS
         watch_forks(self)
 
     def __enter__(self) -> None:
         self._threads.acquire()
         try:
             self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            self._wait()
         except OSError as error:
             self._threads.release()
             raise CatalogUnavailable(
                 "the catalog's folder cannot be written; check its disk and permissions", path=self._path, cause=error
             ) from error
+
+    def _wait(self) -> None:
+        """Wait for the turn, but not for ever, and not again for who was passed a moment ago: then go on without."""
+        began = time.monotonic()
+        while not holds(self._handle, fcntl.LOCK_EX):
+            now = time.monotonic()
+            if now - self._passed < _WAIT_SECONDS:
+                return
+            if now - began > _WAIT_SECONDS:
+                logger.warning("a process holds the queue of writers and does not go on: %s", self._path)
+                self._passed = now
+            time.sleep(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - so that none is always late
 
     def __exit__(self, *_: object) -> None:
         handle, self._handle = self._handle, -1
@@ -48,6 +70,15 @@ class WriterQueue:
         if self._handle >= 0:
             os.close(self._handle)
         self._handle = -1
+
+
+def holds(handle: int, kind: int) -> bool:
+    """Take a lock of an open file, if nobody is in the way."""
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def writer_queue(path: str) -> WriterQueue:
