@@ -63,6 +63,7 @@ class Checks:
 
     def findings(self) -> tuple[list[Finding], Counted]:
         """What the catalog says that cannot be. Cost: a look at every delta and key frame, a table at a time."""
+        self._database.check_values()
         counted = Counted()
         found = self._database.read(lambda connection: list(_of_log(connection)))
         counted.forgotten = self._database.read(lambda c: count_forgotten(c, self._database.now_us(c)))

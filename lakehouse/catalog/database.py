@@ -2,7 +2,8 @@
 
 Rules, each measured (ADR 0002): SQLite runs WAL with ``BEGIN IMMEDIATE`` and syncs its log before anybody can see a
 commit; PostgreSQL runs READ COMMITTED under the head row. Errors are classified by code, never by their text. Those who
-write to one SQLite file stand in one queue, across threads and processes: SQLite's own waiting polls, and is unfair.
+write to one SQLite file stand in one queue, across threads and processes: SQLite's own waiting pauses longer and
+longer, and is unfair.
 """
 
 from __future__ import annotations
@@ -31,11 +32,19 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError
 
 from lakehouse.catalog import models
 from lakehouse.catalog.clock import read_clock
+from lakehouse.catalog.damage import UNREADABLE, find_damage
 from lakehouse.catalog.opening import configure, prepare_file, read_url, sqlite
 from lakehouse.catalog.prepared import Prepared, pipelined
 from lakehouse.catalog.presence import Presence
 from lakehouse.catalog.queue import writer_queue
-from lakehouse.errors import CatalogHeld, CatalogUnavailable, CommitUnknown, InternalError, InvalidInput
+from lakehouse.errors import (
+    CatalogHeld,
+    CatalogUnavailable,
+    CommitUnknown,
+    InternalError,
+    InvalidInput,
+    LakehouseError,
+)
 from lakehouse.forks import stop_for_forks, watch_forks
 
 T = TypeVar("T")
@@ -197,6 +206,9 @@ class Database:
             stage = _Stage()
             try:
                 return self._once(stage, work, last, settled if was_committing else None)
+            except UNREADABLE as error:
+                self._refuse_damaged(error)
+                raise
             except DBAPIError as error:
                 reaction = _reaction(error)
                 if reaction is _Reaction.DISTRUST and stage.committing:
@@ -323,10 +335,25 @@ class Database:
                     connection = opened if self.is_sqlite else opened.execution_options(**_SNAPSHOT)
                     with self._giving_up_broken(connection), connection.begin():
                         return question(connection)
+            except UNREADABLE as error:
+                self._refuse_damaged(error)
+                raise
             except DBAPIError as error:
                 reaction = _reaction(error)
                 if not tries.again(reaction):
                     raise _translated(error, self.url, reaction) from error
+
+    def _refuse_damaged(self, error: Exception) -> None:
+        """Raise `CatalogUnavailable` if what could not be understood is in the catalog, and nobody's fault."""
+        if not isinstance(error, LakehouseError):
+            self.check_values(error)
+
+    def check_values(self, error: Exception | None = None) -> None:
+        """Raise `CatalogUnavailable` if some value is none that a release writes. Cost: a pass over the catalog."""
+        with self._connected() as connection, connection.begin():
+            found = find_damage(connection)
+        if found is not None:
+            raise damaged(self.url, found) from error
 
     def now_us(self, connection: Connection) -> int:
         """The catalog's clock in microseconds."""
