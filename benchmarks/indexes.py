@@ -25,7 +25,7 @@ from rich.table import Table
 
 import lakehouse
 from lakehouse.core.summary import SummaryKind
-from lakehouse.indexing import build_indexes, build_statistics, missing_indexes
+from lakehouse.operations.summarize import build_indexes, build_statistics, missing_indexes
 
 SCHEMA = "ts TIMESTAMP NOT NULL, id BIGINT NOT NULL, name STRING, x DOUBLE"
 START_US = 1_356_998_400_000_000

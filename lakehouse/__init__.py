@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from lakehouse.access import Action as Action
     from lakehouse.access import Role as Role
     from lakehouse.actions import Actions as Actions
+    from lakehouse.admin.export import Exported as Exported
+    from lakehouse.admin.recover import Recovered as Recovered
+    from lakehouse.admin.recover import recover as recover
     from lakehouse.core.chunk import Grain as Grain
     from lakehouse.core.commit import Commit as Commit
     from lakehouse.core.interval import Interval as Interval
@@ -68,16 +71,13 @@ if TYPE_CHECKING:
     from lakehouse.errors import (
         WriteConflict as WriteConflict,
     )
-    from lakehouse.export import Exported as Exported
     from lakehouse.lake import Lake as Lake
     from lakehouse.lake import connect as connect
-    from lakehouse.operation import Operation as Operation
-    from lakehouse.recovery import Recovered as Recovered
-    from lakehouse.recovery import recover as recover
-    from lakehouse.scan import Plan as Plan
-    from lakehouse.scan import Scan as Scan
-    from lakehouse.source import register as register
-    from lakehouse.table import Table as Table
+    from lakehouse.operations.operation import Operation as Operation
+    from lakehouse.reading.scan import Plan as Plan
+    from lakehouse.reading.scan import Scan as Scan
+    from lakehouse.spark_source import register as register
+    from lakehouse.table.table import Table as Table
 
 __version__ = "0.1.0"
 
@@ -90,7 +90,7 @@ _HOME = {
     "Commit": "core.commit",
     "CommitUnknown": "errors",
     "EngineUnavailable": "errors",
-    "Exported": "export",
+    "Exported": "admin.export",
     "Forbidden": "errors",
     "Grain": "core.chunk",
     "InternalError": "errors",
@@ -100,24 +100,24 @@ _HOME = {
     "LakehouseError": "errors",
     "LockLost": "errors",
     "LockTimeout": "errors",
-    "Operation": "operation",
+    "Operation": "operations.operation",
     "PartialRead": "errors",
-    "Plan": "scan",
-    "Recovered": "recovery",
+    "Plan": "reading.scan",
+    "Recovered": "admin.recover",
     "Role": "access",
-    "Scan": "scan",
+    "Scan": "reading.scan",
     "Segment": "core.segment",
     "QueryLimitExceeded": "errors",
     "SegmentUnreadable": "errors",
     "StorageUnavailable": "errors",
-    "Table": "table",
+    "Table": "table.table",
     "TableNotFound": "errors",
     "Tombstone": "core.tombstone",
     "VersionNotFound": "errors",
     "WriteConflict": "errors",
     "connect": "lake",
-    "recover": "recovery",
-    "register": "source",
+    "recover": "admin.recover",
+    "register": "spark_source",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605
 

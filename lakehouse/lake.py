@@ -12,12 +12,14 @@ from types import TracebackType
 from typing import Any, Literal, Self
 from uuid import uuid4
 
+from lakehouse.admin.check import add_checksums as add_checksums_to
+from lakehouse.admin.check import check
+from lakehouse.admin.check_rows import check_rows
+from lakehouse.admin.collect import collect
+from lakehouse.admin.export import Exported, write_export
 from lakehouse.apart import QueryProcesses
 from lakehouse.arguments import read_limit, read_message, read_properties, read_seconds, read_wait
 from lakehouse.catalog.catalog import Catalog
-from lakehouse.check import add_checksums as add_checksums_to
-from lakehouse.check import check
-from lakehouse.cleanup import collect
 from lakehouse.core.activity import Activity, RunningOperation
 from lakehouse.core.check import Checked
 from lakehouse.core.commit import Commit
@@ -25,25 +27,22 @@ from lakehouse.core.expire import Collected, Expired, Wish
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import WriteOrder
 from lakehouse.core.task import Maintained, Task, TaskState, Worker
-from lakehouse.deepcheck import check_rows
 from lakehouse.engine import Engine
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import AlreadyExists, InvalidInput
-from lakehouse.export import Exported, write_export
-from lakehouse.filters import Filters
-from lakehouse.lease import Heartbeat
-from lakehouse.looks import Looks
-from lakehouse.pins import Pins
 from lakehouse.schema import check_table_name, define_table
 from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
+from lakehouse.session.addresses import addresses
+from lakehouse.session.heartbeat import Heartbeat
+from lakehouse.session.index_cache import Filters
+from lakehouse.session.pins import Pins
+from lakehouse.session.plan_counts import Looks
 from lakehouse.sql import Allowed, Answer, ask_apart, run_statement
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.sets import read_set
-from lakehouse.table import Table
-from lakehouse.transaction import Transaction
-
-DEFAULT_FOLDER = ".lakehouse"
+from lakehouse.table.table import Table
+from lakehouse.table.transaction import Transaction
 
 
 def connect(
@@ -98,16 +97,6 @@ def connect(
         spark=spark,
         wait_seconds=read_wait(wait_seconds),
         pin_seconds=read_seconds(pin_seconds, "pin_seconds"),
-    )
-
-
-def addresses(
-    catalog: str | None = None, warehouse: str | os.PathLike[str] | None = None
-) -> tuple[str, str | os.PathLike[str]]:
-    """Where catalog and warehouse are: as given, else as the environment says, else in ``./.lakehouse``."""
-    return (
-        catalog or os.environ.get("LAKEHOUSE_CATALOG") or f"sqlite:///{DEFAULT_FOLDER}/catalog.db",
-        warehouse or os.environ.get("LAKEHOUSE_WAREHOUSE") or f"{DEFAULT_FOLDER}/warehouse",
     )
 
 

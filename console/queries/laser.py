@@ -18,7 +18,7 @@ from lakehouse.core.interval import MAX_TIME
 from lakehouse.core.plan import plan_read
 from lakehouse.engine import Query
 from lakehouse.errors import InvalidInput, SegmentUnreadable
-from lakehouse.scan import sets_of
+from lakehouse.reading.scan import sets_of
 from queries.timeline import MICROSECOND
 from queries.words import change, count_text, describe, framed, keys_text
 

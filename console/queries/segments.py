@@ -19,7 +19,7 @@ from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.predicate import parse
-from lakehouse.scan import sets_of
+from lakehouse.reading.scan import sets_of
 from lakehouse.storage.checksums import check_plain
 from lakehouse.storage.footer import DAMAGE
 from lakehouse.storage.paths import Locator

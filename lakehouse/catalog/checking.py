@@ -85,6 +85,14 @@ class Checks:
             ]
         )
 
+    def names(self, path: str) -> bool:
+        """Whether a file, relative to the warehouse, is one of a segment, a tombstone's set or a summary now.
+
+        Cost: a pass over the catalog's rows of files.
+        """
+        queries = [select(of.c.path).where(of.c.path == path).limit(1) for of in _NAMERS]
+        return self._database.read(lambda connection: any(connection.execute(one).first() for one in queries))
+
     def add_checksums(self, checksums: Mapping[str, Checksum]) -> None:
         """Store the checksums of files by path, where none is known. Key frames get them when they are written anew."""
 

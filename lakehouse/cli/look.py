@@ -25,7 +25,7 @@ from lakehouse.core.interval import Interval
 
 if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="how many at most")]
 _PIPE_WIDTH = 100

@@ -10,7 +10,7 @@ import lakehouse
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 CatalogOption = Annotated[
     str | None,

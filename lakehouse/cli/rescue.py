@@ -13,7 +13,7 @@ from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, op
 from lakehouse.cli.output import last_instant, print_json, print_line, print_table, show_bytes
 
 if TYPE_CHECKING:
-    from lakehouse.recovery import Recovered
+    from lakehouse.admin.recover import Recovered
 
 _SHOWN = 20
 """Files that are named one by one; ``--json`` has all."""

@@ -38,7 +38,7 @@ def doctor(
     as_json: JsonOption = False,
 ) -> None:
     """Check Java, Spark, Python, SQLite, the catalog and the warehouse, and say what to do."""
-    module = import_module("lakehouse.doctor")
+    module = import_module("lakehouse.admin.doctor")
     findings = module.examine(catalog, warehouse, start_spark=start_spark)
     if as_json:
         print_json(findings)

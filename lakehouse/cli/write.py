@@ -28,7 +28,7 @@ from lakehouse.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 FileArgument = Annotated[
     Path,

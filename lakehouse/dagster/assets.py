@@ -17,7 +17,7 @@ from lakehouse.dagster.write import hull, write_rows
 if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
     from lakehouse.lake import Lake
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 
 def chunk_asset(

@@ -13,7 +13,7 @@ from lakehouse.dagster.options import TableOptions
 from lakehouse.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 Found = tuple[bool, dict[str, Any], str]
 """Whether a check passed, what it tells, and in a sentence."""

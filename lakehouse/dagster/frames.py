@@ -10,10 +10,10 @@ from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from lakehouse.scan import Scan
+    from lakehouse.reading.scan import Scan
 
 Form = Literal["arrow", "reader", "pandas", "polars", "lazy", "duckdb", "spark", "scan"]
-"""``reader`` is a stream of Arrow batches, ``lazy`` a polars LazyFrame, ``scan`` a `lakehouse.scan.Scan` itself."""
+"""``reader`` is a stream of Arrow batches, ``lazy`` a polars LazyFrame, ``scan`` a `lakehouse.Scan` itself."""
 
 _FORMS: tuple[tuple[str, str, Form], ...] = (
     ("pyarrow", "Table", "arrow"),

@@ -21,8 +21,8 @@ from lakehouse.errors import InvalidInput
 if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
     from lakehouse.lake import Lake
-    from lakehouse.scan import Scan
-    from lakehouse.table import Table
+    from lakehouse.reading.scan import Scan
+    from lakehouse.table.table import Table
 
 _INPUT_NAMES = ("columns", "where", "as_of", "table")
 

@@ -14,7 +14,7 @@ from lakehouse.dagster.picture import timeline_picture
 from lakehouse.dagster.resource import console_address
 
 if TYPE_CHECKING:
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 _TYPE_NAMES = {
     pa.timestamp("us", "UTC"): "timestamp",

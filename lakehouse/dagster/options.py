@@ -14,7 +14,7 @@ from lakehouse.errors import InvalidInput, TableNotFound
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 PREFIX = "lakehouse/"
 _NAMES = ("table", "mode", "time", "grain", "primary_key", "cluster_by", "newest", "properties")

@@ -10,7 +10,7 @@ from lakehouse.core.interval import Interval, to_utc
 from lakehouse.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 _FIRST_YEAR = 1000
 TIME = "time"

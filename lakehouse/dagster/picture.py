@@ -10,7 +10,7 @@ from lakehouse.core.bars import Bar, BarKind, bars
 from lakehouse.core.interval import Interval
 
 if TYPE_CHECKING:
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 _COLOURS: dict[BarKind, str] = {
     "visible": "#2f7ed8",

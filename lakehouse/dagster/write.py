@@ -15,7 +15,7 @@ from lakehouse.errors import InvalidInput
 if TYPE_CHECKING:
     from lakehouse.arguments import Txn
     from lakehouse.core.commit import Commit
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 Mode = Literal["append", "replace", "upsert"]
 MODES: tuple[Mode, ...] = ("append", "replace", "upsert")

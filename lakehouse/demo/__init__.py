@@ -24,7 +24,8 @@ from rich.console import Console
 from lakehouse.demo.source import WrongCount
 from lakehouse.demo.steps import LOST_WEEK, Demo
 from lakehouse.errors import LakehouseError
-from lakehouse.lake import DEFAULT_FOLDER, connect
+from lakehouse.lake import connect
+from lakehouse.session.addresses import DEFAULT_FOLDER
 
 DAGSTER_FOLDER = ".dagster"
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from lakehouse.core.interval import Interval
-from lakehouse.table import Table
+from lakehouse.table.table import Table
 
 QUARTER = Interval("2013-01-01", "2013-04-01")
 LATE = Interval("2013-04-01T00:00", "2013-04-01T04:00")

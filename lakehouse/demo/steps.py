@@ -31,7 +31,7 @@ from lakehouse.demo.source import (
     tally_rows,
 )
 from lakehouse.lake import Lake
-from lakehouse.table import Table
+from lakehouse.table.table import Table
 
 LOOKUPS = ("airlines", "airports", "planes")
 BLIZZARD = Interval.of("2013-02-08")

@@ -20,7 +20,7 @@ from lakehouse.service.summaries import summaries
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 logger = logging.getLogger(__name__)
 RESIDENT_BYTES = 64 << 20

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakehouse.catalog.taskrows import Claim
-from lakehouse.compaction import Compaction, commit_if_useful
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import ENTRY_BITS
@@ -21,12 +20,13 @@ from lakehouse.core.task import Gain, Task, TaskKind, TaskState
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import LockLost, LockTimeout, TableNotFound
 from lakehouse.faults import reach
-from lakehouse.indexing import build_indexes, build_statistics
+from lakehouse.operations.compaction import Compaction, commit_if_useful
+from lakehouse.operations.summarize import build_indexes, build_statistics
 from lakehouse.service.planning import plan_table
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 logger = logging.getLogger(__name__)
 TASKS_KEPT_SECONDS = 30 * 86_400.0

@@ -11,7 +11,7 @@ from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.segments import Segments
 from lakehouse.core.strategy import TableState
 from lakehouse.core.task import Candidate, Gain, Ids, TaskKind
-from lakehouse.indexing import missing_indexes, missing_statistics
+from lakehouse.operations.summarize import missing_indexes, missing_statistics
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake

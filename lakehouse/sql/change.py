@@ -19,7 +19,7 @@ from lakehouse.sql.query import bind, fixed_rows
 if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
     from lakehouse.lake import Lake
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 
 def insert(lake: Lake, tree: exp.Insert, *, as_of: Any, engine: str) -> Commit:

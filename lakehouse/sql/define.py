@@ -19,7 +19,7 @@ from lakehouse.sql.names import table_name
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 _GRAINS = {f"{grain.value}{end}": grain.value for grain in Grain for end in ("", "s")}
 _DIVIDED = (exp.Anonymous, exp.PartitionedByBucket)

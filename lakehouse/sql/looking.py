@@ -19,7 +19,7 @@ from lakehouse.sql.query import Read, bind
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
-    from lakehouse.scan import Scan
+    from lakehouse.reading.scan import Scan
 
 
 _MOST_TOLD = 20_000

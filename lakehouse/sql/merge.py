@@ -8,8 +8,8 @@ from typing import Literal
 
 from sqlglot import exp
 
-from lakehouse.clauses import When, Whens
 from lakehouse.errors import InvalidInput
+from lakehouse.operations.clauses import When, Whens
 from lakehouse.predicate.written import shown
 from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.condition import renamed, written_again

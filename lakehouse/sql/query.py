@@ -22,8 +22,8 @@ from lakehouse.storage.verify import verified
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
-    from lakehouse.scan import Scan
-    from lakehouse.table import Table
+    from lakehouse.reading.scan import Scan
+    from lakehouse.table.table import Table
 
 _ATTEMPTS = 5
 _PREFIX = "lake_relation_"

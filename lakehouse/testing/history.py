@@ -15,7 +15,7 @@ from typing import Any, Final
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.operation import Kind
-from lakehouse.indexing import build_indexes, build_statistics, missing_indexes, missing_statistics
+from lakehouse.operations.summarize import build_indexes, build_statistics, missing_indexes, missing_statistics
 from lakehouse.testing.rows import COLUMNS, SCHEMA, Row, arrow, order
 
 TABLES: Final = ("one", "two")

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from lakehouse.clauses import When, Whens
+from lakehouse.operations.clauses import When, Whens
 
 Row: TypeAlias = dict[str, Any]
 Value: TypeAlias = Callable[[Row, Row], Any]

@@ -11,12 +11,12 @@ import pytest
 from pyroaring import BitMap64
 
 from lakehouse.catalog import planning, rowlevel
-from lakehouse.compaction import Compaction
 from lakehouse.core.hits import Hits
 from lakehouse.core.operation import Kind
 from lakehouse.core.plan import plan_read
 from lakehouse.engine import Query
-from lakehouse.scan import sets_of
+from lakehouse.operations.compaction import Compaction
+from lakehouse.reading.scan import sets_of
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 

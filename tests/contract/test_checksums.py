@@ -8,12 +8,12 @@ import pytest
 import xxhash
 from sqlalchemy import text, update
 
+from lakehouse.admin.recover import recover
 from lakehouse.catalog.models import segment as segment_rows
 from lakehouse.catalog.models import segment_summary, tombstone
 from lakehouse.core.checksum import content_of, shown
 from lakehouse.errors import InvalidInput, SegmentUnreadable
-from lakehouse.indexing import build_indexes, build_statistics
-from lakehouse.recovery import recover
+from lakehouse.operations.summarize import build_indexes, build_statistics
 from lakehouse.testing.campaign.flips import changed
 from lakehouse.testing.rows import KEYED, arrow, many, values
 

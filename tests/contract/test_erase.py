@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakehouse
+from lakehouse.admin.recover import recover
 from lakehouse.catalog.contents import Contents
 from lakehouse.catalog.models import key_frame, segment, segment_summary
 from lakehouse.errors import InvalidInput, LockLost, SegmentUnreadable, StorageUnavailable, WriteConflict
-from lakehouse.indexing import build_indexes, missing_indexes
-from lakehouse.recovery import recover
+from lakehouse.operations.summarize import build_indexes, missing_indexes
 from lakehouse.storage.exports import read_part
 from lakehouse.testing.faults import armed, on_count
 from lakehouse.testing.rows import SCHEMA, arrow, many, values

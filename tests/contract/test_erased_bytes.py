@@ -18,7 +18,7 @@ from lakehouse.catalog.models import operation, tombstone
 from lakehouse.core.erased import Erased
 from lakehouse.core.sets import decode_set
 from lakehouse.errors import InternalError
-from lakehouse.indexing import build_indexes, missing_indexes
+from lakehouse.operations.summarize import build_indexes, missing_indexes
 from lakehouse.testing.faults import armed, on_count
 from lakehouse.testing.rows import TIME_TYPE, tabled
 

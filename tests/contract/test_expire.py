@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lakehouse.catalog.models import operation
 from lakehouse.core.operation import Kind
 from lakehouse.errors import InvalidInput, LockLost, TableNotFound, VersionNotFound
-from lakehouse.operation import Restore
+from lakehouse.operations.operation import Restore
 from lakehouse.testing import faults
 from lakehouse.testing.rows import SCHEMA, arrow, values, visible
 from tests.contract.test_key_frames import FIRST, run

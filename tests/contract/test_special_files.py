@@ -9,9 +9,9 @@ import socket
 import pytest
 
 import lakehouse
+from lakehouse.admin.recover import recover
 from lakehouse.errors import SegmentUnreadable, StorageUnavailable
-from lakehouse.indexing import build_indexes
-from lakehouse.recovery import recover
+from lakehouse.operations.summarize import build_indexes
 from lakehouse.testing.rows import arrow, values
 
 DAY = "2013-01-05"

@@ -15,7 +15,7 @@ import lakehouse
 from lakehouse.catalog.models import bin as bins
 from lakehouse.catalog.models import key_frame, segment, segment_summary
 from lakehouse.core.summary import SummaryKind
-from lakehouse.indexing import build_indexes, build_statistics
+from lakehouse.operations.summarize import build_indexes, build_statistics
 from lakehouse.storage.blocks import found_checksum
 
 SCHEMA = pa.schema(

@@ -12,8 +12,8 @@ import pytest
 from lakehouse.catalog.models import garbage, operation, segment_summary
 from lakehouse.core.summary import SummaryKind
 from lakehouse.errors import InvalidInput, SegmentUnreadable
-from lakehouse.filters import Filters
-from lakehouse.indexing import build_indexes, build_statistics, missing_indexes, missing_statistics
+from lakehouse.operations.summarize import build_indexes, build_statistics, missing_indexes, missing_statistics
+from lakehouse.session.index_cache import Filters
 from lakehouse.testing import faults
 from lakehouse.testing.rows import SCHEMA, TIME_TYPE
 
@@ -110,7 +110,7 @@ def test_an_index_is_not_asked_where_bounds_leave_nothing(lake, events):
 def test_what_is_remembered_is_bounded_and_look_ups_are_right_without_it(lake, events, warehouse, monkeypatch):
     appended(events, 12)
     build(lake, events)
-    monkeypatch.setattr("lakehouse.filters._TOGETHER", 5)
+    monkeypatch.setattr("lakehouse.session.index_cache._TOGETHER", 5)
     for size, kept in ((0, 0), (1_500, 3), (1 << 20, 12)):
         lake.filters = Filters(lake.catalog.summaries, warehouse, size=size)
         for _ in range(2):

@@ -9,7 +9,7 @@ from lakehouse import faults
 from lakehouse.catalog import catalog, commit, frames, statements
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.catalog.database import Database
-from lakehouse.operation import Operation
+from lakehouse.operations.operation import Operation
 from lakehouse.storage import summaries
 from lakehouse.testing.victim import Victim
 

@@ -13,7 +13,7 @@ import pytest
 
 import lakehouse
 from lakehouse.dagster import LakehouseIOManager, chunk_asset, chunk_partitions, table_metadata
-from lakehouse.scan import Scan
+from lakehouse.reading.scan import Scan
 
 DAYS = chunk_partitions("day", "2013-01-01", "2013-03-01")
 SCHEMA = pa.schema([("at", pa.timestamp("us", "UTC")), ("client", pa.int64()), ("value", pa.float64())])

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import lakehouse
-from lakehouse import rowchange
 from lakehouse.core.interval import Interval
 from lakehouse.engine.spark import to_spark_type
+from lakehouse.operations import row_change
 from lakehouse.testing.campaign.evaluator import Node, evaluate, written
 from lakehouse.testing.campaign.filters import run
 from lakehouse.testing.campaign.hostile import COLUMNS, SCHEMA, literal, make_rows, plain_rows
@@ -92,7 +92,7 @@ def test_a_delete_by_spark_of_values_beyond_a_columns_type_leaves_a_table_that_b
 def test_a_tombstone_of_keys_that_a_column_cannot_hold_is_read_by_spark(
     table: Any, monkeypatch: pytest.MonkeyPatch, listed: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(rowchange, "whole_scope", lambda *_: (Interval("2013-01-01", None), listed))
+    monkeypatch.setattr(row_change, "whole_scope", lambda *_: (Interval("2013-01-01", None), listed))
     table.delete("n = 1")
     table.append(ROWS)
     hidden = 1 if 127 in listed.get("tiny", ()) or 2147483647 in listed.get("int", ()) else 0

@@ -10,7 +10,7 @@ import pytest
 import lakehouse
 from lakehouse.core.summary import SummaryKind
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.indexing import build_indexes, build_statistics
+from lakehouse.operations.summarize import build_indexes, build_statistics
 from tests.contract.test_summaries import rows
 from tests.unit.engine.harness import comparable
 from tests.unit.indexed import EQUALITIES, twins

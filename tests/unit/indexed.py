@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.indexing import build_indexes, missing_indexes
+from lakehouse.operations.summarize import build_indexes, missing_indexes
 from tests.unit.engine.harness import HOSTILE, hostile_rows
 
 INDEXED = tuple(name for name in HOSTILE.names if not pa.types.is_nested(HOSTILE.field(name).type) and "," not in name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import lakehouse
-from lakehouse import doctor
+from lakehouse.admin import doctor
 
 
 @pytest.fixture(autouse=True)

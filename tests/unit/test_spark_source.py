@@ -18,7 +18,7 @@ import lakehouse
 from lakehouse.core.predicate import Unknown
 from lakehouse.engine.spark import to_spark_type
 from lakehouse.errors import VersionNotFound
-from lakehouse.source import LakehouseSource, _predicate
+from lakehouse.spark_source import LakehouseSource, _predicate
 from lakehouse.testing.rows import KEYED, arrow, plain, visible
 
 DAY = "2013-01-05"

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import lakehouse
-from lakehouse import rowchange
 from lakehouse.core.interval import Interval
 from lakehouse.errors import InvalidInput
+from lakehouse.operations import row_change
 
 SCHEMA = pa.schema(
     [
@@ -240,10 +240,10 @@ def test_a_tombstone_of_keys_that_a_column_cannot_hold_is_read(
     table: Any, monkeypatch: pytest.MonkeyPatch, listed: dict[str, Any]
 ) -> None:
     """Such as a DELETE left until values beyond a column's type were left out of them."""
-    monkeypatch.setattr(rowchange, "whole_scope", lambda *_: (Interval("2013-01-01", None), listed))
+    monkeypatch.setattr(row_change, "whole_scope", lambda *_: (Interval("2013-01-01", None), listed))
     table.delete("n = 1")
     assert left(table) == [LOW, NULL]
-    monkeypatch.setattr(rowchange, "whole_scope", lambda *_: (Interval(None, "2014-01-01"), {"int": (1 << 70,)}))
+    monkeypatch.setattr(row_change, "whole_scope", lambda *_: (Interval(None, "2014-01-01"), {"int": (1 << 70,)}))
     table.delete("n = 1")
     table.append(ROWS)
     assert left(table) == [LOW, LOW, HIGH, NULL, NULL]

@@ -10,7 +10,7 @@ from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import Summary, SummaryKind, columns_of
 from lakehouse.errors import SegmentUnreadable, writing_to
-from lakehouse.operation import Operation
+from lakehouse.operations.operation import Operation
 from lakehouse.storage.summaries import Summarizing
 
 if TYPE_CHECKING:

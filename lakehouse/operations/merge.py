@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.clauses import Clauses, any_chosen, chosen
 from lakehouse.core.operation import Begun, Contribution, Kind
 from lakehouse.core.predicate import And, Compare, Predicate
 from lakehouse.core.sets import is_ordered, key_bounds
 from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import Matches, Query
 from lakehouse.errors import InvalidInput
+from lakehouse.operations.clauses import Clauses, any_chosen, chosen
+from lakehouse.operations.row_change import RowChange
+from lakehouse.operations.upsert import keys_interval, require_keys
 from lakehouse.predicate import ParsedPredicate
-from lakehouse.rowchange import RowChange
 from lakehouse.storage.columns import read_columns
-from lakehouse.upsert import keys_interval, require_keys
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake

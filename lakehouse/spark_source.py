@@ -27,10 +27,10 @@ from lakehouse.engine import Query, WriteTarget, Written
 from lakehouse.engine.spark import to_spark_type
 from lakehouse.errors import InvalidInput
 from lakehouse.lake import Lake, connect
-from lakehouse.operation import Append
-from lakehouse.scan import plan_at, sets_of
+from lakehouse.operations.operation import Append
+from lakehouse.reading.scan import plan_at, sets_of
 from lakehouse.storage.files import delete_files
-from lakehouse.table import Table
+from lakehouse.table.table import Table
 
 _PARTITION_BYTES = 128 * 1024 * 1024
 LEASE_SECONDS = 3600.0

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lakehouse.admin.export import renew_exports
 from lakehouse.arguments import Txn, read_message, read_properties, read_text, read_txn, read_wait
-from lakehouse.clauses import Whens, read_arguments, read_clauses, read_source
-from lakehouse.compaction import Clean, Compaction, commit_if_useful, locked_for_compaction
 from lakehouse.core.commit import Commit
 from lakehouse.core.erased import Erased
 from lakehouse.core.interval import Interval
@@ -15,16 +14,17 @@ from lakehouse.core.operation import Begun, Kind, Priority
 from lakehouse.core.replace import check_replaceable
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.erase import Erase
 from lakehouse.errors import InvalidInput, LockLost, LockTimeout, WriteConflict
-from lakehouse.export import renew_exports
-from lakehouse.merge import Merge
-from lakehouse.operation import Append, Operation, Replace, Restore, runs
+from lakehouse.operations.clauses import Whens, read_arguments, read_clauses, read_source
+from lakehouse.operations.compaction import Clean, Compaction, commit_if_useful, locked_for_compaction
+from lakehouse.operations.erase import Erase
+from lakehouse.operations.merge import Merge
+from lakehouse.operations.operation import Append, Operation, Replace, Restore, runs
+from lakehouse.operations.resolve import Resolve
+from lakehouse.operations.row_change import Delete, RowChange, Update, read_assignments
+from lakehouse.operations.upsert import DeleteKeys, Upsert, require_primary_key
 from lakehouse.predicate import parse
-from lakehouse.resolve import Resolve
-from lakehouse.rowchange import Delete, RowChange, Update, read_assignments
 from lakehouse.schema import typed_scope
-from lakehouse.upsert import DeleteKeys, Upsert, require_primary_key
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake

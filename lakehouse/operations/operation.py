@@ -23,7 +23,7 @@ from lakehouse.engine import Engine, WriteTarget, Written
 from lakehouse.errors import InvalidInput, LakehouseError, WriteConflict, writing_to
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
-from lakehouse.rowcount import count_visible
+from lakehouse.reading.row_count import count_visible
 from lakehouse.storage.files import delete_operation
 from lakehouse.storage.footer import FileStatistics, read_footers
 from lakehouse.storage.outside import values_outside

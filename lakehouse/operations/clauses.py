@@ -14,8 +14,8 @@ from lakehouse.engine.conform import conform, stores
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput
+from lakehouse.operations.row_change import require_columns
 from lakehouse.predicate import ParsedExpression, ParsedPredicate, equal_columns, parse, parse_expression
-from lakehouse.rowchange import require_columns
 from lakehouse.schema import from_spark_type
 
 

@@ -22,8 +22,8 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Engine, Query
 from lakehouse.engine.verifying import verify_whole
 from lakehouse.errors import LockLost, SegmentUnreadable
-from lakehouse.operation import Operation
-from lakehouse.scan import is_replaced, sets_of
+from lakehouse.operations.operation import Operation
+from lakehouse.reading.scan import is_replaced, sets_of
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
@@ -60,13 +60,12 @@ class Compaction(Operation):
         Raises `SegmentUnreadable` naming a file that is not what was written: nothing is made of it.
         """
         self._ran = True
-        begun = self._begun
         try:
             for merge in self._merges():
                 self._rewrite(merge)
         except SegmentUnreadable as error:
             self._fail()
-            if is_replaced(error, [self._lake.catalog.live(begun.table, begun.base_version)[0]]):
+            if is_replaced(self._lake, error):
                 raise LockLost(
                     "rows were erased, and their files collected, while they were read; begin it again",
                     operation=self.id,

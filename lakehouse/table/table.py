@@ -1,4 +1,4 @@
-"""A table: what it is, reads and looks; `lakehouse.writing` has its writes."""
+"""A table: what it is, reads and looks; `lakehouse.table.writes` has its writes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from lakehouse.arguments import read_limit
-from lakehouse.changes import Changes
 from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame, Touch
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
@@ -21,11 +20,12 @@ from lakehouse.core.task import Amplification
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import InvalidInput, VersionNotFound
-from lakehouse.rowcount import MOST_ROWS, count_visible
-from lakehouse.scan import Scan
+from lakehouse.reading.changes import Changes
+from lakehouse.reading.row_count import MOST_ROWS, count_visible
+from lakehouse.reading.scan import Scan
+from lakehouse.reading.statistics import read_statistics
 from lakehouse.schema import read_table_properties
-from lakehouse.statistics import read_statistics
-from lakehouse.writing import Writes
+from lakehouse.table.writes import Writes
 
 T = TypeVar("T")
 _ATTEMPTS = 5

@@ -14,7 +14,7 @@ from lakehouse.engine.hidden import plan_parts
 from lakehouse.engine.masks import listed_keys
 from lakehouse.errors import SegmentUnreadable, VersionNotFound
 from lakehouse.predicate.term import conjunction
-from lakehouse.scan import plan_at, sets_of
+from lakehouse.reading.scan import plan_at, sets_of
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake

@@ -10,11 +10,11 @@ from lakehouse.arguments import Txn
 from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Kind
 from lakehouse.errors import InvalidInput
-from lakehouse.merge import Merge
-from lakehouse.operation import Append, Operation, Replace
-from lakehouse.rowchange import Delete, RowChange, Update
-from lakehouse.table import Table
-from lakehouse.upsert import DeleteKeys, Upsert
+from lakehouse.operations.merge import Merge
+from lakehouse.operations.operation import Append, Operation, Replace
+from lakehouse.operations.row_change import Delete, RowChange, Update
+from lakehouse.operations.upsert import DeleteKeys, Upsert
+from lakehouse.table.table import Table
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -110,13 +110,13 @@ def sets_of(lake: Lake, plan: ReadPlan) -> dict[int, MatchSet]:
     return lake.catalog.sets(wanted.values()) if wanted else {}
 
 
-def is_replaced(error: SegmentUnreadable, current: Iterable[Segments]) -> bool:
-    """Whether a file that could not be read is none of those that the catalog has now: an erasure took its place.
+def is_replaced(lake: Lake, error: SegmentUnreadable) -> bool:
+    """Whether a file that could not be read is none that the catalog names any more: an erasure took its place.
 
-    Whoever planned before it plans again. Cost: a look at every segment, which only a failure pays.
+    Whoever planned before it plans again. Cost: a pass over the catalog's files, which only a failure pays.
     """
     path = str(error.facts.get("path", ""))
-    return bool(path) and not any(path.endswith(one) for segments in current for one in segments.paths)
+    return bool(path) and not lake.catalog.checks().names(path.removeprefix(f"{lake.warehouse}/"))
 
 
 class Scan:
@@ -227,7 +227,7 @@ class Scan:
             try:
                 return ask(engine.read(self._query(engine.dialect)))
             except SegmentUnreadable as error:
-                if not is_replaced(error, [self._lake.catalog.live(self._spec, self.version)[0]]):
+                if not is_replaced(self._lake, error):
                     raise
                 del self._planned
         return ask(engine.read(self._query(engine.dialect)))

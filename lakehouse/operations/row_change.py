@@ -20,10 +20,10 @@ from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Engine, Query
 from lakehouse.engine.verifying import at_least
 from lakehouse.errors import InvalidInput, SegmentUnreadable, WriteConflict
-from lakehouse.operation import Operation
+from lakehouse.operations.operation import Operation
 from lakehouse.predicate import ParsedExpression, ParsedPredicate, parse_expression, whole_scope
-from lakehouse.rowcount import count_visible
-from lakehouse.scan import is_replaced, planned_read, sets_of
+from lakehouse.reading.row_count import count_visible
+from lakehouse.reading.scan import is_replaced, planned_read, sets_of
 from lakehouse.storage.columns import read_columns
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class RowChange(Operation):
 
     def _refuse_replaced(self, error: SegmentUnreadable) -> None:
         spec = self._begun.table
-        if is_replaced(error, [self._lake.catalog.live(spec, self.base_version)[0]]):
+        if is_replaced(self._lake, error):
             raise WriteConflict(
                 "rows were erased, and their files collected, while they were read; run the operation again",
                 table=spec.name,

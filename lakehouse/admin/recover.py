@@ -17,8 +17,8 @@ from lakehouse.core.operation import NewSegment
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import InvalidInput, LakehouseError, SegmentUnreadable
-from lakehouse.lake import addresses
 from lakehouse.schema import definition_from_json
+from lakehouse.session.addresses import addresses
 from lakehouse.storage.blocks import found_checksum
 from lakehouse.storage.exports import find_exports, read_manifest, read_part
 from lakehouse.storage.footer import DAMAGE, FileStatistics, read_footers

@@ -18,7 +18,7 @@ from lakehouse.catalog.database import Database
 from lakehouse.catalog.migration import REVISION, current_revision
 from lakehouse.catalog.opening import WAL_IS_SAFE_FROM, read_url, sqlite
 from lakehouse.errors import LakehouseError
-from lakehouse.lake import addresses
+from lakehouse.session.addresses import addresses
 from lakehouse.storage.paths import warehouse_path
 
 Status = Literal["ok", "warn", "fail"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from lakehouse.changes import Changes
 from lakehouse.core.check import Finding
 from lakehouse.core.operation import REWRITES, Kind
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import Summary, SummaryKind
 from lakehouse.errors import InternalError, SegmentUnreadable, VersionNotFound
+from lakehouse.reading.changes import Changes
 from lakehouse.storage.checksums import read_content
 from lakehouse.storage.examine import examine
 from lakehouse.storage.footer import DAMAGE
@@ -20,7 +20,7 @@ from lakehouse.storage.summaries import Summarizing
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
-    from lakehouse.table import Table
+    from lakehouse.table.table import Table
 
 _MAINTENANCE = {kind.value for kind in (*REWRITES, Kind.RESOLVE)}
 _SEGMENTS = 256

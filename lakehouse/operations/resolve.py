@@ -17,7 +17,7 @@ from lakehouse.core.sets import row_id_bounds, row_ids_of
 from lakehouse.core.spec import ROW_ID, SIDES
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Engine, Query
-from lakehouse.rowchange import RowChange
+from lakehouse.operations.row_change import RowChange
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake

@@ -20,7 +20,7 @@ from lakehouse.core.spec import ROW_ID, TableSpec, Verify
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.scan import is_replaced, sets_of
+from lakehouse.reading.scan import is_replaced, sets_of
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
@@ -114,8 +114,7 @@ class Changes:
             try:
                 return list(self._between(before, after, version))
             except SegmentUnreadable as error:
-                now = [self._lake.catalog.live(self._spec, one)[0] for one in (version - 1, version)]
-                if not is_replaced(error, now):
+                if not is_replaced(self._lake, error):
                     raise
         return list(self._between(_State(self, version - 1), _State(self, version), version))
 

@@ -17,10 +17,10 @@ from lakehouse.engine import Engine, Written
 from lakehouse.engine.erasing import Erasing, Left
 from lakehouse.errors import LakehouseError, SegmentUnreadable, WriteConflict, writing_to
 from lakehouse.faults import reach
-from lakehouse.operation import Operation, runs
+from lakehouse.operations.operation import Operation, runs
+from lakehouse.operations.residue import residue
 from lakehouse.predicate import ParsedPredicate, whole_scope
-from lakehouse.residue import residue
-from lakehouse.scan import is_replaced
+from lakehouse.reading.scan import is_replaced
 from lakehouse.storage.exports import count_exports
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Erase(Operation):
                     self._rewrite(maybe[first : first + _SEGMENTS])
         except BaseException as error:
             self._fail()
-            if isinstance(error, SegmentUnreadable) and is_replaced(error, self._lake.catalog.stored(spec, self._seen)):
+            if isinstance(error, SegmentUnreadable) and is_replaced(self._lake, error):
                 raise WriteConflict(
                     "another erasure was faster, and its files are collected; erase again",
                     table=spec.name,

@@ -1,0 +1,1 @@
+"""Rows at a version: what a read opens, scans, changes between versions. Nothing here writes."""

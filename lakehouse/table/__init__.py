@@ -1,0 +1,1 @@
+"""What a user holds: a table with its reads, writes and looks, and transactions over several."""
