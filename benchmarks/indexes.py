@@ -77,14 +77,18 @@ def measure(folder: Path, segments: int, rows: int, engine: str | None) -> dict[
         listed, _ = lake.catalog.live(table.spec, lake.head)
         if engine == "spark":
             lake.spark.range(1).count()
-        seconds = timed(lambda: build_indexes(lake, table.spec, missing_indexes(lake, table.spec, listed), engine))
+        seconds = timed(
+            lambda: build_indexes(lake.session, table.spec, missing_indexes(lake.session, table.spec, listed), engine)
+        )
         found["indexes of two columns, million values/s"] = 2 * segments * rows / seconds / 1e6
         held = lake.catalog.summaries.read(SummaryKind.INDEX, listed.ids.tolist())
         found["bytes a value"] = sum(one.bytes or len(one.content) for one in held) / (2 * segments * rows)
-        seconds = timed(lambda: build_statistics(lake, table.spec, listed.ids.tolist(), engine))
+        seconds = timed(lambda: build_statistics(lake.session, table.spec, listed.ids.tolist(), engine))
         found["sketches of four columns, million values/s"] = 4 * segments * rows / seconds / 1e6
         found["statistics of all, ms"] = 1000 * timed(table.statistics)
-        found["looking for what lacks an index, ms"] = 1000 * timed(lambda: missing_indexes(lake, table.spec, listed))
+        found["looking for what lacks an index, ms"] = 1000 * timed(
+            lambda: missing_indexes(lake.session, table.spec, listed)
+        )
     with lakehouse.connect(url, warehouse) as lake:
         table = lake.table("t")
         table.scan(where="id < 0").to_arrow()

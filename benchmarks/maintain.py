@@ -161,7 +161,7 @@ def plan_once(url: str, folder: str) -> None:
         table = lake.table("big")
         for _ in range(2):
             started = time.perf_counter()
-            found = plan_table(lake, table)
+            found = plan_table(lake.session, table)
             took.append(time.perf_counter() - started)
     print(json.dumps([*took, len(found.proposals)]))
 

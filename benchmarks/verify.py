@@ -141,7 +141,7 @@ def main() -> None:
             large.append(rows)
             for first in range(0, 200 * 2000, 2000):
                 small.append(rows.slice(first, 2000))
-            engine = lake.local_engine
+            engine = lake.session.local_engine
             for name, table in (("large", large), ("small", small)):
                 query = table.scan()._query("duckdb")
                 found[f"{name}, sum of one column"] = reads(
@@ -151,7 +151,7 @@ def main() -> None:
                 )
                 found[f"{name}, all columns"] = reads(query, engine.collect, asked.rounds)
             if asked.spark:
-                spark = lake.spark_engine
+                spark = lake.session.spark_engine
                 query = replace(large.scan()._query("spark"), columns=("value",))
                 found["large by Spark, sum of one column"] = reads(
                     query, lambda query: spark.read(query).agg({"value": "sum"}).collect(), asked.rounds

@@ -6,18 +6,16 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
-from uuid import uuid4
 
 from lakehouse.admin.check import add_checksums as add_checksums_to
 from lakehouse.admin.check import check
 from lakehouse.admin.check_rows import check_rows
-from lakehouse.admin.collect import collect
+from lakehouse.admin.collect import GRACE_SECONDS, collect
+from lakehouse.admin.expire import expire
 from lakehouse.admin.export import Exported, write_export
-from lakehouse.apart import QueryProcesses
 from lakehouse.arguments import read_limit, read_message, read_properties, read_seconds, read_wait
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.activity import Activity, RunningOperation
@@ -27,21 +25,16 @@ from lakehouse.core.expire import Collected, Expired, Wish
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import WriteOrder
 from lakehouse.core.task import Maintained, Task, TaskState, Worker
-from lakehouse.engine import Engine
-from lakehouse.engine.duckdb import DuckDBEngine
-from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import AlreadyExists, InvalidInput
-from lakehouse.schema import check_table_name, define_table
+from lakehouse.errors import InvalidInput
+from lakehouse.schema import check_table_name
 from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
 from lakehouse.session.addresses import addresses
-from lakehouse.session.heartbeat import Heartbeat
-from lakehouse.session.index_cache import Filters
-from lakehouse.session.pins import Pins
-from lakehouse.session.plan_counts import Looks
+from lakehouse.session.session import Session
 from lakehouse.sql import Allowed, Answer, ask_apart, run_statement
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.sets import read_set
 from lakehouse.table.table import Table
+from lakehouse.table.tables import create_table, open_table, table_names
 from lakehouse.table.transaction import Transaction
 
 
@@ -92,45 +85,36 @@ def connect(
     url, place = addresses(catalog, warehouse)
     root = warehouse_path(place)
     return Lake(
-        Catalog(url, lease_seconds=read_seconds(lease_seconds, "lease_seconds"), read_file=partial(read_set, root)),
-        root,
-        spark=spark,
-        wait_seconds=read_wait(wait_seconds),
-        pin_seconds=read_seconds(pin_seconds, "pin_seconds"),
+        Session(
+            Catalog(url, lease_seconds=read_seconds(lease_seconds, "lease_seconds"), read_file=partial(read_set, root)),
+            root,
+            spark=spark,
+            wait_seconds=read_wait(wait_seconds),
+            pin_seconds=read_seconds(pin_seconds, "pin_seconds"),
+        )
     )
 
 
 class Lake:
     """Tables under one sequence of versions. Thread-safe; a context manager."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        warehouse: Path,
-        *,
-        spark: Any = None,
-        wait_seconds: float = 30.0,
-        pin_seconds: float = 3600.0,
-    ) -> None:
-        self.catalog = catalog
-        self.warehouse = warehouse
-        self.wait_seconds = wait_seconds
-        self.heartbeat = Heartbeat(catalog)
-        self.pins = Pins(catalog, pin_seconds, self.heartbeat.start)
-        self.looks = Looks(catalog)
-        self.heartbeat.also = self._beat
-        self.filters = Filters(catalog.summaries, warehouse)
-        self.local_engine = DuckDBEngine()
-        self.query_processes = QueryProcesses(
-            {"catalog": catalog.address, "warehouse": str(warehouse), "lease_seconds": catalog.lease_seconds},
-            catalog.unpin,
-        )
-        self._spark = spark
-        self._spark_engine: Engine | None = None
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
-    def _beat(self) -> None:
-        self.pins.beat()
-        self.looks.tell()
+    @property
+    def catalog(self) -> Catalog:
+        """What is known of tables, versions and locks."""
+        return self.session.catalog
+
+    @property
+    def warehouse(self) -> Path:
+        """The folder in which the tables' files are."""
+        return self.session.warehouse
+
+    @property
+    def spark(self) -> Any:
+        """The Spark session; a local one starts now if none was given. Raises `EngineUnavailable`."""
+        return self.session.spark
 
     # Tables
 
@@ -151,7 +135,8 @@ class Lake:
 
         Raises `AlreadyExists`, and `InvalidInput` for names, types, keys or properties that cannot be.
         """
-        spec = define_table(
+        return create_table(
+            self.session,
             name,
             schema,
             time=time,
@@ -160,22 +145,16 @@ class Lake:
             cluster_by=cluster_by,
             write_order=write_order,
             properties=properties,
-            folder=uuid4().hex,
+            if_not_exists=if_not_exists,
         )
-        try:
-            return Table(self, *self.catalog.create_table(spec))
-        except AlreadyExists:
-            if not if_not_exists:
-                raise
-            return self.table(name)
 
     def table(self, name: str) -> Table:
         """A table by name. Raises `TableNotFound`."""
-        return Table(self, *self.catalog.table(name))
+        return open_table(self.session, name)
 
     def tables(self) -> list[str]:
         """Names of the tables, sorted."""
-        return self.catalog.table_names()
+        return table_names(self.session)
 
     def drop_table(self, name: str) -> None:
         """Take a table out of the lake. Raises `TableNotFound`."""
@@ -210,7 +189,7 @@ class Lake:
 
     def transaction(self, *, message: str | None = None, properties: Mapping[str, str] | None = None) -> Transaction:
         """Collect operations on several tables and commit them as one version, all or none."""
-        return Transaction(self, message=read_message(message), properties=read_properties(properties))
+        return Transaction(self.session, message=read_message(message), properties=read_properties(properties))
 
     def operations(self) -> Listing[RunningOperation]:
         """Operations that run, the oldest first: whose, since when, and what is left of their leases."""
@@ -260,7 +239,7 @@ class Lake:
         [(77,)]
         >>> lake.close()
         """
-        return run_statement(self, text, as_of=as_of, engine=engine)
+        return run_statement(self.session, text, as_of=as_of, engine=engine)
 
     def query(
         self,
@@ -291,7 +270,7 @@ class Lake:
         [{'one': 1}]
         """
         allowed = Allowed.of(rows=most_rows, bytes=most_bytes, seconds=most_seconds, memory=most_memory)
-        return ask_apart(self, text, as_of, allowed)
+        return ask_apart(self.session, text, as_of, allowed)
 
     # Clean-up
 
@@ -313,11 +292,9 @@ class Lake:
         ...     lake.expire(older_than="30d", keep_last=10)
         Expired(versions=0, segments=0, tombstones=0, bytes=0, horizon=0)
         """
-        wish = Wish.of(older_than, keep_last)
-        self.pins.follow()  # what this process has read, and reads no more, is not in the way
-        return self.catalog.expire(wish, dry_run=dry_run)
+        return expire(self.session, Wish.of(older_than, keep_last), dry_run=dry_run)
 
-    def collect(self, *, grace_seconds: float = 3600.0, dry_run: bool = False) -> Collected:
+    def collect(self, *, grace_seconds: float = GRACE_SECONDS, dry_run: bool = False) -> Collected:
         """Delete files that nothing can reach, and say what that came to; with ``dry_run`` only say it.
 
         Those are the files of segments that were forgotten, and all that operations wrote that were aborted or whose
@@ -331,8 +308,7 @@ class Lake:
         ...     lake.collect()
         Collected(files=0, bytes=0, operations=0)
         """
-        grace = read_seconds(grace_seconds, "grace_seconds")
-        return collect(self.catalog.collection(grace), self.warehouse, dry_run=dry_run)
+        return collect(self.session, grace_seconds=read_seconds(grace_seconds, "grace_seconds"), dry_run=dry_run)
 
     def check(
         self,
@@ -363,7 +339,7 @@ class Lake:
             checks, self.warehouse, rebuild_key_frames=rebuild_key_frames, delete_unknown=delete_unknown, content=deep
         )
         if deep:
-            rows = check_rows(self, {one.subject for one in found.findings})
+            rows = check_rows(self.session, {one.subject for one in found.findings})
             found = replace(found, findings=Listing([*found.findings, *rows]))
         if add_checksums:
             made = add_checksums_to(checks, self.warehouse, {one.subject for one in found.findings})
@@ -397,11 +373,11 @@ class Lake:
         ['gc']
         """
         kept = read_properties(properties) or {}
-        return maintain(self, Limits(workers, table, read_limit(budget_bytes), engine, kept), dry_run=dry_run)
+        return maintain(self.session, Limits(workers, table, read_limit(budget_bytes), engine, kept), dry_run=dry_run)
 
     def plan_tasks(self, *, table: str | None = None, dry_run: bool = False) -> Listing[Task]:
         """Plan what is worth doing (of one table) now, and return what waits, best first."""
-        return plan_tasks(self, table, dry_run=dry_run)
+        return plan_tasks(self.session, table, dry_run=dry_run)
 
     def tasks(self, *, table: str | None = None, state: str | None = None, limit: int | None = None) -> Listing[Task]:
         """Tasks of the table service, newest first; those in state ``waiting`` best first."""
@@ -413,7 +389,7 @@ class Lake:
 
     def run_task(self, task_id: int, *, engine: str | None = None, properties: Mapping[str, str] | None = None) -> Task:
         """Run a task that waits, now, and return it as it ended. Raises `InvalidInput` if it does not wait."""
-        return run_one(self, task_id, engine=engine, properties=read_properties(properties))
+        return run_one(self.session, task_id, engine=engine, properties=read_properties(properties))
 
     def cancel_task(self, task_id: int) -> None:
         """End a task that waits or runs; one that runs commits nothing more. Raises `InvalidInput` if it is over."""
@@ -430,42 +406,9 @@ class Lake:
         """
         return write_export(self.catalog, self.warehouse, keep=keep)
 
-    # Engines
-
-    def engine(self, name: str | None) -> Engine:
-        """An engine by name, ``duckdb`` (the default: in process) or ``spark``. Raises `InvalidInput`."""
-        if name in (None, "duckdb"):
-            return self.local_engine
-        if name == "spark":
-            return self.spark_engine
-        raise InvalidInput("no such engine; choose duckdb (in process) or spark", engine=name)
-
-    def engine_for(self, rows: Any) -> Engine:
-        """The engine that writes such rows: Spark for its own frames, else in process."""
-        return self.spark_engine if is_spark_frame(rows) else self.local_engine
-
-    @property
-    def spark(self) -> Any:
-        """The Spark session; a local one starts now if none was given. Raises `EngineUnavailable`."""
-        return self.spark_engine.session  # type: ignore[attr-defined]
-
-    @property
-    def spark_engine(self) -> Engine:
-        """Spark as an engine; loaded, and if need be started, on first use."""
-        if self._spark_engine is None:
-            # PySpark takes seconds to import and is not needed by those who write and read in process.
-            self._spark_engine = import_module("lakehouse.engine.spark").open_engine(self._spark)
-        engine: Engine = self._spark_engine
-        return engine
-
     def close(self) -> None:
         """Close the catalog's connections. A Spark session that was given, or started, goes on."""
-        self.query_processes.close()
-        self.heartbeat.close()
-        self.looks.tell()
-        self.pins.close()
-        self.local_engine.close()
-        self.catalog.close()
+        self.session.close()
 
     def __enter__(self) -> Self:
         return self

@@ -20,11 +20,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-import lakehouse
 from lakehouse.apart.wire import Ended, TooMuch, read_point, receive, send, write_error
 from lakehouse.catalog.database import wait_at_most
 from lakehouse.engine.duckdb import QueryLimits
 from lakehouse.errors import InternalError, InvalidInput, LakehouseError, QueryLimitExceeded
+from lakehouse.lake import connect
 from lakehouse.sql import answer
 
 _IDLE_SECONDS = 300.0
@@ -62,12 +62,12 @@ def _end_with_parent() -> None:
 def _serve(channel: socket.socket, settings: Mapping[str, Any]) -> None:
     wait_at_most(_SHARE_WAITED * float(settings["seconds"]))
     try:
-        lake = lakehouse.connect(**settings["lake"], pin_seconds=_PIN_SECONDS)
+        lake = connect(**settings["lake"], pin_seconds=_PIN_SECONDS)
     except LakehouseError as error:
         return send(channel, write_error(error))
     with lake:
         duckdb.connect(":memory:").close()  # loaded and warmed before anything is measured
-        send(channel, {"pin": lake.pins.id})
+        send(channel, {"pin": lake.session.pins.id})
         base = _memory()[1]
         while select.select([channel], [], [], _IDLE_SECONDS)[0]:
             question, _ = receive(channel, most_bytes=0)
@@ -82,7 +82,7 @@ def _answered(lake: Any, question: Mapping[str, Any]) -> tuple[dict[str, Any], m
     try:
         with _walls(most, float(question["most_seconds"])) as room:
             limits = QueryLimits(question["most_rows"], question["most_bytes"], room)
-            found = answer(lake, question["text"], as_of=read_point(question["as_of"]), limits=limits)
+            found = answer(lake.session, question["text"], as_of=read_point(question["as_of"]), limits=limits)
             target = pa.BufferOutputStream()
             with pa.ipc.new_stream(target, found.rows.schema) as writer:
                 writer.write_table(found.rows)

@@ -85,7 +85,7 @@ class LakehouseSource(spark_source.DataSource):
         lake, table = _open(self.options)
         with lake:
             scan = table.scan(as_of=self.options.get("as_of"), interval=self.options.get("interval"))
-            lake.pins.leave(table.spec, scan.held_version)
+            lake.session.pins.leave(table.spec, scan.held_version)
             return _Reader(dict(self.options), table.spec, scan.version, scan.held_version)
 
     def writer(self, schema: StructType, overwrite: bool) -> _Writer:
@@ -125,7 +125,7 @@ class _Reader(spark_source.DataSourceReader):
         """Segments packed into tasks of about 128 MiB."""
         lake, _ = _open(self._options)
         with lake:
-            plan = plan_at(lake, self._spec, self._version, self._predicate, self._interval)
+            plan = plan_at(lake.session, self._spec, self._version, self._predicate, self._interval)
         return [_Part(part) for group in plan.groups for part in _packed(group)]
 
     def read(self, partition: spark_source.InputPartition) -> Iterator[pa.RecordBatch]:
@@ -134,10 +134,10 @@ class _Reader(spark_source.DataSourceReader):
             return  # Spark's own, where there is nothing to read
         lake, _ = _open(self._options)
         with lake:
-            lake.pins.hold(self, self._spec, self._held_version)
+            lake.session.pins.hold(self, self._spec, self._held_version)
             plan = ReadPlan(self._version, self._interval, (partition.group,))
-            query = Query(plan, self._spec, lake.warehouse, sets=sets_of(lake, plan), verify=self._spec.verify)
-            yield from lake.local_engine.read(query).reader()
+            query = Query(plan, self._spec, lake.warehouse, sets=sets_of(lake.session, plan), verify=self._spec.verify)
+            yield from lake.session.local_engine.read(query).reader()
 
 
 def _packed(group: ReadGroup) -> Iterator[ReadGroup]:
@@ -211,19 +211,19 @@ class _Writer(spark_source.DataSourceArrowWriter):
         assert context is not None
         with _open_to_write(self._options) as lake:
             lake.catalog.renew([self._begun])
-            lake.heartbeat.watch(self._begun)
+            lake.session.heartbeat.watch(self._begun)
             spec = self._begun.table
             folder = lake.warehouse / spec.folder / self._begun.id
             rows = pa.RecordBatchReader.from_batches(first.schema, _chained(first, iterator))
             target = WriteTarget(spec, folder, self._begun.id, batch=context.taskAttemptId())
-            return _Task(tuple(lake.local_engine.write(rows, target)))
+            return _Task(tuple(lake.session.local_engine.write(rows, target)))
 
     def commit(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:
         """Make the files of winning attempts visible as one version; those of others are deleted."""
         files = [file for one in messages if isinstance(one, _Task) for file in one.files]
         with (
             _open_to_write(self._options) as lake,
-            Append(lake, self._begun, message=self._options.get("message")) as op,
+            Append(lake.session, self._begun, message=self._options.get("message")) as op,
         ):
             folder = f"{self._begun.table.folder}/{self._begun.id}"
             stored = {path.relative_to(lake.warehouse / folder).as_posix() for path in _files(lake.warehouse / folder)}
@@ -233,7 +233,7 @@ class _Writer(spark_source.DataSourceArrowWriter):
     def abort(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:
         """Give up: nothing becomes visible."""
         with _open_to_write(self._options) as lake:
-            Append(lake, self._begun).abort()
+            Append(lake.session, self._begun).abort()
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -116,9 +116,9 @@ def count_rows(
     for masks in ((), tombstones):
         plan = plan_read([segment], masks, version=version, interval=instant)
         columns = tuple(keys or (table.time,))
-        query = Query(plan, table.spec, lake.warehouse, columns, sets=sets_of(lake, plan))
+        query = Query(plan, table.spec, lake.warehouse, columns, sets=sets_of(lake.session, plan))
         try:
-            rows = lake.local_engine.collect(query)
+            rows = lake.session.local_engine.collect(query)
         except SegmentUnreadable:
             return None
         for column, values in (keys or {}).items():

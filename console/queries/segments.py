@@ -169,9 +169,9 @@ def preview(lake: Any, name: str, version: int, segment: Segment, tombstones: tu
     """The first rows of a segment that can be seen at a version, by the engine in this process."""
     table = lake.table(name)
     plan = plan_read([segment], tombstones, version=version)
-    query = Query(plan, table.spec, lake.warehouse, tuple(table.schema.names), sets=sets_of(lake, plan))
+    query = Query(plan, table.spec, lake.warehouse, tuple(table.schema.names), sets=sets_of(lake.session, plan))
     found: list[pa.RecordBatch] = []
-    reader = lake.local_engine.read(query).reader()
+    reader = lake.session.local_engine.read(query).reader()
     for batch in reader:
         found.append(batch.slice(0, PREVIEW_ROWS - sum(map(len, found))))
         if sum(map(len, found)) >= PREVIEW_ROWS:

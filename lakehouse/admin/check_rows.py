@@ -3,64 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from functools import partial
 
 from lakehouse.core.check import Finding
 from lakehouse.core.operation import REWRITES, Kind
 from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import Summary, SummaryKind
 from lakehouse.errors import InternalError, SegmentUnreadable, VersionNotFound
+from lakehouse.reading.again import again_if_forgotten
 from lakehouse.reading.changes import Changes
+from lakehouse.session.session import Session
 from lakehouse.storage.checksums import read_content
 from lakehouse.storage.examine import examine
 from lakehouse.storage.footer import DAMAGE
 from lakehouse.storage.paths import Locator
 from lakehouse.storage.summaries import Summarizing
 
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
-    from lakehouse.table.table import Table
-
 _MAINTENANCE = {kind.value for kind in (*REWRITES, Kind.RESOLVE)}
 _SEGMENTS = 256
 """Segments whose summaries are in memory together."""
 
 
-def check_rows(lake: Lake, damaged: Collection[str]) -> Iterator[Finding]:
+def check_rows(session: Session, damaged: Collection[str]) -> Iterator[Finding]:
     """What is wrong with the rows of every table, but for files that are known to be damaged: those are not opened.
 
     Cost: every live file is read once, and of each commit of maintenance that can still be read the rows that it took.
     """
-    for name in lake.tables():
-        table = lake.table(name)
-        segments = [one for one in table.segments() if one.path not in damaged]
-        yield from _files(lake, table.spec, segments)
-        yield from _summaries(lake, table.spec, segments, damaged)
-        for commit in table.log():
+    catalog = session.catalog
+    for name in catalog.table_names():
+        spec, created = catalog.table(name)
+        live = again_if_forgotten(partial(_live, session, spec, created))
+        segments = [one for one in live if one.path not in damaged]
+        yield from _files(session, spec, segments)
+        yield from _summaries(session, spec, segments, damaged)
+        for commit in catalog.commits(spec.id):
             if commit.operation in _MAINTENANCE:
-                yield from _changed(lake, table, commit.version)
+                yield from _changed(session, spec, commit.version)
 
 
-def _files(lake: Lake, spec: TableSpec, segments: list[Segment]) -> Iterator[Finding]:
+def _live(session: Session, spec: TableSpec, created_version: int) -> Segments:
+    return session.catalog.live(spec, session.catalog.newest_version(spec.id, created_version))[0]
+
+
+def _files(session: Session, spec: TableSpec, segments: list[Segment]) -> Iterator[Finding]:
     for segment in segments:
         try:
-            found = examine(lake.warehouse, segment, spec)
+            found = examine(session.warehouse, segment, spec)
         except SegmentUnreadable as error:
             yield Finding("unreadable", segment.path, str(error))
             continue
         yield from (Finding(kind, segment.path, problem) for kind, problem in dict.fromkeys(found))
 
 
-def _summaries(lake: Lake, spec: TableSpec, segments: list[Segment], damaged: Collection[str]) -> Iterator[Finding]:
+def _summaries(
+    session: Session, spec: TableSpec, segments: list[Segment], damaged: Collection[str]
+) -> Iterator[Finding]:
     """Indexes and sketches that are not those of their segments: they are made again, and compared."""
-    locator = Locator(lake.warehouse)
+    locator = Locator(session.warehouse)
     for kind in SummaryKind:
-        work = Summarizing(spec, lake.warehouse, "", kind)
+        work = Summarizing(spec, session.warehouse, "", kind)
         for first in range(0, len(segments), _SEGMENTS):
             by_id = {one.id: one for one in segments[first : first + _SEGMENTS]}
             stored: dict[int, list[Summary]] = {}
-            for one in lake.catalog.summaries.read(kind, by_id):
+            for one in session.catalog.summaries.read(kind, by_id):
                 stored.setdefault(one.segment, []).append(one)
             for entry, held in stored.items():
                 try:
@@ -76,11 +83,11 @@ def _summaries(lake: Lake, spec: TableSpec, segments: list[Segment], damaged: Co
                         yield Finding("summary", by_id[entry].path, what)
 
 
-def _changed(lake: Lake, table: Table, version: int) -> Iterator[Finding]:
+def _changed(session: Session, spec: TableSpec, version: int) -> Iterator[Finding]:
     """A finding if a commit that may change no row did."""
-    place = f"{table.name} at version {version}"
+    place = f"{spec.name} at version {version}"
     try:
-        rows = Changes(lake, table.spec, version - 1, version, verify="content").of(version)
+        rows = Changes(session, spec, version - 1, version, verify="content").of(version)
     except VersionNotFound:
         return  # what was there before it is forgotten
     except (SegmentUnreadable, InternalError, *DAMAGE) as error:

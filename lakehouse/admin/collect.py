@@ -13,11 +13,15 @@ from lakehouse.catalog.collection import Batch, Collection
 from lakehouse.core.expire import Collected
 from lakehouse.errors import StorageUnavailable, writing_to
 from lakehouse.faults import reach
+from lakehouse.session.session import Session
 from lakehouse.storage.files import delete_files, delete_operation, measure
 
+GRACE_SECONDS = 3600.0
 
-def collect(collection: Collection, warehouse: Path, *, dry_run: bool) -> Collected:
+
+def collect(session: Session, *, grace_seconds: float = GRACE_SECONDS, dry_run: bool = False) -> Collected:
     """Delete the folders of operations that will never commit, then the files of forgotten segments."""
+    collection, warehouse = session.catalog.collection(grace_seconds), session.warehouse
     if dry_run:
         return _foreseen(collection, warehouse)
     if not warehouse.is_dir():

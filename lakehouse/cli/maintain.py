@@ -50,7 +50,7 @@ def maintain(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         told = print_json if as_json else _show_one
-        Service(lake, limits, every_seconds=every, told=told).run(stop)
+        Service(lake.session, limits, every_seconds=every, told=told).run(stop)
     return None
 
 

@@ -55,7 +55,10 @@ def write_rows(
 def _replace_scattered(
     table: "Table", rows: Any, cells: Sequence[Cell], txn: "Txn | None", marks: Mapping[str, Any]
 ) -> "Commit":
-    with table._lake.transaction(**marks) as transaction:
+    # DuckDB takes a second to import, which loading a code location need not wait for.
+    from lakehouse.table.transaction import Transaction  # noqa: PLC0415
+
+    with Transaction(table.session, **marks) as transaction:
         written = transaction.table(table.name)
         for place, cell in enumerate(cells, start=1):
             written.replace(None, cell.interval, keys=cell.keys, txn=txn and (f"{txn[0]}/{place}", txn[1]))

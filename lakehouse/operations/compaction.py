@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -24,9 +24,7 @@ from lakehouse.engine.verifying import verify_whole
 from lakehouse.errors import LockLost, SegmentUnreadable
 from lakehouse.operations.operation import Operation
 from lakehouse.reading.scan import is_replaced, sets_of
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
+from lakehouse.session.session import Session
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +39,9 @@ class Compaction(Operation):
     kind = Kind.COMPACTION
 
     def __init__(
-        self, lake: Lake, begun: Begun, *, engine: Engine, chosen: Collection[int] | None = None, **marks: Any
+        self, session: Session, begun: Begun, *, engine: Engine, chosen: Collection[int] | None = None, **marks: Any
     ) -> None:
-        super().__init__(lake, begun, **marks)
+        super().__init__(session, begun, **marks)
         self._engine = engine
         self._chosen = chosen
         self._inputs: set[int] = set()
@@ -65,7 +63,7 @@ class Compaction(Operation):
                 self._rewrite(merge)
         except SegmentUnreadable as error:
             self._fail()
-            if is_replaced(self._lake, error):
+            if is_replaced(self._session, error):
                 raise LockLost(
                     "rows were erased, and their files collected, while they were read; begin it again",
                     operation=self.id,
@@ -77,7 +75,7 @@ class Compaction(Operation):
         assert begun.interval is not None
         spec = begun.table
         locked = spec.grain.align(begun.interval)
-        segments, tombstones = self._lake.catalog.live(spec, begun.base_version, locked)
+        segments, tombstones = self._session.catalog.live(spec, begun.base_version, locked)
         if self._chosen is not None:
             taken = segments.where(np.isin(segments.ids, list(self._chosen)))
             whole = len(taken) == len(self._chosen) and all(locked.contains(one.interval) for one in taken)
@@ -87,14 +85,14 @@ class Compaction(Operation):
 
     def _rewrite(self, merge: Merge) -> None:
         spec = self._begun.table
-        verify_whole(self._engine, self._lake.warehouse, merge.segments)
+        verify_whole(self._engine, self._session.warehouse, merge.segments)
         self._inputs.update(one.id for one in merge.segments)
         is_curve = Policy.of(spec.properties).order == "zorder"
         by = (spec.time, *spec.cluster_by) if is_curve else (spec.time,)
         for part in self._parts(merge):
             plan = plan_read(merge.segments, merge.tombstones, version=self.base_version, interval=part)
             if plan.groups:
-                query = Query(plan, spec, self._lake.warehouse, row_ids=True, sets=sets_of(self._lake, plan))
+                query = Query(plan, spec, self._session.warehouse, row_ids=True, sets=sets_of(self._session, plan))
                 self._store(self._engine, self._engine.ordered(query, by), row_ids=True)
 
     def _parts(self, merge: Merge) -> Sequence[Interval | None]:
@@ -104,7 +102,9 @@ class Compaction(Operation):
         if not spec.ragged or len(merge.segments) > 1 or spec.grain.chunk(alone.start).contains(alone.interval):
             return [None]
         plan = plan_read(merge.segments, (), version=self.base_version)
-        times = self._lake.local_engine.read(Query(plan, spec, self._lake.warehouse, columns=(spec.time,))).reader()
+        times = self._session.local_engine.read(
+            Query(plan, spec, self._session.warehouse, columns=(spec.time,))
+        ).reader()
         chunks = [spec.grain.floor_us(batch.column(0).cast(pa.int64()).to_numpy()) for batch in times]
         starts = distinct(np.concatenate([distinct(one) for one in chunks]))
         return [Interval(first, last) for first, last in cut_at_gaps(starts, alone.interval.end_us)]
@@ -167,12 +167,12 @@ def commit_if_useful(operation: Maintenance) -> Commit | None:
         return None
 
 
-def locked_for_compaction(lake: Lake, spec: TableSpec, interval: Interval | None) -> Interval:
+def locked_for_compaction(session: Session, spec: TableSpec, interval: Interval | None) -> Interval:
     """What a compaction of an interval must lock: its chunks, and all chunks of ragged segments that touch them."""
     if interval is None:
-        return lake.catalog.extent(spec) or spec.grain.chunk(MIN_TIME)
+        return session.catalog.extent(spec) or spec.grain.chunk(MIN_TIME)
     aligned = spec.grain.align(interval)
-    segments, _ = lake.catalog.live(spec, lake.catalog.head(), aligned)
+    segments, _ = session.catalog.live(spec, session.catalog.head(), aligned)
     start = min([aligned.start, *(one.start for one in segments)])
     end = max([aligned.end, *(one.end for one in segments)])
     return spec.grain.align(Interval(start, end))

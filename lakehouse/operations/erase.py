@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lakehouse.core.commit import Commit
 from lakehouse.core.erased import Erased
@@ -21,10 +21,8 @@ from lakehouse.operations.operation import Operation, runs
 from lakehouse.operations.residue import residue
 from lakehouse.predicate import ParsedPredicate, whole_scope
 from lakehouse.reading.scan import is_replaced
+from lakehouse.session.session import Session
 from lakehouse.storage.exports import count_exports
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
 
 logger = logging.getLogger(__name__)
 _SEGMENTS = 256
@@ -40,8 +38,8 @@ class Erase(Operation):
 
     kind = Kind.ERASE
 
-    def __init__(self, lake: Lake, begun: Begun, *, engine: Engine, where: ParsedPredicate, **marks: Any) -> None:
-        super().__init__(lake, begun, **marks)
+    def __init__(self, session: Session, begun: Begun, *, engine: Engine, where: ParsedPredicate, **marks: Any) -> None:
+        super().__init__(session, begun, **marks)
         self._engine = engine
         self._where = where
         self._ran = False
@@ -59,7 +57,7 @@ class Erase(Operation):
         self._require_running()
         self._ran = True
         self._seen = self.base_version
-        self._look(self._lake.catalog.stored(self._begun.table, self._seen))
+        self._look(self._session.catalog.stored(self._begun.table, self._seen))
 
     def _look(self, found: Iterable[Segments]) -> None:
         """Find rows in segments, and write what is left of these. A failure ends the operation."""
@@ -67,12 +65,12 @@ class Erase(Operation):
         try:
             for segments in found:
                 plan = plan_read(segments, (), version=self._seen, predicate=tree)
-                maybe = self._lake.filters.narrowed(plan, spec, tree).segments
+                maybe = self._session.index_cache.narrowed(plan, spec, tree).segments
                 for first in range(0, len(maybe), _SEGMENTS):
                     self._rewrite(maybe[first : first + _SEGMENTS])
         except BaseException as error:
             self._fail()
-            if isinstance(error, SegmentUnreadable) and is_replaced(self._lake, error):
+            if isinstance(error, SegmentUnreadable) and is_replaced(self._session, error):
                 raise WriteConflict(
                     "another erasure was faster, and its files are collected; erase again",
                     table=spec.name,
@@ -85,7 +83,7 @@ class Erase(Operation):
         batch, self._batches = self._batches, self._batches + 1
         folder = f"{spec.folder}/{self.id}"
         where = self._where.sql("duckdb")
-        work = Erasing(spec, self._lake.warehouse, f"{folder}/{batch:05d}", self.id, where)
+        work = Erasing(spec, self._session.warehouse, f"{folder}/{batch:05d}", self.id, where)
         left = [one for one in self._done(work, segments) if one.rows_erased]
         self.take([Written(one.written.removeprefix(f"{folder}/"), one.checksum) for one in left if one.written])
         self._left += left
@@ -117,7 +115,7 @@ class Erase(Operation):
             return self._commit
         if not self._ran and self._state == "running":
             self.run()
-        catalog, spec = self._lake.catalog, self._begun.table
+        catalog, spec = self._session.catalog, self._begun.table
         named = catalog.scopes_named(spec, whole_scope(self._where.tree, spec))
         commit = self._committed(if_useful=if_useful)
         reach("erase.committed")
@@ -129,8 +127,8 @@ class Erase(Operation):
 
     def erased(self, commit: Commit) -> Erased:
         """What was done and what is left, as it is now that the commit stands."""
-        found = self._lake.catalog.leftovers(self._begun.table)
-        finished, unfinished = count_exports(self._lake.warehouse)
+        found = self._session.catalog.leftovers(self._begun.table)
+        finished, unfinished = count_exports(self._session.warehouse)
         return Erased.of(
             commit,
             segments_rewritten=sum(one.written != "" for one in self._left),
@@ -141,9 +139,9 @@ class Erase(Operation):
         )
 
     def _committed(self, *, if_useful: bool) -> Commit:
-        for is_last in runs(self._lake.wait_seconds):
-            since, self._seen = self._seen, self._lake.catalog.head()
-            self._look([self._lake.catalog.come(self._begun.table, since, self._seen)])
+        for is_last in runs(self._session.wait_seconds):
+            since, self._seen = self._seen, self._session.catalog.head()
+            self._look([self._session.catalog.come(self._begun.table, since, self._seen)])
             reach("erase.looked")
             try:
                 return super().commit(if_useful=if_useful)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,10 +19,8 @@ from lakehouse.operations.clauses import Clauses, any_chosen, chosen
 from lakehouse.operations.row_change import RowChange
 from lakehouse.operations.upsert import keys_interval, require_keys
 from lakehouse.predicate import ParsedPredicate
+from lakehouse.session.session import Session
 from lakehouse.storage.columns import read_columns
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
 
 
 class Merge(RowChange):
@@ -34,8 +32,8 @@ class Merge(RowChange):
 
     kind = Kind.MERGE
 
-    def __init__(self, lake: Lake, begun: Begun, *, source: Any, clauses: Clauses, **marks: Any) -> None:
-        super().__init__(lake, begun, **marks)
+    def __init__(self, session: Session, begun: Begun, *, source: Any, clauses: Clauses, **marks: Any) -> None:
+        super().__init__(session, begun, **marks)
         self._source = source
         self._clauses = clauses
         self._keys: pa.Table | None = None
@@ -82,9 +80,9 @@ class Merge(RowChange):
         if not paths:
             return
         assert self._hits is not None
-        self._hits = replace(self._hits, inserted=read_columns(self._lake.warehouse, paths, self._placing, spec))
+        self._hits = replace(self._hits, inserted=read_columns(self._session.warehouse, paths, self._placing, spec))
         if spec.primary_key:
-            keys = require_keys(read_columns(self._lake.warehouse, paths, spec.primary_key, spec), spec)
+            keys = require_keys(read_columns(self._session.warehouse, paths, spec.primary_key, spec), spec)
             once = keys.group_by(keys.column_names).aggregate([])
             if len(once) < len(keys):
                 raise InvalidInput("rows that a merge inserts have one key twice; make the source's keys unique",

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from lakehouse.arguments import Txn
 from lakehouse.core.bucket import Buckets
@@ -24,13 +24,11 @@ from lakehouse.errors import InvalidInput, LakehouseError, WriteConflict, writin
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
 from lakehouse.reading.row_count import count_visible
+from lakehouse.session.session import Session
 from lakehouse.storage.files import delete_operation
 from lakehouse.storage.footer import FileStatistics, read_footers
 from lakehouse.storage.outside import values_outside
 from lakehouse.storage.sets import write_set
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
 
 logger = logging.getLogger(__name__)
 
@@ -65,11 +63,11 @@ class Operation:
     kind: ClassVar[Kind]
 
     def __init__(
-        self, lake: Lake, begun: Begun, *, txn: Txn | None = None, message: str | None = None,
+        self, session: Session, begun: Begun, *, txn: Txn | None = None, message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        self.wait_seconds = lake.wait_seconds
-        self._lake = lake
+        self.wait_seconds = session.wait_seconds
+        self._session = session
         self._begun = begun
         self._txn = txn
         self._message = message
@@ -80,8 +78,8 @@ class Operation:
         self._batches = 0
         self._guard = threading.Lock()
         # Its txn was committed before: nothing need be written, and its commit returns that one.
-        self._is_repeat = txn is not None and lake.catalog.committed(begun.table.id, txn)
-        lake.heartbeat.watch(begun)
+        self._is_repeat = txn is not None and session.catalog.committed(begun.table.id, txn)
+        session.heartbeat.watch(begun)
         watch_forks(self)
 
     def after_fork(self) -> None:
@@ -121,7 +119,7 @@ class Operation:
             return self._commit
         self._require_running()
         try:
-            commit = self._lake.catalog.commit(
+            commit = self._session.catalog.commit(
                 [replace(self.contribution(), if_useful=if_useful)],
                 message=self._message,
                 properties=self._properties,
@@ -141,7 +139,7 @@ class Operation:
         """Note that the operation became visible in ``commit``."""
         self._commit = commit
         self._state = "committed"
-        self._lake.heartbeat.forget(self._begun)
+        self._session.heartbeat.forget(self._begun)
 
     def abort(self) -> None:
         """Give up: locks are released, and files that this operation wrote are deleted. Nothing was ever visible."""
@@ -152,9 +150,9 @@ class Operation:
 
     def _end(self, state: str) -> None:
         self._state = state
-        self._lake.heartbeat.forget(self._begun)
-        if self._lake.catalog.abort(self._begun):  # no commit can follow, so nobody can ever see the files
-            delete_operation(self._lake.warehouse, f"{self._begun.table.folder}/{self.id}")
+        self._session.heartbeat.forget(self._begun)
+        if self._session.catalog.abort(self._begun):  # no commit can follow, so nobody can ever see the files
+            delete_operation(self._session.warehouse, f"{self._begun.table.folder}/{self.id}")
 
     def _fail(self) -> None:
         """Give up after an error, which is the one that the caller should see."""
@@ -203,7 +201,7 @@ class Operation:
         with self._guard:
             self._require_running()
             batch, self._batches = self._batches, self._batches + 1
-        folder = self._lake.warehouse / spec.folder / self.id
+        folder = self._session.warehouse / spec.folder / self.id
         reach("write.before")
         try:
             with writing_to(folder, then="begin again"):
@@ -230,7 +228,7 @@ class Operation:
         with self._guard:
             batch, self._batches = self._batches, self._batches + 1
         name = f"{batch:05d}.{kind}s"
-        checksum = write_set(self._lake.warehouse / spec.folder / self.id, name, content)
+        checksum = write_set(self._session.warehouse / spec.folder / self.id, name, content)
         return replace(made, path=f"{spec.folder}/{self.id}/{name}", bytes=len(content), checksum=checksum)
 
     def take(self, written: Sequence[Written]) -> None:
@@ -240,7 +238,7 @@ class Operation:
         """
         spec = self._begun.table
         checksums = {one.name: one.checksum for one in written}
-        files = read_footers(self._lake.warehouse / spec.folder / self.id, list(checksums), spec)
+        files = read_footers(self._session.warehouse / spec.folder / self.id, list(checksums), spec)
         self._check(files)
         prefix = f"{spec.folder}/{self.id}"
         with self._guard:
@@ -274,7 +272,7 @@ class Append(Operation):
         """Write rows; any number of times. Raises `InvalidInput` for rows that do not fit the table."""
         self._require_running()
         if not self._is_repeat:
-            self._store(self._lake.engine_for(data), data)
+            self._store(self._session.engine_for(data), data)
 
 
 class Replace(Append):
@@ -296,11 +294,11 @@ class Replace(Append):
         begun = self._begun
         if self._is_repeat or begun.interval is None:
             return None
-        return count_visible(self._lake, begun.table, begun.base_version, begun.interval, begun.keys)
+        return count_visible(self._session, begun.table, begun.base_version, begun.interval, begun.keys)
 
     def _check(self, files: list[FileStatistics]) -> None:
         begun = self._begun
-        folder = self._lake.warehouse / begun.table.folder / self.id
+        folder = self._session.warehouse / begun.table.folder / self.id
         outside = values_outside(folder, files, begun.table, begun.interval, begun.keys)
         if outside is not None:
             raise InvalidInput(
@@ -319,8 +317,8 @@ class Restore(Operation):
 
     kind = Kind.RESTORE
 
-    def __init__(self, lake: Lake, begun: Begun, *, target: int, **marks: Any) -> None:
-        super().__init__(lake, begun, **marks)
+    def __init__(self, session: Session, begun: Begun, *, target: int, **marks: Any) -> None:
+        super().__init__(session, begun, **marks)
         self._target = target
 
     def contribution(self) -> Contribution:

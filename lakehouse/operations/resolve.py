@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,9 +18,7 @@ from lakehouse.core.spec import ROW_ID, SIDES
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Engine, Query
 from lakehouse.operations.row_change import RowChange
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
+from lakehouse.session.session import Session
 
 
 class Resolve(RowChange):
@@ -32,9 +30,9 @@ class Resolve(RowChange):
     kind = Kind.RESOLVE
 
     def __init__(
-        self, lake: Lake, begun: Begun, *, engine: Engine, chosen: Collection[int] | None = None, **marks: Any
+        self, session: Session, begun: Begun, *, engine: Engine, chosen: Collection[int] | None = None, **marks: Any
     ) -> None:
-        super().__init__(lake, begun, engine=engine, **marks)
+        super().__init__(session, begun, engine=engine, **marks)
         self._chosen = chosen
         self._resolved: list[Tombstone] = []
         self._looked_at: frozenset[int] = frozenset()
@@ -47,13 +45,13 @@ class Resolve(RowChange):
     def _run(self) -> None:
         """Find, for each key tombstone, the rows that it hides and that nothing else hides."""
         spec = self._begun.table
-        segments, tombstones = self._lake.catalog.live(spec, self.base_version)
+        segments, tombstones = self._session.catalog.live(spec, self.base_version)
         keyed = sorted((one for one in tombstones if one.kind == "key"), key=lambda one: one.ordinal)
         if self._chosen is not None:
             keyed = [one for one in keyed if one.id in self._chosen]
         self._looked_at = frozenset(segments.ids.tolist())
         others = [one for one in tombstones if one.kind != "key"]
-        sets = self._lake.catalog.sets([one for one in tombstones if one.kind != "interval"])
+        sets = self._session.catalog.sets([one for one in tombstones if one.kind != "interval"])
         for one in keyed:
             self._resolved.append(one)
             rows = self._rows(segments, others, one, sets)
@@ -74,10 +72,10 @@ class Resolve(RowChange):
         if not len(reached):
             return schema.empty_table()
         bare = plan_read(reached, others, version=self.base_version)
-        query = Query(bare, spec, self._lake.warehouse, columns=columns, row_ids=True, sets=sets, verify="pages")
+        query = Query(bare, spec, self._session.warehouse, columns=columns, row_ids=True, sets=sets, verify="pages")
         keys = sets[keyed.id]
         names = keys.column_names
-        if self._engine is not self._lake.local_engine:
+        if self._engine is not self._session.local_engine:
             target, source = SIDES["target"], SIDES["source"]
             on = " AND ".join(f"{target}.`{name}` = {source}.`{name}`" for name in names)
             with self._engine.join(on, replace(query, ordinals=True), keys) as matches:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,17 +24,15 @@ from lakehouse.operations.operation import Operation
 from lakehouse.predicate import ParsedExpression, ParsedPredicate, parse_expression, whole_scope
 from lakehouse.reading.row_count import count_visible
 from lakehouse.reading.scan import is_replaced, planned_read, sets_of
+from lakehouse.session.session import Session
 from lakehouse.storage.columns import read_columns
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
 
 
 class RowChange(Operation):
     """What finds rows at its base, and commits what becomes of them."""
 
-    def __init__(self, lake: Lake, begun: Begun, *, engine: Engine, **marks: Any) -> None:
-        super().__init__(lake, begun, **marks)
+    def __init__(self, session: Session, begun: Begun, *, engine: Engine, **marks: Any) -> None:
+        super().__init__(session, begun, **marks)
         self._engine = engine
         self._ran = False
         self._hits: Hits | None = None
@@ -54,7 +52,7 @@ class RowChange(Operation):
 
     def _refuse_replaced(self, error: SegmentUnreadable) -> None:
         spec = self._begun.table
-        if is_replaced(self._lake, error):
+        if is_replaced(self._session, error):
             raise WriteConflict(
                 "rows were erased, and their files collected, while they were read; run the operation again",
                 table=spec.name,
@@ -104,20 +102,20 @@ class RowChange(Operation):
         paths = [one.path for one in self._segments if one.has_row_ids]
         assert self._hits is not None
         if paths:
-            self._hits = replace(self._hits, after=read_columns(self._lake.warehouse, paths, names, spec))
+            self._hits = replace(self._hits, after=read_columns(self._session.warehouse, paths, names, spec))
 
     def _query(self, where: ParsedPredicate, columns: tuple[str, ...]) -> Query:
         spec = self._begun.table
-        plan = planned_read(self._lake, spec, self.base_version, where)
+        plan = planned_read(self._session, spec, self.base_version, where)
         return Query(
             plan=plan,
             spec=spec,
-            warehouse=self._lake.warehouse,
+            warehouse=self._session.warehouse,
             columns=columns,
             where=where.sql(self._engine.dialect),
             row_ids=True,
             ordinals=True,
-            sets=sets_of(self._lake, plan),
+            sets=sets_of(self._session, plan),
             verify=at_least(spec.verify, "pages"),
         )
 
@@ -131,8 +129,8 @@ class Delete(RowChange):
 
     kind = Kind.DELETE
 
-    def __init__(self, lake: Lake, begun: Begun, *, where: ParsedPredicate, **marks: Any) -> None:
-        super().__init__(lake, begun, **marks)
+    def __init__(self, session: Session, begun: Begun, *, where: ParsedPredicate, **marks: Any) -> None:
+        super().__init__(session, begun, **marks)
         self._where = where
         self._taken: tuple[Interval, KeyScope | None] | None = None
         self._rows_taken: int | None = None
@@ -143,8 +141,8 @@ class Delete(RowChange):
         self._taken = whole_scope(self._where.tree, spec)
         if self._taken is not None:
             # Looked at now, so that the commit, for which others wait, has only to look at what came since.
-            self._lake.catalog.live(spec, self.base_version, self._taken[0])
-            self._rows_taken = count_visible(self._lake, spec, self.base_version, *self._taken)
+            self._session.catalog.live(spec, self.base_version, self._taken[0])
+            self._rows_taken = count_visible(self._session, spec, self.base_version, *self._taken)
         else:
             query = self._query(self._where, self._told)
             self._found(self._engine.collect(query))
@@ -168,14 +166,14 @@ class Update(RowChange):
 
     def __init__(
         self,
-        lake: Lake,
+        session: Session,
         begun: Begun,
         *,
         assigned: Mapping[str, ParsedExpression],
         where: ParsedPredicate,
         **marks: Any,
     ) -> None:
-        super().__init__(lake, begun, **marks)
+        super().__init__(session, begun, **marks)
         self._where = where
         self._assigned = assigned
 

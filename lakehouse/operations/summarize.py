@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from lakehouse.core.operation import Kind
 from lakehouse.core.segments import Segments
@@ -11,54 +10,52 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import Summary, SummaryKind, columns_of
 from lakehouse.errors import SegmentUnreadable, writing_to
 from lakehouse.operations.operation import Operation
+from lakehouse.session.session import Session
 from lakehouse.storage.summaries import Summarizing
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
 
 _SEGMENTS = 256
 """Segments of one operation: what a crash loses."""
 
 
-def missing_indexes(lake: Lake, spec: TableSpec, segments: Segments) -> list[int]:
+def missing_indexes(session: Session, spec: TableSpec, segments: Segments) -> list[int]:
     """Ids of those segments that lack an index of a column that the table's property ``index`` names.
 
     None for a table without that property, which costs nothing; else a seek in the catalog for each segment and column.
     """
-    return lake.catalog.summaries.missing(spec, SummaryKind.INDEX, segments.ids.tolist()) if segments else []
+    return session.catalog.summaries.missing(spec, SummaryKind.INDEX, segments.ids.tolist()) if segments else []
 
 
-def build_indexes(lake: Lake, spec: TableSpec, segments: Iterable[int], engine: str | None = None) -> int:
+def build_indexes(session: Session, spec: TableSpec, segments: Iterable[int], engine: str | None = None) -> int:
     """Make the indexes of live segments, by id, and return how many (one a segment and column) are new.
 
     Reads the indexed columns alone, in process or, with ``engine="spark"``, in Spark's tasks. Segments that are gone,
     or that others were faster with, are left out. Raises `SegmentUnreadable`, naming the first file that cannot be
     read, when all others are done; `StorageUnavailable`; `LockLost` if an operation was ended while it ran.
     """
-    return _build(lake, spec, segments, SummaryKind.INDEX, engine)
+    return _build(session, spec, segments, SummaryKind.INDEX, engine)
 
 
-def missing_statistics(lake: Lake, spec: TableSpec, segments: Segments) -> list[int]:
+def missing_statistics(session: Session, spec: TableSpec, segments: Segments) -> list[int]:
     """Ids of those segments that lack a sketch of a column. Cost: a seek in the catalog for each."""
-    return lake.catalog.summaries.missing(spec, SummaryKind.SKETCH, segments.ids.tolist()) if segments else []
+    return session.catalog.summaries.missing(spec, SummaryKind.SKETCH, segments.ids.tolist()) if segments else []
 
 
-def build_statistics(lake: Lake, spec: TableSpec, segments: Iterable[int], engine: str | None = None) -> int:
+def build_statistics(session: Session, spec: TableSpec, segments: Iterable[int], engine: str | None = None) -> int:
     """Make sketches of distinct values of live segments, one for each column, as `build_indexes` does.
 
     Reads every column that is not nested.
     """
-    return _build(lake, spec, segments, SummaryKind.SKETCH, engine)
+    return _build(session, spec, segments, SummaryKind.SKETCH, engine)
 
 
-def _build(lake: Lake, spec: TableSpec, segments: Iterable[int], kind: SummaryKind, engine: str | None) -> int:
+def _build(session: Session, spec: TableSpec, segments: Iterable[int], kind: SummaryKind, engine: str | None) -> int:
     ids = sorted(set(segments))
     if not columns_of(spec, kind):
         return 0
     stored = 0
     unreadable: list[SegmentUnreadable] = []
     for first in range(0, len(ids), _SEGMENTS):
-        with Summarize(lake, lake.catalog.begin(spec, Kind.SUMMARIZE)) as op:
+        with Summarize(session, session.catalog.begin(spec, Kind.SUMMARIZE)) as op:
             unreadable += op.run(ids[first : first + _SEGMENTS], kind, engine)
             stored += op.register()
     if unreadable:
@@ -78,10 +75,10 @@ class Summarize(Operation):
         self._kind = kind
         self._made: list[Summary] = []
         unreadable: list[SegmentUnreadable] = []
-        work = Summarizing(spec, self._lake.warehouse, f"{spec.folder}/{self.id}", kind)
-        live = self._lake.catalog.summaries.live(spec, segments)
+        work = Summarizing(spec, self._session.warehouse, f"{spec.folder}/{self.id}", kind)
+        live = self._session.catalog.summaries.live(spec, segments)
         with writing_to(work.folder, then="make the index again"):
-            for found in self._lake.engine(engine).each(work, live):
+            for found in self._session.engine(engine).each(work, live):
                 if isinstance(found, SegmentUnreadable):
                     unreadable.append(found)
                 else:
@@ -90,7 +87,7 @@ class Summarize(Operation):
 
     def register(self) -> int:
         """Put what was made into the catalog and end the operation; return how many summaries are new."""
-        stored = self._lake.catalog.summaries.register(self._begun, self._kind, self._made)
+        stored = self._session.catalog.summaries.register(self._begun, self._kind, self._made)
         self._state = "committed"
-        self._lake.heartbeat.forget(self._begun)
+        self._session.heartbeat.forget(self._begun)
         return stored

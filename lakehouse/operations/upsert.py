@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,17 +18,15 @@ from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput
 from lakehouse.operations.operation import Append
+from lakehouse.session.session import Session
 from lakehouse.storage.columns import read_columns
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
 
 
 class KeyedWrite(Append):
     """What hides every older row with one of its keys."""
 
-    def __init__(self, lake: Lake, begun: Begun, **marks: Any) -> None:
-        super().__init__(lake, begun, **marks)
+    def __init__(self, session: Session, begun: Begun, **marks: Any) -> None:
+        super().__init__(session, begun, **marks)
         self._keys: list[pa.Table] = []
         self._tombstones: tuple[NewTombstone, ...] = ()
 
@@ -66,8 +64,8 @@ class Upsert(KeyedWrite):
 
     kind = Kind.UPSERT
 
-    def __init__(self, lake: Lake, begun: Begun, *, newest: str | None = None, **marks: Any) -> None:
-        super().__init__(lake, begun, **marks)
+    def __init__(self, session: Session, begun: Begun, *, newest: str | None = None, **marks: Any) -> None:
+        super().__init__(session, begun, **marks)
         self._newest = newest
 
     def write(self, data: Any) -> None:
@@ -79,7 +77,7 @@ class Upsert(KeyedWrite):
         self._require_running()
         if self._is_repeat:
             return
-        engine = self._lake.engine_for(data)
+        engine = self._session.engine_for(data)
         written = len(self._segments)
         if self._newest is not None:
             data = engine.newest(data, self._begun.table, self._newest)
@@ -87,7 +85,7 @@ class Upsert(KeyedWrite):
         paths = [one.path for one in self._segments[written:]]
         spec = self._begun.table
         try:
-            self._keys.append(require_keys(read_columns(self._lake.warehouse, paths, spec.primary_key, spec), spec))
+            self._keys.append(require_keys(read_columns(self._session.warehouse, paths, spec.primary_key, spec), spec))
         except BaseException:
             self._fail()
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,7 @@ from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.reading.scan import is_replaced, sets_of
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
+from lakehouse.session.session import Session
 
 CHANGE_TYPE, VERSION = "_change_type", "_version"
 _LOOKS = 5
@@ -49,8 +47,8 @@ class Changes:
     >>> flights.changes(since=7).to_arrow()                                                 # doctest: +SKIP
     """
 
-    def __init__(self, lake: Lake, spec: TableSpec, since: int, until: int, verify: Verify | None = None) -> None:
-        self._lake = lake
+    def __init__(self, session: Session, spec: TableSpec, since: int, until: int, verify: Verify | None = None) -> None:
+        self._session = session
         self._spec = spec
         self._verify = spec.verify if verify is None else verify
         self.since = since
@@ -85,7 +83,7 @@ class Changes:
 
     def to_spark(self) -> Any:
         """The rows as a Spark DataFrame; they are read in process and handed over."""
-        return self._lake.spark.createDataFrame(self.to_arrow())
+        return self._session.spark.createDataFrame(self.to_arrow())
 
     def count(self) -> int:
         """How many rows there are: an update has two."""
@@ -102,7 +100,7 @@ class Changes:
         return f"<changes of {self._spec.name} after version {self.since} up to {self.until}>"
 
     def _tables(self) -> Iterator[pa.Table]:
-        commits = self._lake.catalog.commits_between(self._spec, self.since, self.until)
+        commits = self._session.catalog.commits_between(self._spec, self.since, self.until)
         changing = [one.version for one in commits if one.operation not in _CHANGE_NOTHING]
         for version in sorted(changing):
             yield from self._at(version)
@@ -114,7 +112,7 @@ class Changes:
             try:
                 return list(self._between(before, after, version))
             except SegmentUnreadable as error:
-                if not is_replaced(self._lake, error):
+                if not is_replaced(self._session, error):
                     raise
         return list(self._between(_State(self, version - 1), _State(self, version), version))
 
@@ -161,9 +159,9 @@ class _State:
     """What is live at one version, and what of it can be seen."""
 
     def __init__(self, changes: Changes, version: int) -> None:
-        self._lake, self._spec, self._version = changes._lake, changes._spec, version
+        self._session, self._spec, self._version = changes._session, changes._spec, version
         self._verify = changes._verify
-        self.segments, self.tombstones = self._lake.catalog.live(self._spec, version)
+        self.segments, self.tombstones = self._session.catalog.live(self._spec, version)
 
     def row_ids(self, segments: Segments) -> BitMap64:
         """Ids of the rows of some segments that can be seen. No other column is read where nothing masks by it."""
@@ -190,13 +188,13 @@ class _State:
         query = Query(
             plan,
             self._spec,
-            self._lake.warehouse,
+            self._session.warehouse,
             tuple(columns),
             row_ids=True,
-            sets=sets_of(self._lake, plan),
+            sets=sets_of(self._session, plan),
             verify=self._verify,
         )
-        yield from self._lake.local_engine.read(query).reader()
+        yield from self._session.local_engine.read(query).reader()
 
 
 def _apart(segments: Segments, others: Segments) -> Segments:

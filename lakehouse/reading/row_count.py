@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.plan import ReadPlan
@@ -15,16 +13,14 @@ from lakehouse.engine.masks import listed_keys
 from lakehouse.errors import SegmentUnreadable, VersionNotFound
 from lakehouse.predicate.term import conjunction
 from lakehouse.reading.scan import plan_at, sets_of
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
+from lakehouse.session.session import Session
 
 MOST_ROWS = 1_000_000
 """Rows that are read for it at most, and entries of the tombstones over them: some 10 ms."""
 
 
 def count_visible(
-    lake: Lake,
+    session: Session,
     spec: TableSpec,
     version: int,
     interval: Interval | None = None,
@@ -38,15 +34,15 @@ def count_visible(
     as they hold ``most_rows`` together. None as well where they cannot be read: a replace mends what is damaged.
     """
     try:
-        plan = plan_at(lake, spec, version, _predicate(keys), None if interval == Interval(None, None) else interval)
+        plan = plan_at(session, spec, version, _predicate(keys), None if interval == Interval(None, None) else interval)
         if _listed(plan) > most_rows:
             return None
         where = conjunction(listed_keys(keys, spec)).duckdb if keys else None
-        query = Query(plan, spec, lake.warehouse, (spec.time,), where, sets=sets_of(lake, plan))
+        query = Query(plan, spec, session.warehouse, (spec.time,), where, sets=sets_of(session, plan))
         cut = [one for one in plan_parts(query) if where or one.condition is not None or one.masks]
         if sum(segment.rows for one in cut for segment in one.segments) > most_rows:
             return None
-        return lake.local_engine.read(query).count()
+        return session.local_engine.read(query).count()
     except (SegmentUnreadable, VersionNotFound):
         return None
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,11 +27,9 @@ from lakehouse.engine.verifying import at_least, columns_read
 from lakehouse.errors import PartialRead, SegmentUnreadable
 from lakehouse.faults import reach
 from lakehouse.predicate import ParsedPredicate, parse
+from lakehouse.session.session import Session
 from lakehouse.storage.footer import has_footer
 from lakehouse.storage.verify import check_files
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
 
 T = TypeVar("T")
 _PLANS = 5
@@ -74,23 +72,23 @@ class Plan:
 
 
 def planned_read(
-    lake: Lake, spec: TableSpec, version: int, where: ParsedPredicate | None, interval: Interval | None = None
+    session: Session, spec: TableSpec, version: int, where: ParsedPredicate | None, interval: Interval | None = None
 ) -> ReadPlan:
     """What a read of a version has to open, from the catalog alone."""
     within, is_empty = _time_read(spec, where, interval)
     if is_empty:
         return ReadPlan(version, interval, ())
-    return plan_at(lake, spec, version, None if where is None else where.tree, within)
+    return plan_at(session, spec, version, None if where is None else where.tree, within)
 
 
 def plan_at(
-    lake: Lake, spec: TableSpec, version: int, predicate: Predicate | None, within: Interval | None = None
+    session: Session, spec: TableSpec, version: int, predicate: Predicate | None, within: Interval | None = None
 ) -> ReadPlan:
     """The one way from a version to the files of a read: what a predicate and an interval leave of them."""
-    lake.looks.count(spec, within)
-    segments, tombstones = lake.catalog.live(spec, version, within)
+    session.plan_counts.count(spec, within)
+    segments, tombstones = session.catalog.live(spec, version, within)
     plan = plan_read(segments, tombstones, version=version, interval=within, predicate=predicate)
-    return lake.filters.narrowed(plan, spec, predicate)
+    return session.index_cache.narrowed(plan, spec, predicate)
 
 
 def _time_read(
@@ -104,19 +102,19 @@ def _time_read(
     return within, within is None
 
 
-def sets_of(lake: Lake, plan: ReadPlan) -> dict[int, MatchSet]:
+def sets_of(session: Session, plan: ReadPlan) -> dict[int, MatchSet]:
     """What the row and key tombstones of a plan match."""
     wanted = {one.id: one for group in plan.groups for one in group.tombstones if one.kind != "interval"}
-    return lake.catalog.sets(wanted.values()) if wanted else {}
+    return session.catalog.sets(wanted.values()) if wanted else {}
 
 
-def is_replaced(lake: Lake, error: SegmentUnreadable) -> bool:
+def is_replaced(session: Session, error: SegmentUnreadable) -> bool:
     """Whether a file that could not be read is none that the catalog names any more: an erasure took its place.
 
     Whoever planned before it plans again. Cost: a pass over the catalog's files, which only a failure pays.
     """
     path = str(error.facts.get("path", ""))
-    return bool(path) and not lake.catalog.checks().names(path.removeprefix(f"{lake.warehouse}/"))
+    return bool(path) and not session.catalog.checks().names(path.removeprefix(f"{session.warehouse}/"))
 
 
 class Scan:
@@ -130,7 +128,7 @@ class Scan:
 
     def __init__(
         self,
-        lake: Lake,
+        session: Session,
         spec: TableSpec,
         version: int,
         *,
@@ -140,7 +138,7 @@ class Scan:
         best_effort: bool,
         held_version: int,
     ) -> None:
-        self._lake = lake
+        self._session = session
         self._spec = spec
         self._columns = columns
         self._where: ParsedPredicate | None = None if where is None else parse(where, spec.schema)
@@ -154,7 +152,7 @@ class Scan:
 
     @cached_property
     def _planned(self) -> ReadPlan:
-        return planned_read(self._lake, self._spec, self.version, self._where, self._interval)
+        return planned_read(self._session, self._spec, self.version, self._where, self._interval)
 
     def plan(self) -> Plan:
         """What will be opened, from the catalog alone. Cost: the chunks asked for, not the table or its history."""
@@ -173,7 +171,7 @@ class Scan:
         Each live segment is in the plan, or here once.
         """
         within, is_empty = _time_read(self._spec, self._where, self._interval)
-        segments, tombstones = self._lake.catalog.live(self._spec, self.version)
+        segments, tombstones = self._session.catalog.live(self._spec, self.version)
         if is_empty:
             return [Pruned(Reason.TIME, segments, str(self._interval))] if len(segments) else []
         predicate = None if self._where is None else self._where.tree
@@ -190,10 +188,10 @@ class Scan:
         query = Query(
             plan=plan,
             spec=self._spec,
-            warehouse=self._lake.warehouse,
+            warehouse=self._session.warehouse,
             columns=self._columns,
             where=None if self._where is None else self._where.sql(dialect),
-            sets=sets_of(self._lake, plan),
+            sets=sets_of(self._session, plan),
             verify=self._spec.verify,
         )
         return self._readable(query) if self._best_effort else query
@@ -205,7 +203,7 @@ class Scan:
         """
         plan = query.plan
         columns = columns_read(query, plan_parts(query))
-        files, _ = check_files(self._lake.warehouse, plan.segments, at_least(query.verify, "pages"), columns)
+        files, _ = check_files(self._session.warehouse, plan.segments, at_least(query.verify, "pages"), columns)
         sound = {stored for stored, path in files.items() if has_footer(path)}
         self.missing = sorted(segment.path for segment in plan.segments if segment.path not in sound)
         if not self.missing:
@@ -227,21 +225,21 @@ class Scan:
             try:
                 return ask(engine.read(self._query(engine.dialect)))
             except SegmentUnreadable as error:
-                if not is_replaced(self._lake, error):
+                if not is_replaced(self._session, error):
                     raise
                 del self._planned
         return ask(engine.read(self._query(engine.dialect)))
 
     def _local(self, ask: Callable[[Any], T]) -> T:
-        return self._read(self._lake.local_engine, ask)
+        return self._read(self._session.local_engine, ask)
 
     def _linger(self) -> None:
         """What is about to be made may be read after this scan is gone."""
-        self._lake.pins.linger(self.held_version)
+        self._session.pins.linger(self.held_version)
 
     def hold(self) -> None:
         """Keep the version from being forgotten for as long as this scan lives, or until `release`."""
-        self._let_go = self._lake.pins.hold(self, self._spec, self.held_version)
+        self._let_go = self._session.pins.hold(self, self._spec, self.held_version)
 
     def release(self) -> None:
         """Let the version be forgotten now. What was made of the scan must have been read."""
@@ -256,7 +254,7 @@ class Scan:
 
     def frame(self) -> Any:
         """The same for who keeps the scan until it was read."""
-        return self._read(self._lake.spark_engine, lambda frame: frame)
+        return self._read(self._session.spark_engine, lambda frame: frame)
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table, read in process."""

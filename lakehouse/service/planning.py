@@ -17,9 +17,9 @@ from lakehouse.core.strategy.clean import clean
 from lakehouse.core.task import Candidate, TaskKind, Worker
 from lakehouse.service.registry import strategies
 from lakehouse.service.summaries import summaries
+from lakehouse.session.session import Session
 
 if TYPE_CHECKING:
-    from lakehouse.lake import Lake
     from lakehouse.table.table import Table
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class TablePlan:
     due_seconds: float | None
 
 
-def plan_table(lake: Lake, table: Table) -> TablePlan:
+def plan_table(session: Session, table: Table) -> TablePlan:
     """Ask every strategy about a table. Cost: its live segments, in columns; nothing is read but the catalog.
 
     A strategy of another package that fails is left out and named: the others stand.
@@ -53,7 +53,7 @@ def plan_table(lake: Lake, table: Table) -> TablePlan:
     spec, policy, version = table.spec, table.policy, table.version
     if not policy.enabled:
         return TablePlan(spec, version, (), (), time.monotonic() - began, None)
-    state = _state(lake, spec, policy, version)
+    state = _state(session, spec, policy, version)
     candidates: list[Candidate] = []
     failed: list[str] = []
     for name, strategy in strategies().items():
@@ -66,16 +66,16 @@ def plan_table(lake: Lake, table: Table) -> TablePlan:
     left = policy.write_amplification * written.appended_bytes - written.rewritten_bytes
     merges = combine(state, candidates, rewritable_bytes=max(0.0, left))
     taken = np.concatenate([np.empty(0, dtype=np.int64), *(one.segments for one in merges)])
-    tasks = [*merges, *clean(state), *summaries(lake, state, taken)]
+    tasks = [*merges, *clean(state), *summaries(session, state, taken)]
     proposals = sorted((Proposal(one, _worker(one)) for one in tasks), key=lambda one: -one.candidate.score)
     is_young = state.settled.get(max(policy.ages, default=0.0), version) < version
     due_seconds = _HOUR if is_young else None
     return TablePlan(spec, version, tuple(proposals), tuple(failed), time.monotonic() - began, due_seconds)
 
 
-def _state(lake: Lake, spec: TableSpec, policy: Policy, version: int) -> TableState:
-    segments, tombstones = lake.catalog.live(spec, version)
-    busy = lake.catalog.tasks().busy(spec.id)
+def _state(session: Session, spec: TableSpec, policy: Policy, version: int) -> TableState:
+    segments, tombstones = session.catalog.live(spec, version)
+    busy = session.catalog.tasks().busy(spec.id)
     if busy:
         segments = segments.where(~np.isin(segments.ids, list(busy)))
         tombstones = [one for one in tombstones if one.id not in busy]
@@ -83,11 +83,11 @@ def _state(lake: Lake, spec: TableSpec, policy: Policy, version: int) -> TableSt
         spec=spec,
         policy=policy,
         version=version,
-        now=lake.catalog.now(),
+        now=session.catalog.now(),
         segments=segments,
         tombstones=tuple(tombstones),
-        settled=lake.catalog.versions_at(policy.ages),
-        scans=lake.catalog.plan_rates(spec),
+        settled=session.catalog.versions_at(policy.ages),
+        scans=session.catalog.plan_rates(spec),
     )
 
 

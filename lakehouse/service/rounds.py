@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from lakehouse.catalog.taskrows import Proposal
 from lakehouse.core.listing import Listing
@@ -14,9 +13,8 @@ from lakehouse.core.task import COLLECT_SECONDS, Maintained, Task, TaskKind, Tas
 from lakehouse.errors import InvalidInput
 from lakehouse.service.planning import plan_table
 from lakehouse.service.running import run_claim
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
+from lakehouse.session.session import Session
+from lakehouse.table.tables import open_table, table_names
 
 _MOST_PLANS = 20
 """Plans of a table in one round: it ends although others go on writing."""
@@ -35,20 +33,20 @@ class Limits:
     """What versions that the round makes say of it."""
 
 
-def maintain(lake: Lake, limits: Limits, *, dry_run: bool = False) -> Maintained:
+def maintain(session: Session, limits: Limits, *, dry_run: bool = False) -> Maintained:
     """One round. With ``dry_run``, what would be done now, for every table by score; nothing is written."""
     if dry_run:
-        return Maintained(_would_do(lake, limits))
-    return Maintained(Listing(work(lake, limits)))
+        return Maintained(_would_do(session, limits))
+    return Maintained(Listing(work(session, limits)))
 
 
-def work(lake: Lake, limits: Limits, *, patient: bool = False) -> Iterator[Task]:
+def work(session: Session, limits: Limits, *, patient: bool = False) -> Iterator[Task]:
     """Plan, run what waits, and again, until a plan finds nothing more; give each task when it has ended.
 
     ``patient``: a table whose plan takes long is not planned again at once.
     """
-    queue = lake.catalog.tasks()
-    table = None if limits.table is None else lake.table(limits.table).spec.id
+    queue = session.catalog.tasks()
+    table = None if limits.table is None else open_table(session, limits.table).spec.id
     plans = Worker.RESIDENT in limits.workers
     left = limits.budget_bytes
     if plans and table is None:
@@ -56,67 +54,69 @@ def work(lake: Lake, limits: Limits, *, patient: bool = False) -> Iterator[Task]
     for _ in range(_MOST_PLANS):
         if plans:
             queue.ask_for_plans(table, patient=patient)
-            yield from _plans(lake, table)
+            yield from _plans(session, table)
         found = False
-        quiet = quiet_tables(lake)
+        quiet = quiet_tables(session)
         while claim := queue.claim(workers=limits.workers, kinds=_WORK, table=table, most_bytes=left, quiet=quiet):
             found = True
-            done = run_claim(lake, replace(claim, properties=limits.properties), engine=limits.engine)
+            done = run_claim(session, replace(claim, properties=limits.properties), engine=limits.engine)
             left = None if left is None else left - done.budget_bytes
             yield done
         if not found:
             return
 
 
-def _plans(lake: Lake, table: TableId | None) -> Iterator[Task]:
+def _plans(session: Session, table: TableId | None) -> Iterator[Task]:
     """Run the PLANs that wait."""
-    while (claim := lake.catalog.tasks().claim(kinds=[TaskKind.PLAN], table=table)) is not None:
-        yield run_claim(lake, claim)
+    while (claim := session.catalog.tasks().claim(kinds=[TaskKind.PLAN], table=table)) is not None:
+        yield run_claim(session, claim)
 
 
 def run_one(
-    lake: Lake, task_id: int, *, engine: str | None = None, properties: Mapping[str, str] | None = None
+    session: Session, task_id: int, *, engine: str | None = None, properties: Mapping[str, str] | None = None
 ) -> Task:
     """Run a task that waits, now. Raises `InvalidInput` if it does not, or if what it locks is taken by another."""
-    queue = lake.catalog.tasks()
+    queue = session.catalog.tasks()
     queue.hurry(task_id)
     claim = queue.claim(task_id=task_id)
     if claim is None:
         found = queue.task(task_id)
         raise InvalidInput("the task cannot be run now", task=task_id, state=found.state.value, error=found.error)
-    return run_claim(lake, replace(claim, properties=properties or {}), engine=engine)
+    return run_claim(session, replace(claim, properties=properties or {}), engine=engine)
 
 
-def plan_tasks(lake: Lake, table: str | None, *, dry_run: bool = False) -> Listing[Task]:
+def plan_tasks(session: Session, table: str | None, *, dry_run: bool = False) -> Listing[Task]:
     """Plan a table, or all, and return what waits, by score."""
     if dry_run:
-        return _would_do(lake, Limits(table=table))
-    queue = lake.catalog.tasks()
-    chosen = None if table is None else lake.table(table).spec.id
+        return _would_do(session, Limits(table=table))
+    queue = session.catalog.tasks()
+    chosen = None if table is None else open_table(session, table).spec.id
     queue.ask_for_plans(chosen, whatever=True)
-    for _ in _plans(lake, chosen):
+    for _ in _plans(session, chosen):
         pass
     return queue.tasks(table=chosen, state=TaskState.WAITING)
 
 
-def quiet_tables(lake: Lake) -> list[TableId]:
+def quiet_tables(session: Session) -> list[TableId]:
     """Tables in whose quiet hours it is."""
     now = None
     quiet = []
-    for name in lake.tables():
-        table = lake.table(name)
+    for name in table_names(session):
+        table = open_table(session, name)
         hours = table.policy.quiet_hours
         if hours is not None:
-            now = now or lake.catalog.now()
+            now = now or session.catalog.now()
             if hours.holds(now):
                 quiet.append(table.spec.id)
     return quiet
 
 
-def _would_do(lake: Lake, limits: Limits) -> Listing[Task]:
-    now = lake.catalog.now()
-    names = lake.tables() if limits.table is None else [limits.table]
-    found = [_unstored(name, one, now) for name in names for one in plan_table(lake, lake.table(name)).proposals]
+def _would_do(session: Session, limits: Limits) -> Listing[Task]:
+    now = session.catalog.now()
+    names = table_names(session) if limits.table is None else [limits.table]
+    found = [
+        _unstored(name, one, now) for name in names for one in plan_table(session, open_table(session, name)).proposals
+    ]
     left = limits.budget_bytes
     chosen: Listing[Task] = Listing()
     for one in sorted(found, key=lambda task: -task.score):

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakehouse.admin.collect import collect
+from lakehouse.admin.expire import expire
 from lakehouse.catalog.taskrows import Claim
 from lakehouse.core.commit import Commit
+from lakehouse.core.expire import Wish
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import ENTRY_BITS
 from lakehouse.core.plan import plan_read
@@ -23,9 +26,10 @@ from lakehouse.faults import reach
 from lakehouse.operations.compaction import Compaction, commit_if_useful
 from lakehouse.operations.summarize import build_indexes, build_statistics
 from lakehouse.service.planning import plan_table
+from lakehouse.session.session import Session
+from lakehouse.table.tables import open_table, table_names
 
 if TYPE_CHECKING:
-    from lakehouse.lake import Lake
     from lakehouse.table.table import Table
 
 logger = logging.getLogger(__name__)
@@ -47,17 +51,17 @@ class Outdated(Exception):
     """What a task was to take is no longer there."""
 
 
-def run_claim(lake: Lake, claim: Claim, *, engine: str | None = None) -> Task:
+def run_claim(session: Session, claim: Claim, *, engine: str | None = None) -> Task:
     """Run a claimed task to its end, and return it as it is then.
 
     It gives way to users' operations and is tried again later; so it is when it fails, a few times. Nothing of a task
     that does not end well is visible.
     """
-    queue = lake.catalog.tasks()
+    queue = session.catalog.tasks()
     try:
         reach("task.claimed")
-        with lake.heartbeat.calling(lambda: queue.renew(claim)):
-            outcome = _RUN[claim.task.kind](lake, claim, engine)
+        with session.heartbeat.calling(lambda: queue.renew(claim)):
+            outcome = _RUN[claim.task.kind](session, claim, engine)
             reach("task.done")
         queue.end(claim, TaskState.DONE, actual=outcome.actual, version=outcome.version, details=dict(outcome.details))
     except (Outdated, TableNotFound) as error:
@@ -70,9 +74,9 @@ def run_claim(lake: Lake, claim: Claim, *, engine: str | None = None) -> Task:
     return queue.task(claim.task.id)
 
 
-def _plan(lake: Lake, claim: Claim, _: str | None) -> Outcome:
-    plan = plan_table(lake, _table(lake, claim))
-    lake.catalog.tasks().propose(
+def _plan(session: Session, claim: Claim, _: str | None) -> Outcome:
+    plan = plan_table(session, _table(session, claim))
+    session.catalog.tasks().propose(
         plan.spec,
         plan.version,
         plan.proposals,
@@ -82,38 +86,38 @@ def _plan(lake: Lake, claim: Claim, _: str | None) -> Outcome:
     return Outcome(details={"tasks": len(plan.proposals), "failed_strategies": len(plan.failed)})
 
 
-def _merge(lake: Lake, claim: Claim, engine: str | None) -> Outcome:
-    table = _table(lake, claim)
+def _merge(session: Session, claim: Claim, engine: str | None) -> Outcome:
+    table = _table(session, claim)
     wanted = set(claim.entries.tolist())
     operation = table.begin_compaction(
         _interval(claim), segments=wanted, engine=engine, message=claim.task.cause, properties=_properties(claim)
     )
-    lake.catalog.tasks().note_operation(claim, operation.id)
-    segments, tombstones = lake.catalog.live(table.spec, operation.base_version, _interval(claim))
+    session.catalog.tasks().note_operation(claim, operation.id)
+    segments, tombstones = session.catalog.live(table.spec, operation.base_version, _interval(claim))
     before = scan_cost(segments.where(np.isin(segments.ids, list(wanted))), tombstones)
     commit = commit_if_useful(operation)
     if commit is None:
         raise Outdated("segments that it was to merge are no longer there")
-    return _merged(lake, table, operation, commit, before)
+    return _merged(session, table, operation, commit, before)
 
 
-def _merged(lake: Lake, table: Table, operation: Compaction, commit: Commit, before: Gain) -> Outcome:
+def _merged(session: Session, table: Table, operation: Compaction, commit: Commit, before: Gain) -> Outcome:
     """Measured on what is there after the commit, for nobody knows what it was committed beside."""
-    segments, tombstones = lake.catalog.live(table.spec, commit.version, operation.begun.interval)
+    segments, tombstones = session.catalog.live(table.spec, commit.version, operation.begun.interval)
     made = segments.where(segments.ids >> ENTRY_BITS == operation.begun.number)
     return Outcome(commit.version, before - scan_cost(made, tombstones), {"segments_out": commit.added})
 
 
-def _resolve(lake: Lake, claim: Claim, engine: str | None) -> Outcome:
-    table = _table(lake, claim)
+def _resolve(session: Session, claim: Claim, engine: str | None) -> Outcome:
+    table = _table(session, claim)
     wanted = frozenset(claim.entries.tolist())
     operation = table.begin_resolve(wanted, engine=engine, message=claim.task.cause, properties=_properties(claim))
-    lake.catalog.tasks().note_operation(claim, operation.id)
+    session.catalog.tasks().note_operation(claim, operation.id)
     return _measured(commit_if_useful(operation))
 
 
-def _clean(lake: Lake, claim: Claim, _: str | None) -> Outcome:
-    table = _table(lake, claim)
+def _clean(session: Session, claim: Claim, _: str | None) -> Outcome:
+    table = _table(session, claim)
     return _measured(table.clean(_interval(claim), message=claim.task.cause, properties=_properties(claim)))
 
 
@@ -125,27 +129,27 @@ def _measured(commit: Commit | None) -> Outcome:
     return Outcome(commit.version, Gain(entries=entries))
 
 
-def _collect(lake: Lake, claim: Claim, _: str | None) -> Outcome:
+def _collect(session: Session, claim: Claim, _: str | None) -> Outcome:
     """Forget versions as every table's retention allows, delete what nothing can reach, forget old tasks."""
-    lets_go = longest_retention(lake.table(name).policy for name in lake.tables())
-    versions = 0 if lets_go is None else lake.expire(older_than=lets_go[0], keep_last=lets_go[1]).versions
-    gone = lake.collect()
-    tasks = lake.catalog.tasks().forget(TASKS_KEPT_SECONDS)
+    lets_go = longest_retention(open_table(session, name).policy for name in table_names(session))
+    versions = 0 if lets_go is None else expire(session, Wish.of(*lets_go)).versions
+    gone = collect(session)
+    tasks = session.catalog.tasks().forget(TASKS_KEPT_SECONDS)
     details = {"versions": versions, "files_deleted": gone.files, "bytes_deleted": gone.bytes, "tasks": tasks}
     return Outcome(details=details)
 
 
-def _index(lake: Lake, claim: Claim, engine: str | None) -> Outcome:
-    made = build_indexes(lake, _table(lake, claim).spec, claim.entries.tolist(), engine)
+def _index(session: Session, claim: Claim, engine: str | None) -> Outcome:
+    made = build_indexes(session, _table(session, claim).spec, claim.entries.tolist(), engine)
     return Outcome(details={"indexes": made})
 
 
-def _sketch(lake: Lake, claim: Claim, engine: str | None) -> Outcome:
-    made = build_statistics(lake, _table(lake, claim).spec, claim.entries.tolist(), engine)
+def _sketch(session: Session, claim: Claim, engine: str | None) -> Outcome:
+    made = build_statistics(session, _table(session, claim).spec, claim.entries.tolist(), engine)
     return Outcome(details={"sketches": made})
 
 
-_RUN: Mapping[TaskKind, Callable[[Lake, Claim, str | None], Outcome]] = {
+_RUN: Mapping[TaskKind, Callable[[Session, Claim, str | None], Outcome]] = {
     TaskKind.PLAN: _plan,
     TaskKind.MERGE: _merge,
     TaskKind.RESOLVE: _resolve,
@@ -164,10 +168,10 @@ def scan_cost(segments: Segments, tombstones: list[Tombstone]) -> Gain:
     return Gain(files=len(opened), bytes=opened.bytes, masked_rows=masked, entries=len(segments))
 
 
-def _table(lake: Lake, claim: Claim) -> Table:
+def _table(session: Session, claim: Claim) -> Table:
     if claim.task.table is None:
         raise TableNotFound("the task's table is gone", task=claim.task.id)
-    return lake.table(claim.task.table)
+    return open_table(session, claim.task.table)
 
 
 def _interval(claim: Claim) -> Interval:

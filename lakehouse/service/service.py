@@ -9,14 +9,11 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lakehouse.core.task import Task, TaskState, Worker
 from lakehouse.errors import LakehouseError
 from lakehouse.service.rounds import Limits, work
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
+from lakehouse.session.session import Session
 
 logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.5
@@ -32,14 +29,19 @@ class Service:
     Examples
     --------
     >>> stop = threading.Event()
-    >>> service = Service(lake, Limits())                          # doctest: +SKIP
+    >>> service = Service(lake.session, Limits())                          # doctest: +SKIP
     >>> service.run(stop)                                          # doctest: +SKIP
     """
 
     def __init__(
-        self, lake: Lake, limits: Limits, *, every_seconds: float = 5.0, told: Callable[[Task], None] | None = None
+        self,
+        session: Session,
+        limits: Limits,
+        *,
+        every_seconds: float = 5.0,
+        told: Callable[[Task], None] | None = None,
     ) -> None:
-        self._lake = lake
+        self._session = session
         self._limits = limits
         self._every_seconds = every_seconds
         self._told = told
@@ -68,7 +70,7 @@ class Service:
             stop.wait(self._every_seconds)
 
     def _tasks(self, stop: threading.Event, limits: Limits) -> None:
-        for done in work(self._lake, limits, patient=True):
+        for done in work(self._session, limits, patient=True):
             if self._told is not None:
                 self._told(done)
             if stop.is_set():
@@ -76,9 +78,11 @@ class Service:
 
     def _job(self, stop: threading.Event) -> None:
         """Run what waits for an elastic worker in a process that goes away when it is done."""
-        if not any(one.worker is Worker.ELASTIC for one in self._lake.tasks(state=TaskState.WAITING.value)):
+        if not any(
+            one.worker is Worker.ELASTIC for one in self._session.catalog.tasks().tasks(state=TaskState.WAITING)
+        ):
             return
-        job = subprocess.Popen(_command(self._limits), env={**os.environ, **_places(self._lake)})
+        job = subprocess.Popen(_command(self._limits), env={**os.environ, **_places(self._session)})
         while job.poll() is None:
             if stop.wait(_LOOK_SECONDS):
                 job.terminate()  # its claims end with their lease; nothing of what it did not commit is visible
@@ -96,6 +100,6 @@ def _command(limits: Limits) -> list[str]:
     ]  # fmt: skip
 
 
-def _places(lake: Lake) -> dict[str, str]:
+def _places(session: Session) -> dict[str, str]:
     """Where the lake is, for a process that this one starts; not as arguments, which everybody can see."""
-    return {"LAKEHOUSE_CATALOG": lake.catalog.address, "LAKEHOUSE_WAREHOUSE": str(lake.warehouse)}
+    return {"LAKEHOUSE_CATALOG": session.catalog.address, "LAKEHOUSE_WAREHOUSE": str(session.warehouse)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,23 +11,21 @@ from lakehouse.core.segments import Segments
 from lakehouse.core.strategy import TableState
 from lakehouse.core.task import Candidate, Gain, Ids, TaskKind
 from lakehouse.operations.summarize import missing_indexes, missing_statistics
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
+from lakehouse.session.session import Session
 
 _MOST_SEGMENTS = 256
 """Segments of one task."""
 
 
-def summaries(lake: Lake, state: TableState, merged: Ids) -> Iterator[Candidate]:
+def summaries(session: Session, state: TableState, merged: Ids) -> Iterator[Candidate]:
     """Candidates for what is not about to be merged. A table that asks for nothing costs nothing."""
     left = state.segments.where(~np.isin(state.segments.ids, merged)) if len(merged) else state.segments
     if state.policy.index:
-        missing = missing_indexes(lake, state.spec, left)
+        missing = missing_indexes(session, state.spec, left)
         what = f"an index of {', '.join(state.policy.index)}"
         yield from _candidates(TaskKind.INDEX, what, left.where(np.isin(left.ids, missing)), state)
     if state.policy.statistics:
-        missing = missing_statistics(lake, state.spec, left)
+        missing = missing_statistics(session, state.spec, left)
         yield from _candidates(TaskKind.STATS, "sketches", left.where(np.isin(left.ids, missing)), state)
 
 

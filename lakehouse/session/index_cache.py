@@ -39,7 +39,7 @@ _Held: TypeAlias = "Blocks | Summary"
 """A filter's blocks, or where its file is."""
 
 
-class Filters:
+class IndexCache:
     """Filters by segment and column, the last used of which are remembered up to a size. Thread-safe.
 
     Filters in files are read a page at a time, and what is remembered is where they are. One that is missing or damaged

@@ -20,7 +20,7 @@ from lakehouse.forks import watch_forks
 logger = logging.getLogger(__name__)
 
 
-class Looks:
+class PlanCounter:
     """Plans since the catalog was told last. Thread-safe."""
 
     def __init__(self, catalog: Catalog) -> None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from lakehouse.apart.wire import write_point
 from lakehouse.arguments import read_limit, read_seconds
 from lakehouse.errors import InvalidInput
+from lakehouse.session.session import Session
 from lakehouse.sql.looking import Answer, TableRead
 from lakehouse.sql.parse import check_text
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
 
 _MOST_SECONDS = 7 * 86_400.0
 _LEAST_MEMORY = 400_000_000
@@ -44,10 +42,10 @@ class Allowed:
         return cls(numbers[0] or 0, numbers[1] or 0, most, numbers[2] or 0)
 
 
-def ask_apart(lake: Lake, text: Any, as_of: Any, allowed: Allowed) -> Answer:
+def ask_apart(session: Session, text: Any, as_of: Any, allowed: Allowed) -> Answer:
     """Have a query process answer a statement that only looks. See `Lake.query`."""
     check_text(text)
-    told, body = lake.query_processes.ask(
+    told, body = session.query_processes.ask(
         {
             "text": text,
             "as_of": write_point(as_of),
@@ -62,5 +60,7 @@ def ask_apart(lake: Lake, text: Any, as_of: Any, allowed: Allowed) -> Answer:
     )
     with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
         rows = stream.read_all()
-    reads = (TableRead(table, version, tuple(columns), where, lake) for table, version, columns, where in told["reads"])
+    reads = (
+        TableRead(table, version, tuple(columns), where, session) for table, version, columns, where in told["reads"]
+    )
     return Answer(rows, told["is_cut"], tuple(reads), told["is_plan"])

@@ -10,19 +10,20 @@ from sqlglot import exp
 
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate.written import shown
+from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.condition import renamed, written_again
 from lakehouse.sql.merge import Sides, clauses
 from lakehouse.sql.names import table_name
 from lakehouse.sql.query import bind, fixed_rows
+from lakehouse.table.tables import open_table, table_names
 
 if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
-    from lakehouse.lake import Lake
     from lakehouse.table.table import Table
 
 
-def insert(lake: Lake, tree: exp.Insert, *, as_of: Any, engine: str) -> Commit:
+def insert(session: Session, tree: exp.Insert, *, as_of: Any, engine: str) -> Commit:
     """Append the rows of VALUES (calculated in process) or of a query (by the engine), column by column from the left.
 
     Columns that are not named become null.
@@ -31,13 +32,13 @@ def insert(lake: Lake, tree: exp.Insert, *, as_of: Any, engine: str) -> Commit:
     named = tree.this.expressions if isinstance(tree.this, exp.Schema) else []
     if named and tree.args.get("by_name"):
         raise InvalidInput("columns are listed, or taken BY NAME from the query, but not both")
-    target = _target(lake, tree.this.this if isinstance(tree.this, exp.Schema) else tree.this)
+    target = _target(session, tree.this.this if isinstance(tree.this, exp.Schema) else tree.this)
     columns = [_column(target, name) for name in named] or list(target.schema.names)
     source = tree.expression
     if isinstance(source, exp.Values) and tree.args.get("with_") is None:
-        rows = fixed_rows(lake, _typed(source, [target.schema.field(name).type for name in columns]))
+        rows = fixed_rows(session, _typed(source, [target.schema.field(name).type for name in columns]))
         return _append(target, rows, columns, by_name=False)
-    with bind(lake, _under(tree, source), as_of=as_of, engine=engine) as query:
+    with bind(session, _under(tree, source), as_of=as_of, engine=engine) as query:
         return _append(target, query.rows(), columns, by_name=bool(tree.args.get("by_name")))
 
 
@@ -55,28 +56,28 @@ def _append(target: Table, rows: Any, columns: list[str], *, by_name: bool) -> C
     return target.append(_with_columns(rows, columns, missing))
 
 
-def delete(lake: Lake, tree: exp.Delete) -> Commit:
+def delete(session: Session, tree: exp.Delete) -> Commit:
     """Delete the rows that pass WHERE; without one, all."""
     _check_parts(tree, ("this", "where"))
-    target = _target(lake, tree.this)
+    target = _target(session, tree.this)
     return target.delete(_where(tree, target))
 
 
-def update(lake: Lake, tree: exp.Update) -> Commit:
+def update(session: Session, tree: exp.Update) -> Commit:
     """Set columns of the rows that pass WHERE; without one, of all."""
     _check_parts(tree, ("this", "expressions", "where"))
-    target = _target(lake, tree.this)
+    target = _target(session, tree.this)
     sides = Sides.of(target.schema.names, _aliases(tree.this))
     changes = sides.assignments(tree.expressions)
     return target.update(changes, _where(tree, target))
 
 
-def merge(lake: Lake, tree: exp.Merge, *, as_of: Any, engine: str) -> Commit:
+def merge(session: Session, tree: exp.Merge, *, as_of: Any, engine: str) -> Commit:
     """Merge the rows of a table or query into a table."""
     _check_parts(tree, ("this", "using", "on", "whens", "with_"))
-    target = _target(lake, tree.this)
+    target = _target(session, tree.this)
     source, aliases = _source(tree)
-    with bind(lake, source, as_of=as_of, engine=engine) as query:
+    with bind(session, source, as_of=as_of, engine=engine) as query:
         rows = query.rows()
         sides = Sides.of(target.schema.names, _aliases(tree.this), _names(rows), aliases)
         on = written_again(renamed(tree.args["on"], sides.prefixed))
@@ -113,14 +114,14 @@ def _aliases(node: exp.Expr) -> tuple[str, ...]:
     return (name,) if name else ()
 
 
-def _target(lake: Lake, node: exp.Expr) -> Table:
+def _target(session: Session, node: exp.Expr) -> Table:
     if isinstance(node, exp.Table) and node.args.get("version") is not None:
         raise InvalidInput("only the newest version of a table can be changed", table=node.name)
-    name = table_name(node, lake.tables())
+    name = table_name(node, table_names(session))
     check_parts(node, ("this", "alias"))
     if node.args.get("alias") is not None:
         check_parts(node.args["alias"], ("this",))
-    return lake.table(name)
+    return open_table(session, name)
 
 
 def _check_parts(tree: exp.Expr, allowed: Sequence[str]) -> None:

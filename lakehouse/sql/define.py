@@ -14,11 +14,13 @@ from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.literals import SPARK_TYPES
 from lakehouse.predicate.parse import PARSER_ERRORS
 from lakehouse.predicate.written import shown
+from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.names import table_name
+from lakehouse.table.tables import create_table as create
+from lakehouse.table.tables import open_table, table_names
 
 if TYPE_CHECKING:
-    from lakehouse.lake import Lake
     from lakehouse.table.table import Table
 
 _GRAINS = {f"{grain.value}{end}": grain.value for grain in Grain for end in ("", "s")}
@@ -33,7 +35,7 @@ _TYPE_NAMES: Mapping[pa.DataType, str] = {
 }
 
 
-def create_table(lake: Lake, tree: exp.Create) -> Table:
+def create_table(session: Session, tree: exp.Create) -> Table:
     """Create a table.
 
     ``PARTITIONED BY (days(ts), bucket(16, c))`` says the time column, the grain and a hashed cluster column; so does
@@ -60,7 +62,7 @@ def create_table(lake: Lake, tree: exp.Create) -> Table:
         )
     name = _new_name(schema.this)
     ddl = ", ".join(_column_text(one) for one in columns)
-    return lake.create_table(name, ddl, if_not_exists=bool(tree.args.get("exists")), **arguments)
+    return create(session, name, ddl, if_not_exists=bool(tree.args.get("exists")), **arguments)
 
 
 def _new_name(node: exp.Expr) -> str:
@@ -175,24 +177,24 @@ def _read_pair(node: exp.Property, arguments: dict[str, Any]) -> None:
         arguments["properties"][key] = text
 
 
-def drop_table(lake: Lake, tree: exp.Drop) -> None:
+def drop_table(session: Session, tree: exp.Drop) -> None:
     """Take a table out of the lake; with IF EXISTS, where it is there."""
     _check(tree, ("tables", "exists", "kind"))
     tables = tree.args.get("tables") or []
     if tree.args.get("kind") != "TABLE" or len(tables) != 1:
         raise InvalidInput("write DROP TABLE name")
     try:
-        name = table_name(tables[0], lake.tables())
+        name = table_name(tables[0], table_names(session))
         check_parts(tables[0], ("this",))
-        lake.drop_table(name)
+        session.catalog.drop_table(name)
     except TableNotFound:
         if not tree.args.get("exists"):
             raise
 
 
-def show_tables(lake: Lake) -> pa.Table:
+def show_tables(session: Session) -> pa.Table:
     """A row for each table: name, time column, grain and newest version."""
-    tables = [lake.table(name) for name in lake.tables()]
+    tables = [open_table(session, name) for name in table_names(session)]
     return pa.table(
         {
             "table": pa.array([one.name for one in tables], pa.string()),
@@ -203,7 +205,7 @@ def show_tables(lake: Lake) -> pa.Table:
     )
 
 
-def describe(lake: Lake, tree: exp.Describe) -> pa.Table:
+def describe(session: Session, tree: exp.Describe) -> pa.Table:
     """A row for each column: name, type in Spark's words, whether it takes nulls, what it is to the table.
 
     DESCRIBE HISTORY gives the table's commits instead, newest first.
@@ -219,7 +221,7 @@ def describe(lake: Lake, tree: exp.Describe) -> pa.Table:
         raise InvalidInput("write DESCRIBE table or DESCRIBE HISTORY table", found=f"{tree.args.get('kind')} {style}")
     if not isinstance(tree.this, exp.Table):
         raise InvalidInput("write DESCRIBE table; for a query, EXPLAIN", found=shown(tree.this))
-    table = lake.table(table_name(tree.this, lake.tables()))
+    table = open_table(session, table_name(tree.this, table_names(session)))
     check_parts(tree.this, ("this",))
     if style == "HISTORY":
         history: pa.Table = table.log().to_arrow()

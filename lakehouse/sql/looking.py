@@ -13,12 +13,13 @@ from lakehouse.core.pruned import Pruned
 from lakehouse.core.segments import Segments
 from lakehouse.engine.duckdb import QueryLimits
 from lakehouse.errors import InvalidInput, QueryLimitExceeded
+from lakehouse.session.session import Session
 from lakehouse.sql.define import describe, show_tables
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.query import Read, bind
+from lakehouse.table.tables import open_table
 
 if TYPE_CHECKING:
-    from lakehouse.lake import Lake
     from lakehouse.reading.scan import Scan
 
 
@@ -36,7 +37,7 @@ class TableRead:
     version: int
     columns: tuple[str, ...]
     where: str | None
-    _lake: Lake | None = field(repr=False, compare=False, default=None)
+    _session: Session | None = field(repr=False, compare=False, default=None)
 
     @property
     def segments(self) -> Segments:
@@ -60,8 +61,8 @@ class TableRead:
                 characters=len(self.where),
                 most=_MOST_TOLD,
             )
-        assert self._lake is not None
-        return self._lake.table(self.table).scan(columns=self.columns, where=self.where, as_of=self.version)
+        assert self._session is not None
+        return open_table(self._session, self.table).scan(columns=self.columns, where=self.where, as_of=self.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Answer:
     is_plan: bool = False
 
 
-def answer(lake: Lake, text: str, *, as_of: Any, limits: QueryLimits) -> Answer:
+def answer(session: Session, text: str, *, as_of: Any, limits: QueryLimits) -> Answer:
     """Run one statement that only looks: a query, SHOW TABLES, DESCRIBE or EXPLAIN.
 
     Only `lakehouse.queryprocess` calls it, for `Lake.query`: nothing here ends it, whatever it costs.
@@ -85,11 +86,11 @@ def answer(lake: Lake, text: str, *, as_of: Any, limits: QueryLimits) -> Answer:
     statement = parse_statement(text)
     match statement.tree:
         case None:
-            return _cut(show_tables(lake), limits)
+            return _cut(show_tables(session), limits)
         case exp.Describe() as tree:
-            return _cut(describe(lake, tree), limits)
+            return _cut(describe(session, tree), limits)
         case exp.Query() | exp.Values() as tree:
-            query = bind(lake, tree, as_of=as_of, engine="duckdb")
+            query = bind(session, tree, as_of=as_of, engine="duckdb")
         case tree:
             raise InvalidInput(
                 "only statements that change nothing are run here: SELECT, SHOW TABLES, DESCRIBE and EXPLAIN",
@@ -97,12 +98,12 @@ def answer(lake: Lake, text: str, *, as_of: Any, limits: QueryLimits) -> Answer:
             )
     is_plan = statement.kind == "explain"
     rows, is_cut = (pa.table({"plan": query.explain().split("\n")}), False) if is_plan else query.first(limits)
-    return Answer(rows, is_cut, tuple(_told(lake, one) for one in query.reads), is_plan)
+    return Answer(rows, is_cut, tuple(_told(session, one) for one in query.reads), is_plan)
 
 
 def _cut(rows: pa.Table, limits: QueryLimits) -> Answer:
     return Answer(rows.slice(0, limits.rows), rows.num_rows > limits.rows)
 
 
-def _told(lake: Lake, read: Read) -> TableRead:
-    return TableRead(read.reference.table, read.scan.version, read.wanted.columns, read.wanted.where, lake)
+def _told(session: Session, read: Read) -> TableRead:
+    return TableRead(read.reference.table, read.scan.version, read.wanted.columns, read.wanted.where, session)

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from lakehouse.engine.duckdb import QueryLimits, read_relation, run_limited, run_query
 from lakehouse.errors import InvalidInput, SegmentUnreadable, VersionNotFound
+from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_allowed, refused
 from lakehouse.sql.columns import Columns
 from lakehouse.sql.names import Reference, resolve
@@ -19,9 +20,9 @@ from lakehouse.sql.normal import normalized
 from lakehouse.sql.push import Wanted, pushed
 from lakehouse.sql.written import write
 from lakehouse.storage.verify import verified
+from lakehouse.table.tables import open_table, table_names
 
 if TYPE_CHECKING:
-    from lakehouse.lake import Lake
     from lakehouse.reading.scan import Scan
     from lakehouse.table.table import Table
 
@@ -42,7 +43,7 @@ class Read:
 class BoundQuery:
     """A query whose tables are found and whose versions are fixed."""
 
-    lake: Lake
+    session: Session
     engine: str
     text: str
     reads: tuple[Read, ...]
@@ -51,19 +52,19 @@ class BoundQuery:
         """The rows, lazily: a Spark frame or a DuckDB relation."""
         found = self._run()
         for one in self.reads:
-            self.lake.pins.linger(one.scan.held_version)
+            self.session.pins.linger(one.scan.held_version)
         return found
 
     def _run(self) -> Any:
         if self.engine == "spark":
             frames = {one.reference.relation: one.scan.frame() for one in self.reads}
-            return self.lake.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]
-        return run_query(self.text, self._relations(), self.lake.warehouse)
+            return self.session.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]
+        return run_query(self.text, self._relations(), self.session.warehouse)
 
     def first(self, limits: QueryLimits) -> tuple[pa.Table, bool]:
         """The first rows, and whether there are more, calculated in process with limited memory."""
         with self._naming_files():
-            return run_limited(self.text, self._relations(), self.lake.warehouse, limits)
+            return run_limited(self.text, self._relations(), self.session.warehouse, limits)
 
     def _relations(self) -> dict[str, Any]:
         return {one.reference.relation: one.scan.relation for one in self.reads}
@@ -83,7 +84,7 @@ class BoundQuery:
             yield
         except SegmentUnreadable:
             for one in self.reads:
-                verified(self.lake.warehouse, one.scan.plan().segments)
+                verified(self.session.warehouse, one.scan.plan().segments)
             raise
 
     def __enter__(self) -> Self:
@@ -102,7 +103,7 @@ class BoundQuery:
         lines = []
         for one in self.reads:
             plan = one.scan.plan()
-            whole = len(self.lake.table(one.reference.table).segments(as_of=plan.version))
+            whole = len(open_table(self.session, one.reference.table).segments(as_of=plan.version))
             lines.append(
                 f"{one.reference.table} at version {plan.version} as {one.reference.relation}: {len(plan.segments)} of "
                 f"{whole} segments, {plan.bytes} bytes; columns {', '.join(one.wanted.columns)}; "
@@ -111,7 +112,7 @@ class BoundQuery:
         return "\n".join([*lines, f"{self.engine}: {self.text}"])
 
 
-def bind(lake: Lake, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQuery:
+def bind(session: Session, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQuery:
     """Check a query and fix what it reads: every table without a version of its own at one version of the lake.
 
     Raises `InvalidInput` for what is not allowed, `TableNotFound`, `VersionNotFound`.
@@ -121,26 +122,27 @@ def bind(lake: Lake, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQuery:
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
         raise refused(tree)
     try:
-        return _bound(lake, tree, as_of, engine)
+        return _bound(session, tree, as_of, engine)
     except RecursionError as error:
         raise InvalidInput("the statement is nested too deeply") from error
 
 
-def _bound(lake: Lake, tree: exp.Expr, as_of: Any, engine: str) -> BoundQuery:
+def _bound(session: Session, tree: exp.Expr, as_of: Any, engine: str) -> BoundQuery:
     check_allowed(tree, engine)
     tree = normalized(tree.copy())
-    references = resolve(tree, lake.tables(), _prefix(tree))
-    tables = {one.relation: lake.table(one.table) for one in references}
+    references = resolve(tree, table_names(session), _prefix(tree))
+    tables = {one.relation: open_table(session, one.table) for one in references}
     named = tree.copy()
     Columns({name: table.schema.names for name, table in tables.items()}, engine).of(named)
     text = write(named, engine)
     for _ in range(_ATTEMPTS if as_of is None else 0):
         try:
-            return BoundQuery(lake, engine, text, _reads(tables, tree, references, lake.head))
+            return BoundQuery(session, engine, text, _reads(tables, tree, references, session.catalog.head()))
         except VersionNotFound:
             if any(one.as_of is not None for one in references):
                 break  # may be the user's own
-    return BoundQuery(lake, engine, text, _reads(tables, tree, references, lake.head if as_of is None else as_of))
+    at = session.catalog.head() if as_of is None else as_of
+    return BoundQuery(session, engine, text, _reads(tables, tree, references, at))
 
 
 def _prefix(tree: exp.Expr) -> str:
@@ -162,8 +164,8 @@ def _reads(tables: Mapping[str, Table], tree: exp.Expr, references: list[Referen
     return tuple(reads)
 
 
-def fixed_rows(lake: Lake, tree: exp.Expr) -> pa.Table:
+def fixed_rows(session: Session, tree: exp.Expr) -> pa.Table:
     """The rows of a query that reads no table, calculated in process."""
-    with bind(lake, tree, as_of=None, engine="duckdb") as query:
+    with bind(session, tree, as_of=None, engine="duckdb") as query:
         rows: pa.Table = query.rows()
     return rows

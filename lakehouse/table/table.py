@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,16 +19,14 @@ from lakehouse.core.summary import ColumnListing
 from lakehouse.core.task import Amplification
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.errors import InvalidInput, VersionNotFound
+from lakehouse.errors import InvalidInput
+from lakehouse.reading.again import again_if_forgotten
 from lakehouse.reading.changes import Changes
 from lakehouse.reading.row_count import MOST_ROWS, count_visible
 from lakehouse.reading.scan import Scan
 from lakehouse.reading.statistics import read_statistics
 from lakehouse.schema import read_table_properties
 from lakehouse.table.writes import Writes
-
-T = TypeVar("T")
-_ATTEMPTS = 5
 
 
 class Table(Writes):
@@ -99,18 +97,19 @@ class Table(Writes):
             return read_table_properties(kept, spec.schema)
 
         changed(self._spec)
-        self._spec = self._lake.catalog.set_properties(self.name, changed)
+        self._spec = self._session.catalog.set_properties(self.name, changed)
 
     def amplification(self) -> Amplification:
         """Bytes that users wrote into the table so far, and bytes that maintenance wrote anew."""
-        known = self._lake.catalog.tasks().upkeep(self._spec.id)
-        since = self._lake.catalog.tasks().written(self._spec.id, known.planned_version, self._lake.head)
+        known = self._session.catalog.tasks().upkeep(self._spec.id)
+        head = self._session.catalog.head()
+        since = self._session.catalog.tasks().written(self._spec.id, known.planned_version, head)
         return Amplification(known.appended_bytes + since.appended_bytes, known.rewritten_bytes + since.rewritten_bytes)
 
     @property
     def version(self) -> int:
         """The newest version of the table."""
-        return self._lake.catalog.newest_version(self._spec.id, self._created_version)
+        return self._session.catalog.newest_version(self._spec.id, self._created_version)
 
     def version_at(self, as_of: Any = None) -> int:
         """The table's newest version at or before a version, tag or time. Raises `VersionNotFound`."""
@@ -146,9 +145,9 @@ class Table(Writes):
         within = None if interval is None else Interval.of(interval)
 
         def held() -> Scan:
-            version, held_version = self._lake.catalog.point(self._spec, self._created_version, as_of)
+            version, held_version = self._session.catalog.point(self._spec, self._created_version, as_of)
             scan = Scan(
-                self._lake,
+                self._session,
                 self._spec,
                 version,
                 columns=columns,
@@ -160,7 +159,7 @@ class Table(Writes):
             scan.hold()
             return scan
 
-        return _again_if_forgotten(held, as_of)
+        return again_if_forgotten(held, as_of)
 
     def read(self, **options: Any) -> Any:
         """``scan(...)`` as a Spark DataFrame."""
@@ -184,7 +183,7 @@ class Table(Writes):
         """
         scan = self.scan(columns=(self.time,), interval=interval, as_of=as_of)  # holds the version
         within = None if interval is None else Interval.of(interval)
-        return count_visible(self._lake, self._spec, scan.version, within, most_rows=read_limit(most_rows) or 0)
+        return count_visible(self._session, self._spec, scan.version, within, most_rows=read_limit(most_rows) or 0)
 
     def changes(self, since: Any, until: Any = None) -> Changes:
         """Rows that the commits after ``since``, up to ``until`` (None: the newest), inserted, deleted and updated.
@@ -193,14 +192,14 @@ class Table(Writes):
         """
 
         def held() -> Changes:
-            last, _ = self._lake.catalog.point(self._spec, self._created_version, until)
-            first, held_version = self._lake.catalog.point(self._spec, self._created_version, since)
-            found = Changes(self._lake, self._spec, first, max(first, last))
-            self._lake.pins.hold(found, self._spec, held_version)
-            self._lake.catalog.check_complete(self._spec, found.since, found.until)
+            last, _ = self._session.catalog.point(self._spec, self._created_version, until)
+            first, held_version = self._session.catalog.point(self._spec, self._created_version, since)
+            found = Changes(self._session, self._spec, first, max(first, last))
+            self._session.pins.hold(found, self._spec, held_version)
+            self._session.catalog.check_complete(self._spec, found.since, found.until)
             return found
 
-        return _again_if_forgotten(held, until)
+        return again_if_forgotten(held, until)
 
     # Looks
 
@@ -218,13 +217,13 @@ class Table(Writes):
         ``interval``: only those that added or dropped something that overlaps it.
         """
         touching = None if interval is None else (self._spec, Interval.of(interval))
-        return self._lake.catalog.commits(
+        return self._session.catalog.commits(
             self._spec.id, read_limit(limit), before=before, operation=operation, touching=touching
         )
 
     def history(self, interval: Any, limit: int | None = None) -> Listing[Touch]:
         """What versions did to an interval, newest first: why its rows came, and why they went."""
-        return self._lake.catalog.history(self._spec, Interval.of(interval), read_limit(limit))
+        return self._session.catalog.history(self._spec, Interval.of(interval), read_limit(limit))
 
     def segments(self, as_of: Any = None, interval: Any = None) -> Listing[Segment]:
         """Live segments, by id, that overlap an interval."""
@@ -251,7 +250,7 @@ class Table(Writes):
         [('client', 2, 0, 77)]
         >>> lake.close()
         """
-        return read_statistics(self._lake.catalog.summaries, self._spec, self._live(as_of, interval)[0])
+        return read_statistics(self._session.catalog.summaries, self._spec, self._live(as_of, interval)[0])
 
     def timeline(self, interval: Any = None, as_of: Any = None) -> Timeline:
         """What a laser sees from left to right: slices of the same visible segments, and what is overshadowed."""
@@ -260,31 +259,31 @@ class Table(Writes):
 
     def chunks(self, as_of: Any = None) -> Listing[Chunk]:
         """Time chunks that hold something, by time."""
-        return _again_if_forgotten(lambda: self._lake.catalog.chunks(self._spec, self._at(as_of)), as_of)
+        return again_if_forgotten(lambda: self._session.catalog.chunks(self._spec, self._at(as_of)), as_of)
 
     def key_frames(self) -> Listing[KeyFrame]:
         """Materialized chunk states, by chunk and version."""
-        return self._lake.catalog.key_frames(self._spec)
+        return self._session.catalog.key_frames(self._spec)
 
     def film(self, interval: Any, limit: int = 100) -> Listing[ChainLink]:
         """Key frames and deltas by which an interval's chunks came to what they are, by chunk, oldest first.
 
         Of each run of chunks that is kept together the newest ``limit``. Cost: the deltas of these chunks.
         """
-        return self._lake.catalog.film(self._spec, Interval.of(interval), limit)
+        return self._session.catalog.film(self._spec, Interval.of(interval), limit)
 
     def chain(self, interval: Any = None, as_of: Any = None) -> Listing[ChainLink]:
         """What a version is built of, in the chunks that an interval touches: key frames, and the deltas after them."""
         within = None if interval is None else Interval.of(interval)
-        return _again_if_forgotten(lambda: self._lake.catalog.chain(self._spec, self._at(as_of), within), as_of)
+        return again_if_forgotten(lambda: self._session.catalog.chain(self._spec, self._at(as_of), within), as_of)
 
     def diff(self, a: Any, b: Any) -> Diff:
         """Segments and tombstones added and dropped between two versions, by chunk."""
-        return self._lake.catalog.diff(self._spec, self._at(a), self._at(b))
+        return self._session.catalog.diff(self._spec, self._at(a), self._at(b))
 
     def locks(self) -> Listing[ChunkLock]:
         """Locks that running operations hold, a value a chunk (one value for a run of more than 10,000 chunks)."""
-        return self._lake.catalog.locks(self._spec)
+        return self._session.catalog.locks(self._spec)
 
     def __repr__(self) -> str:
         return f"<table {self.name} by {self.grain} of {self.time}, {len(self.schema)} columns>"
@@ -297,14 +296,4 @@ class Table(Writes):
         return segments.within(within), [one for one in tombstones if within.overlaps(one.interval)]
 
     def _live_in_chunks(self, as_of: Any, within: Interval | None) -> tuple[Segments, list[Tombstone]]:
-        return _again_if_forgotten(lambda: self._lake.catalog.live(self._spec, self._at(as_of), within), as_of)
-
-
-def _again_if_forgotten(look: Callable[[], T], as_of: Any) -> T:
-    """Look at the head again where it was passed and forgotten before it could be looked at."""
-    for _ in range(_ATTEMPTS if as_of is None else 0):
-        try:
-            return look()
-        except VersionNotFound:
-            continue
-    return look()
+        return again_if_forgotten(lambda: self._session.catalog.live(self._spec, self._at(as_of), within), as_of)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from lakehouse.arguments import Txn
 from lakehouse.core.commit import Commit
@@ -14,10 +14,9 @@ from lakehouse.operations.merge import Merge
 from lakehouse.operations.operation import Append, Operation, Replace
 from lakehouse.operations.row_change import Delete, RowChange, Update
 from lakehouse.operations.upsert import DeleteKeys, Upsert
+from lakehouse.session.session import Session
 from lakehouse.table.table import Table
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
+from lakehouse.table.tables import open_table
 
 
 class Transaction:
@@ -34,8 +33,8 @@ class Transaction:
     12
     """
 
-    def __init__(self, lake: Lake, *, message: str | None, properties: Mapping[str, str] | None) -> None:
-        self._lake = lake
+    def __init__(self, session: Session, *, message: str | None, properties: Mapping[str, str] | None) -> None:
+        self._session = session
         self._message = message
         self._properties = properties
         self._operations: list[Operation] = []
@@ -45,7 +44,7 @@ class Transaction:
     def table(self, name: str) -> TransactionTable:
         """A table to write to. Raises `TableNotFound`."""
         self._require_open()
-        return TransactionTable(self, self._lake.table(name))
+        return TransactionTable(self, open_table(self._session, name))
 
     def add(self, operation: Operation) -> None:
         """Take an operation in, which then commits with the others."""
@@ -75,7 +74,7 @@ class Transaction:
             self._ended = True
             operations = [one for one in self._operations if not one.has_failed]
             if operations:
-                self._commit = self._lake.catalog.commit(
+                self._commit = self._session.catalog.commit(
                     [operation.contribution() for operation in operations],
                     message=self._message,
                     properties=self._properties,

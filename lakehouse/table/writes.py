@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from lakehouse.admin.export import renew_exports
 from lakehouse.arguments import Txn, read_message, read_properties, read_text, read_txn, read_wait
@@ -25,9 +25,7 @@ from lakehouse.operations.row_change import Delete, RowChange, Update, read_assi
 from lakehouse.operations.upsert import DeleteKeys, Upsert, require_primary_key
 from lakehouse.predicate import parse
 from lakehouse.schema import typed_scope
-
-if TYPE_CHECKING:
-    from lakehouse.lake import Lake
+from lakehouse.session.session import Session
 
 Begins = TypeVar("Begins", bound=Operation)
 
@@ -35,8 +33,8 @@ Begins = TypeVar("Begins", bound=Operation)
 class Writes:
     """What changes one table."""
 
-    def __init__(self, lake: Lake, spec: TableSpec, created_version: int) -> None:
-        self._lake = lake
+    def __init__(self, session: Session, spec: TableSpec, created_version: int) -> None:
+        self._session = session
         self._spec = spec
         self._created_version = created_version
 
@@ -44,6 +42,11 @@ class Writes:
     def name(self) -> str:
         """The table's name when this value was made."""
         return self._spec.name
+
+    @property
+    def session(self) -> Session:
+        """What the process keeps open of the lake that the table is in."""
+        return self._session
 
     # Writes in one call
 
@@ -136,7 +139,7 @@ class Writes:
         if reason is not None:
             marks["properties"] = {**(marks.get("properties") or {}), "reason": read_text(reason, "reason")}
         commit = self._repeated(begin)
-        renew_exports(self._lake.catalog, self._lake.warehouse)
+        renew_exports(self._session.catalog, self._session.warehouse)
         return last[0].erased(commit)
 
     def upsert(self, data: Any, *, newest: str | None = None, txn: Txn | None = None, **marks: Any) -> Commit:
@@ -190,7 +193,7 @@ class Writes:
 
         Reads the key columns of what they may be about. Runs beside everything and changes no row.
         """
-        for is_last in runs(self._lake.wait_seconds):
+        for is_last in runs(self._session.wait_seconds):
             try:
                 return commit_if_useful(self.begin_resolve(**marks))
             except WriteConflict:  # files that it read were erased and collected
@@ -222,7 +225,7 @@ class Writes:
         the lake waits, `LockLost` if it loses what it has each time, and for longer than the lake waits.
         """
         waits = 0.0
-        for is_last in runs(self._lake.wait_seconds):
+        for is_last in runs(self._session.wait_seconds):
             op = self.begin_compaction(
                 interval, engine=engine, wait_seconds=waits, message=message, properties=properties
             )
@@ -231,7 +234,7 @@ class Writes:
             except LockLost:
                 if is_last:
                     raise
-            waits = self._lake.wait_seconds
+            waits = self._session.wait_seconds
         raise AssertionError("the last run returns or raises")
 
     def restore(
@@ -249,8 +252,8 @@ class Writes:
         target = self._at(version)
         marks = _marks(message, properties)
         waits = self._wait(wait_seconds)
-        begun = self._lake.catalog.begin(self._spec, Kind.RESTORE)
-        with Restore(self._lake, begun, target=target, **marks) as op:
+        begun = self._session.catalog.begin(self._spec, Kind.RESTORE)
+        with Restore(self._session, begun, target=target, **marks) as op:
             op.wait_seconds = waits
             return op.commit()
 
@@ -264,8 +267,8 @@ class Writes:
 
     def _begin_append(self, marks: dict[str, Any], *, ahead: bool = False) -> Append:
         draws = self._spec.write_order == "start"
-        begun = self._lake.catalog.begin(self._spec, Kind.APPEND, draws=draws, ahead=ahead)
-        return Append(self._lake, begun, **marks)
+        begun = self._session.catalog.begin(self._spec, Kind.APPEND, draws=draws, ahead=ahead)
+        return Append(self._session, begun, **marks)
 
     def begin_replace(
         self,
@@ -286,7 +289,7 @@ class Writes:
         covered = Interval.of(interval)
         if self._spec.write_order == "start":
             check_replaceable(covered, self._spec.grain)
-        begun = self._lake.catalog.begin(
+        begun = self._session.catalog.begin(
             self._spec,
             Kind.REPLACE,
             draws=True,
@@ -295,18 +298,18 @@ class Writes:
             priority=Priority.USER,
             wait_seconds=self._wait(wait_seconds),
         )
-        return Replace(self._lake, begun, **marks)
+        return Replace(self._session, begun, **marks)
 
     def begin_delete(self, where: str, *, engine: str | None = None, **marks: Any) -> Delete:
         """Begin a delete of what a predicate lets through now: `run`, then `commit`."""
-        return self._begin(Delete, where=parse(where, self._spec.schema), engine=self._lake.engine(engine), **marks)
+        return self._begin(Delete, where=parse(where, self._spec.schema), engine=self._session.engine(engine), **marks)
 
     def begin_erase(self, where: str, *, engine: str | None = None, **marks: Any) -> Erase:
         """Begin to remove what a predicate lets through from every version: `run`, then `commit`.
 
         What was exported before is not made anew: call `Lake.export`.
         """
-        return self._begin(Erase, where=parse(where, self._spec.schema), engine=self._lake.engine(engine), **marks)
+        return self._begin(Erase, where=parse(where, self._spec.schema), engine=self._session.engine(engine), **marks)
 
     def begin_update(
         self, assigned: Mapping[str, str], where: str, *, engine: str | None = None, **marks: Any
@@ -314,7 +317,7 @@ class Writes:
         """Begin an update of what a predicate lets through now: `run`, then `commit`."""
         values = read_assignments(assigned, self._spec)
         where_read = parse(where, self._spec.schema)
-        return self._begin(Update, assigned=values, where=where_read, engine=self._lake.engine(engine), **marks)
+        return self._begin(Update, assigned=values, where=where_read, engine=self._session.engine(engine), **marks)
 
     def begin_merge(
         self,
@@ -333,7 +336,7 @@ class Writes:
 
     def _begin_merge(self, source: Any, on: Any, whens: Whens, engine: str | None, **marks: Any) -> Merge:
         clauses = read_clauses(self._spec, source, on, whens)
-        chosen = self._lake.engine("spark" if engine is None and is_spark_frame(source) else engine)
+        chosen = self._session.engine("spark" if engine is None and is_spark_frame(source) else engine)
         return self._begin(Merge, source=source, clauses=clauses, engine=chosen, **marks)
 
     def begin_upsert(self, txn: Txn | None = None, *, newest: str | None = None, **marks: Any) -> Upsert:
@@ -352,7 +355,7 @@ class Writes:
         self, tombstones: Collection[int] | None = None, *, engine: str | None = None, **marks: Any
     ) -> Resolve:
         """Begin to turn key tombstones (all, or those of some ids) into row tombstones: `run`, then `commit`."""
-        return self._begin(Resolve, engine=self._lake.engine(engine), chosen=tombstones, **marks)
+        return self._begin(Resolve, engine=self._session.engine(engine), chosen=tombstones, **marks)
 
     def begin_compaction(
         self,
@@ -371,11 +374,11 @@ class Writes:
         marks = _marks(message, properties)
         wanted = None if interval is None else Interval.of(interval)
         if segments is None:
-            wanted = locked_for_compaction(self._lake, self._spec, wanted)
+            wanted = locked_for_compaction(self._session, self._spec, wanted)
         elif wanted is None:
             raise InvalidInput("give the interval in which the segments lie", segments=len(segments))
         begun = self._maintains(Kind.COMPACTION, wanted, wait_seconds)
-        return Compaction(self._lake, begun, engine=self._lake.engine(engine), chosen=segments, **marks)
+        return Compaction(self._session, begun, engine=self._session.engine(engine), chosen=segments, **marks)
 
     def begin_clean(
         self,
@@ -387,12 +390,12 @@ class Writes:
     ) -> Clean:
         """Lock the interval's chunks (None: all) at low priority; the commit drops there what can no longer matter."""
         wanted = None if interval is None else Interval.of(interval)
-        locked = locked_for_compaction(self._lake, self._spec, wanted)
-        return Clean(self._lake, self._maintains(Kind.CLEAN, locked, wait_seconds), **_marks(message, properties))
+        locked = locked_for_compaction(self._session, self._spec, wanted)
+        return Clean(self._session, self._maintains(Kind.CLEAN, locked, wait_seconds), **_marks(message, properties))
 
     def _maintains(self, kind: Kind, interval: Interval, wait_seconds: float) -> Begun:
         """Begin an operation that holds chunks until a user wants them."""
-        return self._lake.catalog.begin(
+        return self._session.catalog.begin(
             self._spec,
             kind,
             interval=interval,
@@ -411,11 +414,11 @@ class Writes:
     ) -> Begins:
         """Begin an operation that takes no lock."""
         marks = _marks(message, properties, txn)
-        return operation(self._lake, self._lake.catalog.begin(self._spec, operation.kind), **what, **marks)
+        return operation(self._session, self._session.catalog.begin(self._spec, operation.kind), **what, **marks)
 
     def _repeated(self, begin: Callable[[], RowChange | Erase]) -> Commit:
         """Run an operation, again where it conflicts; after a replace where one is in the way."""
-        for is_last in runs(self._lake.wait_seconds):
+        for is_last in runs(self._session.wait_seconds):
             with begin() as op:
                 try:
                     op.run()
@@ -431,16 +434,16 @@ class Writes:
         held = conflict.facts.get("held")
         if held is not None:
             try:
-                self._lake.catalog.wait_until_free(self._spec, held, None, self._lake.wait_seconds)
+                self._session.catalog.wait_until_free(self._spec, held, None, self._session.wait_seconds)
             except LockTimeout as timeout:
                 raise conflict from timeout
 
     def _at(self, as_of: Any) -> int:
         """The table's newest version at or before what ``as_of`` means."""
-        return self._lake.catalog.table_version(self._spec, self._created_version, as_of)
+        return self._session.catalog.table_version(self._spec, self._created_version, as_of)
 
     def _wait(self, wait_seconds: float | None) -> float:
-        return self._lake.wait_seconds if wait_seconds is None else read_wait(wait_seconds)
+        return self._session.wait_seconds if wait_seconds is None else read_wait(wait_seconds)
 
 
 def _marks(message: Any, properties: Any, txn: Any = None) -> dict[str, Any]:

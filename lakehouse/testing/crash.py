@@ -134,11 +134,11 @@ class Life:
     def _opened(self) -> Iterator[Lake]:
         """A new handle; of the old one only the engine stays, which knows nothing of the catalog."""
         lake = lakehouse.connect(self.catalog, self.warehouse, wait_seconds=RECOVERY_SECONDS)
-        lake.local_engine = self._nursery.engine
+        lake.session.local_engine = self._nursery.engine
         try:
             yield lake
         finally:
-            lake.local_engine = DuckDBEngine()
+            lake.session.local_engine = DuckDBEngine()
             lake.close()
 
     def _remember(self, steps: Sequence[Step], death: Death) -> None:

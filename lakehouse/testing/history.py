@@ -188,8 +188,8 @@ def _summarize(lake: Any, step: Step) -> None:
     """Indexes and sketches of what lacks them."""
     spec = lake.table(step.name).spec
     segments, _ = lake.catalog.live(spec, lake.head)
-    build_indexes(lake, spec, missing_indexes(lake, spec, segments))
-    build_statistics(lake, spec, missing_statistics(lake, spec, segments))
+    build_indexes(lake.session, spec, missing_indexes(lake.session, spec, segments))
+    build_statistics(lake.session, spec, missing_statistics(lake.session, spec, segments))
 
 
 def _restore(lake: Any, step: Step) -> int:

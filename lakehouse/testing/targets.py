@@ -263,9 +263,9 @@ def _with_set(tombstone: Tombstone, found: Any) -> Tombstone:
 
 def _with_row_ids(scan: Any) -> pa.Table:
     """A scan's rows with their row ids, which its user does not see."""
-    query: Query = scan._query(scan._lake.local_engine.dialect)
+    query: Query = scan._query(scan._session.local_engine.dialect)
     query = Query(query.plan, query.spec, query.warehouse, row_ids=True, sets=query.sets)
-    found: pa.Table = scan._lake.local_engine.read(query).to_arrow()
+    found: pa.Table = scan._session.local_engine.read(query).to_arrow()
     return found
 
 

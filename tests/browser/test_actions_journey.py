@@ -69,7 +69,7 @@ def test_a_compaction_is_followed_from_the_queue_to_the_history(
     expect(figure(page, "Running")).to_have_text("1")
     expect(page.get_by_role("region", name="running")).to_be_visible()
     picture(page, "service-running", request)
-    assert run_claim(lake, claim).state == "done"
+    assert run_claim(lake.session, claim).state == "done"
     expect(figure(page, "Running")).to_have_text("0")
     expect(figure(page, "Waiting")).to_have_text("1")
 

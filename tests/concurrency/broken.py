@@ -45,8 +45,8 @@ def compaction_loses_row_ids(patch: pytest.MonkeyPatch) -> None:
         plan = plan_read(merge.segments, merge.tombstones, version=self.base_version)
         self._inputs.update(one.id for one in merge.segments)
         if plan.groups:
-            query = Query(plan, self._begun.table, self._lake.warehouse, sets=sets_of(self._lake, plan))
-            self._store(self._lake.local_engine, self._lake.local_engine.read(query).reader())
+            query = Query(plan, self._begun.table, self._session.warehouse, sets=sets_of(self._session, plan))
+            self._store(self._session.local_engine, self._session.local_engine.read(query).reader())
 
     patch.setattr(Compaction, "_rewrite", rewrite)
 

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from lakehouse.lake import Lake
 from lakehouse.testing.rows import arrow, values
 
 TURNS = 12
@@ -45,8 +46,8 @@ def test_writers_and_readers_do_not_notice_that_versions_are_forgotten_and_files
 
     def clean(there):
         while not done.is_set():
-            there._lake.expire(keep_last=1)
-            there._lake.collect(grace_seconds=0)
+            Lake(there.session).expire(keep_last=1)
+            Lake(there.session).collect(grace_seconds=0)
 
     def run(work):
         try:

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from lakehouse.core.version import LONGEST_CHAIN
+from lakehouse.lake import Lake
 from lakehouse.testing.rows import SCHEMA, arrow, values
 
 AFTER_COMMIT = {"commit.after"}
@@ -89,8 +90,8 @@ def test_a_kill_while_key_frames_are_written_loses_no_version(lake, table, start
 
 def expired(table):
     """Clean up all that may be."""
-    table._lake.expire(keep_last=2)
-    table._lake.collect(grace_seconds=0)
+    Lake(table.session).expire(keep_last=2)
+    Lake(table.session).collect(grace_seconds=0)
 
 
 @pytest.mark.timeout(300)
@@ -103,18 +104,18 @@ def test_a_kill_during_clean_up_loses_nothing_that_is_retained(filled, start, co
         filled.replace(arrow([("2013-01-05", "a", value)]), "2013-01-05")
     lost = filled.begin_append()
     lost.write(arrow([("2013-01-05", "a", 99)]))
-    filled._lake.catalog.abort(lost.begun)
+    filled.session.catalog.abort(lost.begun)
     child = start("crash", table="flights", kind="clean", point=point, time="2013-01-05", value=9)
     assert child.hear() == {}
     assert child.end() == -9
     table = connect().table("flights")
     last = [commit.version for commit in table.log()[:2]]
     assert [values(table, as_of=version) for version in last] == [[23], [22]]
-    assert table._lake.check().is_sound
+    assert Lake(table.session).check().is_sound
     expired(table)
     stored = {path.relative_to(warehouse).as_posix() for path in warehouse.rglob("*") if path.is_file()}
     assert stored == {segment.path for version in last for segment in table.segments(as_of=version)}
-    assert table._lake.check().is_sound
+    assert Lake(table.session).check().is_sound
 
 
 @pytest.mark.timeout(300)
@@ -123,7 +124,7 @@ def test_a_writer_paused_past_its_lease_and_the_grace_is_fenced_and_its_files_go
     child.hear()
     assert child.ask() == {"written": True}
     os.kill(child.process.pid, signal.SIGSTOP)
-    while not table._lake.collect(grace_seconds=0.1).operations:
+    while not Lake(table.session).collect(grace_seconds=0.1).operations:
         time.sleep(0.05)
     child.tell()
     os.kill(child.process.pid, signal.SIGCONT)

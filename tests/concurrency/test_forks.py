@@ -53,8 +53,8 @@ def test_a_child_neither_renews_nor_ends_what_its_parent_runs(lake, table):
     renewed = []
 
     def work():
-        lake.heartbeat._catalog.renew = renewed.extend
-        lake.heartbeat.beat()
+        lake.session.heartbeat._catalog.renew = renewed.extend
+        lake.session.heartbeat.beat()
         with pytest.raises(InvalidInput, match="forked"):
             operation.commit()
         with pytest.raises(InvalidInput, match="forked"):
@@ -62,7 +62,7 @@ def test_a_child_neither_renews_nor_ends_what_its_parent_runs(lake, table):
         with pytest.raises(KeyError), operation:
             raise KeyError
         operation.abort()
-        del lake.heartbeat._catalog.renew
+        del lake.session.heartbeat._catalog.renew
         lake.close()
         return renewed
 

@@ -174,8 +174,8 @@ def test_whatever_is_made_of_rows_is_made_of_what_was_written(lake, table, wareh
             lambda: table.delete("value = 3"),
             lambda: table.merge(source, on="target.value = source.value", when_matched_delete=True),
             lambda: table.erase("value = 3"),
-            lambda: build_indexes(lake, table.spec, ids),
-            lambda: build_statistics(lake, table.spec, ids),
+            lambda: build_indexes(lake.session, table.spec, ids),
+            lambda: build_statistics(lake.session, table.spec, ids),
         ):
             with pytest.raises(SegmentUnreadable, match="not what was written"):
                 work()

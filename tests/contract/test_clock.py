@@ -52,8 +52,8 @@ def open_lake(tmp_path):
 
     def one_more(**options):
         lake = lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse", **options)
-        lake.heartbeat.close()
-        lake.heartbeat.start = lambda: None
+        lake.session.heartbeat.close()
+        lake.session.heartbeat.start = lambda: None
         opened.append(lake)
         return lake
 

@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 import lakehouse
 from lakehouse.errors import InternalError, LakehouseError, LockLost, SegmentUnreadable, StorageUnavailable
+from lakehouse.lake import Lake
 from lakehouse.storage import files as storage_files
 from lakehouse.testing import faults
 from lakehouse.testing.rows import SCHEMA, arrow, many, values
@@ -92,8 +93,8 @@ def test_a_writer_far_slower_than_the_grace_loses_nothing(connect, table, wareho
     for turn in range(5):
         slow.write(arrow([(DAY, "a", turn)]))
         threading.Event().wait(0.6)
-        table._lake.expire(keep_last=1)
-        assert table._lake.collect(grace_seconds=0.1).operations == 0
+        Lake(table.session).expire(keep_last=1)
+        assert Lake(table.session).collect(grace_seconds=0.1).operations == 0
     slow.commit()
     assert values(table) == list(range(5))
 

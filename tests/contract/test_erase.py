@@ -31,11 +31,11 @@ WHO = "Zacharias"
 def row_ids(table: Any, **scan: Any) -> dict[int, int]:
     """Row ids by value."""
     made = table.scan(**scan)
-    query = made._query(made._lake.local_engine.dialect)
+    query = made._query(made.session.local_engine.dialect)
     asked = lakehouse.engine.Query(
         query.plan, query.spec, query.warehouse, where=query.where, row_ids=True, sets=query.sets
     )
-    found = made._lake.local_engine.read(asked).to_arrow()
+    found = made.session.local_engine.read(asked).to_arrow()
     return dict(zip(found.column("value").to_pylist(), found.column("_row_id").to_pylist(), strict=True))
 
 
@@ -426,13 +426,13 @@ def test_indexes_of_rewritten_segments_are_made_again(lake):
     table = lake.create_table("indexed", SCHEMA, time="time", properties={"index": "client"})
     table.append(arrow([(DAY, WHO, 1), (DAY, "b", 2)]))
     segments, _ = lake.catalog.live(table.spec, lake.head)
-    build_indexes(lake, table.spec, missing_indexes(lake, table.spec, segments))
-    assert not missing_indexes(lake, table.spec, segments)
+    build_indexes(lake.session, table.spec, missing_indexes(lake.session, table.spec, segments))
+    assert not missing_indexes(lake.session, table.spec, segments)
     table.erase(f"client = '{WHO}'")
     stored = lake.catalog._database.read(lambda one: one.execute(segment_summary.select()).all())
     assert stored == []
-    assert missing_indexes(lake, table.spec, segments) == segments.ids.tolist()
-    assert build_indexes(lake, table.spec, segments.ids.tolist()) == 1
+    assert missing_indexes(lake.session, table.spec, segments) == segments.ids.tolist()
+    assert build_indexes(lake.session, table.spec, segments.ids.tolist()) == 1
     assert values(table, where="client = 'b'") == [2]
 
 
@@ -441,7 +441,7 @@ def test_an_index_of_a_file_that_was_erased_from_meanwhile_is_not_kept(lake):
     table.append(arrow([(DAY, WHO, 1), (DAY, "b", 2)]))
     (one,) = table.segments()
     with armed({"summaries.written": on_count(1, lambda: table.erase(f"client = '{WHO}'"))}):
-        assert build_indexes(lake, table.spec, [one.id]) == 0
+        assert build_indexes(lake.session, table.spec, [one.id]) == 0
 
 
 # Errors

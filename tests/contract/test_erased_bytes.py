@@ -45,7 +45,7 @@ def clients(lake: Any) -> Any:
     table.append(rows((DAY, NUMBER, 1), (DAY, 5, 2), (NEXT, NUMBER, 3), (NEXT, 6, 4)))
     table.append(rows((LATER, NUMBER, 5), (LATER, 7, 6)))
     segments, _ = lake.catalog.live(table.spec, lake.head)
-    build_indexes(lake, table.spec, missing_indexes(lake, table.spec, segments))
+    build_indexes(lake.session, table.spec, missing_indexes(lake.session, table.spec, segments))
     half = f"{DAY}T00:00:00/{DAY}T12:00:00"
     table.replace(rows((DAY, NUMBER, 7)), half, keys={"client": NUMBER})
     table.replace(rows((DAY, NUMBER, 8), (DAY, 5, 9)), half, keys={"client": [NUMBER, 5]})

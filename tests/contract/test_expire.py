@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lakehouse.catalog.models import operation
 from lakehouse.core.operation import Kind
 from lakehouse.errors import InvalidInput, LockLost, TableNotFound, VersionNotFound
+from lakehouse.lake import Lake
 from lakehouse.operations.operation import Restore
 from lakehouse.testing import faults
 from lakehouse.testing.rows import SCHEMA, arrow, values, visible
@@ -192,10 +193,10 @@ def test_a_compaction_past_its_lease_is_ended_when_what_it_read_is_forgotten(con
         table.append(arrow([("2013-01-05", "a", n)]))
     late = connect(lease_seconds=0.2).table("flights")
     compaction = late.begin_compaction()
-    late._lake.heartbeat.close()
+    late.session.heartbeat.close()
     compaction.run()
     table.append(arrow([("2013-01-05", "a", 4)]))
-    while table._lake.expire(keep_last=1).horizon <= compaction.base_version:
+    while Lake(table.session).expire(keep_last=1).horizon <= compaction.base_version:
         pass  # until its lease has run out
     with pytest.raises(LockLost):
         compaction.commit()
@@ -316,7 +317,7 @@ def is_readable(table, version):
 
 def test_a_restore_of_what_is_forgotten_before_its_commit_fails(lake, table, history):
     begun = lake.catalog.begin(table.spec, Kind.RESTORE)
-    restore = Restore(lake, begun, target=next(iter(history)))
+    restore = Restore(lake.session, begun, target=next(iter(history)))
     assert lake.expire(keep_last=1).versions
     with pytest.raises(VersionNotFound, match="forgotten"):
         restore.commit()

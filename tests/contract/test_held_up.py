@@ -9,6 +9,7 @@ import pytest
 
 from lakehouse.engine.duckdb import QueryLimits, result
 from lakehouse.errors import LockLost, SegmentUnreadable, VersionNotFound
+from lakehouse.lake import Lake
 from lakehouse.sql import answer
 from lakehouse.storage.verify import verified
 from lakehouse.testing import faults
@@ -21,7 +22,7 @@ BY_NAME = (SegmentUnreadable, VersionNotFound)
 
 def look(table, statement):
     """What a query process does for ``lake.query``, in this process, so that it can be held up."""
-    return answer(table._lake, statement, as_of=None, limits=QueryLimits(10, 1_000_000, 1 << 30)).rows
+    return answer(table.session, statement, as_of=None, limits=QueryLimits(10, 1_000_000, 1 << 30)).rows
 
 
 READS = {
@@ -32,7 +33,7 @@ READS = {
     "to_duckdb": lambda table: table.scan().to_duckdb(),
     "count": lambda table: table.scan(where="value % 2 = 0").count(),
     "masked": lambda table: table.scan(where="client = 'a'").to_arrow(),
-    "sql": lambda table: table._lake.sql("SELECT sum(value) FROM flights", engine="duckdb").fetchall(),
+    "sql": lambda table: Lake(table.session).sql("SELECT sum(value) FROM flights", engine="duckdb").fetchall(),
     "query": lambda table: look(table, "SELECT sum(value) FROM flights"),
     "explain": lambda table: look(table, "EXPLAIN SELECT sum(value) FROM flights"),
     "changes": lambda table: table.changes(table.log()[-1].version).to_arrow(),
@@ -58,7 +59,7 @@ def held(connect, lake):
     there = connect(lease_seconds=0.1)
 
     def take_away():
-        there.heartbeat.close()
+        there.session.heartbeat.close()
         threading.Event().wait(0.3)  # its lease runs out
         table.replace(arrow([(DAY, "c", 99)]), DAY)
         table.clean()
@@ -81,7 +82,7 @@ def assert_named(lake, ask, *others):
 @pytest.mark.parametrize("name", [*READS, *WRITES])
 def test_what_it_found_in_the_catalog_is_gone_when_it_looks_into_it(held, lake, name, monkeypatch):
     table, take_away = held
-    catalog, found = table._lake.catalog, []
+    catalog, found = table.session.catalog, []
 
     def looking(look):
         def look_and_wait(*args):
@@ -201,7 +202,7 @@ LEFT = [value for value in range(40) if value not in (3, 4, 23, 25)]
 @pytest.mark.parametrize("name", [*READS, *WRITES])
 def test_who_planned_before_an_erasure_plans_again(erasing, lake, name, monkeypatch):
     table, erase = erasing
-    catalog, fired = table._lake.catalog, []
+    catalog, fired = table.session.catalog, []
 
     def looking(look):
         def look_and_erase(*args):

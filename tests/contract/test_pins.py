@@ -46,7 +46,7 @@ def test_a_scan_that_was_planned_before_the_clean_up_reads_to_its_end(lake, tabl
     assert pinned(lake) == [planned.version]
     del planned, unplanned
     gc.collect()
-    reader._lake.pins.beat()
+    reader.session.pins.beat()
     assert pinned(lake) == []
     assert clean_up(lake).segments == 3
     assert values(table) == [2]
@@ -58,18 +58,18 @@ def test_a_lazy_result_is_held_after_its_scan(lake, table, connect):
     relation = there.table("flights").scan().to_duckdb()
     table.replace(arrow([(DAY, "a", 2)]), DAY)
     gc.collect()
-    there.pins.beat()
+    there.session.pins.beat()
     clean_up(lake)
     assert relation.fetchall()[0][2] == 1
-    there.pins._lingering = [(0.0, version) for _, version in there.pins._lingering]  # an hour later
-    there.pins.beat()
+    there.session.pins._lingering = [(0.0, version) for _, version in there.session.pins._lingering]  # an hour later
+    there.session.pins.beat()
     assert pinned(lake) == []
 
 
 def test_repeated_scans_write_nothing(lake, table, reader, monkeypatch):
     assert values(reader) == [1]
     table.append(arrow([(DAY, "a", 2)]))
-    monkeypatch.setattr(reader._lake.catalog._database, "run", None)
+    monkeypatch.setattr(reader.session.catalog._database, "run", None)
     assert values(reader) == [1, 2]
     assert values(reader) == [1, 2]
 
@@ -83,7 +83,7 @@ def test_a_scan_of_an_older_version_lowers_the_pin_and_a_beat_raises_it(lake, ta
     assert pinned(lake) == [old]
     del older
     gc.collect()
-    reader._lake.pins.beat()
+    reader.session.pins.beat()
     assert pinned(lake) == [head.version]
 
 
@@ -108,14 +108,14 @@ def test_a_reader_of_a_tag_may_go_on_when_the_tag_is_gone(lake, table, reader):
     assert scan.to_arrow()["value"].to_pylist() == [1]
     del scan
     gc.collect()
-    reader._lake.pins.beat()
+    reader.session.pins.beat()
     assert clean_up(lake).segments == 1
 
 
 def test_a_scan_of_what_was_forgotten_between_is_refused_and_one_of_the_head_looks_again(
     lake, table, reader, monkeypatch
 ):
-    catalog = reader._lake.catalog
+    catalog = reader.session.catalog
     resolve = catalog.point
     passed: list[int] = []
 
@@ -130,7 +130,7 @@ def test_a_scan_of_what_was_forgotten_between_is_refused_and_one_of_the_head_loo
     monkeypatch.setattr(catalog, "point", overtaken)
     assert values(reader) == [11]
     passed.clear()
-    reader._lake.pins.beat()
+    reader.session.pins.beat()
     with pytest.raises(VersionNotFound, match="forgotten"):
         reader.scan(as_of=table.version)
 
@@ -140,12 +140,12 @@ def test_a_pin_that_ran_out_is_placed_anew_and_holds_nobody_up(lake, table, conn
     reader = there.table("flights")
     table.append(arrow([(DAY, "a", 1)]))
     scan = reader.scan()
-    there.heartbeat.close()
+    there.session.heartbeat.close()
     threading.Event().wait(0.4)
     table.replace(arrow([(DAY, "a", 2)]), DAY)
     assert clean_up(lake).segments == 1
     with caplog.at_level(logging.WARNING):
-        there.pins.beat()
+        there.session.pins.beat()
     assert "ran out" in caplog.text
     with pytest.raises(VersionNotFound, match="forgotten"):
         scan.to_arrow()
@@ -165,7 +165,7 @@ def test_the_heartbeat_keeps_a_pin_while_its_scan_lives(lake, table, connect):
 def test_close_lets_go(lake, table, reader):
     held = reader.scan()
     assert len(pinned(lake)) == 1
-    reader._lake.close()
+    reader.session.close()
     assert pinned(lake) == []
     assert held.version
 
@@ -174,7 +174,7 @@ def test_a_catalog_that_takes_no_pin_is_read_without_one(lake, table, reader, mo
     def refuse(*_, **__):
         raise CatalogUnavailable("attempt to write a readonly database")
 
-    monkeypatch.setattr(reader._lake.catalog, "pin", refuse)
+    monkeypatch.setattr(reader.session.catalog, "pin", refuse)
     with caplog.at_level(logging.WARNING):
         assert values(reader) == values(reader) == [1]
     assert caplog.text.count("without a pin") == 1
@@ -189,7 +189,7 @@ def test_a_forked_child_has_a_pin_of_its_own(lake, table, reader):
         try:
             mine = reader.scan()
             status = 0 if len(pinned(lake)) == 2 and len(mine.plan().files) == 1 else 2
-            reader._lake.close()
+            reader.session.close()
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
@@ -217,16 +217,16 @@ def test_a_statement_that_has_ended_holds_nothing(lake, table, text):
         lake.sql(text, engine="duckdb")
     except InvalidInput as error:
         kept = error
-    lake.pins.beat()
+    lake.session.pins.beat()
     assert pinned(lake) == []
     assert (kept is not None) is (text in (one for name, one in STATEMENTS.items() if " " in name))
 
 
 def test_a_look_by_sql_lets_go_of_its_version_when_it_has_its_answer(lake, table):
     table.append(arrow([(DAY, "a", 1)]))
-    found = answer(lake, "SELECT * FROM flights", as_of=None, limits=QueryLimits(10, 1_000_000, 1 << 30))
+    found = answer(lake.session, "SELECT * FROM flights", as_of=None, limits=QueryLimits(10, 1_000_000, 1 << 30))
     gc.collect()
-    lake.pins.beat()
+    lake.session.pins.beat()
     assert pinned(lake) == []
     assert found.rows.num_rows == 1
 
@@ -237,7 +237,7 @@ def test_a_lazy_statement_is_held_until_it_may_have_been_read(lake, table):
     version = lake.head
     table.replace(arrow([(DAY, "a", 2)]), DAY)
     gc.collect()
-    lake.pins.beat()
+    lake.session.pins.beat()
     assert pinned(lake) == [version]
     clean_up(lake)
     assert relation.fetchall()[0][2] == 1
@@ -249,11 +249,11 @@ def test_a_stream_holds_its_version_until_it_was_read(lake, table):
     version = lake.head
     table.replace(arrow([(DAY, "a", 2)]), DAY)
     gc.collect()
-    lake.pins.beat()
+    lake.session.pins.beat()
     assert pinned(lake) == [version]
     clean_up(lake)
     assert stream.read_all().column("value").to_pylist() == [1]
     del stream
     gc.collect()
-    lake.pins.beat()
+    lake.session.pins.beat()
     assert pinned(lake) == []

@@ -164,7 +164,7 @@ def test_a_users_replace_takes_the_chunk_and_the_task_is_tried_again(lake, table
     held = table.begin_replace(SPAN)
     queue = lake.catalog.tasks()
     claim = queue.claim(task_id=task.id)
-    after = run_claim(lake, claim)
+    after = run_claim(lake.session, claim)
     assert (after.state, after.attempts) == (TaskState.WAITING, 0)
     assert "locked" in after.error or "hold" in after.error
     held.write(arrow([(DAY, "z", 99)]))
@@ -234,7 +234,7 @@ def test_a_worker_that_dies_before_its_end_is_told_leaves_nothing_to_do(lake, ta
     queue = lake.catalog.tasks()
     claim = queue.claim(task_id=task.id)
     with faults.armed({"task.done": faults.fail()}):
-        run_claim(lake, claim)
+        run_claim(lake.session, claim)
     assert lake.run_task(task.id).state is TaskState.CANCELLED
     assert visible(table) == before
     assert len(table.segments()) == 1
@@ -326,7 +326,7 @@ def test_what_is_read_more_often_is_done_first(lake, connect, table):
         appended(table, 20, day)
     for _ in range(50):
         table.scan(interval="2013-02-05").plan()
-    lake.looks.tell()
+    lake.session.plan_counts.tell()
     first, second = [one for one in connect().plan_tasks() if one.kind is TaskKind.MERGE]
     assert first.interval.contains(Interval.of("2013-02-05"))
     assert first.score > second.score

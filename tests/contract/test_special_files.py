@@ -77,7 +77,7 @@ def test_in_the_place_of_a_segment(sqlite_lake, flights, tmp_path, kind, verify)
         lambda: flights.update({"value": "1"}, "client = 'a'"),
         lambda: flights.delete("client = 'a' AND value < 5"),
         lambda: flights.erase("value = 0"),
-        lambda: build_indexes(sqlite_lake, flights.spec, [one.id for one in flights.segments()]),
+        lambda: build_indexes(sqlite_lake.session, flights.spec, [one.id for one in flights.segments()]),
     ):
         with pytest.raises(SegmentUnreadable, match="not a plain file"):
             work()
@@ -135,7 +135,7 @@ def test_in_the_place_of_a_set_or_an_index(sqlite_lake, tmp_path, kind):
     ids = np.random.default_rng(3).integers(0, 1 << 60, 20_000)
     rows = pa.table([pa.array(np.arange(20_000), pa.int64()).cast(pa.timestamp("us", "UTC")), ids], schema=schema)
     table.append(rows)
-    build_indexes(sqlite_lake, table.spec, [one.id for one in table.segments()])
+    build_indexes(sqlite_lake.session, table.spec, [one.id for one in table.segments()])
     table.upsert(rows.slice(0, 10_000))
     found = {path.rsplit(".", 1)[1]: path for path in (one.path for one in sqlite_lake.catalog.checks().files())}
     for suffix in ("index", "keys"):

@@ -86,8 +86,8 @@ def told(tmp_path):
 
 
 def test_a_sound_table_has_no_findings(lake, table, tmp_path):
-    build_indexes(lake, table.spec, [one.id for one in table.segments()])
-    build_statistics(lake, table.spec, [one.id for one in table.segments()])
+    build_indexes(lake.session, table.spec, [one.id for one in table.segments()])
+    build_statistics(lake.session, table.spec, [one.id for one in table.segments()])
     assert told(tmp_path) == set()
 
 
@@ -140,8 +140,8 @@ def test_not_a_number_under_bounds(lake, tmp_path):
 @pytest.mark.parametrize("kind", SummaryKind)
 def test_an_index_or_sketch_of_other_rows(lake, table, tmp_path, kind):
     ids = [one.id for one in table.segments()]
-    build_indexes(lake, table.spec, ids)
-    build_statistics(lake, table.spec, ids)
+    build_indexes(lake.session, table.spec, ids)
+    build_statistics(lake.session, table.spec, ids)
     found = lake.catalog.summaries.read(kind, ids)
     other = next(one for one in found if one.content != found[0].content)
     wrong = (segment_summary.c.segment == found[0].segment) & (segment_summary.c.kind == kind.value)

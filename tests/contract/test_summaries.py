@@ -13,7 +13,7 @@ from lakehouse.catalog.models import garbage, operation, segment_summary
 from lakehouse.core.summary import SummaryKind
 from lakehouse.errors import InvalidInput, SegmentUnreadable
 from lakehouse.operations.summarize import build_indexes, build_statistics, missing_indexes, missing_statistics
-from lakehouse.session.index_cache import Filters
+from lakehouse.session.index_cache import IndexCache
 from lakehouse.testing import faults
 from lakehouse.testing.rows import SCHEMA, TIME_TYPE
 
@@ -42,11 +42,11 @@ def appended(table: Any, segments: int = 8, count: int = ROWS) -> None:
 
 
 def missing(lake: Any, table: Any) -> list[int]:
-    return missing_indexes(lake, table.spec, lake.catalog.live(table.spec, lake.head)[0])
+    return missing_indexes(lake.session, table.spec, lake.catalog.live(table.spec, lake.head)[0])
 
 
 def build(lake: Any, table: Any) -> int:
-    return build_indexes(lake, table.spec, missing(lake, table))
+    return build_indexes(lake.session, table.spec, missing(lake, table))
 
 
 def files_below(warehouse: Path, ending: str) -> list[Path]:
@@ -81,7 +81,7 @@ def test_a_look_up_opens_only_the_segment_that_holds_the_value(lake, events):
 def test_a_table_without_the_property_asks_nothing(lake, table):
     table.append(rows(0))
     assert missing(lake, table) == []
-    assert build_indexes(lake, table.spec, lake.catalog.live(table.spec, lake.head)[0].ids.tolist()) == 0
+    assert build_indexes(lake.session, table.spec, lake.catalog.live(table.spec, lake.head)[0].ids.tolist()) == 0
     asked: list[Any] = []
     lake.catalog.summaries.read = lambda *given: asked.append(given) or []
     assert table.scan(where="value = 7919").count() == 1
@@ -112,11 +112,11 @@ def test_what_is_remembered_is_bounded_and_look_ups_are_right_without_it(lake, e
     build(lake, events)
     monkeypatch.setattr("lakehouse.session.index_cache._TOGETHER", 5)
     for size, kept in ((0, 0), (1_500, 3), (1 << 20, 12)):
-        lake.filters = Filters(lake.catalog.summaries, warehouse, size=size)
+        lake.session.index_cache = IndexCache(lake.catalog.summaries, warehouse, size=size)
         for _ in range(2):
             assert len(events.scan(where="value = 7919").plan().segments) == 1
             assert len(events.scan(where="value IN (0, 7919, 50)").plan().segments) <= 3
-        assert len(lake.filters._held) <= kept
+        assert len(lake.session.index_cache._held) <= kept
 
 
 def test_changes_of_rows_go_on_by_the_index(lake, events):
@@ -176,7 +176,7 @@ def test_indexes_of_forgotten_segments_go(lake, events, warehouse):
     events.append(rows(0, 20_000))
     events.append(rows(20_000))
     build(lake, events)
-    build_statistics(lake, events.spec, [one.id for one in events.segments()])
+    build_statistics(lake.session, events.spec, [one.id for one in events.segments()])
     assert len(files_below(warehouse, ".index")) == 2
     old = stored_paths(lake)
     events.replace(rows(5), "2013-01-05")
@@ -206,9 +206,9 @@ def test_segments_that_are_gone_are_left_out(lake, events):
     appended(events, 3)
     ids = [one.id for one in events.segments()]
     events.replace(None, "2013-01-05")
-    assert build_indexes(lake, events.spec, [*ids, 12345]) == 0
+    assert build_indexes(lake.session, events.spec, [*ids, 12345]) == 0
     lake.expire(keep_last=1)
-    assert build_indexes(lake, events.spec, ids) == 0
+    assert build_indexes(lake.session, events.spec, ids) == 0
 
 
 @pytest.mark.parametrize("count", [ROWS, 20_000])
@@ -223,7 +223,7 @@ def test_a_segment_forgotten_while_its_index_is_made_takes_it_along(lake, connec
         other.expire(keep_last=1)
 
     with faults.armed({"summaries.written": forget}):
-        build_indexes(lake, events.spec, [one.id])
+        build_indexes(lake.session, events.spec, [one.id])
     lake.expire(keep_last=1)
     lake.collect(grace_seconds=0)
     assert files_below(warehouse, ".index") == []
@@ -268,7 +268,7 @@ def test_what_two_builds_make_is_there_once(lake, connect, events, warehouse):
         assert build_indexes(other, events.spec, ids) == 2
 
     with faults.armed({"summaries.written": faults.on_count(1, again)}):
-        assert build_indexes(lake, events.spec, ids) == 0
+        assert build_indexes(lake.session, events.spec, ids) == 0
     assert len(files_below(warehouse, ".index")) == 4
     lake.collect(grace_seconds=0)
     assert len(files_below(warehouse, ".index")) == 2
@@ -322,10 +322,10 @@ def test_statistics_count_what_catalog_and_sketches_know(lake, events):
     )
     by_name = {one.column: one for one in events.statistics()}
     assert (by_name["value"].rows, by_name["value"].nulls, by_name["value"].distinct) == (8 * ROWS + 2, 1, None)
-    ids = missing_statistics(lake, events.spec, lake.catalog.live(events.spec, lake.head)[0])
+    ids = missing_statistics(lake.session, events.spec, lake.catalog.live(events.spec, lake.head)[0])
     assert len(ids) == 9
-    assert build_statistics(lake, events.spec, ids) == 27
-    assert missing_statistics(lake, events.spec, lake.catalog.live(events.spec, lake.head)[0]) == []
+    assert build_statistics(lake.session, events.spec, ids) == 27
+    assert missing_statistics(lake.session, events.spec, lake.catalog.live(events.spec, lake.head)[0]) == []
     found = {one.column: one for one in events.statistics()}
     value = found["value"]
     assert value.sketched == 1.0
@@ -343,7 +343,7 @@ def test_statistics_count_what_catalog_and_sketches_know(lake, events):
 def test_sketches_and_indexes_do_not_meet(lake, events):
     appended(events, 2)
     ids = [one.id for one in events.segments()]
-    build_statistics(lake, events.spec, ids)
+    build_statistics(lake.session, events.spec, ids)
     assert len(missing(lake, events)) == 2
     build(lake, events)
     assert len(lake.catalog.summaries.read(SummaryKind.SKETCH, ids)) == 6

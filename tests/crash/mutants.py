@@ -92,7 +92,7 @@ def files_after_commit(victim: Victim) -> None:
     def late(self: Operation) -> Any:
         found = original(self)
         for one in found.segments:
-            path = Path(self._lake.warehouse, one.path)
+            path = Path(self._session.warehouse, one.path)
             path.rename(path.with_suffix(".late"))
             pending.append(path)
         return found

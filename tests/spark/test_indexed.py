@@ -40,8 +40,8 @@ def test_tasks_make_what_the_process_makes(lake: Any, tmp_path: Path) -> None:
         table.append(rows(0))
         table.append(rows(100, 20_000))
         ids = [one.id for one in table.segments()]
-        assert build_indexes(lake, table.spec, ids, engine=engine) == 4
-        assert build_statistics(lake, table.spec, ids, engine=engine) == 6
+        assert build_indexes(lake.session, table.spec, ids, engine=engine) == 4
+        assert build_statistics(lake.session, table.spec, ids, engine=engine) == 6
         found = lake.catalog.summaries.read(SummaryKind.SKETCH, ids)
         held = lake.catalog.summaries.read(SummaryKind.INDEX, ids)
         assert sorted((one.bytes > 0) for one in held) == [False, False, True, True]
@@ -77,5 +77,5 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_done(lake: Any) 
         table.append(rows(100 * number))
     (lake.warehouse / table.segments()[1].path).unlink()
     with pytest.raises(SegmentUnreadable, match="missing"):
-        build_indexes(lake, table.spec, [one.id for one in table.segments()], engine="spark")
+        build_indexes(lake.session, table.spec, [one.id for one in table.segments()], engine="spark")
     assert len(lake.catalog.summaries.read(SummaryKind.INDEX, [one.id for one in table.segments()])) == 2

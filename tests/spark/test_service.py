@@ -57,7 +57,7 @@ def test_a_job_starts_for_what_waits_and_goes_away(filled):
     before = visible(table)
     lake.plan_tasks()
     stop = threading.Event()
-    service = Service(lake, Limits(workers=(Worker.ELASTIC,), engine="spark"), every_seconds=0.1)
+    service = Service(lake.session, Limits(workers=(Worker.ELASTIC,), engine="spark"), every_seconds=0.1)
     running = threading.Thread(target=service.run, args=(stop,))
     running.start()
     try:

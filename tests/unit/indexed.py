@@ -59,8 +59,8 @@ def twins(lake: Any) -> tuple[Any, Any]:
         tables.append(table)
     indexed, plain = tables
     segments, _ = lake.catalog.live(indexed.spec, lake.head)
-    wanted = missing_indexes(lake, indexed.spec, segments)
-    assert build_indexes(lake, indexed.spec, wanted) == len(segments) * len(INDEXED)
+    wanted = missing_indexes(lake.session, indexed.spec, segments)
+    assert build_indexes(lake.session, indexed.spec, wanted) == len(segments) * len(INDEXED)
     return indexed, plain
 
 

@@ -28,7 +28,7 @@ def test_a_program_that_leaves_its_lake_open_ends_without_a_complaint(tmp_path: 
 def test_the_thread_ends_with_its_lake(tmp_path: Path, is_closed: bool) -> None:
     lake = lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse", lease_seconds=0.3)
     before = set(threading.enumerate())
-    lake.heartbeat.start()
+    lake.session.heartbeat.start()
     [thread] = set(threading.enumerate()) - before
     if is_closed:
         lake.close()

@@ -432,7 +432,7 @@ def _lake() -> Iterator[lakehouse.Lake]:
 def _peaks(lake: lakehouse.Lake) -> list[int]:
     """The most memory that each query process ever had, as the kernel counts it."""
     peaks = []
-    for process in lake.query_processes.idle():
+    for process in lake.session.query_processes.idle():
         with contextlib.suppress(FileNotFoundError):
             status = Path(f"/proc/{process.pid}/status").read_text("ascii", "replace")
             peaks += [1024 * int(one) for one in re.findall(r"VmHWM:\s+(\d+) kB", status)]

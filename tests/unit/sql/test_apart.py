@@ -173,7 +173,7 @@ CHILD = """
 import sys, lakehouse
 with lakehouse.connect(sys.argv[1], sys.argv[2]) as lake:
     lake.query("SELECT 1")
-    [process] = lake.query_processes._idle
+    [process] = lake.session.query_processes._idle
     print(process.pid, flush=True)
     lake.query(sys.argv[3], most_seconds=600)
 """
@@ -196,7 +196,7 @@ def test_a_query_process_ends_with_whoever_asked(numbers: lakehouse.Lake, ending
 
 def test_processes_end_with_the_lake(lake: lakehouse.Lake) -> None:
     lake.query("SELECT 1")
-    [process] = lake.query_processes._idle
+    [process] = lake.session.query_processes._idle
     query = os.pidfd_open(process.pid)
     lake.close()
     assert select.select([query], [], [], 30)[0]
@@ -206,7 +206,7 @@ def test_processes_end_with_the_lake(lake: lakehouse.Lake) -> None:
 def test_a_lake_that_nobody_closed_leaves_no_process(tmp_path: Path) -> None:
     lake = lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse")
     lake.query("SELECT 1")
-    query = os.pidfd_open(lake.query_processes._idle[0].pid)
+    query = os.pidfd_open(lake.session.query_processes._idle[0].pid)
     lake.catalog.close()
     del lake
     gc.collect()

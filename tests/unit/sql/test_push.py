@@ -17,7 +17,7 @@ from lakehouse.sql.query import bind
 def wanted(lake: lakehouse.Lake, text: str) -> list[tuple[str, tuple[str, ...], str | None]]:
     tree = parse_statement(text).tree
     assert tree is not None
-    found = bind(lake, tree, as_of=None, engine="duckdb").reads
+    found = bind(lake.session.session, tree, as_of=None, engine="duckdb").reads
     return sorted(
         ((one.reference.table, one.wanted.columns, one.wanted.where) for one in found), key=lambda one: one[0]
     )

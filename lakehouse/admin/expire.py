@@ -1,0 +1,12 @@
+"""Forgetting old versions, as far as nobody needs them."""
+
+from __future__ import annotations
+
+from lakehouse.core.expire import Expired, Wish
+from lakehouse.session.session import Session
+
+
+def expire(session: Session, wish: Wish, *, dry_run: bool = False) -> Expired:
+    """Forget versions; see `Lake.expire`."""
+    session.pins.follow()  # what this process has read, and reads no more, is not in the way
+    return session.catalog.expire(wish, dry_run=dry_run)

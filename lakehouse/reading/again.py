@@ -1,0 +1,21 @@
+"""Looks at the newest version, which may be passed and forgotten between two questions to the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from lakehouse.errors import VersionNotFound
+
+T = TypeVar("T")
+_ATTEMPTS = 5
+
+
+def again_if_forgotten(look: Callable[[], T], as_of: Any = None) -> T:
+    """Look at the head again where it was passed and forgotten before it could be looked at."""
+    for _ in range(_ATTEMPTS if as_of is None else 0):
+        try:
+            return look()
+        except VersionNotFound:
+            continue
+    return look()

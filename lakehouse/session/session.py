@@ -1,0 +1,101 @@
+"""A session: what one process keeps open of a lake, which everything that works on it shares."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from lakehouse.apart import QueryProcesses
+from lakehouse.catalog.catalog import Catalog
+from lakehouse.engine import Engine
+from lakehouse.engine.duckdb import DuckDBEngine
+from lakehouse.engine.frames import is_spark_frame
+from lakehouse.errors import InvalidInput
+from lakehouse.session.heartbeat import Heartbeat
+from lakehouse.session.index_cache import IndexCache
+from lakehouse.session.pins import Pins
+from lakehouse.session.plan_counts import PlanCounter
+
+
+class Session:
+    """A catalog, a warehouse and the engines, with what keeps operations and reads of this process alive. Thread-safe.
+
+    Parameters
+    ----------
+    catalog, warehouse
+        Both belong to the session from now on: `close` closes the catalog.
+    spark
+        A SparkSession; without one, a local session starts when `spark_engine` is first asked for.
+    wait_seconds
+        How long replaces and restores wait for locks, and how long updates, erasures and compactions run again.
+    pin_seconds
+        How long a lazy result keeps its version from being forgotten.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        warehouse: Path,
+        *,
+        spark: Any = None,
+        wait_seconds: float = 30.0,
+        pin_seconds: float = 3600.0,
+    ) -> None:
+        self.catalog = catalog
+        self.warehouse = warehouse
+        self.wait_seconds = wait_seconds
+        self.heartbeat = Heartbeat(catalog)
+        self.pins = Pins(catalog, pin_seconds, self.heartbeat.start)
+        self.plan_counts = PlanCounter(catalog)
+        self.heartbeat.also = self._beat
+        self.index_cache = IndexCache(catalog.summaries, warehouse)
+        self.local_engine = DuckDBEngine()
+        self.query_processes = QueryProcesses(
+            {"catalog": catalog.address, "warehouse": str(warehouse), "lease_seconds": catalog.lease_seconds},
+            catalog.unpin,
+        )
+        self._spark = spark
+        self._spark_engine: Engine | None = None
+
+    def _beat(self) -> None:
+        self.pins.beat()
+        self.plan_counts.tell()
+
+    def engine(self, name: str | None) -> Engine:
+        """An engine by name, ``duckdb`` (the default: in process) or ``spark``. Raises `InvalidInput`."""
+        if name in (None, "duckdb"):
+            return self.local_engine
+        if name == "spark":
+            return self.spark_engine
+        raise InvalidInput("no such engine; choose duckdb (in process) or spark", engine=name)
+
+    def engine_for(self, rows: Any) -> Engine:
+        """The engine that writes such rows: Spark for its own frames, else in process."""
+        return self.spark_engine if is_spark_frame(rows) else self.local_engine
+
+    @property
+    def spark(self) -> Any:
+        """The Spark session; a local one starts now if none was given. Raises `EngineUnavailable`."""
+        return self.spark_engine.session  # type: ignore[attr-defined]
+
+    @property
+    def spark_engine(self) -> Engine:
+        """Spark as an engine; loaded, and if need be started, on first use."""
+        if self._spark_engine is None:
+            # PySpark takes seconds to import and is not needed by those who write and read in process.
+            self._spark_engine = import_module("lakehouse.engine.spark").open_engine(self._spark)
+        engine: Engine = self._spark_engine
+        return engine
+
+    def close(self) -> None:
+        """Close the catalog's connections. A Spark session that was given, or started, goes on."""
+        self.query_processes.close()
+        self.heartbeat.close()
+        self.plan_counts.tell()
+        self.pins.close()
+        self.local_engine.close()
+        self.catalog.close()
+
+    def __repr__(self) -> str:
+        return f"<session {self.catalog.url} in {self.warehouse}>"

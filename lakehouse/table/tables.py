@@ -1,0 +1,56 @@
+"""The tables of a session's lake by name: listed, opened and made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from lakehouse.core.spec import WriteOrder
+from lakehouse.errors import AlreadyExists
+from lakehouse.schema import define_table
+from lakehouse.session.session import Session
+from lakehouse.table.table import Table
+
+
+def table_names(session: Session) -> list[str]:
+    """Names of the tables, sorted."""
+    return session.catalog.table_names()
+
+
+def open_table(session: Session, name: str) -> Table:
+    """A table by name. Raises `TableNotFound`."""
+    return Table(session, *session.catalog.table(name))
+
+
+def create_table(
+    session: Session,
+    name: str,
+    schema: Any,
+    *,
+    time: str,
+    grain: str = "day",
+    primary_key: Sequence[str] = (),
+    cluster_by: Sequence[str] | Mapping[str, int] = (),
+    write_order: WriteOrder = "commit",
+    properties: Mapping[str, str] | None = None,
+    if_not_exists: bool = False,
+) -> Table:
+    """Create a table; see `Lake.create_table`."""
+    spec = define_table(
+        name,
+        schema,
+        time=time,
+        grain=grain,
+        primary_key=primary_key,
+        cluster_by=cluster_by,
+        write_order=write_order,
+        properties=properties,
+        folder=uuid4().hex,
+    )
+    try:
+        return Table(session, *session.catalog.create_table(spec))
+    except AlreadyExists:
+        if not if_not_exists:
+            raise
+        return open_table(session, name)
