@@ -106,7 +106,7 @@ def live(folder: str) -> dict[str, float]:
         with lakehouse.connect(f"sqlite:///{folder}/on.db", f"{folder}/on") as kept:
             other = lakehouse.connect(f"sqlite:///{folder}/on.db", f"{folder}/on")
             service = threading.Thread(
-                target=Service(other, Limits(), every_seconds=0.05, told=ended.append).run, args=(stop,)
+                target=Service(other.session, Limits(), every_seconds=0.05, told=ended.append).run, args=(stop,)
             )
             service.start()
             table, beside = month(kept)

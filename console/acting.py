@@ -9,8 +9,8 @@ import streamlit as st
 import background
 import shell
 import who
-from lakehouse.access import NEEDS, Action
-from lakehouse.actions import Proposal
+from lakehouse.actions.actions import Proposal
+from lakehouse.actions.roles import NEEDS, Action
 from lakehouse.errors import LakehouseError
 from shown import shown
 

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-from lakehouse.access import is_loopback
+from lakehouse.actions.reach import is_loopback
 
 VARIABLE = "LAKEHOUSE_CONSOLE_HOSTS"
 """Names by which others reach the console, with a port where it is not that of the web, with commas between them."""

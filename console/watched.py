@@ -11,8 +11,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 import lakehouse
-from lakehouse.access import is_forwarded, is_loopback
+from lakehouse.actions.reach import is_loopback
 from lakehouse.errors import LakehouseError
+from senders import is_forwarded
 
 logger = logging.getLogger("lakehouse.console")
 _MOST_TASKS = 10_000

@@ -16,8 +16,10 @@ import streamlit as st
 from streamlit.errors import StreamlitAuthError
 
 import opened
-from lakehouse.access import Role, check_reach, check_sender, has_login, read_role, read_roles, role_of
-from lakehouse.actions import Actions
+from lakehouse.actions.actions import Actions
+from lakehouse.actions.reach import check_reach, has_login
+from lakehouse.actions.roles import Role, read_role, read_roles, role_of
+from senders import check_sender
 
 
 @dataclass(frozen=True, slots=True)

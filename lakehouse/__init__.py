@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lakehouse.access import Action as Action
-    from lakehouse.access import Role as Role
-    from lakehouse.actions import Actions as Actions
+    from lakehouse.actions.actions import Actions as Actions
+    from lakehouse.actions.roles import Action as Action
+    from lakehouse.actions.roles import Role as Role
     from lakehouse.admin.export import Exported as Exported
     from lakehouse.admin.recover import Recovered as Recovered
     from lakehouse.admin.recover import recover as recover
@@ -83,8 +83,8 @@ __version__ = "0.1.0"
 
 # Loaded on first use: importing the package costs neither Arrow nor SQLAlchemy nor Spark.
 _HOME = {
-    "Action": "access",
-    "Actions": "actions",
+    "Action": "actions.roles",
+    "Actions": "actions.actions",
     "AlreadyExists": "errors",
     "CatalogUnavailable": "errors",
     "Commit": "core.commit",
@@ -104,7 +104,7 @@ _HOME = {
     "PartialRead": "errors",
     "Plan": "reading.scan",
     "Recovered": "admin.recover",
-    "Role": "access",
+    "Role": "actions.roles",
     "Scan": "reading.scan",
     "Segment": "core.segment",
     "QueryLimitExceeded": "errors",

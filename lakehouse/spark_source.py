@@ -27,7 +27,7 @@ from lakehouse.engine import Query, WriteTarget, Written
 from lakehouse.engine.spark import to_spark_type
 from lakehouse.errors import InvalidInput
 from lakehouse.lake import Lake, connect
-from lakehouse.operations.operation import Append
+from lakehouse.operations.append import Append
 from lakehouse.reading.scan import plan_at, sets_of
 from lakehouse.storage.files import delete_files
 from lakehouse.table.table import Table

@@ -11,7 +11,7 @@ import opened
 import pick
 import shell
 import who
-from lakehouse.access import Action
+from lakehouse.actions.roles import Action
 from queries.locks import goings_on
 
 REFRESH_SECONDS = 5

@@ -13,7 +13,7 @@ import opened
 import pick
 import shell
 import who
-from lakehouse.access import Action
+from lakehouse.actions.roles import Action
 from lakehouse.core.task import Task, TaskState
 from queries import service
 from queries.words import size_text

@@ -13,7 +13,7 @@ import opened
 import pick
 import shell
 import who
-from lakehouse.access import Action
+from lakehouse.actions.roles import Action
 from lakehouse.core.commit import Commit
 from queries import versions
 from queries.query import drawable

@@ -12,7 +12,7 @@ import typer
 
 import lakehouse
 from lakehouse import interrupts
-from lakehouse.access import check_reach, has_login
+from lakehouse.actions.reach import check_reach, has_login
 from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
 from lakehouse.cli.output import print_json, print_line
 from lakehouse.errors import InternalError

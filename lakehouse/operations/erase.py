@@ -17,8 +17,9 @@ from lakehouse.engine import Engine, Written
 from lakehouse.engine.erasing import Erasing, Left
 from lakehouse.errors import LakehouseError, SegmentUnreadable, WriteConflict, writing_to
 from lakehouse.faults import reach
-from lakehouse.operations.operation import Operation, runs
+from lakehouse.operations.operation import Operation
 from lakehouse.operations.residue import residue
+from lakehouse.operations.retry import retried
 from lakehouse.predicate import ParsedPredicate, whole_scope
 from lakehouse.reading.scan import is_replaced
 from lakehouse.session.session import Session
@@ -139,19 +140,23 @@ class Erase(Operation):
         )
 
     def _committed(self, *, if_useful: bool) -> Commit:
-        for is_last in runs(self._session.wait_seconds):
+        """Commit, after a look at what came since the last one; again where what was read was committed meanwhile."""
+
+        def attempt() -> Commit:
             since, self._seen = self._seen, self._session.catalog.head()
             self._look([self._session.catalog.come(self._begun.table, since, self._seen)])
             reach("erase.looked")
-            try:
-                return super().commit(if_useful=if_useful)
-            except LookAgain:
-                logger.debug("others committed what they had read; erasure %s looks again", self.id)
-                if is_last:
-                    break
-        self._fail()
-        raise WriteConflict(
-            "rows are updated and compacted faster than they are found; erase when less is",
-            table=self._begun.table.name,
-            operation=self.id,
-        )
+            return super(Erase, self).commit(if_useful=if_useful)
+
+        try:
+            return retried(attempt, on=LookAgain, wait_seconds=self._session.wait_seconds, between=self._note_again)
+        except LookAgain as error:
+            self._fail()
+            raise WriteConflict(
+                "rows are updated and compacted faster than they are found; erase when less is",
+                table=self._begun.table.name,
+                operation=self.id,
+            ) from error
+
+    def _note_again(self, _: LookAgain) -> None:
+        logger.debug("others committed what they had read; erasure %s looks again", self.id)

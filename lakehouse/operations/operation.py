@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from itertools import count
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
@@ -23,28 +20,12 @@ from lakehouse.engine import Engine, WriteTarget, Written
 from lakehouse.errors import InvalidInput, LakehouseError, WriteConflict, writing_to
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
-from lakehouse.reading.row_count import count_visible
 from lakehouse.session.session import Session
 from lakehouse.storage.files import delete_operation
 from lakehouse.storage.footer import FileStatistics, read_footers
-from lakehouse.storage.outside import values_outside
 from lakehouse.storage.sets import write_set
 
 logger = logging.getLogger(__name__)
-
-
-_RUNS = 4
-"""How often an operation runs at least where each time another is in its way."""
-
-
-def runs(wait_seconds: float) -> Iterator[bool]:
-    """Runs of an operation in whose way others come, as long as the lake waits for a lock; whether it is the last.
-
-    Whoever is in the way has committed, so the table goes forward meanwhile.
-    """
-    until = time.monotonic() + wait_seconds
-    for run in count(1):
-        yield run >= _RUNS and time.monotonic() >= until
 
 
 class Operation:
@@ -261,66 +242,3 @@ class Operation:
 
     def _check(self, files: list[FileStatistics]) -> None:
         """Refuse rows that the operation may not hold."""
-
-
-class Append(Operation):
-    """Adds rows. It takes no lock, waits for nobody and conflicts with nothing."""
-
-    kind = Kind.APPEND
-
-    def write(self, data: Any) -> None:
-        """Write rows; any number of times. Raises `InvalidInput` for rows that do not fit the table."""
-        self._require_running()
-        if not self._is_repeat:
-            self._store(self._session.engine_for(data), data)
-
-
-class Replace(Append):
-    """Takes an interval (of some keys) over: what it writes stands instead of what was there when it began."""
-
-    kind = Kind.REPLACE
-
-    def write(self, data: Any) -> None:
-        """Write rows; any number of times. Raises `InvalidInput` for rows outside the interval or keys."""
-        if data is not None:
-            super().write(data)
-
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
-        return replace(super().contribution(), rows_taken=self._rows_taken)
-
-    @cached_property
-    def _rows_taken(self) -> int | None:
-        begun = self._begun
-        if self._is_repeat or begun.interval is None:
-            return None
-        return count_visible(self._session, begun.table, begun.base_version, begun.interval, begun.keys)
-
-    def _check(self, files: list[FileStatistics]) -> None:
-        begun = self._begun
-        folder = self._session.warehouse / begun.table.folder / self.id
-        outside = values_outside(folder, files, begun.table, begun.interval, begun.keys)
-        if outside is not None:
-            raise InvalidInput(
-                "rows lie outside what is replaced; filter them or widen the interval or keys",
-                table=begun.table.name,
-                rows=outside.rows,
-                column=outside.column,
-                example=outside.example,
-                interval=begun.interval,
-                keys=begun.keys,
-            )
-
-
-class Restore(Operation):
-    """Makes the table what it was at a version, by a new commit."""
-
-    kind = Kind.RESTORE
-
-    def __init__(self, session: Session, begun: Begun, *, target: int, **marks: Any) -> None:
-        super().__init__(session, begun, **marks)
-        self._target = target
-
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
-        return Contribution(self._begun, target=self._target)

@@ -17,7 +17,7 @@ from lakehouse.engine.conform import conform
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput
-from lakehouse.operations.operation import Append
+from lakehouse.operations.append import Append
 from lakehouse.session.session import Session
 from lakehouse.storage.columns import read_columns
 

@@ -10,8 +10,10 @@ from lakehouse.arguments import Txn
 from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Kind
 from lakehouse.errors import InvalidInput
+from lakehouse.operations.append import Append
 from lakehouse.operations.merge import Merge
-from lakehouse.operations.operation import Append, Operation, Replace
+from lakehouse.operations.operation import Operation
+from lakehouse.operations.replace import Replace
 from lakehouse.operations.row_change import Delete, RowChange, Update
 from lakehouse.operations.upsert import DeleteKeys, Upsert
 from lakehouse.session.session import Session

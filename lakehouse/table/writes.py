@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any, TypeVar
 
 from lakehouse.admin.export import renew_exports
@@ -15,12 +16,16 @@ from lakehouse.core.replace import check_replaceable
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput, LockLost, LockTimeout, WriteConflict
+from lakehouse.operations.append import Append
 from lakehouse.operations.clauses import Whens, read_arguments, read_clauses, read_source
 from lakehouse.operations.compaction import Clean, Compaction, commit_if_useful, locked_for_compaction
 from lakehouse.operations.erase import Erase
 from lakehouse.operations.merge import Merge
-from lakehouse.operations.operation import Append, Operation, Replace, Restore, runs
+from lakehouse.operations.operation import Operation
+from lakehouse.operations.replace import Replace
 from lakehouse.operations.resolve import Resolve
+from lakehouse.operations.restore import Restore
+from lakehouse.operations.retry import retried
 from lakehouse.operations.row_change import Delete, RowChange, Update, read_assignments
 from lakehouse.operations.upsert import DeleteKeys, Upsert, require_primary_key
 from lakehouse.predicate import parse
@@ -193,13 +198,11 @@ class Writes:
 
         Reads the key columns of what they may be about. Runs beside everything and changes no row.
         """
-        for is_last in runs(self._session.wait_seconds):
-            try:
-                return commit_if_useful(self.begin_resolve(**marks))
-            except WriteConflict:  # files that it read were erased and collected
-                if is_last:
-                    raise
-        raise AssertionError("the last run returns or raises")
+        return retried(
+            lambda: commit_if_useful(self.begin_resolve(**marks)),
+            on=WriteConflict,  # files that it read were erased and collected
+            wait_seconds=self._session.wait_seconds,
+        )
 
     def clean(
         self, interval: Any = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
@@ -224,18 +227,16 @@ class Writes:
         rows are erased from what it read. Raises `LockTimeout` if one holds a chunk when it begins, or for longer than
         the lake waits, `LockLost` if it loses what it has each time, and for longer than the lake waits.
         """
-        waits = 0.0
-        for is_last in runs(self._session.wait_seconds):
-            op = self.begin_compaction(
-                interval, engine=engine, wait_seconds=waits, message=message, properties=properties
+        waits = chain([0.0], repeat(self._session.wait_seconds))
+
+        def attempt() -> Commit | None:
+            return commit_if_useful(
+                self.begin_compaction(
+                    interval, engine=engine, wait_seconds=next(waits), message=message, properties=properties
+                )
             )
-            try:
-                return commit_if_useful(op)
-            except LockLost:
-                if is_last:
-                    raise
-            waits = self._session.wait_seconds
-        raise AssertionError("the last run returns or raises")
+
+        return retried(attempt, on=LockLost, wait_seconds=self._session.wait_seconds)
 
     def restore(
         self,
@@ -418,16 +419,13 @@ class Writes:
 
     def _repeated(self, begin: Callable[[], RowChange | Erase]) -> Commit:
         """Run an operation, again where it conflicts; after a replace where one is in the way."""
-        for is_last in runs(self._session.wait_seconds):
+
+        def attempt() -> Commit:
             with begin() as op:
-                try:
-                    op.run()
-                    return op.commit()
-                except WriteConflict as conflict:
-                    if is_last:
-                        raise
-                    self._wait_for(conflict)
-        raise AssertionError("the last run returns or raises")
+                op.run()
+                return op.commit()
+
+        return retried(attempt, on=WriteConflict, wait_seconds=self._session.wait_seconds, between=self._wait_for)
 
     def _wait_for(self, conflict: WriteConflict) -> None:
         """Wait until a replace that is in the way has ended."""

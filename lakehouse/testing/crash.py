@@ -26,9 +26,10 @@ from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.faults import POINTS
 from lakehouse.lake import Lake
-from lakehouse.testing.history import KINDS, UNVERSIONED, Author, Step, World, after, create_tables, erased
+from lakehouse.testing.expected import Expected, Wrong
+from lakehouse.testing.history import KINDS, Author, Step, create_tables
 from lakehouse.testing.postgres import PostgresServer
-from lakehouse.testing.reopened import RECOVERY_SECONDS, Wrong, check, check_all, recover
+from lakehouse.testing.reopened import RECOVERY_SECONDS, check, check_all, recover
 from lakehouse.testing.victim import Death, Kill, Nursery, Task, Victim
 
 DEATHS_OF_A_LAKE = 25
@@ -59,26 +60,16 @@ class Report:
         )
 
 
-class Life:
+class Life(Expected):
     """One lake that lives through deaths, and what it should hold."""
 
     def __init__(self, nursery: Nursery, catalog: str, warehouse: str, seed: int) -> None:
+        super().__init__(seed)
         self.catalog, self.warehouse = catalog, warehouse
-        self.chance = random.Random(seed)  # noqa: S311 - a repeatable history
-        self.world = World()
-        self.versions: dict[int, World] = {}
-        self.entries: dict[tuple[int, int], str] = {}
-        self.horizon = 0
-        self.forgotten: set[int] = set()
-        self.made = 0
         self._nursery = nursery
         with lakehouse.connect(catalog, warehouse) as lake:
             create_tables(lake)
             self.versions[lake.head] = self.world
-
-    def author(self) -> Author:
-        """Makes up what comes next."""
-        return Author(self.chance, self.world, dict(self.versions), self.made)
 
     def steps(self, author: Author, kill: Kill) -> tuple[int, list[Step]]:
         """Steps for a victim and the number of the first deadly one. More follow, in case the point is not reached."""
@@ -144,21 +135,6 @@ class Life:
     def _remember(self, steps: Sequence[Step], death: Death) -> None:
         for step, made in zip(steps, death.done, strict=False):
             self.stepped(step, made)
-
-    def goes_on(self, step: Step) -> None:
-        """Note what a step changed for everybody."""
-        self.world, self.versions = after(self.world, step, self.versions), erased(step, self.versions)
-        if step.kind == "erase":
-            self.entries = {key: held for key, held in self.entries.items() if key[0] != step.place}
-
-    def stepped(self, step: Step, made: int | None) -> None:
-        """Note a step that was done. Raises `Wrong` for a version that does not grow."""
-        self.goes_on(step)
-        if made is None:
-            return
-        if step.kind in UNVERSIONED or made <= max(self.versions):
-            raise Wrong(f"version {made} follows {max(self.versions)}", step=step)
-        self.versions[made] = self.world
 
 
 def kill_points(life: Life) -> list[Kill]:

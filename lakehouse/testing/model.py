@@ -25,8 +25,8 @@ from lakehouse.errors import (
     WriteConflict,
 )
 from lakehouse.testing.model_conflict import conflict
-from lakehouse.testing.model_operation import Clauses, Kind, ModelOperation, whole_chunks
-from lakehouse.testing.model_table import Change, Key, ModelTable, Row, State, Stored, Where, order
+from lakehouse.testing.model_operation import Clauses, Kind, ModelOperation, ModelTable, whole_chunks
+from lakehouse.testing.model_rows import Change, Key, Row, State, Stored, Where, order
 
 __all__ = ["Change", "Clauses", "Key", "ModelLake", "ModelOperation", "ModelTable", "Row", "State", "Stored", "Where"]
 
@@ -83,7 +83,9 @@ class ModelLake:
         if name in self.tables:
             raise AlreadyExists("the table exists", name=name)
         created = self.draw()
-        self.tables[name] = ModelTable(columns, time, Grain.of(grain), {created: State()}, primary_key, write_order)
+        self.tables[name] = ModelTable(
+            columns, time, Grain.of(grain), primary_key, versions={created: State()}, write_order=write_order
+        )
         return created
 
     def drop_table(self, name: str) -> None:
@@ -100,7 +102,7 @@ class ModelLake:
         found = self.table(table)
         base = self.number
         draws = kind == "replace" or (kind == "append" and found.write_order == "start")
-        operation = ModelOperation(self, table, kind, base, self.draw() if draws else base, **more)
+        operation = ModelOperation(table, found, self.commit, kind, base, self.draw() if draws else base, **more)
         if kind in ("compact", "resolve"):
             operation.gather(found) if kind == "compact" else operation.trace(found)
         found.running.append(operation)
@@ -185,17 +187,17 @@ class ModelLake:
         for operation in listed:
             assert not operation.ended, "an operation ends once"
             if operation.forced and operation.is_outdated:
-                operation.read_again(self.tables[operation.table])
+                operation.read_again(operation.of)
             if operation.fenced:
                 operation.abort()
                 raise LockLost("the chunk was taken", table=operation.table)
-            reason = conflict(operation, self.tables[operation.table])
+            reason = conflict(operation, operation.of)
             if reason is not None:
                 operation.abort()
                 raise WriteConflict(reason, table=operation.table)
         number = self.draw()
         for operation in listed:
-            table = self.tables[operation.table]
+            table = operation.of
             if operation.kind == "erase":
                 _erase(table, operation.means)
                 table.erasures.append(number)

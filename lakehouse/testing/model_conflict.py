@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lakehouse.testing.model_operation import CONDITIONAL, Kind, ModelOperation
-from lakehouse.testing.model_table import ModelTable
+from lakehouse.testing.model_operation import CONDITIONAL, Kind, ModelOperation, ModelTable
 
 
 def conflict(operation: ModelOperation, table: ModelTable) -> str | None:

@@ -1,20 +1,20 @@
-"""An operation of the reference model: what it finds when it begins, and the state that it leaves."""
+"""A table of the reference model and an operation on it: what it finds when it begins, and the state that it leaves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope, scopes_overlap
-from lakehouse.errors import InvalidInput
-from lakehouse.testing.model_table import (
+from lakehouse.errors import InvalidInput, VersionNotFound
+from lakehouse.testing.model_rows import (
     Change,
     IntervalTombstone,
     KeyTombstone,
-    ModelTable,
+    ModelRows,
     Named,
     Row,
     RowTombstone,
@@ -23,9 +23,6 @@ from lakehouse.testing.model_table import (
     Tombstone,
     Where,
 )
-
-if TYPE_CHECKING:
-    from lakehouse.testing.model import ModelLake
 
 Kind = Literal[
     "append", "replace", "compact", "resolve", "delete", "update", "merge", "upsert", "delete_keys", "take", "erase",
@@ -62,6 +59,51 @@ class Clauses:
         return [Rewritten(stored, table.row_of({**named, **self.update(named, source)}))]
 
 
+@dataclass(slots=True)
+class ModelTable(ModelRows):
+    """A table: its definition, the state at every version, and the operations that have begun and not ended.
+
+    ``done`` are the replaces, takes and merges that were committed, with their versions, ``restores`` and ``erasures``
+    the versions of those. Row ids are given out in the order of commits.
+    """
+
+    versions: dict[int, State] = field(default_factory=dict)
+    write_order: Literal["commit", "start"] = "commit"
+    running: list[ModelOperation] = field(default_factory=list)
+    done: list[tuple[int, ModelOperation]] = field(default_factory=list)
+    restores: list[int] = field(default_factory=list)
+    erasures: list[int] = field(default_factory=list)
+    row_ids: int = 0
+
+    @property
+    def holders(self) -> list[ModelOperation]:
+        """The running operations that hold chunks."""
+        return [one for one in self.running if one.holds and not one.fenced]
+
+    def store(self, rows: Iterable[Row], ordinal: int, version: int, *, derived: bool = False) -> tuple[Stored, ...]:
+        """New rows of a commit, each with a row id that no row had."""
+        listed = list(rows)
+        first, self.row_ids = self.row_ids, self.row_ids + len(listed)
+        return tuple(Stored(row, ordinal, first + place, version, derived) for place, row in enumerate(listed))
+
+    def at(self, version: int) -> State:
+        """The state at the newest version that is not after ``version``."""
+        known = [number for number in self.versions if number <= version]
+        if not known:
+            raise VersionNotFound("the table is younger than this version", version=version)
+        return self.versions[max(known)]
+
+    @property
+    def newest(self) -> int:
+        """The newest version."""
+        return max(self.versions)
+
+    @property
+    def head(self) -> State:
+        """The newest state."""
+        return self.versions[self.newest]
+
+
 @dataclass(slots=True, eq=False)
 class ModelOperation:
     """An operation between begin and commit.
@@ -70,8 +112,9 @@ class ModelOperation:
     are the replaces and appends that were running then, and that something comes after which could be seen already.
     """
 
-    lake: ModelLake
     table: str
+    of: ModelTable
+    commits: Callable[[list[ModelOperation]], int]
     kind: Kind
     base: int
     number: int
@@ -105,7 +148,7 @@ class ModelOperation:
 
     def write(self, rows: Iterable[Row]) -> None:
         """Stage rows (of keys: as rows of the primary key). A replace refuses those outside what it covers."""
-        table = self.lake.tables[self.table]
+        table = self.of
         listed = [tuple(row) for row in rows]
         if self.kind == "replace" and not all(table.covered(row, self.interval, self.keys) for row in listed):
             raise InvalidInput("rows lie outside the interval or keys", table=self.table)
@@ -113,7 +156,7 @@ class ModelOperation:
 
     def commit(self) -> int:
         """Make it visible, alone, under the lake's next number."""
-        return self.lake.commit([self])
+        return self.commits([self])
 
     def abort(self) -> None:
         """Give up; nothing of it is visible."""
@@ -123,9 +166,8 @@ class ModelOperation:
     def end(self) -> None:
         """Let go of what it holds."""
         self.ended = True
-        table = self.lake.tables.get(self.table)
-        if table is not None and self in table.running:
-            table.running.remove(self)
+        if self in self.of.running:
+            self.of.running.remove(self)
 
     def clashes(self, interval: Interval | None, keys: KeyScope | None, grain: Grain) -> bool:
         """Whether this operation's cells meet those of an interval and key scope."""
@@ -226,7 +268,7 @@ class ModelOperation:
     @property
     def draws(self) -> bool:
         """Whether what it adds has the number that it drew at its beginning, and not its commit's."""
-        late = self.kind == "append" and self.lake.tables[self.table].write_order == "start"
+        late = self.kind == "append" and self.of.write_order == "start"
         return late or self.kind == "replace"
 
     # What it leaves

@@ -6,7 +6,7 @@ import itertools
 import random
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, select, text
 
@@ -14,11 +14,9 @@ from lakehouse.catalog.horizon import read_horizon
 from lakehouse.catalog.models import bin, delta, key_frame, segment  # noqa: A004 - the word of the scheme
 from lakehouse.core.version import ADD
 from lakehouse.storage.verify import verified
+from lakehouse.testing.expected import Expected, Wrong
 from lakehouse.testing.history import FAR, KEPT, UNVERSIONED, Step, World
 from lakehouse.testing.rows import Row, arrow, visible
-
-if TYPE_CHECKING:
-    from lakehouse.testing.crash import Life
 
 RECOVERY_SECONDS = 5.0
 _GONE_SECONDS = 5.0
@@ -30,33 +28,25 @@ _MAINTAINING = frozenset({"compact", "clean", "tend"})
 _LOCKING = frozenset({"replace", "replace a part", "replace keys", "drop", "transaction", "abort"})
 
 
-class Wrong(Exception):
-    """Something that must hold does not."""
-
-    def __init__(self, message: str, **facts: Any) -> None:
-        listed = " ".join(f"{name}={value}" for name, value in facts.items())
-        super().__init__(f"{message} ({listed})" if listed else message)
-
-
 def _require(holds: bool, message: str, **facts: Any) -> None:
     if not holds:
         raise Wrong(message, **facts)
 
 
-def check(life: Life, lake: Any, step: Step | None) -> bool:
+def check(expected: Expected, lake: Any, step: Step | None) -> bool:
     """Check what a death left, and note whether the step in flight is there. Raises `Wrong`."""
     _wait_for_the_dead(lake)
-    _forget(life, lake)
-    landed = _landed(life, lake, step)
-    for name, rows in zip(life.world.names, life.world.rows, strict=True):
+    _forget(expected, lake)
+    landed = _landed(expected, lake, step)
+    for name, rows in zip(expected.world.names, expected.world.rows, strict=True):
         table = lake.table(name)
         _require_rows(table, rows, step)
-        _require_found(table, rows, life.chance)
+        _require_found(table, rows, expected.chance)
         verified(lake.warehouse, table.segments())
-    known = list(life.versions)
-    place, version = life.chance.randrange(2), life.chance.choice(known)
-    _check_entries(life, lake, {*known[-2:], version})
-    _require_rows(lake.table(life.world.names[place]), life.versions[version].rows[place], step, as_of=version)
+    known = list(expected.versions)
+    place, version = expected.chance.randrange(2), expected.chance.choice(known)
+    _check_entries(expected, lake, {*known[-2:], version})
+    _require_rows(lake.table(expected.world.names[place]), expected.versions[version].rows[place], step, as_of=version)
     return landed
 
 
@@ -74,39 +64,39 @@ def _wait_for_the_dead(lake: Any) -> None:
         time.sleep(0.002)
 
 
-def _forget(life: Life, lake: Any) -> None:
+def _forget(expected: Expected, lake: Any) -> None:
     """Note which versions a clean-up forgot: none of the newest ones, and none that has a tag."""
     horizon = lake.catalog._read(read_horizon)
-    _require(horizon >= life.horizon, "the horizon went back", horizon=horizon, was=life.horizon)
-    life.horizon = horizon
-    kept = {*lake.tags().values(), *list(life.versions)[-min(KEPT) :]}
-    gone = {version for version in life.versions if version < horizon and version not in lake.tags().values()}
+    _require(horizon >= expected.horizon, "the horizon went back", horizon=horizon, was=expected.horizon)
+    expected.horizon = horizon
+    kept = {*lake.tags().values(), *list(expected.versions)[-min(KEPT) :]}
+    gone = {version for version in expected.versions if version < horizon and version not in lake.tags().values()}
     _require(not gone & kept, "a version that was to be kept is forgotten", versions=gone & kept)
-    life.forgotten |= gone
-    life.versions = {version: world for version, world in life.versions.items() if version not in gone}
+    expected.forgotten |= gone
+    expected.versions = {version: world for version, world in expected.versions.items() if version not in gone}
 
 
-def _landed(life: Life, lake: Any, step: Step | None) -> bool:
-    """Whether the step in flight is there; the life then goes on from it."""
-    known = list(life.versions)
+def _landed(expected: Expected, lake: Any, step: Step | None) -> bool:
+    """Whether the step in flight is there; the expected then goes on from it."""
+    known = list(expected.versions)
     log = [one.version for one in reversed(lake.log())]
     lost = set(known) - set(log)
     _require(not lost, "acknowledged versions are lost", lost=lost, log=log[-5:], known=known[-5:])
     new = [version for version in log if version > known[-1]]
     _require(
-        not set(log[log.index(known[0]) :]) - {*known, *new, *life.forgotten}, "versions that nobody made", log=log
+        not set(log[log.index(known[0]) :]) - {*known, *new, *expected.forgotten}, "versions that nobody made", log=log
     )
     _require(len(new) <= 1 and lake.head == log[-1], "versions that nobody made", new=new, head=lake.head)
     if step is None or (step.kind in UNVERSIONED and step.kind != "tag"):
         _require(not new, "a version that nobody made", new=new, step=step)
-        _require_names(life.world, lake, step)
+        _require_names(expected.world, lake, step)
         return False
     landed = step.other in lake.tags() if step.kind == "tag" else bool(new)
     if landed:
         _require(step.kind not in UNVERSIONED or not new, "a version that nobody made", new=new, step=step)
-        life.goes_on(step)
-        life.versions.update(dict.fromkeys(new, life.world))
-    _require_names(life.world, lake, step)
+        expected.goes_on(step)
+        expected.versions.update(dict.fromkeys(new, expected.world))
+    _require_names(expected.world, lake, step)
     return landed
 
 
@@ -132,37 +122,37 @@ def _require_found(table: Any, rows: Sequence[Row], chance: random.Random) -> No
     _require(found == sorted(values), "a look-up misses rows", table=table.name, wanted=wanted, found=found)
 
 
-def _check_entries(life: Life, lake: Any, versions: Iterable[int]) -> None:
+def _check_entries(expected: Expected, lake: Any, versions: Iterable[int]) -> None:
     """What is live at a version is what was live there when it was new, to the last value of it."""
-    for place, name in enumerate(life.world.names):
+    for place, name in enumerate(expected.world.names):
         spec = lake.table(name).spec
         for version in versions:
             segments, tombstones = lake.catalog.live(spec, version)
             body = None if segments.body is None else segments.body.take(segments.places).sort_by("id").to_pydict()
             live = repr((body, tombstones))
-            before = life.entries.setdefault((place, version), live)
+            before = expected.entries.setdefault((place, version), live)
             _require(live == before, "a version changed", table=name, version=version, was=before, now=live)
 
 
-def recover(life: Life, lake: Any, step: Step | None, died: float, *, landed: bool) -> None:
+def recover(expected: Expected, lake: Any, step: Step | None, died: float, *, landed: bool) -> None:
     """Write as a user does who knows nothing of the death. Raises `Wrong` if that waits for long or is not seen."""
     if step is not None and step.txn is not None:
-        _repeat(life, lake, step, landed=landed)
+        _repeat(expected, lake, step, landed=landed)
     place = 0 if step is None else step.place
-    life.made += 1
-    name = life.world.names[place]
+    expected.made += 1
+    name = expected.world.names[place]
     table = lake.table(name)
-    rows = arrow([(FAR.start, "a", 10 * life.made + _BEYOND)])
-    written = Step("append", place, name, rows=((FAR.start, "a", 10 * life.made + _BEYOND),))
+    rows = arrow([(FAR.start, "a", 10 * expected.made + _BEYOND)])
+    written = Step("append", place, name, rows=((FAR.start, "a", 10 * expected.made + _BEYOND),))
     if step is not None and step.kind in _MAINTAINING:
-        for one in life.world.names:  # the next victim may want any chunk that the dead one holds
+        for one in expected.world.names:  # the next victim may want any chunk that the dead one holds
             with lake.table(one).begin_compaction(wait_seconds=RECOVERY_SECONDS) as compaction:
                 compaction.abort()
     with table.begin_compaction(FAR) as compaction:
         compaction.abort()
-    life.stepped(written, table.append(rows).version)
+    expected.stepped(written, table.append(rows).version)
     beside = Step("replace", place, name, rows=written.rows, interval=(FAR.start, FAR.end))
-    life.stepped(beside, table.replace(rows, FAR, wait_seconds=0).version)
+    expected.stepped(beside, table.replace(rows, FAR, wait_seconds=0).version)
     again = _again(step, name)
     if again is not None:
         waits = (
@@ -171,9 +161,9 @@ def recover(life: Life, lake: Any, step: Step | None, died: float, *, landed: bo
             else 0.0
         )
         target = lake.table(again.name)
-        life.stepped(again, target.replace(None, again.interval, keys=again.keys, wait_seconds=waits).version)
+        expected.stepped(again, target.replace(None, again.interval, keys=again.keys, wait_seconds=waits).version)
     changed = again.place if again is not None else place
-    _require_rows(lake.table(life.world.names[changed]), life.world.rows[changed], step)
+    _require_rows(lake.table(expected.world.names[changed]), expected.world.rows[changed], step)
     _require(
         time.monotonic() - died < RECOVERY_SECONDS, "recovery took long", seconds=time.monotonic() - died, step=step
     )
@@ -187,25 +177,25 @@ def _again(step: Step | None, name: str) -> Step | None:
     return Step("replace", place, step.other if place != step.place else name, interval=step.interval, keys=step.keys)
 
 
-def _repeat(life: Life, lake: Any, step: Step, *, landed: bool) -> None:
+def _repeat(expected: Expected, lake: Any, step: Step, *, landed: bool) -> None:
     """Append once more with the same mark: exactly one of both is there."""
     version = lake.table(step.name).append(arrow(step.rows), txn=step.txn).version
     if landed:
-        _require(version == max(life.versions), "a marked append was repeated", version=version, step=step)
+        _require(version == max(expected.versions), "a marked append was repeated", version=version, step=step)
     else:
-        life.stepped(step, version)
-    _require_rows(lake.table(step.name), life.world.rows[step.place], step)
+        expected.stepped(step, version)
+    _require_rows(lake.table(step.name), expected.world.rows[step.place], step)
 
 
-def check_all(life: Life, lake: Any) -> None:
+def check_all(expected: Expected, lake: Any) -> None:
     """Check every version, then again without key frames, and what the catalog's tables say of each other."""
     _require_frames_are_replay(lake)
     findings = lake.check().findings
     _require(not findings, "the catalog and the files do not agree", findings=findings)
     for _ in ("as they are", "forgotten"):
-        _check_entries(life, lake, life.versions)
-        for version in life.chance.sample(list(life.versions), min(_SCANNED, len(life.versions))):
-            for name, rows in zip(life.world.names, life.versions[version].rows, strict=True):
+        _check_entries(expected, lake, expected.versions)
+        for version in expected.chance.sample(list(expected.versions), min(_SCANNED, len(expected.versions))):
+            for name, rows in zip(expected.world.names, expected.versions[version].rows, strict=True):
                 _require_rows(lake.table(name), rows, None, as_of=version)
                 verified(lake.warehouse, lake.table(name).segments(as_of=version))
         forget_key_frames(lake)

@@ -118,7 +118,7 @@ def test_users_neither_fail_nor_wait_beside_a_service_and_no_row_is_lost(connect
         except Exception as error:  # noqa: BLE001 - whatever it is, the test tells of it
             failures.append(error)
 
-    services = [Service(connect(), Limits(), every_seconds=0.01, told=told) for _ in range(2)]
+    services = [Service(connect().session, Limits(), every_seconds=0.01, told=told) for _ in range(2)]
     working = [threading.Thread(target=one.run, args=(stop,)) for one in services]
     living = [threading.Thread(target=live, args=(user,)) for user in users]
     for thread in (*working, *living):

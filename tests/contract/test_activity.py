@@ -35,7 +35,7 @@ def test_running_operations_are_listed_with_what_is_left_of_their_leases(lake, t
 def test_an_operation_whose_lease_ran_out_has_less_than_nothing_left(connect, lake, table):
     dying = connect(lease_seconds=0.0)
     operation = dying.table("flights").begin_append()
-    dying.heartbeat.close()
+    dying.session.heartbeat.close()
     assert [one.operation for one in lake.operations() if one.lease_seconds <= 0] == [operation.id]
 
 

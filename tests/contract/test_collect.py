@@ -102,7 +102,7 @@ def test_a_writer_far_slower_than_the_grace_loses_nothing(connect, table, wareho
 def test_one_lease_that_ran_out_takes_no_other_operation_with_it(connect, lake, table, warehouse):
     stopped = connect(lease_seconds=0.2)
     zombie = stopped.table("flights").begin_append()
-    stopped.heartbeat.close()
+    stopped.session.heartbeat.close()
     living = connect(lease_seconds=5.0).table("flights").begin_append()
     for operation in (zombie, living):
         operation.write(arrow([(DAY, "a", 1)]))
@@ -124,7 +124,7 @@ def test_one_lease_that_ran_out_takes_no_other_operation_with_it(connect, lake, 
 def test_a_lease_that_ran_out_within_the_grace_is_waited_for(connect, lake, table):
     stopped = connect(lease_seconds=0.1)
     late = stopped.table("flights").begin_append()
-    stopped.heartbeat.close()
+    stopped.session.heartbeat.close()
     late.write(arrow([(DAY, "a", 1)]))
     threading.Event().wait(0.3)
     assert lake.collect(grace_seconds=60).operations == 0

@@ -31,11 +31,11 @@ WHO = "Zacharias"
 def row_ids(table: Any, **scan: Any) -> dict[int, int]:
     """Row ids by value."""
     made = table.scan(**scan)
-    query = made._query(made.session.local_engine.dialect)
+    query = made._query(made._session.local_engine.dialect)
     asked = lakehouse.engine.Query(
         query.plan, query.spec, query.warehouse, where=query.where, row_ids=True, sets=query.sets
     )
-    found = made.session.local_engine.read(asked).to_arrow()
+    found = made._session.local_engine.read(asked).to_arrow()
     return dict(zip(found.column("value").to_pylist(), found.column("_row_id").to_pylist(), strict=True))
 
 

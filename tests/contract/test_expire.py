@@ -12,7 +12,7 @@ from lakehouse.catalog.models import operation
 from lakehouse.core.operation import Kind
 from lakehouse.errors import InvalidInput, LockLost, TableNotFound, VersionNotFound
 from lakehouse.lake import Lake
-from lakehouse.operations.operation import Restore
+from lakehouse.operations.restore import Restore
 from lakehouse.testing import faults
 from lakehouse.testing.rows import SCHEMA, arrow, values, visible
 from tests.contract.test_key_frames import FIRST, run

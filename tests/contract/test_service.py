@@ -374,7 +374,7 @@ def test_services_share_the_work_until_they_are_stopped(lake, connect, table):
             if len({one.interval for one in ended if one.kind is TaskKind.MERGE}) == len(days):
                 done.set()
 
-    services = [Service(connect(), Limits(), every_seconds=0.05, told=told) for _ in range(2)]
+    services = [Service(connect().session, Limits(), every_seconds=0.05, told=told) for _ in range(2)]
     threads = [threading.Thread(target=one.run, args=(stop,)) for one in services]
     for thread in threads:
         thread.start()

@@ -243,7 +243,7 @@ def test_an_end_at_any_point_leaves_nothing_wrong(lake, connect, events, warehou
 
     def kill() -> None:
         killed.catalog.abort = lambda begun: False
-        killed.heartbeat.close()
+        killed.session.heartbeat.close()
         raise Killed
 
     with faults.armed({point: kill}), pytest.raises(Killed):
@@ -265,7 +265,7 @@ def test_what_two_builds_make_is_there_once(lake, connect, events, warehouse):
     other = connect()
 
     def again() -> None:
-        assert build_indexes(other, events.spec, ids) == 2
+        assert build_indexes(other.session, events.spec, ids) == 2
 
     with faults.armed({"summaries.written": faults.on_count(1, again)}):
         assert build_indexes(lake.session, events.spec, ids) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse.testing import model, model_conflict, model_operation, model_table
+from lakehouse.testing import model, model_conflict, model_operation, model_rows
 from lakehouse.testing.cases import STAGES, every, places, sample
 from lakehouse.testing.planned import MENU, Stage
 from lakehouse.testing.schedules import model_differences
@@ -46,7 +46,7 @@ def only_without(*names):
 MOVED = only_without("moves_out_of_a_replace", "saw_what_comes_after")
 NOT_RESTORED = only_without("was_restored_since")
 BROKEN = {
-    "equal ordinals": [(model_table, "is_newer", lambda one, stored: one.ordinal >= stored.ordinal), "upsert"],
+    "equal ordinals": [(model_rows, "is_newer", lambda one, stored: one.ordinal >= stored.ordinal), "upsert"],
     "compaction at its commit's number": [
         (model_operation, "output_ordinal", lambda compaction, version: version),
         *("compact", "replace", "delete"),

@@ -7,18 +7,9 @@ from typing import Any
 
 import pytest
 
-from lakehouse.access import (
-    NEEDS,
-    Action,
-    Identity,
-    Role,
-    check_may,
-    check_sender,
-    read_role,
-    read_roles,
-    role_of,
-)
+from lakehouse.actions.roles import NEEDS, Action, Identity, Role, check_may, read_role, read_roles, role_of
 from lakehouse.errors import Forbidden, InvalidInput
+from senders import check_sender
 
 ISSUER = "https://login.example.org"
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pytest
 
 import lakehouse
-from lakehouse.access import NEEDS, Action, Role
-from lakehouse.actions import Actions, Proposal
+from lakehouse.actions.actions import Actions, Proposal
+from lakehouse.actions.roles import NEEDS, Action, Role
 from lakehouse.errors import Forbidden, InvalidInput, TableNotFound, VersionNotFound, WriteConflict
 from lakehouse.testing.rows import SCHEMA, arrow, row, values
 

@@ -1,19 +1,15 @@
-"""One table of the reference model: rows under tombstones, and the one rule of visibility, row by row."""
+"""Rows of the reference model under tombstones, and the one rule of visibility, row by row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope, scope_matches
-from lakehouse.errors import VersionNotFound
-
-if TYPE_CHECKING:
-    from lakehouse.testing.model_operation import ModelOperation
 
 Row = tuple[Any, ...]
 Named = Mapping[str, Any]
@@ -84,29 +80,13 @@ def is_newer(tombstone: Tombstone, stored: Stored) -> bool:
 
 
 @dataclass(slots=True)
-class ModelTable:
-    """A table: its definition, the state at every version, and the operations that have begun and not ended.
-
-    ``done`` are the replaces, takes and merges that were committed, with their versions, ``restores`` and ``erasures``
-    the versions of those. Row ids are given out in the order of commits.
-    """
+class ModelRows:
+    """What rows of a table mean: their columns, time and key, and which of them a state shows."""
 
     columns: tuple[str, ...]
     time: str
     grain: Grain
-    versions: dict[int, State]
     primary_key: tuple[str, ...] = ()
-    write_order: Literal["commit", "start"] = "commit"
-    running: list[ModelOperation] = field(default_factory=list)
-    done: list[tuple[int, ModelOperation]] = field(default_factory=list)
-    restores: list[int] = field(default_factory=list)
-    erasures: list[int] = field(default_factory=list)
-    row_ids: int = 0
-
-    @property
-    def holders(self) -> list[ModelOperation]:
-        """The running operations that hold chunks."""
-        return [one for one in self.running if one.holds and not one.fenced]
 
     def named(self, row: Row) -> dict[str, Any]:
         """A row's values by column."""
@@ -134,12 +114,6 @@ class ModelTable:
             if all(self.named(stored.row)[column] == named[column] for column in on)
         ]
 
-    def store(self, rows: Iterable[Row], ordinal: int, version: int, *, derived: bool = False) -> tuple[Stored, ...]:
-        """New rows of a commit, each with a row id that no row had."""
-        listed = list(rows)
-        first, self.row_ids = self.row_ids, self.row_ids + len(listed)
-        return tuple(Stored(row, ordinal, first + place, version, derived) for place, row in enumerate(listed))
-
     def covered(self, row: Row, interval: Interval | None, keys: KeyScope | None) -> bool:
         """Whether a row lies in an interval (None: always) and key scope."""
         inside = interval is None or interval.contains(self.time_of(row))
@@ -166,23 +140,6 @@ class ModelTable:
     def visible(self, state: State) -> list[Stored]:
         """Every row that can be seen in a state."""
         return [stored for stored in state.stored if self.sees(state, stored)]
-
-    def at(self, version: int) -> State:
-        """The state at the newest version that is not after ``version``."""
-        known = [number for number in self.versions if number <= version]
-        if not known:
-            raise VersionNotFound("the table is younger than this version", version=version)
-        return self.versions[max(known)]
-
-    @property
-    def newest(self) -> int:
-        """The newest version."""
-        return max(self.versions)
-
-    @property
-    def head(self) -> State:
-        """The newest state."""
-        return self.versions[self.newest]
 
 
 def order(row: Row) -> tuple[tuple[bool, Any], ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from lakehouse.access import NEEDS, Action, Role, check_may
+from lakehouse.actions.roles import NEEDS, Action, Role, check_may
 from lakehouse.arguments import read_text
 from lakehouse.errors import InvalidInput, LakehouseError, WriteConflict
 from lakehouse.lake import Lake

@@ -6,13 +6,11 @@ A maintainer may do what can be undone; what cannot, or what ends another's work
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from lakehouse.errors import Forbidden, InvalidInput
 
@@ -159,76 +157,3 @@ def role_of(claims: Mapping[str, Any], roles: Mapping[Identity, Role]) -> Role:
             identities.append(Email(address.casefold()))
     found = (roles.get(one, Role.READER) for one in identities)
     return max(found, key=list(Role).index, default=Role.READER)
-
-
-def has_login(files: Iterable[Path]) -> bool:
-    """Whether one of Streamlit's files of secrets has a section ``[auth]``, so that people log in.
-
-    Raises `InvalidInput` for a file that cannot be read: it might be the one that says so.
-    """
-    found = False
-    for path in files:
-        if path.is_file():
-            try:
-                found |= isinstance(tomllib.loads(path.read_text("utf-8")).get("auth"), dict)
-            except (OSError, ValueError) as error:
-                raise InvalidInput("the file of secrets cannot be read; mend it", path=path, cause=error) from error
-    return found
-
-
-def is_loopback(address: str | None) -> bool:
-    """Whether only this machine reaches an address to listen on; None listens on all.
-
-    >>> [is_loopback(one) for one in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "", None, "lake.example.org")]
-    [True, True, True, False, False, False, False]
-    """
-    if address == "localhost":
-        return True
-    try:
-        return ip_address(address or "0.0.0.0").is_loopback  # noqa: S104 - what it stands for
-    except ValueError:
-        return False
-
-
-def check_reach(address: str | None, *, login: bool) -> None:
-    """Raise `Forbidden` for a console that others reach and nobody logs in to."""
-    if not login and not is_loopback(address):
-        raise Forbidden(
-            "the console listens to this machine only unless people log in; leave the address out, or set up a login "
-            "in .streamlit/secrets.toml, section [auth]",
-            address=address or "all",
-        )
-
-
-def is_forwarded(headers: Mapping[str, str]) -> bool:
-    """Whether a request came through a proxy, or under a name that is not this machine's own.
-
-    >>> is_forwarded({"Host": "localhost:8501"}), is_forwarded({"X-Forwarded-For": "192.0.2.1"})
-    (False, True)
-    >>> is_forwarded({"Host": "lake.example.org"}), is_forwarded({"host": "[::1]:8501"}), is_forwarded({})
-    (True, False, False)
-    """
-    named = {name.lower(): value for name, value in headers.items()}
-    if any(name in _FORWARDED or name.startswith("x-forwarded") for name in named):
-        return True
-    try:
-        host = urlsplit(f"//{named['host']}").hostname if "host" in named else "localhost"
-    except ValueError:
-        return True
-    return not is_loopback(host)
-
-
-_FORWARDED = frozenset(
-    {"forwarded", "via", "client-ip", "true-client-ip", "cf-connecting-ip", "fastly-client-ip", "x-real-ip"}
-    | {"x-client-ip", "x-cluster-client-ip", "x-envoy-external-address", "x-original-host", "x-original-forwarded-for"}
-)
-"""What proxies say of whom they speak for, beside all that begins with ``x-forwarded``."""
-
-
-def check_sender(headers: Mapping[str, str], *, login: bool) -> None:
-    """Raise `Forbidden` for a request that others may have sent, where nobody logs in."""
-    if not login and is_forwarded(headers):
-        raise Forbidden(
-            "the console was reached through a proxy or by another name, and nobody logs in to it; open it on the "
-            "machine that it runs on, or set up a login in .streamlit/secrets.toml, section [auth]"
-        )

@@ -1,0 +1,20 @@
+"""Adding rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakehouse.core.operation import Kind
+from lakehouse.operations.operation import Operation
+
+
+class Append(Operation):
+    """Adds rows. It takes no lock, waits for nobody and conflicts with nothing."""
+
+    kind = Kind.APPEND
+
+    def write(self, data: Any) -> None:
+        """Write rows; any number of times. Raises `InvalidInput` for rows that do not fit the table."""
+        self._require_running()
+        if not self._is_repeat:
+            self._store(self._session.engine_for(data), data)

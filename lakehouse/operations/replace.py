@@ -1,0 +1,51 @@
+"""Taking an interval over, or some keys in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from lakehouse.core.operation import Contribution, Kind
+from lakehouse.errors import InvalidInput
+from lakehouse.operations.append import Append
+from lakehouse.reading.row_count import count_visible
+from lakehouse.storage.footer import FileStatistics
+from lakehouse.storage.outside import values_outside
+
+
+class Replace(Append):
+    """Takes an interval (of some keys) over: what it writes stands instead of what was there when it began."""
+
+    kind = Kind.REPLACE
+
+    def write(self, data: Any) -> None:
+        """Write rows; any number of times. Raises `InvalidInput` for rows outside the interval or keys."""
+        if data is not None:
+            super().write(data)
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        return replace(super().contribution(), rows_taken=self._rows_taken)
+
+    @cached_property
+    def _rows_taken(self) -> int | None:
+        begun = self._begun
+        if self._is_repeat or begun.interval is None:
+            return None
+        return count_visible(self._session, begun.table, begun.base_version, begun.interval, begun.keys)
+
+    def _check(self, files: list[FileStatistics]) -> None:
+        begun = self._begun
+        folder = self._session.warehouse / begun.table.folder / self.id
+        outside = values_outside(folder, files, begun.table, begun.interval, begun.keys)
+        if outside is not None:
+            raise InvalidInput(
+                "rows lie outside what is replaced; filter them or widen the interval or keys",
+                table=begun.table.name,
+                rows=outside.rows,
+                column=outside.column,
+                example=outside.example,
+                interval=begun.interval,
+                keys=begun.keys,
+            )

@@ -1,0 +1,23 @@
+"""Going back to a version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakehouse.core.operation import Begun, Contribution, Kind
+from lakehouse.operations.operation import Operation
+from lakehouse.session.session import Session
+
+
+class Restore(Operation):
+    """Makes the table what it was at a version, by a new commit."""
+
+    kind = Kind.RESTORE
+
+    def __init__(self, session: Session, begun: Begun, *, target: int, **marks: Any) -> None:
+        super().__init__(session, begun, **marks)
+        self._target = target
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        return Contribution(self._begun, target=self._target)

@@ -1,0 +1,52 @@
+"""What a lake should hold after a history of steps, whoever died while it was written."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from lakehouse.testing.history import UNVERSIONED, Author, Step, World, after, erased
+
+
+class Wrong(Exception):
+    """Something that must hold does not."""
+
+    def __init__(self, message: str, **facts: Any) -> None:
+        listed = " ".join(f"{name}={value}" for name, value in facts.items())
+        super().__init__(f"{message} ({listed})" if listed else message)
+
+
+class Expected:
+    """The rows of every version, and what was seen of the catalog's entries.
+
+    ``versions`` are those that may still be asked for, ``forgotten`` those that may be gone, ``entries`` what a table's
+    version had by its place and number.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)  # noqa: S311 - a repeatable history
+        self.world = World()
+        self.versions: dict[int, World] = {}
+        self.entries: dict[tuple[int, int], str] = {}
+        self.horizon = 0
+        self.forgotten: set[int] = set()
+        self.made = 0
+
+    def author(self) -> Author:
+        """Makes up what comes next."""
+        return Author(self.chance, self.world, dict(self.versions), self.made)
+
+    def goes_on(self, step: Step) -> None:
+        """Note what a step changed for everybody."""
+        self.world, self.versions = after(self.world, step, self.versions), erased(step, self.versions)
+        if step.kind == "erase":
+            self.entries = {key: held for key, held in self.entries.items() if key[0] != step.place}
+
+    def stepped(self, step: Step, made: int | None) -> None:
+        """Note a step that was done. Raises `Wrong` for a version that does not grow."""
+        self.goes_on(step)
+        if made is None:
+            return
+        if step.kind in UNVERSIONED or made <= max(self.versions):
+            raise Wrong(f"version {made} follows {max(self.versions)}", step=step)
+        self.versions[made] = self.world
