@@ -33,11 +33,11 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import func, insert, select, text, update
 
-from lakehouse.catalog import models
 from lakehouse.catalog.catalog import Catalog
-from lakehouse.catalog.operations import new_id
-from lakehouse.catalog.planning import entry_id
-from lakehouse.catalog.rows import segment_values
+from lakehouse.catalog.commit.delta import entry_id
+from lakehouse.catalog.locks.operations import new_id
+from lakehouse.catalog.store import models
+from lakehouse.catalog.store.rows import segment_values
 from lakehouse.core.bins import bins_of
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from lakehouse.catalog.checking import Checks
+from lakehouse.catalog.inspect.checking import Checks
 from lakehouse.core.check import Checked, Finding, StoredFile
 from lakehouse.core.listing import Listing
 from lakehouse.errors import SegmentUnreadable

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from lakehouse.catalog.collection import Batch, Collection
+from lakehouse.catalog.forget.garbage import Batch, Collection
 from lakehouse.core.expire import Collected
 from lakehouse.errors import StorageUnavailable, writing_to
 from lakehouse.faults import reach

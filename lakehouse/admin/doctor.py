@@ -14,9 +14,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from lakehouse.catalog.database import Database
-from lakehouse.catalog.migration import REVISION, current_revision
-from lakehouse.catalog.opening import WAL_IS_SAFE_FROM, read_url, sqlite
+from lakehouse.catalog.store.database import Database
+from lakehouse.catalog.store.migration import REVISION, current_revision
+from lakehouse.catalog.store.opening import WAL_IS_SAFE_FROM, read_url, sqlite
 from lakehouse.errors import LakehouseError
 from lakehouse.session.addresses import addresses
 from lakehouse.storage.paths import warehouse_path

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.catalog.catalog import Catalog
-from lakehouse.catalog.exporting import Snapshot
+from lakehouse.catalog.recovery.export import Snapshot
 from lakehouse.errors import InvalidInput, writing_to
 from lakehouse.storage.exports import ExportWriter, discard_export, find_exports, prune_exports
 

@@ -11,8 +11,8 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from lakehouse.catalog.contents import Contents
-from lakehouse.catalog.recovering import Rebuilding, address, require_empty
+from lakehouse.catalog.recovery.contents import Contents
+from lakehouse.catalog.recovery.recover import Rebuilding, address, require_empty
 from lakehouse.core.operation import NewSegment
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec

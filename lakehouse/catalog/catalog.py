@@ -8,27 +8,23 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from lakehouse.catalog import (
-    erasing,
-    expiry,
-    frames,
-    leftover,
-    log,
-    pins,
-    plancounts,
-)
-from lakehouse.catalog.checking import Checks
-from lakehouse.catalog.collection import Collection
-from lakehouse.catalog.database import Database
-from lakehouse.catalog.horizon import keep_horizon
-from lakehouse.catalog.migration import ensure_migrated
-from lakehouse.catalog.reserve import Reserve
-from lakehouse.catalog.running import Running
-from lakehouse.catalog.sets import ReadFile, Sets, no_files
-from lakehouse.catalog.state import StateReader
-from lakehouse.catalog.summaries import Summaries
-from lakehouse.catalog.tasks import TaskQueue
-from lakehouse.catalog.waiting import Waiting
+from lakehouse.catalog.commit import erasure, leftover
+from lakehouse.catalog.forget import expiry
+from lakehouse.catalog.forget.garbage import Collection
+from lakehouse.catalog.inspect.checking import Checks
+from lakehouse.catalog.locks.reserved import Reserve
+from lakehouse.catalog.locks.waiting import Waiting
+from lakehouse.catalog.state import key_frames
+from lakehouse.catalog.state.bins import StateReader
+from lakehouse.catalog.state.summaries import Summaries
+from lakehouse.catalog.state.tombstone_sets import ReadFile, Sets, no_files
+from lakehouse.catalog.store.database import Database
+from lakehouse.catalog.store.migration import ensure_migrated
+from lakehouse.catalog.tasks import plan_counts
+from lakehouse.catalog.tasks.queue import TaskQueue
+from lakehouse.catalog.versions import log, pins
+from lakehouse.catalog.versions.horizon import keep_horizon
+from lakehouse.catalog.writer import Running
 from lakehouse.core.expire import Expired, Wish
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.segments import Segments
@@ -50,7 +46,7 @@ class Catalog(Running):
         ensure_migrated(self._database)
         self._states = StateReader()
         self._sets = Sets(read_file)
-        self._frames = frames.FrameWriter(self._database, self._states)
+        self._frames = key_frames.FrameWriter(self._database, self._states)
         self._reserve = Reserve(self._database, lease_seconds)
         self._waiting = Waiting(self._database)
         self.summaries = Summaries(self._database)
@@ -117,7 +113,7 @@ class Catalog(Running):
         """Segments that came up to a version and that any version has, live or not, a few thousand at a time."""
         after = -1
         while True:
-            found = self._read(lambda connection, after=after: erasing.read_stored(connection, spec, until, after))  # type: ignore[misc]
+            found = self._read(lambda connection, after=after: erasure.read_stored(connection, spec, until, after))  # type: ignore[misc]
             if not len(found):
                 return
             yield found
@@ -125,11 +121,11 @@ class Catalog(Running):
 
     def come(self, spec: TableSpec, since: int, until: int) -> Segments:
         """Segments that came in versions after ``since`` up to ``until``, live or not."""
-        return self._read(lambda connection: erasing.read_come(connection, spec, since, until))
+        return self._read(lambda connection: erasure.read_come(connection, spec, since, until))
 
     def write_key_frames(self, spec: TableSpec, spans: Iterable[Interval]) -> None:
         """Write the key frames that an erasure took from the chunks of some intervals."""
-        erasing.write_frames(self._database, self._frames, spec, spans)
+        erasure.write_frames(self._database, self._frames, spec, spans)
 
     def scopes_named(self, spec: TableSpec, taken: leftover.Taken | None) -> list[Interval]:
         """What keyed tombstones cover that an erasure of an interval and keys may change."""
@@ -151,11 +147,15 @@ class Catalog(Running):
 
     def count_plans(self, counts: Mapping[tuple[TableId, int], int]) -> None:
         """Add to how often bins were planned."""
-        self._database.run(lambda connection: plancounts.add(connection, counts, self._database.now_us(connection)))
+        self._database.run(lambda connection: plan_counts.add(connection, counts, self._database.now_us(connection)))
 
-    def plan_rates(self, spec: TableSpec) -> plancounts.Rates:
+    def plan_rates(self, spec: TableSpec) -> plan_counts.Rates:
         """How often each time of a table is planned."""
-        return self._read(lambda connection: plancounts.read_rates(connection, spec, self._database.now_us(connection)))
+
+        def rates(connection: Connection) -> plan_counts.Rates:
+            return plan_counts.read_rates(connection, spec, self._database.now_us(connection))
+
+        return self._read(rates)
 
     def now(self) -> datetime:
         """The catalog's clock."""

@@ -55,7 +55,7 @@ def migrate(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as
     interrupts.in_steps()
     with open_lake(catalog, warehouse) as lake:
         address, head = lake.catalog.url, lake.head
-    revision = import_module("lakehouse.catalog.migration").REVISION
+    revision = import_module("lakehouse.catalog.store.migration").REVISION
     if as_json:
         return print_json({"catalog": address, "revision": revision, "head": head})
     return print_line(f"{address} is at revision {revision}, version {head}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lakehouse.catalog.leftover import Leftovers
+from lakehouse.catalog.commit.leftover import Leftovers
 from lakehouse.core.erased import Residue
 from lakehouse.core.interval import MAX_TIME, MIN_TIME
 from lakehouse.core.predicate import And, Compare, In, Or, Predicate, may_match

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.catalog.summaries import Summaries
+from lakehouse.catalog.state.summaries import Summaries
 from lakehouse.core.distinct import DamagedSketch, Registers, decode_registers, estimate, no_registers
 from lakehouse.core.segments import HIGH, LOW, NULLS, Segments
 from lakehouse.core.spec import TableSpec

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakehouse.catalog.taskrows import Proposal
+from lakehouse.catalog.tasks.rows import Proposal
 from lakehouse.core.policy import Policy
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.strategy import TableState, checked, combine

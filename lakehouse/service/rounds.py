@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from lakehouse.catalog.taskrows import Proposal
+from lakehouse.catalog.tasks.rows import Proposal
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableId
 from lakehouse.core.task import COLLECT_SECONDS, Maintained, Task, TaskKind, TaskState, Worker

@@ -11,7 +11,7 @@ import numpy as np
 
 from lakehouse.admin.collect import collect
 from lakehouse.admin.expire import expire
-from lakehouse.catalog.taskrows import Claim
+from lakehouse.catalog.tasks.rows import Claim
 from lakehouse.core.commit import Commit
 from lakehouse.core.expire import Wish
 from lakehouse.core.interval import Interval

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from lakehouse.catalog.summaries import Summaries
+from lakehouse.catalog.state.summaries import Summaries
 from lakehouse.core.bloom import Blocks, DamagedFilter, Owner, Probe, decode_blocks, may_hold_any, may_hold_stored
 from lakehouse.core.group import ReadGroup
 from lakehouse.core.hashing import Hashes

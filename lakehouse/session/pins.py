@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from lakehouse.catalog.catalog import Catalog
-from lakehouse.catalog.clock import steady_seconds
+from lakehouse.catalog.store.clock import steady_seconds
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import CatalogHeld, LakehouseError, TableNotFound, VersionNotFound
 from lakehouse.forks import watch_forks

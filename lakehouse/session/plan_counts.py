@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 
 from lakehouse.catalog.catalog import Catalog
-from lakehouse.catalog.plancounts import WHOLE
+from lakehouse.catalog.tasks.plan_counts import WHOLE
 from lakehouse.core.bins import bins_of
 from lakehouse.core.interval import Interval
 from lakehouse.core.spec import TableId, TableSpec

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lakehouse.catalog.opening import sqlite
+from lakehouse.catalog.store.opening import sqlite
 
 PAGE = 4096
 _CREATE, _DATABASE, _JOURNAL, _LOG = 0x4, 0x100, 0x800, 0x80000

@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection, select, text
 
-from lakehouse.catalog.horizon import read_horizon
-from lakehouse.catalog.models import bin, delta, key_frame, segment  # noqa: A004 - the word of the scheme
+from lakehouse.catalog.store.models import bin, delta, key_frame, segment  # noqa: A004 - the word of the scheme
+from lakehouse.catalog.versions.horizon import read_horizon
 from lakehouse.core.version import ADD
 from lakehouse.storage.verify import verified
 from lakehouse.testing.expected import Expected, Wrong

@@ -22,7 +22,7 @@ from sqlalchemy.engine.default import DefaultDialect
 
 import lakehouse
 from lakehouse import faults
-from lakehouse.catalog.prepared import Prepared
+from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.core import version
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.storage import summaries

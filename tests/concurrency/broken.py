@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyroaring import BitMap64
 
-from lakehouse.catalog import planning, rowlevel
+from lakehouse.catalog.commit import delta, row_changes
 from lakehouse.core.hits import Hits
 from lakehouse.core.operation import Kind
 from lakehouse.core.plan import plan_read
@@ -23,19 +23,19 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 def equal_ordinals(patch: pytest.MonkeyPatch) -> None:
     """A tombstone hides what was written with it, as if its ordinal were greater."""
-    original = planning._with_set
-    patch.setattr(planning, "_with_set", lambda made, entry, ordinal: original(made, entry, ordinal + 1))
+    original = delta._with_set
+    patch.setattr(delta, "_with_set", lambda made, entry, ordinal: original(made, entry, ordinal + 1))
 
 
 def compaction_at_its_commit(patch: pytest.MonkeyPatch) -> None:
     """A compaction's outputs have its commit's number, and not the one that it read at."""
-    original = planning._plan_rewrite
+    original = delta._plan_rewrite
 
     def late(asked: Any, plan: Any, outputs: list[Any]) -> None:
         outputs[:] = [replace(one, ordinal=asked.version) for one in outputs]
         original(asked, plan, outputs)
 
-    patch.setattr(planning, "_plan_rewrite", late)
+    patch.setattr(delta, "_plan_rewrite", late)
 
 
 def compaction_loses_row_ids(patch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def compaction_loses_row_ids(patch: pytest.MonkeyPatch) -> None:
 
 def replace_ignores_what_was_rewritten(patch: pytest.MonkeyPatch) -> None:
     """A replace leaves the rows that an update brought into what it covers while it ran."""
-    patch.setattr(planning, "rewritten_rows", lambda asked: None)
+    patch.setattr(delta, "rewritten_rows", lambda asked: None)
 
 
 def rows_leave_a_running_replace(patch: pytest.MonkeyPatch) -> None:
@@ -63,32 +63,32 @@ def rows_leave_a_running_replace(patch: pytest.MonkeyPatch) -> None:
 
 def restore_leaves_maintenance_running(patch: pytest.MonkeyPatch) -> None:
     """A restore takes no chunk from a compaction."""
-    patch.setattr(planning, "locks", SimpleNamespace(**{**vars(planning.locks), "make_way": lambda *wanted: None}))
+    patch.setattr(delta, "locks", SimpleNamespace(**{**vars(delta.locks), "make_way": lambda *wanted: None}))
 
 
 def deletes_are_not_repeated_after_a_restore(patch: pytest.MonkeyPatch) -> None:
     """A delete that read before a restore is committed after it as it was."""
-    original = rowlevel.removals_since
+    original = row_changes.removals_since
 
     def without(*asked: Any) -> Iterator[Any]:
         return ((kind, one) for kind, one in original(*asked) if kind is not Kind.RESTORE)
 
-    patch.setattr(rowlevel, "removals_since", without)
+    patch.setattr(row_changes, "removals_since", without)
 
 
 def compaction_brings_erased_rows_back(patch: pytest.MonkeyPatch) -> None:
     """A compaction is committed although rows were erased from what it read."""
-    patch.setattr(planning, "unchanged_since", lambda connection, segments, version: set(segments))
+    patch.setattr(delta, "unchanged_since", lambda connection, segments, version: set(segments))
 
 
 def updates_bring_erased_rows_back(patch: pytest.MonkeyPatch) -> None:
     """An update or merge is committed although rows that it read were erased."""
-    original = rowlevel.removals_since
+    original = row_changes.removals_since
 
     def without(*asked: Any) -> Iterator[Any]:
         return ((kind, one) for kind, one in original(*asked) if kind is not Kind.ERASE)
 
-    patch.setattr(rowlevel, "removals_since", without)
+    patch.setattr(row_changes, "removals_since", without)
 
 
 BROKEN: dict[Patch, tuple[str, ...]] = {

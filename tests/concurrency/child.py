@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import lakehouse
-from lakehouse.catalog import waiting
+from lakehouse.catalog.locks import waiting
 from lakehouse.errors import LakehouseError
 from lakehouse.testing import faults
 from lakehouse.testing.rows import arrow

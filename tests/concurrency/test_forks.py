@@ -124,7 +124,7 @@ def test_children_that_are_forked_while_threads_commit_do_not_hang(lake, table):
 def test_a_child_that_was_forked_within_a_transaction_is_told_so(lake, table, monkeypatch):
     if not lake.catalog._database.is_sqlite:
         return  # a server knows connections from each other
-    monkeypatch.setattr("lakehouse.catalog.database._FORK_SECONDS", 0.1)
+    monkeypatch.setattr("lakehouse.catalog.store.database._FORK_SECONDS", 0.1)
 
     def work():
         try:

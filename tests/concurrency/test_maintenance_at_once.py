@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from lakehouse.catalog import expiry
+from lakehouse.catalog.forget import expiry
 from lakehouse.testing import faults
 from lakehouse.testing.faults import Gate
 from lakehouse.testing.rows import values

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from lakehouse.catalog.models import lock_wait
+from lakehouse.catalog.store.models import lock_wait
 from lakehouse.errors import LockTimeout
 
 WAIT_SECONDS = 60

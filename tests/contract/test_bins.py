@@ -10,9 +10,10 @@ from unittest import mock
 
 from sqlalchemy import func, select
 
-from lakehouse.catalog import horizon, log, state
-from lakehouse.catalog.models import delta
-from lakehouse.catalog.prepared import Prepared
+from lakehouse.catalog.state import bins
+from lakehouse.catalog.store.models import delta
+from lakehouse.catalog.store.prepared import Prepared
+from lakehouse.catalog.versions import horizon, log
 from lakehouse.core.bins import MOST_BINS
 from lakehouse.core.interval import Interval, to_utc
 from lakehouse.testing.rows import SCHEMA, arrow
@@ -68,11 +69,11 @@ def test_a_planner_that_holds_a_version_reads_one_delta_to_reach_the_next(table:
     assert len(table.scan().plan().segments) == 20
     with statements() as seen:
         assert len(table.scan().plan().segments) == 20
-    assert seen == [*ASKED, state._BINS]
+    assert seen == [*ASKED, bins._BINS]
     table.append(arrow([(FIRST, "a", 20)]))
     with statements() as seen:
         assert len(table.scan().plan().segments) == 21
-    assert seen == [*ASKED, state._BINS, state._DELTAS, state._ENTRIES["segment"][1]]
+    assert seen == [*ASKED, bins._BINS, bins._DELTAS, bins._ENTRIES["segment"][1]]
 
 
 def test_chunks_and_differences_tell_of_every_chunk_that_something_spans(lake: Any) -> None:

@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import select
 
 import lakehouse
-from lakehouse.catalog import models, running
+from lakehouse.catalog import writer
+from lakehouse.catalog.store import models
 from lakehouse.core.operation import ENTRY_BITS
 from lakehouse.errors import LockLost, TableNotFound
 from lakehouse.testing.rows import SCHEMA, many
@@ -46,14 +47,14 @@ def test_what_an_append_leaves_is_the_same_either_way(connect, tmp_path, monkeyp
     with connect() as lake:
         blind = appended(lake)
         assert lake.check().findings == []
-    monkeypatch.setattr(running, "is_blind", lambda _: False)
+    monkeypatch.setattr(writer, "is_blind", lambda _: False)
     with lakehouse.connect(f"sqlite:///{tmp_path}/other.db", tmp_path / "other") as other:
         assert appended(other) == blind
 
 
 @pytest.fixture
 def tried(caplog):
-    caplog.set_level(logging.DEBUG, logger="lakehouse.catalog.running")
+    caplog.set_level(logging.DEBUG, logger="lakehouse.catalog.writer")
     return lambda: [one.message for one in caplog.records if "blindly" in one.message]
 
 

@@ -9,7 +9,7 @@ import time
 import pytest
 from sqlalchemy import text
 
-from lakehouse.catalog.models import bin, delta, key_frame, lake, segment  # noqa: A004
+from lakehouse.catalog.store.models import bin, delta, key_frame, lake, segment  # noqa: A004
 from lakehouse.testing.rows import arrow, values
 
 DAY = "2013-01-05"

@@ -9,8 +9,8 @@ import xxhash
 from sqlalchemy import text, update
 
 from lakehouse.admin.recover import recover
-from lakehouse.catalog.models import segment as segment_rows
-from lakehouse.catalog.models import segment_summary, tombstone
+from lakehouse.catalog.store.models import segment as segment_rows
+from lakehouse.catalog.store.models import segment_summary, tombstone
 from lakehouse.core.checksum import content_of, shown
 from lakehouse.errors import InvalidInput, SegmentUnreadable
 from lakehouse.operations.summarize import build_indexes, build_statistics

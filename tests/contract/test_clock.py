@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakehouse
-from lakehouse.catalog import clock
-from lakehouse.catalog.database import Database
-from lakehouse.catalog.migration import ensure_migrated
-from lakehouse.catalog.models import lake as lake_row
+from lakehouse.catalog.store import clock
+from lakehouse.catalog.store.database import Database
+from lakehouse.catalog.store.migration import ensure_migrated
+from lakehouse.catalog.store.models import lake as lake_row
 from lakehouse.errors import LockTimeout
 from lakehouse.testing.rows import SCHEMA, many
 

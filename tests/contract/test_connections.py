@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lakehouse
-from lakehouse.catalog import database
+from lakehouse.catalog.store import database
 from lakehouse.testing.rows import SCHEMA
 
 

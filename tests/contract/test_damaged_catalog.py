@@ -6,8 +6,8 @@ from contextlib import closing, suppress
 
 import pytest
 
-from lakehouse.catalog.damage import find_damage
-from lakehouse.catalog.opening import sqlite
+from lakehouse.catalog.store.damage import find_damage
+from lakehouse.catalog.store.opening import sqlite
 from lakehouse.errors import CatalogUnavailable, LakehouseError
 from lakehouse.testing.rows import arrow
 

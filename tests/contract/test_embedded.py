@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import lakehouse
-from lakehouse.catalog import database, opening, presence, queue
+from lakehouse.catalog.store import database, opening, presence, writer_queue
 from lakehouse.errors import CatalogUnavailable, InvalidInput
 from lakehouse.testing.rows import SCHEMA, many
 
@@ -176,15 +176,15 @@ def test_a_query_tells_within_its_seconds_that_another_program_holds_the_catalog
 
 
 def test_writers_pass_a_process_that_is_stopped_in_their_queue(real, tmp_path, monkeypatch):
-    monkeypatch.setattr(queue, "_WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(writer_queue, "_WAIT_SECONDS", 0.5)
     stopped = os.open(f"{real}-queue", os.O_RDWR | os.O_CREAT)
-    assert queue.holds(stopped, fcntl.LOCK_EX)
+    assert writer_queue.holds(stopped, fcntl.LOCK_EX)
     with lakehouse.connect(f"sqlite:///{real}", tmp_path / "warehouse") as lake:
         flights = lake.table("flights")
         assert [flights.append(many(1)).version for _ in range(3)] == [3, 4, 5]
         os.close(stopped)
         assert flights.append(many(1)).version == 6
-    assert not queue.writer_queue(str(real))._threads.locked()
+    assert not writer_queue.writer_queue(str(real))._threads.locked()
 
 
 def test_whoever_comes_to_a_catalog_waits_for_one_who_brings_its_log_in(real, tmp_path, monkeypatch):

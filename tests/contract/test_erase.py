@@ -15,8 +15,8 @@ import pytest
 
 import lakehouse
 from lakehouse.admin.recover import recover
-from lakehouse.catalog.contents import Contents
-from lakehouse.catalog.models import key_frame, segment, segment_summary
+from lakehouse.catalog.recovery.contents import Contents
+from lakehouse.catalog.store.models import key_frame, segment, segment_summary
 from lakehouse.errors import InvalidInput, LockLost, SegmentUnreadable, StorageUnavailable, WriteConflict
 from lakehouse.operations.summarize import build_indexes, missing_indexes
 from lakehouse.storage.exports import read_part

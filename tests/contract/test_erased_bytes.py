@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakehouse
-from lakehouse.catalog.models import operation, tombstone
+from lakehouse.catalog.store.models import operation, tombstone
 from lakehouse.core.erased import Erased
 from lakehouse.core.sets import decode_set
 from lakehouse.errors import InternalError

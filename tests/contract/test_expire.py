@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakehouse.catalog.models import operation
+from lakehouse.catalog.store.models import operation
 from lakehouse.core.operation import Kind
 from lakehouse.errors import InvalidInput, LockLost, TableNotFound, VersionNotFound
 from lakehouse.lake import Lake

@@ -7,8 +7,8 @@ import threading
 import pytest
 from sqlalchemy import event, func, insert, select, update
 
-from lakehouse.catalog import forget
-from lakehouse.catalog.models import (
+from lakehouse.catalog.forget import entries
+from lakehouse.catalog.store.models import (
     commit_log,
     lake_table,
     lock_wait,
@@ -46,7 +46,7 @@ def make_old(lake):
 
 
 def test_operations_go_in_as_many_batches_as_there_are(lake, table, monkeypatch):
-    monkeypatch.setattr(forget, "MOST_OPERATIONS", 3)
+    monkeypatch.setattr(entries, "MOST_OPERATIONS", 3)
     for number in range(10):
         table.replace(arrow([(DAY, "a", number)]), DAY)
     make_old(lake)
@@ -56,7 +56,7 @@ def test_operations_go_in_as_many_batches_as_there_are(lake, table, monkeypatch)
 
 
 def test_an_expiry_that_is_stopped_between_two_batches_keeps_what_it_did(lake, table, monkeypatch):
-    monkeypatch.setattr(forget, "MOST_OPERATIONS", 3)
+    monkeypatch.setattr(entries, "MOST_OPERATIONS", 3)
     for number in range(10):
         table.replace(arrow([(DAY, "a", number)]), DAY)
     lake.expire(keep_last=1)
@@ -79,7 +79,7 @@ def test_a_txn_is_known_for_ever_unless_a_table_says_how_long(lake, table):
 
 
 def test_a_txn_is_forgotten_when_it_is_older_than_its_table_says(lake, table, monkeypatch):
-    monkeypatch.setattr(forget, "MOST_COMMITS", 2)
+    monkeypatch.setattr(entries, "MOST_COMMITS", 2)
     other = lake.create_table("other", SCHEMA, time="time")
     table.set_properties({"txn_retention": "90d"})
     for number in range(5):

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakehouse.catalog.models import bin, key_frame  # noqa: A004
+from lakehouse.catalog.store.models import bin, key_frame  # noqa: A004
 from lakehouse.core.interval import to_utc
 from lakehouse.core.version import LONGEST_CHAIN
 from lakehouse.testing.rows import arrow

@@ -12,10 +12,10 @@ from alembic import command
 from alembic.config import Config
 
 import lakehouse
-from lakehouse.catalog import migration
-from lakehouse.catalog.database import Database
-from lakehouse.catalog.encoding import encode_statistics
-from lakehouse.catalog.rows import spec_definition
+from lakehouse.catalog.store import migration
+from lakehouse.catalog.store.database import Database
+from lakehouse.catalog.store.encoding import encode_statistics
+from lakehouse.catalog.store.rows import spec_definition
 from lakehouse.core.interval import Interval, to_utc
 from lakehouse.schema import define_table
 from lakehouse.testing.rows import SCHEMA, arrow

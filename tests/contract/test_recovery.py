@@ -19,9 +19,9 @@ from sqlalchemy import create_engine, text
 from typer.testing import CliRunner
 
 import lakehouse
-from lakehouse.catalog.log import GAP
-from lakehouse.catalog.models import key_frame, metadata
-from lakehouse.catalog.recovering import ROW_GAP
+from lakehouse.catalog.recovery.recover import ROW_GAP
+from lakehouse.catalog.store.models import key_frame, metadata
+from lakehouse.catalog.versions.log import GAP
 from lakehouse.cli import app
 from lakehouse.core.interval import to_utc
 from lakehouse.errors import InvalidInput, SegmentUnreadable, TableNotFound, VersionNotFound

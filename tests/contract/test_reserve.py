@@ -7,8 +7,8 @@ import os
 import pytest
 from sqlalchemy import select
 
-from lakehouse.catalog import reserve
-from lakehouse.catalog.models import operation
+from lakehouse.catalog.locks import reserved
+from lakehouse.catalog.store.models import operation
 from lakehouse.core.operation import RESERVED, Kind
 from lakehouse.errors import LockLost
 from lakehouse.testing.rows import many
@@ -34,7 +34,7 @@ def test_a_process_that_appends_often_registers_twice_as_many_each_time(lake, ta
     assert left == [0, 1, 0, 3, 2, 1, 0, 7]
     for _ in range(100):
         table.append(ROWS)
-    assert ahead(lake) < reserve.MOST
+    assert ahead(lake) < reserved.MOST
     assert table.scan().count() == 108 * 3
 
 

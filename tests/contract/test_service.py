@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import text
 
-from lakehouse.catalog.taskrows import Proposal
-from lakehouse.catalog.tasks import MOST_ATTEMPTS
+from lakehouse.catalog.tasks.queue import MOST_ATTEMPTS
+from lakehouse.catalog.tasks.rows import Proposal
 from lakehouse.core.interval import Interval, to_utc
 from lakehouse.core.task import Candidate, Gain, TaskKind, TaskState, Worker
 from lakehouse.errors import InvalidInput

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import delete, update
 
 import lakehouse
-from lakehouse.catalog.models import bin as bins
-from lakehouse.catalog.models import key_frame, segment, segment_summary
+from lakehouse.catalog.store.models import bin as bins
+from lakehouse.catalog.store.models import key_frame, segment, segment_summary
 from lakehouse.core.summary import SummaryKind
 from lakehouse.operations.summarize import build_indexes, build_statistics
 from lakehouse.storage.blocks import found_checksum

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakehouse.catalog.models import garbage, operation, segment_summary
+from lakehouse.catalog.store.models import garbage, operation, segment_summary
 from lakehouse.core.summary import SummaryKind
 from lakehouse.errors import InvalidInput, SegmentUnreadable
 from lakehouse.operations.summarize import build_indexes, build_statistics, missing_indexes, missing_statistics

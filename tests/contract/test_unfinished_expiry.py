@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse.catalog import expiry, forget
+from lakehouse.catalog.forget import entries, expiry
 from lakehouse.errors import VersionNotFound
 from lakehouse.testing import faults
 from lakehouse.testing.faults import Injected
@@ -59,7 +59,7 @@ def known(lake, table, monkeypatch):
     """Versions in turn of two tables, one of which rests for long; one of the first is tagged."""
     lake.create_table("other", SCHEMA, time="time")
     monkeypatch.setattr(expiry, "MOST_ENTRIES", 1)
-    monkeypatch.setattr(forget, "MOST_COMMITS", 2)
+    monkeypatch.setattr(entries, "MOST_COMMITS", 2)
     found = Known(lake)
     for number in range(2):
         found.replace(1, 100 + number)

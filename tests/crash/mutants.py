@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse import faults
-from lakehouse.catalog import catalog, commit, frames, statements
+from lakehouse.catalog import catalog
 from lakehouse.catalog.catalog import Catalog
-from lakehouse.catalog.database import Database
+from lakehouse.catalog.commit import commit
+from lakehouse.catalog.state import key_frames
+from lakehouse.catalog.store import statements
+from lakehouse.catalog.store.database import Database
 from lakehouse.operations.operation import Operation
 from lakehouse.storage import summaries
 from lakehouse.testing.victim import Victim
@@ -61,12 +64,12 @@ def told_before_commit(victim: Victim) -> None:
 
 def frames_without_their_last_entry(victim: Victim) -> None:
     """A key frame forgets a segment."""
-    original = frames.encode_page
+    original = key_frames.encode_page
 
     def forgetful(segments: Any, tombstones: Any) -> bytes:
         return original(segments.take(range(max(0, len(segments) - 1))), tombstones)
 
-    frames.encode_page = forgetful
+    key_frames.encode_page = forgetful
 
 
 def locks_for_ever(victim: Victim) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import lakehouse
-from lakehouse.catalog import opening
+from lakehouse.catalog.store import opening
 from lakehouse.errors import CatalogUnavailable, CommitUnknown
 from lakehouse.testing.powercut import Recorder
 from lakehouse.testing.rows import SCHEMA, many

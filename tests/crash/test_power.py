@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import lakehouse
-from lakehouse.catalog.opening import sqlite
+from lakehouse.catalog.store.opening import sqlite
 from lakehouse.testing.powercut import Disk, replay
 from lakehouse.testing.rows import many
 from tests.crash import power

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 import lakehouse
-from lakehouse.catalog.horizon import read_horizon
+from lakehouse.catalog.versions.horizon import read_horizon
 from lakehouse.errors import LakehouseError, VersionNotFound
 from lakehouse.testing.campaign.outcome import Outcome
 from lakehouse.testing.explore import SCRATCH

@@ -25,8 +25,8 @@ from typing import Any
 import pyarrow as pa
 
 import lakehouse
-from lakehouse.catalog.models import metadata
-from lakehouse.catalog.opening import sqlite  # two copies of SQLite in one process would undo each other's locks
+from lakehouse.catalog.store.models import metadata
+from lakehouse.catalog.store.opening import sqlite  # two copies of SQLite in one process would undo each other's locks
 from lakehouse.errors import LakehouseError
 from lakehouse.testing.campaign.outcome import Outcome
 
@@ -47,7 +47,7 @@ _ROOM = 12
 _VICTIM = """
 import os, sys, threading, time
 import lakehouse
-from lakehouse.catalog.opening import sqlite
+from lakehouse.catalog.store.opening import sqlite
 lake = lakehouse.connect(sys.argv[1], sys.argv[2])
 table, day = lake.table("events"), sys.argv[4]
 held = table.begin_replace(day)

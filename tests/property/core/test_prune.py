@@ -11,8 +11,8 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lakehouse.catalog.encoding import encode_statistics
-from lakehouse.catalog.rows import decode_page, encode_page, segments_from_rows, segments_schema
+from lakehouse.catalog.store.encoding import encode_statistics
+from lakehouse.catalog.store.rows import decode_page, encode_page, segments_from_rows, segments_schema
 from lakehouse.core.bucket import BucketSet
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval, from_us

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import update
 
 import lakehouse
-from lakehouse.catalog.models import segment
+from lakehouse.catalog.store.models import segment
 from lakehouse.testing.campaign.flips import changed
 
 Run = Callable[..., Any]

@@ -1,0 +1,406 @@
+"""The one transaction that makes an operation visible.
+
+Its first statement takes the head, so that number order is commit order is visibility order; every check comes after.
+Its cost depends on what is added and dropped and, for a replace, on what is live in the chunks that it covers; never on
+the size of the table or its history.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from lakehouse.catalog.commit.delta import planned
+from lakehouse.catalog.commit.row_changes import Asked
+from lakehouse.catalog.locks import locks
+from lakehouse.catalog.state.bins import StateReader
+from lakehouse.catalog.state.tombstone_sets import Sets
+from lakehouse.catalog.store import statements
+from lakehouse.catalog.store.clock import host_clocks
+from lakehouse.catalog.store.database import stand_in_line
+from lakehouse.catalog.store.encoding import decode_map, encode_map
+from lakehouse.catalog.store.models import commit_log, lake, operation, txn
+from lakehouse.catalog.store.prepared import pipelined
+from lakehouse.catalog.store.rows import Entry, segment_values, tombstone_values
+from lakehouse.catalog.versions.log import read_commits
+from lakehouse.core.commit import Commit
+from lakehouse.core.interval import from_us, to_us
+from lakehouse.core.operation import REWRITES, Contribution, Kind
+from lakehouse.core.replace import MOST_CHUNKS
+from lakehouse.core.segment import Segment
+from lakehouse.core.spec import TableId, TableSpec
+from lakehouse.core.version import ADD, DROP, frame_due
+from lakehouse.errors import InvalidInput, LockLost, TableNotFound
+from lakehouse.faults import reach
+
+
+@dataclass(slots=True)
+class TableDelta:
+    """What one commit changes in one table, by bin."""
+
+    spec: TableSpec
+    operation: str
+    added: list[tuple[Entry, int]] = field(default_factory=list)
+    """New entries with the number of the operation that made them."""
+    changes: dict[tuple[int, int], tuple[int, Entry]] = field(default_factory=dict)
+    """By bin and entry id: 1 or -1, and the entry."""
+    sets: dict[int, bytes] = field(default_factory=dict)
+    """Content of the sets of new tombstones, by id."""
+    rows_deleted: int = 0
+    """Rows that readers lose, as far as they were counted."""
+    is_exact: bool = True
+    """Whether all were."""
+    counts_rows: bool = True
+
+    def counts(self) -> dict[str, int | bool]:
+        """The columns of `models.commit_table` that count."""
+        distinct = {entry.id: (action, entry) for action, entry in self.changes.values()}
+        found: defaultdict[tuple[int, bool], int] = defaultdict(int)
+        rows: defaultdict[int, int] = defaultdict(int)
+        for action, entry in distinct.values():
+            is_segment = isinstance(entry, Segment)
+            found[action, is_segment] += 1
+            rows[action] += entry.rows if is_segment and self.counts_rows else 0
+        return {
+            "segments_added": found[ADD, True],
+            "segments_dropped": found[DROP, True],
+            "tombstones_added": found[ADD, False],
+            "tombstones_dropped": found[DROP, False],
+            "rows_added": rows[ADD],
+            "rows_deleted": self.rows_deleted if self.is_exact else max(self.rows_deleted, rows[DROP]),
+            "is_exact": self.is_exact,
+            "bytes_added": sum(
+                entry.bytes for action, entry in distinct.values() if action == ADD and isinstance(entry, Segment)
+            ),
+        }
+
+
+@dataclass(slots=True)
+class Recorded:
+    """A commit that was checked: `write` it last, in the same transaction, then ask which key frames it made `due`."""
+
+    commit: Commit
+    fresh: Sequence[Contribution] = ()
+    deltas: Mapping[TableId, TableDelta] = field(default_factory=dict)
+    touched: dict[TableId, list[Any]] = field(default_factory=dict)
+    """Cursors over what is known of the bins now, by table."""
+
+    def write(self, connection: Connection) -> None:
+        """Write everything. Nothing is waited for: the answers come with that to COMMIT."""
+        commit = self.commit
+        record_version(
+            connection,
+            commit.version,
+            Kind(commit.operation),
+            to_us(commit.committed_at),
+            message=commit.message,
+            properties=commit.properties,
+        )
+        for contribution in self.fresh:
+            _mark(connection, contribution, commit.version)
+        for table, change in self.deltas.items():
+            self.touched[table] = _record_table(connection, change, commit.version)
+            reach("commit.table")
+        reach("commit.recorded")
+
+    def due(self) -> Iterator[tuple[TableSpec, list[int]]]:
+        """Bins whose key frame is due, by table; to be asked after the commit."""
+        for table, cursors in self.touched.items():
+            found = [cursor.fetchone() for cursor in cursors]
+            bins = [number for number, chain, framed in found if frame_due(chain, is_framed=framed is not None)]
+            if bins:
+                yield self.deltas[table].spec, bins
+
+
+class AlreadyCommitted(Exception):
+    """Everything asked for was committed before, in ``version``; the transaction changed nothing."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(version)
+        self.version = version
+
+
+def record(
+    connection: Connection,
+    states: StateReader,
+    sets: Sets,
+    contributions: Sequence[Contribution],
+    *,
+    message: str | None,
+    properties: dict[str, str] | None,
+) -> Recorded:
+    """Take a version for operations, check them and plan what is to be written, inside a transaction.
+
+    Raises `AlreadyCommitted`, `LockLost`, `TableNotFound` or `locks.ChunkHeld`; the transaction then rolls back.
+    """
+    with pipelined(connection):
+        stand_in_line(connection)
+        head = statements.TAKE_VERSION.run(connection, host_clocks())
+        asked = [end_operation(connection, one) for one in contributions]
+        version, committed_us = head.fetchone()
+        answers = [_Answer(*(None if one is None else one.fetchone() for one in cursors)) for cursors in asked]
+    reach("commit.head")
+    deltas: dict[TableId, TableDelta] = {}
+    fresh = _not_committed(connection, contributions, answers)
+    for contribution, next_row_id in fresh:
+        begun = contribution.begun
+        spec = begun.table
+        if begun.locks and locks.count_held(connection, begun.number) != begun.locks:
+            raise _lost(contribution)
+        change = deltas.setdefault(spec.id, TableDelta(spec, begun.kind.value))
+        if change.operation != begun.kind.value:
+            change.operation = Kind.TRANSACTION.value
+        change.counts_rows = begun.kind not in REWRITES
+        first_row_id = next_row_id - _new_rows(contribution)
+        question = Asked(connection, states, sets, contribution, version)
+        plan = planned(question, first_row_id=first_row_id, now_us=committed_us)
+        change.added.extend((entry, begun.number) for entry in plan.new)
+        change.sets.update(plan.sets)
+        lost = contribution.rows_deleted
+        change.rows_deleted += lost or 0
+        change.is_exact &= lost is not None
+        change.changes.update(plan.changes)
+        if begun.locks:
+            locks.release(connection, begun.number)
+    kind = _kind([contribution for contribution, _ in fresh])
+    commit = as_told(contributions, deltas, version, kind, committed_us, message, properties)
+    return Recorded(commit, [contribution for contribution, _ in fresh], deltas)
+
+
+def as_told(
+    contributions: Sequence[Contribution],
+    deltas: Mapping[TableId, TableDelta],
+    version: int,
+    kind: Kind,
+    committed_us: int,
+    message: str | None,
+    properties: dict[str, str] | None,
+) -> Commit:
+    """The commit as the log will tell it."""
+    counted = [change.counts() for change in deltas.values()]
+    total = {name: sum(counts[name] for counts in counted) for name in counted[0]}
+    return Commit(
+        version=version,
+        operation=kind.value,
+        committed_at=from_us(committed_us),
+        tables=tuple(sorted(change.spec.name for change in deltas.values())),
+        added=total["segments_added"],
+        dropped=total["segments_dropped"],
+        rows_added=total["rows_added"],
+        rows_deleted=total["rows_deleted"],
+        tombstones_added=total["tombstones_added"],
+        tombstones_dropped=total["tombstones_dropped"],
+        bytes_added=total["bytes_added"],
+        is_exact=all(change.is_exact for change in deltas.values()),
+        message=message,
+        properties=dict(properties or {}),
+        txn=next((one.txn for one in contributions if one.txn is not None), None),
+    )
+
+
+def told(connection: Connection, version: int, contributions: Sequence[Contribution]) -> Commit:
+    """A version as its caller sees it: of the one table that was written, or of all."""
+    tables = {one.begun.table.id for one in contributions}
+    found = read_commits(connection, table=tables.pop() if len(tables) == 1 else None, version=version)
+    return found[0] if found else _forgotten(connection, version, contributions)
+
+
+def _forgotten(connection: Connection, version: int, contributions: Sequence[Contribution]) -> Commit:
+    """What is still known of a version that was committed and then forgotten: it stands, and is not repeated."""
+    row = connection.execute(select(commit_log).where(commit_log.c.version == version)).first()
+    committed_us = connection.execute(select(lake.c.clock_us)).scalar_one() if row is None else row.committed_us
+    return Commit(
+        version=version,
+        operation=_kind(contributions).value if row is None else row.operation,
+        committed_at=from_us(committed_us),
+        tables=tuple(sorted({one.begun.table.name for one in contributions})),
+        message=None if row is None else row.message,
+        properties={} if row is None else decode_map(row.properties),
+        txn=next((one.txn for one in contributions if one.txn is not None), None),
+    )
+
+
+def next_version(connection: Connection) -> tuple[int, int]:
+    """Take the head and the next number as its version; return it and its time, later than every version's before."""
+    stand_in_line(connection)
+    version, committed_us = statements.TAKE_VERSION.run(connection, host_clocks()).fetchone()
+    return version, committed_us
+
+
+def record_version(
+    connection: Connection,
+    version: int,
+    kind: Kind,
+    committed_us: int,
+    *,
+    message: str | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> None:
+    """Record a version in the log."""
+    statements.INSERT_VERSION.run(
+        connection,
+        {
+            "version": version,
+            "operation": kind.value,
+            "committed_us": committed_us,
+            "message": message,
+            "properties": encode_map(properties),
+        },
+    )
+
+
+def _kind(contributions: Sequence[Contribution]) -> Kind:
+    kinds = {contribution.begun.kind for contribution in contributions}
+    tables = {contribution.begun.table.id for contribution in contributions}
+    return kinds.pop() if len(kinds) == len(tables) == 1 else Kind.TRANSACTION
+
+
+class _Answer(NamedTuple):
+    """Rows that tell whether a contribution may be committed; None where there is none."""
+
+    ended: tuple[int] | None
+    """Its operation was running, and is committed now."""
+    next_row_id: tuple[int] | None
+    """Its table exists; row ids up to here are its."""
+    marked: tuple[int] | None
+    """Its ``txn`` was committed in this version."""
+
+
+def end_operation(connection: Connection, contribution: Contribution) -> list[Any]:
+    """End its operation and reserve its row ids; cursors over an `_Answer`."""
+    begun = contribution.begun
+    mark = contribution.txn and dict(zip(("app", "sequence"), contribution.txn, strict=True))
+    return [
+        statements.END.run(connection, {"ended": begun.number, "ended_kind": begun.kind.value}),
+        statements.RESERVE.run(connection, {"table": begun.table.id, "rows": _new_rows(contribution)}),
+        statements.MARK.run(connection, {"table": begun.table.id, **mark}) if mark else None,
+    ]
+
+
+def _new_rows(contribution: Contribution) -> int:
+    return sum(one.rows for one in contribution.segments if not one.has_row_ids)
+
+
+def _not_committed(
+    connection: Connection, contributions: Sequence[Contribution], answers: Sequence[_Answer]
+) -> list[tuple[Contribution, int]]:
+    """What is to be committed, with its table's next row id; refuse what cannot be.
+
+    What its ``txn`` or id shows as committed is left out, and ended; raises `AlreadyCommitted` if nothing is left.
+    """
+    fresh, done = [], []
+    for one, answer in zip(contributions, answers, strict=True):
+        if answer.ended is None:
+            version = committed_version(connection, one)
+            if version is None:
+                raise LockLost("the operation was ended before its commit; begin it again", operation=one.begun.id)
+            done.append(version)
+        elif answer.marked is not None:
+            statements.TAKE_BACK.run(connection, {"repeated": one.begun.number})
+            locks.release(connection, one.begun.number)
+            done.append(answer.marked[0])
+        elif answer.next_row_id is None:
+            raise TableNotFound(
+                "the table was dropped while the operation ran; nothing was committed", table=one.begun.table.name
+            )
+        else:
+            fresh.append((one, answer.next_row_id[0]))
+    if not fresh:
+        raise AlreadyCommitted(max(done))
+    return fresh
+
+
+def committed_version(connection: Connection, contribution: Contribution) -> int | None:
+    """The version in which an operation, or an earlier one with its ``txn``, was committed."""
+    done: int | None = connection.execute(
+        select(operation.c.version).where(operation.c.number == contribution.begun.number)
+    ).scalar()
+    if done is not None or contribution.txn is None:
+        return done
+    return marked_version(connection, contribution.begun.table.id, contribution.txn)
+
+
+def marked_version(connection: Connection, table: TableId, mark: tuple[str, int]) -> int | None:
+    """The version that carries a caller's ``(app, sequence)`` on a table."""
+    app, sequence = mark
+    found: int | None = connection.execute(
+        select(txn.c.version).where(txn.c.table_id == table, txn.c.app == app, txn.c.sequence == sequence)
+    ).scalar()
+    return found
+
+
+def _lost(contribution: Contribution) -> LockLost:
+    begun = contribution.begun
+    return LockLost(
+        "the operation's chunks were taken by another one; nothing was committed, begin it again",
+        operation=begun.id,
+        kind=begun.kind.value,
+        interval=begun.interval,
+    )
+
+
+def _mark(connection: Connection, contribution: Contribution, version: int) -> None:
+    """Note its ``txn``."""
+    if contribution.txn is not None:
+        app, sequence = contribution.txn
+        row = {"table_id": contribution.begun.table.id, "app": app, "sequence": sequence, "version": version}
+        statements.INSERT_MARK.run(connection, row)
+
+
+def _record_table(connection: Connection, change: TableDelta, version: int) -> list[Any]:
+    """Store a table's new entries and its delta; return cursors over what is known of the bins now."""
+    table, bins = change.spec.id, touched_bins(change)
+    new = {entry.id for entry, _ in change.added}
+    statements.INSERT_SEGMENT.run_many(
+        connection,
+        [segment_values(entry, table, number, version) for entry, number in change.added if isinstance(entry, Segment)],
+    )
+    statements.INSERT_TOMBSTONE.run_many(
+        connection,
+        [
+            tombstone_values(entry, table, number, version)
+            for entry, number in change.added
+            if not isinstance(entry, Segment)
+        ],
+    )
+    statements.INSERT_SET.run_many(connection, [{"id": one, "content": held} for one, held in change.sets.items()])
+    old: dict[int, dict[str, Any]] = {}
+    rows = []
+    for (number, entry), (action, held) in change.changes.items():
+        is_tombstone = not isinstance(held, Segment)
+        rows.append(
+            {
+                "table_id": table,
+                "bin": number,
+                "version": version,
+                "entry": entry,
+                "action": action,
+                "is_tombstone": is_tombstone,
+            }
+        )
+        if entry not in new:
+            old[entry] = {"changed": entry, "at": version if action == DROP else None, "is_tombstone": is_tombstone}
+    statements.INSERT_DELTA.run_many(connection, rows)
+    statements.DROP_SEGMENT.run_many(connection, [row for row in old.values() if not row["is_tombstone"]])
+    statements.DROP_TOMBSTONE.run_many(connection, [row for row in old.values() if row["is_tombstone"]])
+    statements.INSERT_COUNTS.run(
+        connection, {"version": version, "table_id": table, "operation": change.operation, **change.counts()}
+    )
+    row = {"table_id": table, "version": version, "frame_version": None, "frame_entries": 0, "chain": 1}
+    return [statements.TOUCH.run(connection, {**row, "bin": one}) for one in bins]
+
+
+def touched_bins(change: TableDelta) -> list[int]:
+    """The bins of a delta, in order. Raises `InvalidInput` if there are too many."""
+    bins = sorted({number for number, _ in change.changes})
+    if len(bins) > MOST_CHUNKS:
+        raise InvalidInput(
+            "one commit touches too many time chunks; use a coarser grain or smaller intervals",
+            chunks=len(bins),
+            most=MOST_CHUNKS,
+        )
+    return bins

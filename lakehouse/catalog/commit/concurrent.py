@@ -1,0 +1,158 @@
+"""What became of rows after an operation had read them: asked under the head, so that nothing more can happen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, exists, func, select, text, update
+
+from lakehouse.catalog.state.bins import PAIRS, prepared_over, rows_by_id, rows_of_pairs, touching
+from lakehouse.catalog.store.encoding import decode_keys, encode_keys
+from lakehouse.catalog.store.models import chunk_lock, commit_table, operation, segment
+from lakehouse.catalog.store.rows import tombstone_from_row
+from lakehouse.core.hits import EVERYTHING, Removal
+from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.operation import COPIERS, ENTRY_BITS, Begun, Kind
+from lakehouse.core.spec import TableSpec
+from lakehouse.core.tombstone import Tombstone
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A tombstone that was added, and by which kind of operation."""
+
+    tombstone: Tombstone
+    operation: int
+    kind: Kind
+
+
+def changes_since(connection: Connection, spec: TableSpec, interval: Interval, version: int) -> list[Change]:
+    """Row and key tombstones that were added after a version where they may be about rows of an interval.
+
+    Those that were dropped again are among them. Cost: the bins of the interval, and the changes in them since.
+    """
+    asked = {"table": spec.id, "after": version}
+    rows = rows_of_pairs(connection, _ADDED, touching(spec, interval), asked)
+    found = rows_by_id(connection, "tombstone", {row[0] for row in rows})
+    wanted = [row for row in found if row["kind"] != "interval"]
+    if not wanted:
+        return []
+    makers = {row["operation"] for row in wanted}
+    kinds = {
+        row.number: Kind(row.kind)
+        for row in connection.execute(
+            select(operation.c.number, operation.c.kind).where(operation.c.number.in_(makers))
+        )
+    }
+    return [Change(tombstone_from_row(row), row["operation"], kinds[row["operation"]]) for row in wanted]
+
+
+_ADDED = prepared_over(
+    PAIRS,
+    """
+    SELECT DISTINCT delta.entry FROM {wanted} bin CROSS JOIN delta
+    WHERE bin.table_id = :table AND bin.bin BETWEEN pair.first AND pair.second AND bin.version > :after
+      AND delta.table_id = bin.table_id AND delta.bin = bin.bin AND delta.version > :after
+      AND delta.action = 1 AND delta.is_tombstone
+    """,
+)
+
+
+def removals_since(connection: Connection, spec: TableSpec, version: int) -> Iterator[tuple[Kind, Removal]]:
+    """What took intervals over and was committed after a version; a restore takes everything in its chunks."""
+    columns = (operation.c.kind, operation.c.start_us, operation.c.end_us, operation.c["keys"])
+    query = select(*columns, operation.c.ordinal, operation.c.version).where(
+        operation.c.table_id == spec.id, operation.c.version > version, operation.c.start_us.is_not(None)
+    )
+    for row in connection.execute(query):
+        kind = Kind(row.kind)
+        ordinal = EVERYTHING if kind is Kind.RESTORE else (row.ordinal or row.version)
+        yield kind, Removal(Interval(from_us(row.start_us), from_us(row.end_us)), decode_keys(row.keys), ordinal)
+
+
+def note_taken(connection: Connection, begun: Begun, interval: Interval, keys: KeyScope | None) -> None:
+    """Note what an operation takes over, for those who ask `removals_since`."""
+    connection.execute(
+        update(operation)
+        .where(operation.c.number == begun.number)
+        .values(start_us=interval.start_us, end_us=interval.end_us, keys=encode_keys(keys))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunningReplace:
+    """A replace that holds its chunks, and what its commit will remove."""
+
+    number: int
+    id: str
+    removal: Removal
+
+
+def running_replaces(connection: Connection, spec: TableSpec, interval: Interval) -> list[RunningReplace]:
+    """Replaces that hold a lock on chunks of an interval."""
+    columns = (operation.c.number, operation.c.id, operation.c.start_us, operation.c.end_us, operation.c["keys"])
+    query = (
+        select(*columns, operation.c.ordinal)
+        .join(chunk_lock, chunk_lock.c.operation == operation.c.number)
+        .where(
+            chunk_lock.c.table_id == spec.id,
+            chunk_lock.c.start_us < interval.end_us,
+            chunk_lock.c.end_us > interval.start_us,
+            operation.c.kind == Kind.REPLACE.value,
+        )
+    )
+    return [_running(row) for row in connection.execute(query)]
+
+
+def _running(row: Any) -> RunningReplace:
+    covered = Interval(from_us(row.start_us), from_us(row.end_us))
+    return RunningReplace(row.number, row.id, Removal(covered, decode_keys(row.keys), row.ordinal))
+
+
+def written_interval(connection: Connection, number: int) -> Interval | None:
+    """What the segments that an operation made cover; None if it made none."""
+    made = segment.c.id.between(number << ENTRY_BITS, (number + 1 << ENTRY_BITS) - 1)
+    query = select(func.min(segment.c.start_us), func.max(segment.c.end_us)).where(made)
+    start_us, end_us = connection.execute(query).one()
+    return None if start_us is None else Interval(from_us(start_us), from_us(end_us))
+
+
+def has_copiers_since(connection: Connection, spec: TableSpec, version: int) -> bool:
+    """Whether a version after one was made by an operation that wrote what it had made of rows."""
+    mine = (commit_table.c.table_id == spec.id, commit_table.c.version > version)
+    copied = commit_table.c.operation.in_([kind.value for kind in COPIERS])
+    return bool(connection.execute(select(exists().where(*mine, copied))).scalar())
+
+
+def least_in_flight(connection: Connection, spec: TableSpec, *, but: int | None = None) -> int:
+    """The least ordinal with which an operation that runs may still add rows; beyond every number if there is none.
+
+    A replace, and in write order ``start`` an append, has the number that it drew; a compaction that which it read. The
+    operation ``but`` is left out.
+    """
+    query = select(operation.c.number, operation.c.kind, operation.c.ordinal, operation.c.base_version).where(
+        text("state IN ('running', 'aborted')"),  # as the index says it
+        operation.c.state == "running",
+        operation.c.table_id == spec.id,
+    )
+    least = EVERYTHING
+    for row in connection.execute(query):
+        if row.number == but:
+            continue
+        if row.ordinal is not None:
+            least = min(least, row.ordinal)
+        elif row.kind == Kind.COMPACTION.value:
+            least = min(least, row.base_version)
+    return least
+
+
+def compactions(connection: Connection, numbers: Iterable[int]) -> set[int]:
+    """Those of some operations that are compactions."""
+    listed = list(numbers)
+    if not listed:
+        return set()
+    query = select(operation.c.number).where(operation.c.number.in_(listed), operation.c.kind == Kind.COMPACTION.value)
+    return set(connection.execute(query).scalars())

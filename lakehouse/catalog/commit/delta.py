@@ -1,0 +1,251 @@
+"""What each kind of operation adds and drops, worked out under the head from what is live then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from sqlalchemy import Connection
+
+from lakehouse.catalog.commit.concurrent import least_in_flight, note_taken
+from lakehouse.catalog.commit.erasure import erase
+from lakehouse.catalog.commit.row_changes import Asked, plan_resolve, plan_rows, plan_taken, rewritten_rows
+from lakehouse.catalog.locks import locks
+from lakehouse.catalog.state.bins import unchanged_since
+from lakehouse.catalog.state.diff import changes_between
+from lakehouse.catalog.store.rows import Entry
+from lakehouse.catalog.versions.horizon import check_readable
+from lakehouse.core.bins import bins_of
+from lakehouse.core.clean import idle, plan_clean
+from lakehouse.core.conflict import Cell
+from lakehouse.core.interval import Interval, hull
+from lakehouse.core.operation import ENTRY_BITS, Begun, Contribution, Kind, NewTombstone, NothingToDo, Priority
+from lakehouse.core.replace import plan_replace
+from lakehouse.core.segment import Segment
+from lakehouse.core.spec import TableSpec
+from lakehouse.core.tombstone import Tombstone
+from lakehouse.core.version import ADD, DROP
+from lakehouse.errors import InternalError, InvalidInput, LockLost
+
+
+@dataclass(slots=True)
+class Planned:
+    """``new`` entries to store, with the ``sets`` of tombstones among them that the catalog keeps.
+
+    ``changes`` are by bin and entry: 1 for ADD, -1 for DROP.
+    """
+
+    new: list[Entry] = field(default_factory=list)
+    sets: dict[int, bytes] = field(default_factory=dict)
+    changes: dict[tuple[int, int], tuple[int, Entry]] = field(default_factory=dict)
+
+    def change(self, spec: TableSpec, action: int, entries: Iterable[Entry]) -> None:
+        """Add or drop entries in every bin that they are kept in."""
+        for entry in entries:
+            for one in bins_of(spec.grain, entry.interval):
+                self.changes[one, entry.id] = (action, entry)
+
+
+def planned(
+    asked: Asked,
+    *,
+    first_row_id: int,
+    now_us: int,
+) -> Planned:
+    """The delta of one operation at ``asked.version``, of which it is a part."""
+    contribution, version = asked.contribution, asked.version
+    begun = contribution.begun
+    spec = begun.table
+    plan = Planned()
+    if begun.kind is Kind.ERASE:
+        erase(asked, now_us)
+        return plan
+    if begun.kind is Kind.RESTORE:
+        _plan_restore(asked, plan, now_us)
+        return plan
+    ordinal = version if begun.ordinal is None else begun.ordinal
+    if begun.kind is Kind.COMPACTION:
+        ordinal = begun.base_version
+    segments = new_segments(contribution, ordinal=ordinal, first_row_id=first_row_id)
+    tombstones, sets = _plan_drops(asked, plan, segments, ordinal)
+    first = len(segments) + len(tombstones)
+    plan.new = [
+        *segments,
+        *(replace(one, id=entry_id(begun.number, len(segments) + n)) for n, one in enumerate(tombstones)),
+    ]
+    for n, (made, at) in enumerate(sets):
+        tombstone = _with_set(made, entry_id(begun.number, first + n), at)
+        plan.new.append(tombstone)
+        if made.content:
+            plan.sets[tombstone.id] = made.content
+    plan.change(spec, ADD, plan.new)
+    if contribution.if_useful and not plan.changes:
+        raise NothingToDo
+    return plan
+
+
+def _plan_drops(
+    asked: Asked, plan: Planned, segments: list[Segment], ordinal: int
+) -> tuple[list[Tombstone], list[tuple[NewTombstone, int]]]:
+    """DROP what an operation takes out; the interval tombstones that it leaves, and those with a set and an ordinal."""
+    contribution, spec = asked.contribution, asked.spec
+    tombstones: list[Tombstone] = []
+    sets: list[tuple[NewTombstone, int]] = []
+    match contribution.begun.kind:
+        case Kind.APPEND:
+            pass
+        case Kind.DELETE if contribution.taken is not None:
+            tombstones, emptied = plan_taken(asked)
+            plan.change(spec, DROP, emptied)
+        case Kind.DELETE | Kind.UPDATE | Kind.MERGE | Kind.UPSERT | Kind.DELETE_KEYS:
+            sets, emptied = plan_rows(asked)
+            plan.change(spec, DROP, emptied)
+        case Kind.RESOLVE:
+            sets, resolved = plan_resolve(asked)
+            plan.change(spec, DROP, resolved)
+        case Kind.REPLACE:
+            tombstones = _plan_replace(asked, plan, ordinal)
+            rows = rewritten_rows(asked)
+            sets = [] if rows is None else [(rows, asked.version)]
+        case Kind.COMPACTION | Kind.CLEAN:
+            _plan_rewrite(asked, plan, segments)
+        case kind:
+            raise InternalError("no such operation on rows", kind=kind)
+    return tombstones, sets
+
+
+def _plan_replace(asked: Asked, plan: Planned, ordinal: int) -> list[Tombstone]:
+    """DROP what a replace takes over whole; the interval tombstones over the rest."""
+    begun = asked.contribution.begun
+    spec = begun.table
+    assert begun.interval is not None
+    segments, tombstones = asked.live(begun.interval)
+    replaced = plan_replace(
+        segments, tombstones, interval=begun.interval, keys=begun.keys, ordinal=ordinal, grain=spec.grain
+    )
+    plan.change(spec, DROP, replaced.drop_segments)
+    plan.change(spec, DROP, _nobody_needs(asked.connection, begun, replaced.drop_tombstones))
+    parts = replaced.tombstones
+    if spec.write_order == "start":
+        parts = tuple((part, begun.keys) for part in spec.grain.split(begun.interval))
+    return [Tombstone(id=0, start=part.start, end=part.end, ordinal=ordinal, keys=keys) for part, keys in parts]
+
+
+def _with_set(made: NewTombstone, entry: int, ordinal: int) -> Tombstone:
+    return Tombstone(
+        id=entry,
+        kind=made.kind,
+        start=made.interval.start,
+        end=made.interval.end,
+        ordinal=ordinal,
+        rows=made.rows,
+        path=made.path,
+        bytes=made.bytes,
+        checksum=made.checksum,
+        min=made.min,
+        max=made.max,
+        buckets=made.buckets,
+    )
+
+
+def entry_id(number: int, index: int) -> int:
+    """Id of an operation's nth segment or tombstone: unique without asking, and in order of operations."""
+    if index >= 1 << ENTRY_BITS:
+        raise InvalidInput(
+            "one operation made too many segments; use a coarser grain, more target_rows or smaller intervals",
+            most=1 << ENTRY_BITS,
+        )
+    return number << ENTRY_BITS | index
+
+
+def new_segments(contribution: Contribution, *, ordinal: int, first_row_id: int) -> list[Segment]:
+    """What a contribution adds, with ids, and with row ids from ``first_row_id`` on."""
+    made: list[Segment] = []
+    for index, one in enumerate(contribution.segments):
+        made.append(
+            Segment(
+                id=entry_id(contribution.begun.number, index),
+                start=one.start,
+                end=one.end,
+                ordinal=ordinal,
+                rows=one.rows,
+                bytes=one.bytes,
+                path=one.path,
+                checksum=one.checksum,
+                first_row_id=0 if one.has_row_ids else first_row_id,
+                has_row_ids=one.has_row_ids,
+                min=one.min,
+                max=one.max,
+                nulls=one.nulls,
+                buckets=one.buckets,
+            )
+        )
+        first_row_id += 0 if one.has_row_ids else one.rows
+    return made
+
+
+def _plan_rewrite(asked: Asked, plan: Planned, outputs: list[Segment]) -> None:
+    """DROP the inputs, and the tombstones that hide nothing once the outputs stand in their place.
+
+    Inputs that a delete dropped meanwhile need not be: it left a tombstone that hides their rows in the outputs too.
+    Nobody else can have, for the chunks are locked. Raises `LockLost` if rows were erased from one: the outputs hold
+    them.
+    """
+    begun = asked.contribution.begun
+    spec = begun.table
+    inputs = asked.contribution.inputs
+    if len(unchanged_since(asked.connection, inputs, begun.base_version)) < len(inputs):
+        raise LockLost("rows were erased from what the operation read; begin it again", operation=begun.id)
+    assert begun.interval is not None
+    locked = spec.grain.align(begun.interval)
+    segments, tombstones = asked.live(locked)
+    taken = inputs
+    if begun.kind is Kind.CLEAN:
+        taken = frozenset(one.id for one in plan_clean(segments, tombstones)[0] if locked.contains(one.interval))
+    is_input = np.isin(segments.ids, list(taken))
+    plan.change(spec, DROP, segments.where(is_input))
+    inside = _nobody_needs(asked.connection, begun, [one for one in tombstones if locked.contains(one.interval)])
+    plan.change(spec, DROP, idle(inside, [*segments.where(~is_input), *outputs]) if inside else ())
+
+
+def _nobody_needs(connection: Connection, begun: Begun, tombstones: Sequence[Tombstone]) -> Sequence[Tombstone]:
+    """Those of some tombstones in locked chunks that no operation in flight needs.
+
+    In write order ``start`` an append that runs has its number already; in write order ``commit`` nothing that could
+    come in these chunks has a smaller one, for they are locked.
+    """
+    if begun.table.write_order == "commit" or not tombstones:
+        return tombstones
+    least = least_in_flight(connection, begun.table, but=begun.number)
+    return [one for one in tombstones if one.ordinal <= least]
+
+
+def _plan_restore(asked: Asked, plan: Planned, now_us: int) -> None:
+    """DROP what is live and was not at the target version, ADD what was and is not, in chunks changed since."""
+    connection, contribution, spec = asked.connection, asked.contribution, asked.spec
+    assert contribution.target is not None
+    check_readable(connection, spec, contribution.target)
+    now = asked.states.read(connection, spec, asked.version, since=contribution.target)
+    then = asked.states.read(connection, spec, contribution.target, since=contribution.target)
+    touched: list[Interval] = []
+    for number in sorted(now.keys() | then.keys()):
+        for action, entry in changes_between(now.get(number), then.get(number)):
+            plan.changes[number, entry.id] = (action, entry)
+            touched.append(spec.grain.align(entry.interval))
+    span = hull(touched)
+    if span is not None:
+        note_taken(connection, contribution.begun, span, None)
+    for run in _runs(touched):
+        locks.make_way(connection, locks.Wanted(spec, Cell(run), Priority.USER), now_us)
+
+
+def _runs(intervals: Iterable[Interval]) -> list[Interval]:
+    """The fewest intervals that cover the same."""
+    runs: list[Interval] = []
+    for one in sorted(intervals, key=lambda interval: interval.start):
+        if runs and one.start <= runs[-1].end:
+            runs[-1] = Interval(runs[-1].start, max(runs[-1].end, one.end))
+        else:
+            runs.append(one)
+    return runs

@@ -1,0 +1,175 @@
+"""What the catalog tells of erased rows beside their segments: scopes of keys go with them, the rest is counted.
+
+A keyed tombstone hides older rows of its keys. Where all rows of a key went from every segment, and nothing that runs
+can add older ones, it hides nothing of that key in any version, and need not name it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, bindparam, delete, func, select, update
+
+from lakehouse.catalog.store.encoding import decode_keys, encode_keys
+from lakehouse.catalog.store.models import (
+    commit_log,
+    commit_table,
+    delta,
+    garbage,
+    lake_table,
+    operation,
+    tag,
+    tombstone,
+    txn,
+)
+from lakehouse.catalog.versions.horizon import read_horizon
+from lakehouse.core.bins import bins_of
+from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.operation import Begun
+from lakehouse.core.spec import TableSpec
+
+Taken = tuple[Interval, KeyScope | None]
+"""An interval and keys of which every row was erased."""
+
+
+def forget_scopes(connection: Connection, begun: Begun, taken: Taken | None) -> list[Interval]:
+    """Take erased keys out of what names them, under the head; what the changed tombstones cover.
+
+    Ended operations forget their keys whatever was erased: those that run take them for such of all keys, and may run
+    again once. Cost: the operations that took intervals over, and the keyed tombstones of the table.
+    """
+    spec = begun.table
+    mine = (operation.c.table_id == spec.id, operation.c["keys"].is_not(None), operation.c.start_us.is_not(None))
+    connection.execute(update(operation).where(*mine, operation.c.state != "running").values(keys=None))
+    if taken is None or taken[1] is None:
+        return []
+    oldest = connection.execute(
+        select(func.min(operation.c.ordinal)).where(
+            operation.c.table_id == spec.id, operation.c.state == "running", operation.c.number != begun.number
+        )
+    ).scalar()
+    changed: list[Interval] = []
+    for row in connection.execute(_keyed(spec)).mappings().all():
+        covered, keys = Interval(from_us(row["start_us"]), from_us(row["end_us"])), decode_keys(row["keys"])
+        assert keys is not None
+        left = keys_left(keys, taken[1]) if taken[0].contains(covered) else keys
+        if left == keys or (oldest is not None and oldest < row["ordinal"]):
+            continue
+        changed.append(covered)
+        if left is None:
+            _take_out(connection, spec, row, covered)
+        else:
+            put = update(tombstone).where(tombstone.c.id == row["id"])
+            connection.execute(put.values(keys=encode_keys(left)))
+    return changed
+
+
+def keys_left(keys: KeyScope, erased: KeyScope) -> KeyScope | None:
+    """What a scope still has to say when all rows of another one are gone; None if that is nothing.
+
+    >>> keys_left({"client": (77, 78)}, {"client": (77,)}), keys_left({"client": (77,)}, {"client": (77, 78)})
+    ({'client': (78,)}, None)
+    >>> keys_left({"client": (77,)}, {"client": (77,), "region": ("eu",)})
+    {'client': (77,)}
+    """
+    rest = {name: tuple(one for one in keys.get(name, (...,)) if one not in erased[name]) for name in erased}
+    if not any(rest.values()):
+        return None
+    if len(erased) > 1 or not erased.keys() <= keys.keys():
+        return keys
+    return {name: rest.get(name, held) for name, held in keys.items()}
+
+
+def newest_erasure(connection: Connection) -> int:
+    """The version of the lake's newest erasure, 0 without any."""
+    return int(connection.execute(select(func.max(lake_table.c.erased_version))).scalar() or 0)
+
+
+def scopes_named(connection: Connection, spec: TableSpec, taken: Taken | None) -> list[Interval]:
+    """What those keyed tombstones cover that `forget_scopes` may change."""
+    if taken is None or taken[1] is None:
+        return []
+    return [Interval(from_us(row.start_us), from_us(row.end_us)) for row in connection.execute(_keyed(spec))]
+
+
+def _keyed(spec: TableSpec) -> Any:
+    return select(tombstone).where(tombstone.c.table_id == spec.id, tombstone.c["keys"].is_not(None))
+
+
+def _take_out(connection: Connection, spec: TableSpec, row: RowMapping, covered: Interval) -> None:
+    told = delete(delta).where(
+        delta.c.table_id == spec.id,
+        delta.c.bin == bindparam("of_bin"),
+        delta.c.version >= row["added_version"],
+        delta.c.entry == row["id"],
+    )
+    connection.execute(told, [{"of_bin": one} for one in bins_of(spec.grain, covered)])
+    connection.execute(delete(tombstone).where(tombstone.c.id == row["id"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What a table still has that may tell of rows: files, running operations, keys of tombstones, users' words."""
+
+    garbage: int
+    running: tuple[str, ...]
+    ended: int
+    """Operations that ended without a commit and whose folders are not deleted yet."""
+    scopes: tuple[KeyScope, ...]
+    key_sets: int
+    texts: tuple[tuple[int, str], ...]
+    """Of commits, by version: message and properties."""
+    marks: tuple[tuple[int, str], ...]
+    """Of commits, by version: who made them exactly once (``txn``)."""
+    tags: tuple[tuple[int, str], ...]
+    """Names of the lake's tags, by version."""
+    readable: int
+    """Versions of the table that can still be read."""
+
+
+def read_leftovers(connection: Connection, spec: TableSpec) -> Leftovers:
+    """What may tell of erased rows. Cost: the table's log, and its keyed tombstones."""
+    of_table = operation.c.table_id == spec.id
+    running = select(operation.c.id).where(of_table, operation.c.state == "running").order_by(operation.c.number)
+    ended = select(func.count()).where(of_table, operation.c.state == "aborted")
+    files = select(func.count()).select_from(garbage).where(garbage.c.table_id == spec.id)
+    sets = select(func.count()).where(tombstone.c.table_id == spec.id, tombstone.c.kind == "key")
+    log = (
+        select(commit_log.c.version, commit_log.c.message, commit_log.c.properties)
+        .join(commit_table, commit_table.c.version == commit_log.c.version)
+        .where(commit_table.c.table_id == spec.id)
+    )
+    marks = select(txn.c.version, txn.c.app).where(txn.c.table_id == spec.id)
+    scopes = (decode_keys(row["keys"]) for row in connection.execute(_keyed(spec)).mappings())
+    return Leftovers(
+        garbage=connection.execute(files).scalar_one(),
+        running=tuple(connection.execute(running).scalars()),
+        ended=connection.execute(ended).scalar_one(),
+        scopes=tuple(one for one in scopes if one is not None),
+        key_sets=connection.execute(sets).scalar_one(),
+        readable=_readable(connection, spec),
+        texts=tuple(_texts(connection.execute(log).all())),
+        marks=tuple(_texts(connection.execute(marks).all())),
+        tags=tuple(_texts(connection.execute(select(tag.c.version, tag.c.name)).all())),
+    )
+
+
+def _readable(connection: Connection, spec: TableSpec) -> int:
+    """How many versions of a table are retained: those since the horizon, and the newest at it and at older tags."""
+    mine = select(commit_table.c.version).where(commit_table.c.table_id == spec.id)
+    versions = sorted(connection.execute(mine).scalars())
+    horizon = read_horizon(connection)
+    points = [one for one in connection.execute(select(tag.c.version)).scalars() if one < horizon]
+    kept = {one for one in versions if one >= horizon}
+    for point in (*points, horizon):
+        place = bisect_right(versions, point)
+        kept |= {versions[place - 1]} if place else set()
+    return len(kept)
+
+
+def _texts(rows: Iterable[Any]) -> list[tuple[int, str]]:
+    return [(row[0], str(part)) for row in rows for part in row[1:] if part is not None]

@@ -1,0 +1,135 @@
+"""Tables: what they are called and how they are defined. Each change of that is a version of the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from lakehouse.catalog.commit.commit import next_version, record_version
+from lakehouse.catalog.store.models import commit_table, lake_table, upkeep
+from lakehouse.catalog.store.prepared import Prepared
+from lakehouse.catalog.store.rows import spec_definition, spec_from_row
+from lakehouse.core.operation import Kind
+from lakehouse.core.spec import TableId, TableSpec
+from lakehouse.errors import AlreadyExists, TableNotFound
+
+Change = Callable[[TableSpec], Mapping[str, str]]
+"""What makes of a table its new properties. May be called again."""
+_live = lake_table.c.dropped_version.is_(None)
+_FIND = Prepared(lambda _: select(lake_table).where(lake_table.c.name == bindparam("wanted"), _live))
+_COLUMNS = [column.name for column in lake_table.columns]
+
+
+def find_table(connection: Connection, name: str) -> tuple[TableSpec, int] | None:
+    """A live table's definition and the version that created it."""
+    if not str(name).isascii() or "\0" in str(name):
+        return None  # no table has such a name, and no database takes each of them as a question
+    found = _FIND.run(connection, {"wanted": name}).fetchone()
+    if found is None:
+        return None
+    row = SimpleNamespace(**dict(zip(_COLUMNS, found, strict=True)))
+    return spec_from_row(row), row.created_version
+
+
+def is_forgotten(connection: Connection, table: TableId) -> bool:
+    """Whether nothing is known of a table any more: it was dropped, and an expiry has been there since."""
+    return connection.execute(select(lake_table.c.id).where(lake_table.c.id == table)).first() is None
+
+
+def table_names(connection: Connection) -> list[str]:
+    """Names of live tables, sorted."""
+    return sorted(connection.execute(select(lake_table.c.name).where(_live)).scalars())
+
+
+def create_table(connection: Connection, spec: TableSpec) -> tuple[TableSpec, int]:
+    """Create a table. Raises `AlreadyExists`; where the one that exists has its folder, this call made it."""
+    version, now_us = next_version(connection)
+    held = find_table(connection, spec.name)
+    if held is not None:
+        if held[0].folder == spec.folder:
+            return held
+        raise AlreadyExists("a table of that name exists; choose another or pass if_not_exists=True", table=spec.name)
+    table = connection.execute(
+        lake_table.insert()
+        .values(
+            name=spec.name,
+            folder=spec.folder,
+            definition=spec_definition(spec),
+            created_version=version,
+            next_row_id=0,
+        )
+        .returning(lake_table.c.id)
+    ).scalar_one()
+    _record(connection, version, now_us, Kind.CREATE, table, f"create table {spec.name}")
+    return replace(spec, id=TableId(table)), version
+
+
+def rename_table(connection: Connection, old: str, new: str) -> None:
+    """Rename a table; its files and history stay where they are."""
+    version, now_us = next_version(connection)
+    held = find_table(connection, old)
+    if held is None:
+        raise _missing(connection, old)
+    if find_table(connection, new) is not None:
+        raise AlreadyExists("a table of that name exists; choose another", table=new)
+    connection.execute(update(lake_table).where(lake_table.c.id == held[0].id).values(name=new))
+    _record(connection, version, now_us, Kind.RENAME, held[0].id, f"rename table {old} to {new}")
+
+
+def set_properties(connection: Connection, name: str, change: Change) -> TableSpec:
+    """Give a table other properties, worked out from those that it has now."""
+    version, now_us = next_version(connection)
+    held = find_table(connection, name)
+    if held is None:
+        raise _missing(connection, name)
+    spec = replace(held[0], properties=change(held[0]))
+    connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(definition=spec_definition(spec)))
+    # Another policy may want other things of what is there.
+    connection.execute(update(upkeep).where(upkeep.c.table_id == spec.id).values(due_us=now_us, not_before_us=now_us))
+    _record(connection, version, now_us, Kind.ALTER, spec.id, f"set properties of table {name}")
+    return spec
+
+
+def drop_table(connection: Connection, name: str) -> None:
+    """Take a table out of the lake; its rows stay in storage until they are collected."""
+    version, now_us = next_version(connection)
+    held = find_table(connection, name)
+    if held is None:
+        raise _missing(connection, name)
+    connection.execute(update(lake_table).where(lake_table.c.id == held[0].id).values(dropped_version=version))
+    _record(connection, version, now_us, Kind.DROP_TABLE, held[0].id, f"drop table {name}")
+
+
+def get_table(connection: Connection, name: str) -> tuple[TableSpec, int]:
+    """A live table's definition and the version that created it. Raises `TableNotFound`."""
+    held = find_table(connection, name)
+    if held is None:
+        raise _missing(connection, name)
+    return held
+
+
+def _missing(connection: Connection, name: str) -> TableNotFound:
+    known = ", ".join(table_names(connection)[:10]) or "none"
+    return TableNotFound("no such table; create it or check its name", table=name, known=known)
+
+
+def _record(connection: Connection, version: int, now_us: int, kind: Kind, table: int, message: str) -> None:
+    record_version(connection, version, kind, now_us, message=message)
+    nothing = dict.fromkeys(
+        (
+            "segments_added",
+            "segments_dropped",
+            "tombstones_added",
+            "tombstones_dropped",
+            "rows_added",
+            "rows_deleted",
+            "bytes_added",
+        ),
+        0,
+    )
+    connection.execute(
+        commit_table.insert().values(version=version, table_id=table, operation=kind.value, is_exact=True, **nothing)
+    )

@@ -1,0 +1,1 @@
+"""Taking away what nobody can reach any more: versions, entries, files."""

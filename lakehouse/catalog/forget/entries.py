@@ -1,0 +1,217 @@
+"""Taking dead entries and forgotten commits out of the catalog's tables; to be called under the head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sqlalchemy import Connection, bindparam, delete, exists, func, select
+
+from lakehouse.catalog.state.bins import batches, rows_by_id
+from lakehouse.catalog.state.due_frames import frames_by_point, pages_of, read_deltas, refresh_bins
+from lakehouse.catalog.state.summaries import forget_summaries
+from lakehouse.catalog.store.models import (
+    bin,  # noqa: A004 - the word of the scheme
+    chunk_lock,
+    commit_log,
+    commit_table,
+    delta,
+    garbage,
+    key_frame,
+    lake_table,
+    lock_wait,
+    operation,
+    plan_count,
+    rewritten,
+    segment,
+    segment_summary,
+    tag,
+    task,
+    tombstone,
+    tombstone_set,
+    txn,
+    upkeep,
+)
+from lakehouse.catalog.store.prepared import run_for_each
+from lakehouse.catalog.store.rows import Values, spec_from_row
+from lakehouse.catalog.versions.log import version_at
+from lakehouse.core.bins import bins_of
+from lakehouse.core.expire import Numbers, newest_at
+from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.operation import DEFINITIONS, Kind
+from lakehouse.core.policy import Policy
+from lakehouse.core.spec import TableSpec
+
+MOST_COMMITS = 20_000
+"""Rows of the log that one transaction forgets."""
+MOST_OPERATIONS = 10_000
+_WEEK_US = 7 * 24 * 3600 * 1_000_000
+
+
+def forget_entries(
+    connection: Connection,
+    table: int,
+    rows: Sequence[Values],
+    *,
+    is_tombstone: bool,
+    clean: int,
+    points: Numbers,
+    now_us: int,
+) -> tuple[int, int]:
+    """Forget entries that no retained version holds: their deltas, the key frames that name them, they themselves.
+
+    Returns how many of them were still there, and their bytes.
+    ``points`` are the retained versions up to ``clean``, the last of them. Cost: the deltas up to ``clean`` of the bins
+    that held the entries, and a page for each key frame that is written in place of those that go.
+    """
+    of = tombstone if is_tombstone else segment
+    # As they are now: an erasure, or another expiry, may have come since they were found.
+    rows = rows_by_id(connection, of.name, [row["id"] for row in rows])
+    if not rows:
+        return 0, 0
+    row = connection.execute(select(lake_table).where(lake_table.c.id == table)).one()
+    spec = spec_from_row(row)
+    if row.dropped_version is not None:
+        # Nobody reads the table at later points, where what is dead with it has no DROP and still seems to be live.
+        points = points[points < row.dropped_version]
+    ids = np.array([row["id"] for row in rows], dtype=np.int64)
+    touched = {
+        one for row in rows for one in bins_of(spec.grain, Interval(from_us(row["start_us"]), from_us(row["end_us"])))
+    }
+    for batch in batches(sorted(touched)):
+        _forget_in_bins(connection, spec, batch, ids, clean=clean, points=points)
+    files = [row["path"] for row in rows if row["path"]]
+    if not is_tombstone:
+        files += forget_summaries(connection, ids.tolist())
+    dead = [{"dead": entry} for entry in ids.tolist()]
+    for held in (of, tombstone_set) if is_tombstone else (of,):
+        run_for_each(connection, delete(held).where(held.c.id == bindparam("dead")), dead)
+    marks = [{"table_id": table, "path": path, "marked_us": now_us} for path in files]
+    run_for_each(connection, garbage.insert(), marks)
+    return len(rows), sum(row["bytes"] for row in rows)
+
+
+def _forget_in_bins(
+    connection: Connection, spec: TableSpec, bins: Sequence[int], ids: Numbers, *, clean: int, points: Numbers
+) -> None:
+    found = read_deltas(connection, spec, delta.c.bin.in_(bins), delta.c.version <= clean)
+    is_dead = np.isin(found[:, 2], ids)
+    kept = found[~is_dead]
+    due = frames_by_point(kept, lambda _: points)
+    pages = [page for point, lives in due.items() for page in pages_of(connection, spec, point, lives)]
+    dead = [
+        {"of_bin": one, "of_version": version, "of_entry": entry} for one, version, entry, *_ in found[is_dead].tolist()
+    ]
+    its = (delta.c.bin == bindparam("of_bin"), delta.c.version == bindparam("of_version"))
+    gone = delete(delta).where(delta.c.table_id == spec.id, *its, delta.c.entry == bindparam("of_entry"))
+    run_for_each(connection, gone, dead)
+    connection.execute(
+        delete(key_frame).where(
+            key_frame.c.table_id == spec.id, key_frame.c.bin.in_(bins), key_frame.c.version <= clean
+        )
+    )
+    run_for_each(connection, key_frame.insert(), pages)
+    refresh_bins(connection, spec, bins)
+
+
+def forget_commits(connection: Connection, clean: int, points: Numbers) -> int:
+    """Forget what the log says of versions below ``clean``, but for those that a reader of a point is given.
+
+    Returns how many rows went, at most twice `MOST_COMMITS`; 0 when there is nothing left to do.
+    """
+    gone = find_forgotten(connection, clean, points)[:MOST_COMMITS]
+    its = (commit_table.c.version == bindparam("of_version"), commit_table.c.table_id == bindparam("of_table"))
+    run_for_each(connection, delete(commit_table).where(*its), gone)
+    # A txn's version stays known: the same pair again is told when it was committed.
+    bare = (
+        commit_log.c.version < clean,
+        ~exists().where(commit_table.c.version == commit_log.c.version),
+        ~exists().where(tag.c.version == commit_log.c.version),
+        ~exists().where(txn.c.version == commit_log.c.version),
+    )
+    versions = connection.execute(select(commit_log.c.version).where(*bare).limit(MOST_COMMITS)).scalars()
+    empty = [{"of_version": version} for version in versions]
+    run_for_each(connection, delete(commit_log).where(commit_log.c.version == bindparam("of_version")), empty)
+    return len(gone) + len(empty)
+
+
+def find_forgotten(connection: Connection, clean: int, points: Numbers) -> list[dict[str, int]]:
+    """Rows of the log, by version and table, below ``clean`` that no reader of a point is given."""
+    rows = connection.execute(
+        select(commit_table.c.version, commit_table.c.table_id, commit_table.c.operation)
+        .where(commit_table.c.version <= clean)
+        .order_by(commit_table.c.version)
+    ).all()
+    moves = {Kind.CREATE.value} | ({kind.value for kind in Kind} - {k.value for k in DEFINITIONS})
+    told = [(row.version, row.table_id) for row in rows if row.operation in moves]  # a rename changes no row
+    # The log may have forgotten the drop of a table that an older tag shows.
+    drops = select(lake_table.c.dropped_version, lake_table.c.id).where(lake_table.c.dropped_version <= clean)
+    versions, tables = zip(*told, *connection.execute(drops), strict=True) if told else ((), ())
+    retained = newest_at(tables, versions, points)
+    kept = {one for one, stays in zip(told, retained[: len(told)].tolist(), strict=True) if stays}
+    tagged = set(connection.execute(select(tag.c.version)).scalars())
+    return [
+        {"of_version": row.version, "of_table": row.table_id}
+        for row in rows
+        if row.version < clean and row.version not in tagged and (row.version, row.table_id) not in kept
+    ]
+
+
+def forget_marks(connection: Connection, clean: int, now_us: int) -> int:
+    """Forget each ``txn`` of a version below ``clean`` that is older than its table's ``txn_retention``.
+
+    Returns how many went, at most `MOST_COMMITS` of a table. Cost: these, and the tables that have such a limit.
+    """
+    limited = lake_table.c.definition.contains("txn_retention"), lake_table.c.dropped_version.is_(None)
+    count = 0
+    for row in connection.execute(select(lake_table).where(*limited)).all():
+        spec = spec_from_row(row)
+        age_seconds = Policy.of(spec.properties).txn_retention_seconds
+        if age_seconds is None:
+            continue
+        until = min(clean - 1, version_at(connection, now_us - int(age_seconds * 1_000_000)) or 0)
+        old = select(txn.c.app, txn.c.sequence).where(txn.c.table_id == spec.id, txn.c.version <= until)
+        marks = [{"of": app, "number": sequence} for app, sequence in connection.execute(old.limit(MOST_COMMITS))]
+        its = txn.c.table_id == spec.id, txn.c.app == bindparam("of"), txn.c.sequence == bindparam("number")
+        run_for_each(connection, delete(txn).where(*its), marks)
+        count += len(marks)
+    return count
+
+
+def forget_operations(connection: Connection, clean: int, now_us: int) -> int:
+    """Forget operations that ended long ago and that nothing refers to any more: so many, at most `MOST_OPERATIONS`."""
+    ended = operation.c.state.in_(("committed", "collected")), operation.c.begun_us < now_us - _WEEK_US
+    users = (segment, segment_summary, chunk_lock, rewritten)
+    used = [exists().where(of.c.operation == operation.c.number) for of in users]
+    old = (
+        select(operation.c.number)
+        .where(*ended, func.coalesce(operation.c.version, 0) < clean, *(~one for one in used))
+        .where(operation.c.number.not_in(select(tombstone.c.operation)))
+        .limit(MOST_OPERATIONS)
+    )
+    numbers = [{"old": number} for number in connection.execute(old).scalars()]
+    run_for_each(connection, delete(operation).where(operation.c.number == bindparam("old")), numbers)
+    return len(numbers)
+
+
+def forget_tables(connection: Connection, clean: int) -> int:
+    """Forget tables that were dropped and of which nothing else is left; how many.
+
+    The newest table stays, dropped or not: its number must not be given to another one. Cost: a few seeks for each
+    dropped table that is still there, and a pass over the operations if one may go.
+    """
+    users = (commit_table, bin, delta, key_frame, garbage, segment, tombstone)
+    used = [exists().where(of.c.table_id == lake_table.c.id) for of in users]
+    works = exists().where(task.c.table_id == lake_table.c.id, task.c.state == "running")
+    newest = select(func.max(lake_table.c.id)).scalar_subquery()
+    bare = select(lake_table.c.id).where(
+        lake_table.c.dropped_version < clean, lake_table.c.id < newest, ~works, *(~one for one in used)
+    )
+    gone = set(connection.execute(bare).scalars())
+    if gone:
+        gone.difference_update(connection.execute(select(operation.c.table_id).distinct()).scalars())
+    numbers = [{"gone": one} for one in sorted(gone)]
+    for of in (txn, upkeep, plan_count, lock_wait, task):
+        run_for_each(connection, delete(of).where(of.c.table_id == bindparam("gone")), numbers)
+    run_for_each(connection, delete(lake_table).where(lake_table.c.id == bindparam("gone")), numbers)
+    return len(numbers)

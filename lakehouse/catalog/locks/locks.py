@@ -1,0 +1,205 @@
+"""Chunk locks: exclusive holds on runs of whole chunks, with leases and fencing tokens.
+
+A lock is one row for a run of chunks, however many: taking a year of hours costs what taking an hour does. Its lease is
+its operation's. An expired lock may be taken; that alone never makes a commit of its holder invalid: the commit checks
+that the lock is still there. Those who wait stand in a queue, so that nobody waits for ever; a place in it has a lease
+too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
+
+from lakehouse.catalog.store.encoding import decode_keys, encode_keys
+from lakehouse.catalog.store.models import chunk_lock, lake, lock_wait, operation, rewritten
+from lakehouse.core.commit import ChunkLock
+from lakehouse.core.conflict import Cell, locks_clash
+from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.listing import Listing
+from lakehouse.core.operation import Kind, Priority
+from lakehouse.core.spec import TableSpec
+
+MOST_LISTED = 10_000
+"""Chunks of one lock that are listed one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds, or waits for, a lock that is in the way."""
+
+    operation: str
+    kind: str
+    interval: Interval
+    keys: KeyScope | None
+    expires_us: int
+
+
+class ChunkHeld(Exception):
+    """A lock of the same or a higher priority is in the way; its transaction changed nothing."""
+
+    def __init__(self, holder: Holder) -> None:
+        super().__init__(holder)
+        self.holder = holder
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an operation wants to lock: whole chunks, for some keys or all."""
+
+    table: TableSpec
+    cell: Cell
+    priority: Priority
+    place: int | None = None
+    """Its place in the queue; None for one that has just come."""
+
+
+def make_way(connection: Connection, wanted: Wanted, now_us: int) -> None:
+    """Remove locks that clash with what is wanted where they have expired or give way.
+
+    To be called under the head. Raises `ChunkHeld` if one stays, or if somebody who came earlier waits for the same.
+    """
+    clashing = _clashing_locks(connection, wanted)
+    _refuse(connection, wanted, clashing, now_us)
+    for row in clashing:
+        release(connection, row.operation)
+
+
+def check_free(connection: Connection, wanted: Wanted, now_us: int) -> None:
+    """Raise `ChunkHeld` if `make_way` would. For a look that takes no head."""
+    _refuse(connection, wanted, _clashing_locks(connection, wanted), now_us)
+
+
+def _clashing_locks(connection: Connection, wanted: Wanted) -> list[Any]:
+    query = (
+        select(chunk_lock, operation.c.id, operation.c.kind, operation.c.lease_until_us)
+        .join(operation, operation.c.number == chunk_lock.c.operation)
+        .where(_overlaps(chunk_lock, wanted))
+    )
+    return [row for row in connection.execute(query) if locks_clash(wanted.cell, _cell(row))]
+
+
+def _refuse(connection: Connection, wanted: Wanted, clashing: list[Any], now_us: int) -> None:
+    for row in clashing:
+        if row.lease_until_us >= now_us and row.priority >= wanted.priority:
+            raise ChunkHeld(_holder(row, row.id))
+    earlier = select(lock_wait).where(
+        _overlaps(lock_wait, wanted), lock_wait.c.lease_until_us >= now_us, lock_wait.c.priority >= wanted.priority
+    )
+    if wanted.place is not None:
+        earlier = earlier.where(lock_wait.c.token < wanted.place)
+    for row in connection.execute(earlier.order_by(lock_wait.c.token)):
+        if locks_clash(wanted.cell, _cell(row)):
+            raise ChunkHeld(_holder(row, row.operation))
+
+
+def _overlaps(table: Any, wanted: Wanted) -> ColumnElement[bool]:
+    span = wanted.cell.interval
+    return and_(table.c.table_id == wanted.table.id, table.c.start_us < span.end_us, table.c.end_us > span.start_us)
+
+
+def queue_up(connection: Connection, wanted: Wanted, operation_id: str, kind: Kind, lease_until_us: int) -> int:
+    """Take a place in the queue for what is wanted, to be kept by `stay` and given back by `leave`."""
+    place = _next_token(connection)
+    connection.execute(
+        lock_wait.insert().values(
+            operation=operation_id, kind=kind.value, lease_until_us=lease_until_us, **_columns(wanted, place)
+        )
+    )
+    return place
+
+
+def stay(connection: Connection, place: int, lease_until_us: int) -> None:
+    """Keep a place in the queue."""
+    connection.execute(update(lock_wait).where(lock_wait.c.token == place).values(lease_until_us=lease_until_us))
+
+
+def leave(connection: Connection, place: int) -> None:
+    """Give a place in the queue back."""
+    connection.execute(delete(lock_wait).where(lock_wait.c.token == place))
+
+
+def remove_dead(connection: Connection, now_us: int) -> None:
+    """Forget places of processes that no longer ask, and what replaces that were ended would have had to hide."""
+    connection.execute(delete(lock_wait).where(lock_wait.c.lease_until_us < now_us))
+    running = select(operation.c.number).where(operation.c.state == "running")
+    connection.execute(delete(rewritten).where(rewritten.c.operation.not_in(running)))
+
+
+def take(connection: Connection, wanted: Wanted, *, number: int, now_us: int) -> int:
+    """Lock whole chunks for an operation and return the fencing token, or raise `ChunkHeld`."""
+    make_way(connection, wanted, now_us)
+    token = _next_token(connection)
+    connection.execute(chunk_lock.insert().values(operation=number, **_columns(wanted, token)))
+    if wanted.place is not None:
+        leave(connection, wanted.place)
+    return token
+
+
+def _columns(wanted: Wanted, token: int) -> dict[str, Any]:
+    return {
+        "token": token,
+        "table_id": wanted.table.id,
+        "start_us": wanted.cell.interval.start_us,
+        "end_us": wanted.cell.interval.end_us,
+        "keys": encode_keys(wanted.cell.keys),
+        "priority": int(wanted.priority),
+    }
+
+
+def _next_token(connection: Connection) -> int:
+    following = update(lake).values(next_token=lake.c.next_token + 1).returning(lake.c.next_token)
+    return int(connection.execute(following).scalar_one())
+
+
+def count_held(connection: Connection, number: int) -> int:
+    """How many locks an operation still holds."""
+    query = select(func.count()).select_from(chunk_lock).where(chunk_lock.c.operation == number)
+    return int(connection.execute(query).scalar_one())
+
+
+def release(connection: Connection, number: int) -> None:
+    """Give back an operation's locks, and forget what it would have had to hide."""
+    connection.execute(delete(chunk_lock).where(chunk_lock.c.operation == number))
+    connection.execute(delete(rewritten).where(rewritten.c.operation == number))
+
+
+def read_locks(connection: Connection, spec: TableSpec) -> Listing[ChunkLock]:
+    """Every lock on a table, a value a chunk, by time; a run of more than `MOST_LISTED` chunks is one value."""
+    query = (
+        select(chunk_lock, operation.c.id, operation.c.kind, operation.c.lease_until_us)
+        .join(operation, operation.c.number == chunk_lock.c.operation)
+        .where(chunk_lock.c.table_id == spec.id)
+        .order_by(chunk_lock.c.start_us, chunk_lock.c.token)
+    )
+    return Listing(
+        ChunkLock(
+            chunk=one,
+            operation=row.id,
+            priority=row.priority,
+            token=row.token,
+            expires_at=from_us(row.lease_until_us),
+            keys=decode_keys(row.keys),
+            kind=row.kind,
+        )
+        for row in connection.execute(query)
+        for one in _listed(spec, Interval(from_us(row.start_us), from_us(row.end_us)))
+    )
+
+
+def _listed(spec: TableSpec, run: Interval) -> list[Interval]:
+    chunks = list(islice(spec.grain.chunks(run), MOST_LISTED + 1))
+    return chunks if len(chunks) <= MOST_LISTED else [run]
+
+
+def _cell(row: Any) -> Cell:
+    return Cell(Interval(from_us(row.start_us), from_us(row.end_us)), decode_keys(row.keys))
+
+
+def _holder(row: Any, operation_id: str) -> Holder:
+    held = _cell(row)
+    return Holder(operation_id, row.kind, held.interval, held.keys, row.lease_until_us)

@@ -1,0 +1,284 @@
+"""Looking at a catalog, and what its tables are: core values in, core values out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from lakehouse import interrupts
+from lakehouse.catalog.commit import tables
+from lakehouse.catalog.inspect import chains, overview
+from lakehouse.catalog.inspect.chunks import list_changes, list_chunks
+from lakehouse.catalog.inspect.history import read_bytes_written, read_history, read_origins, versions_touching
+from lakehouse.catalog.recovery import export
+from lakehouse.catalog.state.bins import BinState, StateReader, extent_of, live_in, touching
+from lakehouse.catalog.state.diff import changed_entries, entries_between
+from lakehouse.catalog.state.tombstone_sets import Sets
+from lakehouse.catalog.store.database import Database
+from lakehouse.catalog.versions import log
+from lakehouse.catalog.versions.horizon import check_complete, check_readable, keep_horizon
+from lakehouse.core.commit import (
+    ChainLength,
+    ChainLink,
+    Chunk,
+    Commit,
+    Diff,
+    EntryDiff,
+    KeyFrame,
+    Origin,
+    TableSummary,
+    Touch,
+)
+from lakehouse.core.interval import Interval
+from lakehouse.core.listing import Listing
+from lakehouse.core.segments import Segments
+from lakehouse.core.sets import MatchSet
+from lakehouse.core.spec import TableId, TableSpec
+from lakehouse.core.tombstone import Tombstone
+
+T = TypeVar("T")
+
+
+class Looking:
+    """Tables, versions and what is live at them."""
+
+    _database: Database
+    _states: StateReader
+    _sets: Sets
+
+    def _read(self, question: Callable[[Connection], T]) -> T:
+        return self._database.read(question)
+
+    # Tables
+
+    def table(self, name: str) -> tuple[TableSpec, int]:
+        """A table's definition and the version that created it. Raises `TableNotFound`."""
+        return self._read(lambda connection: tables.get_table(connection, name))
+
+    def table_names(self) -> list[str]:
+        """Names of the tables, sorted."""
+        return self._read(tables.table_names)
+
+    def overview(self, days: int = 14) -> Listing[TableSummary]:
+        """Every table at a glance. Cost: one pass over the live segments, in the database."""
+        return self._read(lambda c: overview.read_overview(c, now_us=self._database.now_us(c), days=days))
+
+    def create_table(self, spec: TableSpec) -> tuple[TableSpec, int]:
+        """Create a table and return its definition with its id. Raises `AlreadyExists`."""
+        with interrupts.committing():
+            return self._database.run(lambda connection: tables.create_table(connection, spec))
+
+    def rename_table(self, old: str, new: str) -> None:
+        """Rename a table."""
+        with interrupts.committing():
+            self._database.run(
+                lambda connection: tables.rename_table(connection, old, new),
+                settled=lambda connection: True if tables.find_table(connection, new) else None,
+            )
+
+    def set_properties(self, name: str, change: tables.Change) -> TableSpec:
+        """Give a table other properties."""
+        with interrupts.committing():
+            return self._database.run(lambda connection: tables.set_properties(connection, name, change))
+
+    def drop_table(self, name: str) -> None:
+        """Drop a table."""
+        with interrupts.committing():
+            self._database.run(
+                lambda connection: tables.drop_table(connection, name),
+                settled=lambda connection: None if tables.find_table(connection, name) else True,
+            )
+
+    # Versions
+
+    def head(self) -> int:
+        """The newest version."""
+        return self._read(log.read_head)
+
+    def commits(
+        self,
+        table: TableId | None = None,
+        limit: int | None = None,
+        *,
+        before: int | None = None,
+        operation: str | None = None,
+        touching: tuple[TableSpec, Interval] | None = None,
+    ) -> Listing[Commit]:
+        """The log, newest first: older than a version, of a kind, or of what changed an interval of a table."""
+        touched = None if touching is None else versions_touching(*touching)
+        return self._read(
+            lambda connection: log.read_commits(
+                connection, table=table, limit=limit, before=before, operation=operation, touching=touched
+            )
+        )
+
+    def commits_between(self, spec: TableSpec, since: int, until: int) -> Listing[Commit]:
+        """Every commit that changed a table's rows after a version, up to another, newest first.
+
+        Raises `VersionNotFound` if one of them may have been forgotten.
+        """
+
+        def question(connection: Connection) -> Listing[Commit]:
+            check_complete(connection, spec, since, until)
+            return log.read_commits(connection, table=spec.id, after=since, before=until + 1)
+
+        return self._read(question)
+
+    def check_complete(self, spec: TableSpec, since: int, until: int) -> None:
+        """Raise `VersionNotFound` if a version of a table after ``since``, up to ``until``, may have been forgotten."""
+        self._read(lambda connection: check_complete(connection, spec, since, until))
+
+    def version_numbers(self, table: TableId) -> list[int]:
+        """Numbers of a table's versions, oldest first. Cost: its history, by an index."""
+        return self._read(lambda connection: log.version_numbers(connection, table))
+
+    def bytes_written(self, versions: Iterable[int], table: TableId | None = None) -> dict[int, int]:
+        """By version the bytes of the segments that it wrote, of one table or all, and that are still remembered."""
+        return self._read(lambda connection: read_bytes_written(connection, versions, table))
+
+    def history(self, spec: TableSpec, interval: Interval, limit: int | None = None) -> Listing[Touch]:
+        """What versions did to an interval, newest first."""
+        return self._read(lambda connection: read_history(connection, spec, interval, limit))
+
+    def newest_version(self, table: TableId, created: int) -> int:
+        """A table's newest version."""
+        return self._read(lambda connection: log.newest_version(connection, table, created))
+
+    def table_version(self, spec: TableSpec, created: int, as_of: Any) -> int:
+        """A table's newest version at or before what ``as_of`` means. Raises `VersionNotFound`."""
+        return self.point(spec, created, as_of)[0]
+
+    def point(self, spec: TableSpec, created: int, as_of: Any) -> tuple[int, int]:
+        """A table's newest version at or before what ``as_of`` means, and the version that a reader of it has to pin.
+
+        Raises `VersionNotFound`.
+        """
+        return self._read(lambda connection: log.resolve_on_table(connection, spec, created, as_of))
+
+    def tag(self, name: str, as_of: Any) -> None:
+        """Name a version."""
+
+        def work(connection: Connection) -> None:
+            keep_horizon(connection)
+            version = log.resolve_version(connection, as_of)
+            log.add_tag(connection, name, version, self._database.now_us(connection))
+
+        with interrupts.committing():
+            self._database.run(work)
+
+    def untag(self, name: str) -> None:
+        """Forget a tag."""
+        with interrupts.committing():
+            self._database.run(lambda connection: log.remove_tag(connection, name))
+
+    def tags(self) -> dict[str, int]:
+        """Versions by tag."""
+        return self._read(log.read_tags)
+
+    def export(self, write: export.WritePart) -> export.Snapshot:
+        """Write every part of an export, all from one state of the catalog; called again from the start if need be."""
+        return self._read(lambda connection: export.export(connection, write))
+
+    # State
+
+    def states(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
+        """What is live at a version, by bin, in the bins that may hold what touches an interval (None: all).
+
+        Raises `VersionNotFound` if the version has been forgotten.
+        """
+        ranges = touching(spec, interval)
+
+        def question(connection: Connection) -> dict[int, BinState]:
+            check_readable(connection, spec, version)
+            return self._states.read(connection, spec, version, ranges)
+
+        return self._read(question)
+
+    def live(self, spec: TableSpec, version: int, interval: Interval | None = None) -> tuple[Segments, list[Tombstone]]:
+        """Live segments and tombstones, each once, by id, that touch the chunks that an interval touches.
+
+        Cost: the bins that hold those chunks and, of each, what changed since this process last saw it.
+        """
+        segments, held = live_in(self.states(spec, version, interval).values())
+        tombstones = [held[entry] for entry in sorted(held)]
+        if interval is None:
+            return segments, tombstones
+        aligned = spec.grain.align(interval)
+        return segments.within(aligned), [one for one in tombstones if aligned.overlaps(one.interval)]
+
+    def sets(self, tombstones: Iterable[Tombstone]) -> dict[int, MatchSet]:
+        """What row and key tombstones match, by their id."""
+        listed = list(tombstones)
+        files = self._sets.load(listed)
+        inline = [one for one in listed if one.id not in files]
+        return files | self._read(lambda connection: self._sets.read(connection, inline)) if inline else files
+
+    def chunks(self, spec: TableSpec, version: int) -> Listing[Chunk]:
+        """Every chunk with something live, by time. The version is that of its bins, the larger ones included."""
+        return list_chunks(spec.grain, self.states(spec, version).values())
+
+    def extent(self, spec: TableSpec) -> Interval | None:
+        """From the first to the last chunk that ever held something, or further; None if none ever did."""
+        return self._read(lambda connection: extent_of(connection, spec))
+
+    def key_frames(self, spec: TableSpec) -> Listing[KeyFrame]:
+        """Every key frame of a table."""
+        return self._read(lambda connection: chains.read_key_frames(connection, spec))
+
+    def chain(self, spec: TableSpec, version: int, interval: Interval | None) -> Listing[ChainLink]:
+        """The key frames and deltas that make a version's state in the chunks of an interval, by bin."""
+        ranges = touching(spec, interval)
+
+        def question(connection: Connection) -> Listing[ChainLink]:
+            check_readable(connection, spec, version)
+            return chains.read_chain(connection, spec, ranges, version)
+
+        return self._read(question)
+
+    def chain_lengths(self, spec: TableSpec, interval: Interval | None, limit: int) -> Listing[ChainLength]:
+        """How long the chains in an interval's chunks are (None: all), those first that were changed last."""
+        return self._read(
+            lambda connection: chains.read_chain_lengths(connection, spec, touching(spec, interval), limit)
+        )
+
+    def film(self, spec: TableSpec, interval: Interval, limit: int) -> Listing[ChainLink]:
+        """Every key frame and delta of the bins that hold what may overlap an interval, of each the newest few."""
+        return self._read(lambda connection: chains.read_film(connection, spec, touching(spec, interval), limit))
+
+    def replayed(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
+        """The same as `states`, made anew from key frames and deltas with nothing remembered: to measure that."""
+        ranges = touching(spec, interval)
+
+        def question(connection: Connection) -> dict[int, BinState]:
+            check_readable(connection, spec, version)
+            return StateReader().read(connection, spec, version, ranges)
+
+        return self._read(question)
+
+    def diff(self, spec: TableSpec, a: int, b: int) -> Diff:
+        """ADD and DROP by chunk between two versions, in either order. Cost: the bins changed since the older."""
+        return Diff(a, b, list_changes(spec.grain, changed_entries(*self._before_and_after(spec, a, b))))
+
+    def entry_diff(self, spec: TableSpec, a: int, b: int, interval: Interval | None = None) -> EntryDiff:
+        """The same in columns, of what may touch an interval (None: all)."""
+        return entries_between(*self._before_and_after(spec, a, b, interval))
+
+    def _before_and_after(
+        self, spec: TableSpec, a: int, b: int, interval: Interval | None = None
+    ) -> tuple[dict[int, BinState], dict[int, BinState]]:
+        def question(connection: Connection) -> tuple[dict[int, BinState], dict[int, BinState]]:
+            older, ranges = min(a, b), touching(spec, interval)
+            for version in (a, b):
+                check_readable(connection, spec, version)
+            return (
+                self._states.read(connection, spec, a, ranges, since=older),
+                self._states.read(connection, spec, b, ranges, since=older),
+            )
+
+        return self._read(question)
+
+    def origins(self, spec: TableSpec, ids: Iterable[int]) -> dict[int, Origin]:
+        """Which versions added and dropped some segments and tombstones, by id. Cost: a seek each."""
+        return self._read(lambda connection: read_origins(connection, spec, ids))

@@ -1,0 +1,1 @@
+"""Exports of the catalog, and a new catalog from one."""

@@ -1,0 +1,83 @@
+"""The catalog's clock (ADR 0026): PostgreSQL's own, and for a SQLite file one that no change of the host's clock moves.
+
+A SQLite catalog remembers what its clock showed at a tick of the host's, which counts from the boot and never jumps.
+Now is as much later as ticks went by; and it is drawn towards the host's wall clock, by a twentieth of that and by 5
+seconds at most, so that a wrong beginning is made good in time and no lease, grace or age notices. In another boot, or
+where the host does not tell its boot, it goes on from the wall clock, never backwards.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, Text, and_, bindparam, case, func, literal_column, select
+
+from lakehouse.catalog.store.models import lake
+from lakehouse.catalog.store.prepared import Prepared
+
+_SHARE = 20
+_MOST_US = 5_000_000
+_TICKS = getattr(time, "CLOCK_BOOTTIME", None)
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_NAMESPACE = Path("/proc/self/ns/time")
+
+
+def steady_seconds() -> float:
+    """Seconds since some moment: never jumps, and counts while the machine sleeps where the host can tell."""
+    return time.monotonic() if _TICKS is None else time.clock_gettime(_TICKS)
+
+
+@cache
+def _boot() -> str | None:
+    """Which boot of which machine counts the ticks, as containers see them; None where the host does not tell."""
+    try:
+        boot = _BOOT_ID.read_text().strip()
+    except OSError:
+        return None
+    return f"{boot} {_NAMESPACE.readlink() if _NAMESPACE.is_symlink() else ''}"
+
+
+def host_clocks() -> dict[str, Any]:
+    """The parameters of statements over `now_us`: boot, ticks since it and wall clock, in microseconds."""
+    ticks_us = 0 if _TICKS is None else time.clock_gettime_ns(_TICKS) // 1000
+    return {"boot": None if _TICKS is None else _boot(), "ticks_us": ticks_us, "wall_us": time.time_ns() // 1000}
+
+
+_TICKS_US, _WALL_US = bindparam("ticks_us", type_=BigInteger), bindparam("wall_us", type_=BigInteger)
+_BOOT = bindparam("boot", type_=Text)
+_PASSED = _TICKS_US - lake.c.clock_ticks_us
+IS_KNOWN = func.coalesce(and_(lake.c.clock_boot == _BOOT, _PASSED >= 0), False)
+"""Whether the remembered tick is one of this boot's."""
+
+
+def now_us(dialect: str) -> ColumnElement[int]:
+    """The catalog's clock in microseconds, as an expression over `models.lake` with the parameters `host_clocks`."""
+    if dialect != "sqlite":
+        return literal_column("CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)", BigInteger)
+    steady = lake.c.clock_us + _PASSED
+    room = func.min(_PASSED // _SHARE, _MOST_US)
+    drawn = func.max(steady - room, func.min(steady + room, _WALL_US))
+    return case((IS_KNOWN, drawn), else_=func.max(lake.c.clock_us, _WALL_US))
+
+
+def remembered(dialect: str) -> dict[str, Any]:
+    """What an update of `models.lake` that sets ``clock_us`` sets beside it."""
+    if dialect != "sqlite":
+        return {}
+    return {"clock_boot": func.coalesce(_BOOT, ""), "clock_ticks_us": _TICKS_US}
+
+
+_READ = Prepared(lambda dialect: select(now_us(dialect), IS_KNOWN if dialect == "sqlite" else literal_column("true")))
+_REMEMBER = Prepared(lambda dialect: lake.update().values(clock_us=now_us(dialect), **remembered(dialect)))
+
+
+def read_clock(connection: Connection, *, writes: bool) -> int:
+    """The catalog's clock in microseconds; in a transaction that ``writes`` it is remembered after a boot."""
+    clocks = host_clocks()
+    now, is_known = _READ.run(connection, clocks).fetchone()
+    if writes and not is_known:
+        _REMEMBER.run(connection, clocks)
+    return int(now)

@@ -1,0 +1,485 @@
+"""Connections and transactions on the catalog's database: SQLite or PostgreSQL, one behaviour.
+
+Rules, each measured (ADR 0002): SQLite runs WAL with ``BEGIN IMMEDIATE`` and syncs its log before anybody can see a
+commit; PostgreSQL runs READ COMMITTED under the head row. Errors are classified by code, never by their text. Those who
+write to one SQLite file stand in one queue, across threads and processes: SQLite's own waiting pauses longer and
+longer, and is unfair.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from enum import Enum, auto
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    RootTransaction,
+    create_engine,
+    event,
+    func,
+    literal_column,
+    select,
+)
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
+
+from lakehouse.catalog.store import models
+from lakehouse.catalog.store.clock import read_clock
+from lakehouse.catalog.store.damage import UNREADABLE, find_damage
+from lakehouse.catalog.store.opening import configure, prepare_file, read_url, sqlite
+from lakehouse.catalog.store.prepared import Prepared, pipelined
+from lakehouse.catalog.store.presence import Presence
+from lakehouse.catalog.store.writer_queue import writer_queue
+from lakehouse.errors import (
+    CatalogHeld,
+    CatalogUnavailable,
+    CommitUnknown,
+    InternalError,
+    InvalidInput,
+    LakehouseError,
+)
+from lakehouse.forks import stop_for_forks, watch_forks
+
+T = TypeVar("T")
+
+
+class Refused(InternalError):
+    """A statement would have broken a rule of the database's; nothing of its transaction is there."""
+
+
+_IDLE_TIMEOUT_MS = 30_000
+WAIT_SECONDS = _MOST_SECONDS = 30.0
+"""How long a transaction waits in all for another program that holds a SQLite database."""
+_RECONNECT_SECONDS = (0.1, 0.4, 1.0, 2.0)
+_FORK_SECONDS = 5.0
+"""How long a fork waits for transactions of other threads."""
+_BUSY_PAUSE_SECONDS = 0.01
+_SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
+_SQLITE_IO = 10
+
+
+class _Reaction(Enum):
+    RUN_AGAIN = auto()
+    RECONNECT = auto()
+    WAIT = auto()
+    DISTRUST = auto()
+    """The disk refused something: of a commit nobody knows whether it is there."""
+    RAISE = auto()
+
+
+class Database:
+    """A catalog's database.
+
+    ``run`` takes a function of a connection and gives it one transaction; the function may be called again, so it
+    must have no effect but through its connection.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = read_url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.engine = self._sqlite_engine() if self.is_sqlite else self._server_engine()
+        self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        self._queue = writer_queue(str(self.url.database)) if self.is_sqlite else _NoQueue()
+        self._is_closed = False
+        self._presence: Presence | None = None
+        self._coming = threading.Lock()
+        self._uses, self._uses_change, self._is_torn = 0, threading.Condition(), False
+        stop_for_forks(self)
+        watch_forks(self)
+        self._come()
+
+    def _come(self) -> None:
+        """Be present at a SQLite file before anything of it is read, until this is closed or nobody has it any more."""
+        tries = _Tries(None)
+        while self.is_sqlite and self._presence is None:
+            try:
+                with self._translating(), self._coming:
+                    self._be_present()
+            except CatalogHeld:
+                if not tries.again(_Reaction.WAIT):
+                    raise
+            except DBAPIError as error:
+                reaction = _reaction(error)
+                if not tries.again(reaction):
+                    raise _translated(error, self.url, reaction) from error
+
+    def _present(self) -> Connection:
+        self._come()
+        return self.engine.connect()
+
+    def _be_present(self) -> None:
+        if self._presence is None:
+            self._presence = Presence(Path(str(self.url.database)))
+            weakref.finalize(self, self._presence.end)
+
+    def _server_engine(self) -> Engine:
+        # A process that is paused within a transaction must not hold its rows, or the head, for ever.
+        given = self.url.query.get("options", "")
+        options = f"{given} -c idle_in_transaction_session_timeout={_IDLE_TIMEOUT_MS}".strip()
+        engine = create_engine(self.url, pool_size=16, max_overflow=64, connect_args={"options": options})
+        event.listen(engine, "connect", lambda connection, _: _flush_first(connection))
+        return engine
+
+    def _sqlite_engine(self) -> Engine:
+        prepare_file(Path(str(self.url.database)))
+        engine = create_engine(
+            self.url, module=sqlite, pool_size=16, max_overflow=64, connect_args={"check_same_thread": False}
+        )
+        event.listen(engine, "connect", lambda connection, _: configure(connection))
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+
+    def close(self) -> None:
+        """Close every pooled connection, and each that is in use when its use ends."""
+        self._is_closed = True
+        self.engine.dispose()
+        self._go()
+
+    def _go(self) -> None:
+        if self._presence is not None:
+            self._presence.end()
+            self._presence = None
+
+    def before_fork(self) -> None:
+        """Close every connection to a SQLite file: its library would take a child's for its parent's, and lock nothing.
+
+        Waits for transactions that run, not for ever: a child that was forked meanwhile cannot use the catalog.
+        """
+        self._uses_change.acquire()
+        if self.is_sqlite and self._uses_change.wait_for(lambda: not self._uses, _FORK_SECONDS):
+            self.engine.dispose()
+            self._go()
+
+    def go_on(self) -> None:
+        """The parent opens connections again as it needs them."""
+        self._uses_change.release()
+
+    def after_fork(self) -> None:
+        """A child opens its own connections."""
+        self._is_torn = self.is_sqlite and self._uses > 0
+        self._uses, self._uses_change = 0, threading.Condition()
+        self._coming = threading.Lock()
+        self.engine.dispose(close=False)
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        if self._is_torn:
+            raise CatalogUnavailable(
+                "this process was forked while its parent was in a transaction; fork when none runs, or start processes"
+                " by spawn",
+                catalog=self.url.database,
+            )
+        with self._uses_change:
+            self._uses += 1
+        try:
+            yield
+        finally:
+            with self._uses_change:
+                self._uses -= 1
+                self._uses_change.notify_all()
+
+    def run(
+        self,
+        work: Callable[[Connection], T],
+        *,
+        last: Callable[[Connection, T], None] | None = None,
+        settled: Callable[[Connection], T | None] | None = None,
+        wait_seconds: float | None = None,
+    ) -> T:
+        """Run ``work`` in one writing transaction, again after a serialisation failure or a lost connection.
+
+        ``last`` gets its result and writes more, by prepared statements only, which are sent together with COMMIT.
+        ``settled`` looks up what an earlier try may have committed: it is asked, under the head, after a connection
+        was lost or a disk refused to sync. Raises `CommitUnknown` if a commit's answer was lost and the catalog cannot
+        be asked, else `CatalogUnavailable`; `CatalogHeld` when another program holds
+        the database for ``wait_seconds`` (`WAIT_SECONDS` if not given).
+        """
+        tries, was_committing = _Tries(wait_seconds), False
+        while True:
+            stage = _Stage()
+            try:
+                return self._once(stage, work, last, settled if was_committing else None)
+            except UNREADABLE as error:
+                self._refuse_damaged(error)
+                raise
+            except DBAPIError as error:
+                reaction = _reaction(error)
+                if reaction is _Reaction.DISTRUST and stage.committing:
+                    return self._found_whole(settled, error)
+                was_committing = was_committing or (reaction is _Reaction.RECONNECT and stage.committing)
+                if tries.again(reaction):
+                    continue
+                if was_committing and reaction is not _Reaction.RAISE:
+                    raise CommitUnknown(
+                        "the answer to a commit was lost and the catalog cannot be asked; read it back when it is up",
+                        cause=error.orig,
+                    ) from error
+                raise _translated(error, self.url, reaction) from error
+
+    def _once(
+        self,
+        stage: _Stage,
+        work: Callable[[Connection], T],
+        last: Callable[[Connection, T], None] | None,
+        settled: Callable[[Connection], T | None] | None,
+    ) -> T:
+        with self._connected() as opened:
+            begin = {"lakehouse_begin": "BEGIN IMMEDIATE"} if self.is_sqlite else {}
+            connection = opened.execution_options(**begin)
+            with self._queue, self._giving_up_broken(connection, stage), connection.begin() as transaction:
+                return self._written(connection, transaction, stage, work, last, settled)
+
+    def _written(
+        self,
+        connection: Connection,
+        transaction: RootTransaction,
+        stage: _Stage,
+        work: Callable[[Connection], T],
+        last: Callable[[Connection, T], None] | None,
+        settled: Callable[[Connection], T | None] | None,
+    ) -> T:
+        if settled is not None:
+            take_head(connection)
+            found = settled(connection)
+            if found is not None:
+                return found
+        result = work(connection)
+        with pipelined(connection) if last is not None else nullcontext():
+            if last is not None:
+                last(connection, result)
+            stage.committing = True
+            transaction.commit()
+        return result
+
+    def _found_whole(self, settled: Callable[[Connection], T | None] | None, error: DBAPIError) -> T:
+        """What an earlier try committed whose sync the disk refused; raises where that is nothing, or not known.
+
+        SQLite shows nobody a commit that it could not sync, and writes the next one over it. So does this, on a new
+        connection, with a transaction that changes nothing: once the disk took it, what was refused is not in the log,
+        and everything before it was synced before it was seen.
+        """
+        self.engine.dispose()
+        try:
+            found = self._once(_Stage(), take_head, None, settled)
+        except (DBAPIError, CatalogUnavailable) as again:
+            raise CommitUnknown(
+                "the disk did not confirm a commit and still refuses; check the disk, then read the commit back",
+                catalog=self.url.database,
+                cause=error.orig,
+            ) from again
+        if found is not None:
+            return found
+        unknown = CommitUnknown if settled is None else CatalogUnavailable
+        raise unknown(
+            "the disk refused a commit, which is not there; check the disk and try again",
+            catalog=self.url.database,
+            cause=error.orig,
+        ) from error
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        with self._used(), self._translating(), self._present() as opened:
+            try:
+                yield opened
+            finally:
+                if self._is_closed and not opened.invalidated:
+                    opened.detach()  # its pool was given up meanwhile
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        """Raise an error of the driver, from a prepared statement, as SQLAlchemy raises those of its own."""
+        try:
+            yield
+        except UnicodeEncodeError as error:
+            raise InvalidInput(
+                "a text holds half of a character, which no catalog stores; leave out surrogates"
+            ) from error
+        except UnicodeDecodeError as error:  # the driver reads texts, and SQLite's own messages, as UTF-8
+            raise damaged(self.url, error) from error
+        except self._driver_error as error:
+            dialect = self.engine.dialect
+            raise DBAPIError.instance(None, None, error, self._driver_error, dialect=dialect) from error
+
+    @contextmanager
+    def _giving_up_broken(self, connection: Connection, stage: _Stage | None = None) -> Iterator[None]:
+        """Take a connection out of the pool that a statement found broken, or whose commit failed.
+
+        A transaction whose COMMIT was sent with statements that failed stays open, and nobody ends it.
+        """
+        try:
+            yield
+        except (self._driver_error, DBAPIError) as error:
+            driver = connection.connection.driver_connection if not connection.invalidated else None
+            was_committing = stage is not None and stage.committing
+            if driver is not None and (was_committing or getattr(driver, "closed", False)):
+                connection.invalidate(error)
+            raise
+
+    def read(self, question: Callable[[Connection], T], *, wait_seconds: float | None = None) -> T:
+        """Ask one state of the catalog, in a read-only transaction; again on a new connection if one was lost.
+
+        Raises `CatalogUnavailable`, `CatalogHeld` when another program holds
+        the database for ``wait_seconds`` (`WAIT_SECONDS` if not given).
+        """
+        tries = _Tries(wait_seconds)
+        while True:
+            try:
+                with self._connected() as opened:
+                    connection = opened if self.is_sqlite else opened.execution_options(**_SNAPSHOT)
+                    with self._giving_up_broken(connection), connection.begin():
+                        return question(connection)
+            except UNREADABLE as error:
+                self._refuse_damaged(error)
+                raise
+            except DBAPIError as error:
+                reaction = _reaction(error)
+                if not tries.again(reaction):
+                    raise _translated(error, self.url, reaction) from error
+
+    def _refuse_damaged(self, error: Exception) -> None:
+        """Raise `CatalogUnavailable` if what could not be understood is in the catalog, and nobody's fault."""
+        if not isinstance(error, LakehouseError):
+            self.check_values(error)
+
+    def check_values(self, error: Exception | None = None) -> None:
+        """Raise `CatalogUnavailable` if some value is none that a release writes. Cost: a pass over the catalog."""
+        with self._connected() as connection, connection.begin():
+            found = find_damage(connection)
+        if found is not None:
+            raise damaged(self.url, found) from error
+
+    def now_us(self, connection: Connection) -> int:
+        """The catalog's clock in microseconds."""
+        return read_clock(connection, writes="lakehouse_begin" in connection.get_execution_options())
+
+
+class _Stage:
+    """How far a transaction got, for the one who catches its error."""
+
+    def __init__(self) -> None:
+        self.committing = False
+
+
+def wait_at_most(seconds: float) -> None:
+    """Let this whole process wait no longer for another program that holds a catalog, where nothing else is asked."""
+    global WAIT_SECONDS  # noqa: PLW0603 - of a process that does one thing at a time
+    WAIT_SECONDS = min(_MOST_SECONDS, seconds)
+
+
+class _Tries:
+    """When a transaction is tried again: some times after a failure, and for a while where others hold the database."""
+
+    def __init__(self, wait_seconds: float | None) -> None:
+        self._until = time.monotonic() + (WAIT_SECONDS if wait_seconds is None else wait_seconds)
+        self._pauses = iter(_RECONNECT_SECONDS)
+
+    def again(self, reaction: _Reaction) -> bool:
+        """Pause and return True, or return False where it is over. There is no event to wait for."""
+        if reaction in (_Reaction.RAISE, _Reaction.DISTRUST):
+            return False
+        if reaction is _Reaction.WAIT:
+            if time.monotonic() >= self._until:
+                return False
+            time.sleep(_BUSY_PAUSE_SECONDS)  # SQLite itself waited for a while
+            return True
+        pause_seconds = next(self._pauses, None)
+        if pause_seconds is not None:
+            time.sleep(pause_seconds)
+        return pause_seconds is not None
+
+
+class _NoQueue:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+_SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+_LINE = Prepared(lambda _: select(func.pg_advisory_xact_lock(literal_column("776941"))))
+_TAKE_HEAD = models.lake.update().values(id=1)
+
+
+def stand_in_line(connection: Connection) -> None:
+    """Wait for one's turn at the head, which is to be taken next. It is a courtesy: the head's row is what excludes.
+
+    PostgreSQL gives a row that many wait for to whoever wakes first; an advisory lock, to the first in the line.
+    """
+    if connection.dialect.name != "sqlite":
+        _LINE.run(connection, {})
+
+
+def take_head(connection: Connection) -> None:
+    """Hold the head until the transaction ends, so that what is read next cannot change."""
+    stand_in_line(connection)
+    connection.execute(_TAKE_HEAD)
+
+
+def _flush_first(connection: Any) -> None:
+    """See that a server answers a commit, and shows it to others, after its log is on the disk."""
+    connection.execute(
+        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+    )
+    connection.commit()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # On the driver: SQLAlchemy's way to it takes longer than all that SQLite does here, and others wait meanwhile.
+    begin = connection.get_execution_options().get("lakehouse_begin", "BEGIN")
+    connection.connection.cursor().execute(begin)
+
+
+def _reaction(error: DBAPIError) -> _Reaction:
+    """What to do about a database error, by its SQLSTATE or SQLite code."""
+    if isinstance(error, IntegrityError):
+        return _Reaction.RAISE
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None:
+        if code & 0xFF == _SQLITE_IO:
+            return _Reaction.DISTRUST
+        return _Reaction.WAIT if code & 0xFF in (_SQLITE_BUSY, _SQLITE_LOCKED) else _Reaction.RAISE
+    if not hasattr(error.orig, "sqlstate"):
+        return _Reaction.RAISE
+    state = getattr(error.orig, "sqlstate", None)
+    if state in ("40001", "40P01", "55P03"):
+        return _Reaction.RUN_AGAIN
+    if state is None or state[:2] == "08" or state in ("25P03", "40003", "57P01", "57P02", "57P03"):
+        return _Reaction.RECONNECT
+    return _Reaction.RAISE
+
+
+def damaged(url: URL, cause: object) -> CatalogUnavailable:
+    """The error for a catalog that holds what no release writes."""
+    return CatalogUnavailable(
+        "the catalog is damaged; restore it from a copy, or make a new one from an export by `lakehouse recover`",
+        catalog=url.render_as_string(hide_password=True),
+        cause=repr(cause)[:500],
+    )
+
+
+def _translated(error: DBAPIError, url: URL, reaction: _Reaction) -> Exception:
+    if isinstance(error, IntegrityError):
+        return Refused("the catalog refused a statement", cause=str(error.orig).strip())
+    if isinstance(error, ProgrammingError | DataError | InterfaceError):
+        return InternalError("the catalog refused a statement", cause=str(error.orig).strip())
+    shown = url.render_as_string(hide_password=True)
+    if reaction is _Reaction.WAIT:
+        return CatalogHeld(
+            "another program holds the catalog's database; end it, or try again when it is done",
+            catalog=shown,
+            cause=str(error.orig).strip(),
+        )
+    return CatalogUnavailable(
+        "the catalog's database does not answer as it should; check that it runs and may be written",
+        catalog=shown,
+        cause=str(error.orig).strip(),
+    )
+
+
+__all__ = ["Database", "damaged", "sqlite", "stand_in_line", "take_head"]

@@ -1,0 +1,78 @@
+"""Bringing a catalog's tables to the form that this release needs."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, inspect, text
+
+from lakehouse.catalog.store.database import Database, damaged
+from lakehouse.errors import CatalogUnavailable, LakehouseError
+
+REVISION = "0009"
+"""The newest migration; a catalog at this revision is opened without loading Alembic."""
+_REVISION = re.compile(r"[0-9]{4}")
+_MIGRATIONS = Path(__file__).parents[1] / "migrations"
+_ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(7150623954837463021)")
+
+
+def current_revision(database: Database) -> str | None:
+    """The revision that a catalog is at; None for an empty database."""
+    return database.read(_revision)
+
+
+def ensure_migrated(database: Database) -> None:
+    """Create or upgrade the catalog's tables where they are not those of this release; safe from many processes.
+
+    Raises `CatalogUnavailable` for what is no catalog, or is a damaged one.
+    """
+    _check_file(database)
+    try:
+        if current_revision(database) != REVISION:
+            database.run(lambda connection: _upgrade(connection, database))
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, LakehouseError):
+            raise
+        # What SQLite's bindings, SQLAlchemy and Alembic make of bytes and rows that no release wrote.
+        raise damaged(database.url, error) from error
+
+
+def _check_file(database: Database) -> None:
+    """Nothing but a file is opened: a FIFO would be waited for."""
+    path = Path(str(database.url.database))
+    if database.is_sqlite and path.exists() and not path.is_file():
+        raise CatalogUnavailable(
+            "the catalog's path is no file; name another one, or move away what is there", path=path
+        )
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    if len(found) > 1 or not all(isinstance(one, str) and _REVISION.fullmatch(one) for one in found):
+        raise ValueError(f"revisions that no release wrote: {found}")
+    return found[0] if found else None
+
+
+def _upgrade(connection: Connection, database: Database) -> None:
+    if not database.is_sqlite:
+        connection.execute(_ONE_AT_A_TIME)
+    held = _revision(connection)
+    if held == REVISION:
+        return
+    if held is not None and held > REVISION:
+        raise CatalogUnavailable(
+            "the catalog was written by a newer release; upgrade this package", found=held, expected=REVISION
+        )
+    if held is not None and not any(_MIGRATIONS.glob(f"versions/{held}_*.py")):
+        raise ValueError(f"a revision that no release wrote: {held}")
+    # Alembic takes longer to import than a migrated catalog to open.
+    command: Any = import_module("alembic.command")
+    config = import_module("alembic.config").Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, REVISION)

@@ -1,0 +1,1 @@
+"""The queue of the table service, and what its plans weigh."""

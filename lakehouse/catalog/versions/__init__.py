@@ -1,0 +1,1 @@
+"""Which versions there are, which can still be read, and who holds them."""

@@ -1,0 +1,246 @@
+"""Operations of a catalog: begin, locks, leases, commit."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from lakehouse import interrupts
+from lakehouse.catalog.commit import commit
+from lakehouse.catalog.commit.one_trip_append import Blind, is_blind
+from lakehouse.catalog.commit.tables import is_forgotten
+from lakehouse.catalog.inspect import activity
+from lakehouse.catalog.locks import locks, operations
+from lakehouse.catalog.locks.locks import Wanted
+from lakehouse.catalog.locks.operations import new_id
+from lakehouse.catalog.locks.reserved import Reserve
+from lakehouse.catalog.locks.waiting import Waiting
+from lakehouse.catalog.reader import Looking
+from lakehouse.catalog.state import key_frames
+from lakehouse.catalog.state.tombstone_sets import FilesNeeded
+from lakehouse.catalog.store.database import Refused, take_head
+from lakehouse.catalog.versions.horizon import gone
+from lakehouse.core.activity import Activity
+from lakehouse.core.commit import (
+    ChunkLock,
+    Commit,
+)
+from lakehouse.core.conflict import Cell
+from lakehouse.core.interval import Interval
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.listing import Listing
+from lakehouse.core.operation import Begun, Contribution, Kind, Priority
+from lakehouse.core.spec import TableId, TableSpec
+from lakehouse.errors import InvalidInput
+from lakehouse.faults import reach
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Running(Looking):
+    """What changes rows, from its beginning to its end."""
+
+    lease_seconds: float
+    _frames: key_frames.FrameWriter
+    _reserve: Reserve
+    _waiting: Waiting
+
+    def locks(self, spec: TableSpec) -> Listing[ChunkLock]:
+        """Every lock on a table."""
+        return self._read(lambda connection: locks.read_locks(connection, spec))
+
+    def activity(self) -> Activity:
+        """Running operations, the locks of all tables, and who waits for them."""
+        return self._read(lambda connection: activity.read_activity(connection, self._database.now_us(connection)))
+
+    def begin(
+        self,
+        spec: TableSpec,
+        kind: Kind,
+        *,
+        draws: bool = False,
+        interval: Interval | None = None,
+        keys: KeyScope | None = None,
+        priority: Priority = Priority.USER,
+        wait_seconds: float = 0.0,
+        ahead: bool = False,
+    ) -> Begun:
+        """Register an operation; with an interval, wait for its chunks' locks. Raises `LockTimeout`.
+
+        An append that goes ``ahead`` may be one that was registered before: it is not seen to run at once.
+        """
+        with self._knowing(spec):
+            if kind is Kind.APPEND and not draws:
+                begun = self._reserve.take(spec) if ahead else self._reserve.register(spec)[0]
+            else:
+                wanted = None if interval is None else Wanted(spec, Cell.around(interval, spec.grain, keys), priority)
+                begun = self._begin_under_head(spec, kind, draws, interval, wanted, wait_seconds)
+        reach("begin.registered")
+        return begun
+
+    @contextmanager
+    def _knowing(self, spec: TableSpec) -> Iterator[None]:
+        """Raise `TableNotFound` where the catalog refuses an operation on a table that it does not know any more."""
+        try:
+            yield
+        except Refused as error:
+            if self._read(lambda connection: is_forgotten(connection, spec.id)):
+                raise gone(spec) from error
+            raise
+
+    def _begin_under_head(
+        self,
+        spec: TableSpec,
+        kind: Kind,
+        draws: bool,
+        interval: Interval | None,
+        wanted: Wanted | None,
+        wait_seconds: float,
+    ) -> Begun:
+        operation_id = new_id()
+
+        def attempt(place: int | None) -> Begun:
+            def work(connection: Connection) -> Begun:
+                take_head(connection)
+                return operations.begin(
+                    connection,
+                    spec,
+                    kind,
+                    operation_id=operation_id,
+                    now_us=self._database.now_us(connection),
+                    lease_us=int(self.lease_seconds * 1_000_000),
+                    draws=draws,
+                    interval=interval,
+                    wanted=None if wanted is None else replace(wanted, place=place),
+                )
+
+            return self._begin(work)
+
+        if wanted is None:
+            return attempt(None)
+        return self._waiting.in_turn(attempt, wanted, operation_id, kind, wait_seconds)
+
+    def _begin(self, work: Callable[[Connection], Begun]) -> Begun:
+        begun: list[Begun] = []
+
+        def attempt(connection: Connection) -> Begun:
+            begun[:] = [work(connection)]
+            return begun[0]
+
+        def settled(connection: Connection) -> Begun | None:
+            found = operations.is_registered(connection, begun[0].id) if begun else False
+            return begun[0] if found else None
+
+        return self._database.run(attempt, settled=settled)
+
+    def wait_until_free(self, spec: TableSpec, interval: Interval, keys: KeyScope | None, wait_seconds: float) -> None:
+        """Wait until no user's operation holds chunks of an interval. Raises `LockTimeout`."""
+        wanted = Wanted(spec, Cell.around(interval, spec.grain, keys), Priority.USER)
+
+        def look() -> None:
+            self._read(lambda connection: locks.check_free(connection, wanted, self._database.now_us(connection)))
+
+        self._waiting.until_free(look, spec, wait_seconds)
+
+    def renew(self, begun: Iterable[Begun]) -> None:
+        """Push the leases of running operations out by ``lease_seconds``."""
+        numbers = [one.number for one in begun]
+        lease_us = int(self.lease_seconds * 1_000_000)
+
+        def work(connection: Connection) -> None:
+            operations.renew(connection, numbers, self._database.now_us(connection) + lease_us)
+
+        self._database.run(work)
+
+    def abort(self, begun: Begun) -> bool:
+        """End an operation without a commit; False if it was committed, else nobody can ever see its files."""
+        reach("abort.before")
+        ended = self._database.run(lambda connection: operations.abort(connection, begun))
+        self._waiting.notify()
+        return ended
+
+    def release(self, operation_id: str, *, if_running: bool = False) -> None:
+        """End a running operation, whoever's it is. Raises `InvalidInput` if no such one runs."""
+        ended = self._database.run(lambda connection: operations.release_by_id(connection, operation_id))
+        if not ended and not if_running:
+            raise InvalidInput("no such operation runs; see the locks for those that do", operation=operation_id)
+        self._waiting.notify()
+
+    def commit(
+        self,
+        contributions: Sequence[Contribution],
+        *,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        wait_seconds: float = 0.0,
+    ) -> Commit:
+        """Make operations visible as one version, and return it.
+
+        Operations whose ``txn`` was committed before are left out and ended; if that is all of them, the first commit
+        is returned and nothing changes. A lost answer is resolved by operation id. Raises `LockLost`, `TableNotFound`,
+        `CommitUnknown`, or `LockTimeout` where a restore waited too long for a replace.
+        """
+        reach("commit.before")
+        database = self._database
+        given = dict(properties) if properties else None
+
+        def work(connection: Connection) -> commit.Recorded:
+            return commit.record(connection, self._states, self._sets, contributions, message=message, properties=given)
+
+        def settled(connection: Connection) -> commit.Recorded | None:
+            versions = [commit.committed_version(connection, one) for one in contributions]
+            if None in versions:
+                return None
+            return commit.Recorded(commit.told(connection, max(filter(None, versions)), contributions))
+
+        @interrupts.committing()
+        def attempt() -> commit.Recorded:
+            if not database.is_sqlite and is_blind(contributions):
+                blind = Blind(contributions[0], message=message, properties=given)
+                try:
+                    return (
+                        database.run(lambda _: None, last=lambda at, _: _write(at, blind), settled=settled)
+                        or blind.recorded()
+                    )
+                except Refused as refused:
+                    logger.debug("an append could not be committed blindly: %s", refused)
+            while True:
+                try:
+                    return database.run(work, last=_write, settled=settled)
+                except FilesNeeded as needed:
+                    self._sets.load(needed.tombstones)
+
+        try:
+            recorded = self._waiting.until_free(attempt, contributions[0].begun.table, wait_seconds)
+        except commit.AlreadyCommitted as already:
+            return self._repeated(already.version, contributions)
+        reach("commit.after")
+        self._waiting.notify()
+        for spec, bins in recorded.due():
+            self._frames.write_due(spec, bins, recorded.commit.version)
+        return recorded.commit
+
+    def _repeated(self, version: int, contributions: Sequence[Contribution]) -> Commit:
+        """The commit that was there before; the operations that would have repeated it end."""
+        first = self._read(lambda connection: commit.told(connection, version, contributions))
+        begun = [one.begun for one in contributions]
+        self._database.run(lambda connection: [operations.abort(connection, one) for one in begun])
+        self._waiting.notify()
+        return first
+
+    def committed(self, table: TableId, mark: tuple[str, int]) -> bool:
+        """Whether a ``txn`` was committed on a table."""
+        return self._read(lambda connection: commit.marked_version(connection, table, mark) is not None)
+
+
+def _write(connection: Connection, recorded: commit.Recorded | Blind) -> None:
+    """Write what a commit records."""
+    recorded.write(connection)
+    interrupts.check()  # for the last time: COMMIT comes next
