@@ -57,13 +57,13 @@ def _drawn(
     height: int,
     **parameters: float,
 ) -> dict[str, Any]:
-    struck = [laser] if laser is not None and start <= laser < end else []
+    at = [laser] if laser is not None and start <= laser < end else []
     told = {"from": milliseconds(start), "until": milliseconds(end), **parameters}
     return {
         **form,
         "height": height,
         "params": [*form["params"], *({"name": name, "value": value} for name, value in told.items())],
-        "datasets": {**data, "laser": pd.DataFrame({"start": pd.Series(struck, dtype="datetime64[us, UTC]")})},
+        "datasets": {**data, "laser": pd.DataFrame({"start": pd.Series(at, dtype="datetime64[us, UTC]")})},
     }
 
 

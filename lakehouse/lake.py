@@ -21,7 +21,7 @@ from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.activity import Activity, RunningOperation
 from lakehouse.core.check import Checked
 from lakehouse.core.commit import Commit
-from lakehouse.core.expire import Collected, Expired, Wish
+from lakehouse.core.expire import Collected, Expired, RetentionRequest
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import WriteOrder
 from lakehouse.core.task import Maintained, Task, TaskState, Worker
@@ -292,7 +292,7 @@ class Lake:
         ...     lake.expire(older_than="30d", keep_last=10)
         Expired(versions=0, segments=0, tombstones=0, bytes=0, horizon=0)
         """
-        return expire(self.session, Wish.of(older_than, keep_last), dry_run=dry_run)
+        return expire(self.session, RetentionRequest.of(older_than, keep_last), dry_run=dry_run)
 
     def collect(self, *, grace_seconds: float = GRACE_SECONDS, dry_run: bool = False) -> Collected:
         """Delete files that nothing can reach, and say what that came to; with ``dry_run`` only say it.

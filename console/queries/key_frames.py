@@ -19,7 +19,7 @@ FRAMES_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Film:
+class ChunkHistory:
     """The history of one run of chunks: ``strip`` has a row a step, and says which build the version."""
 
     chunk: Interval
@@ -50,19 +50,19 @@ def list_chains(lake: Any, name: str, interval: Interval | None) -> pd.DataFrame
     )
 
 
-def read_films(lake: Any, name: str, version: int, chunk: Interval) -> list[Film]:
-    """The films of everything that a chunk's state is built of: its own, and those of the runs that hold it."""
+def read_chunk_histories(lake: Any, name: str, version: int, chunk: Interval) -> list[ChunkHistory]:
+    """The histories of everything that a chunk's state is built of: its own, and those of the runs that hold it."""
     table = lake.table(name)
     started = time.perf_counter()
     lake.catalog.replayed(table.spec, version, chunk)
     taken = 1000 * (time.perf_counter() - started)
     by_run: dict[Interval, list[ChainLink]] = {}
-    for step in lake.catalog.film(table.spec, chunk, MOST_STEPS):
+    for step in lake.catalog.chunk_history(table.spec, chunk, MOST_STEPS):
         by_run.setdefault(step.chunk, []).append(step)
-    return [_film(run, steps, version, taken) for run, steps in by_run.items()]
+    return [_history_of(run, steps, version, taken) for run, steps in by_run.items()]
 
 
-def _film(run: Interval, steps: Sequence[ChainLink], version: int, taken: float) -> Film:
+def _history_of(run: Interval, steps: Sequence[ChainLink], version: int, taken: float) -> ChunkHistory:
     frames = [one for one in steps if one.is_key_frame]
     start = max((one.version for one in frames if one.version <= version), default=-1)
     rows = []
@@ -83,7 +83,7 @@ def _film(run: Interval, steps: Sequence[ChainLink], version: int, taken: float)
     here = int((strip["version"] <= version).sum())
     first = max(0, min(here - FRAMES_SHOWN * 3 // 4, len(strip) - FRAMES_SHOWN))
     chain = int(((strip["part"] == "builds this version") & (strip["what"] == "delta")).sum())
-    return Film(
+    return ChunkHistory(
         run,
         strip.iloc[first : first + FRAMES_SHOWN],
         len(frames),

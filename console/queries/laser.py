@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 import links
 from lakehouse.core import Interval, Segment, Tombstone
-from lakehouse.core.explain import Effect, Met, Struck, explain
+from lakehouse.core.explain import Effect, Met, ProbedSegment, explain
 from lakehouse.core.interval import MAX_TIME
 from lakehouse.core.plan import plan_read
 from lakehouse.engine import Query
@@ -47,14 +47,14 @@ _EFFECTS: dict[Effect, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Laser:
-    """``struck`` has a row a segment, ``met`` a row for each of its tombstones, ``happened`` a row a version.
+    """``probed`` has a row a segment, ``met`` a row for each of its tombstones, ``happened`` a row a version.
 
     ``sentence`` sums it up.
     """
 
     at: datetime
     sentence: str
-    struck: pd.DataFrame
+    probed: pd.DataFrame
     met: pd.DataFrame
     happened: pd.DataFrame
 
@@ -76,7 +76,7 @@ def read_laser(lake: Any, name: str, version: int, at: datetime, keys: dict[str,
     return Laser(
         at,
         summed_up(found, counts, happened, version) + rows_summed_up(counts),
-        framed((_struck_row(one, counts.get(one.segment.id)) for one in found[:MOST_TOLD]), "from", "until"),
+        framed((_probed_row(one, counts.get(one.segment.id)) for one in found[:MOST_TOLD]), "from", "until"),
         pd.DataFrame([_met_row(one, met) for one in found[:MOST_TOLD] for met in one.met][:MOST_TOLD]),
         happened,
     )
@@ -127,9 +127,9 @@ def count_rows(
     return RowCount(*counts)
 
 
-def verdict_of(struck: Struck, count: RowCount | None) -> str:
+def verdict_of(probed: ProbedSegment, count: RowCount | None) -> str:
     """What became of a segment's rows; where they were not looked at, what its bounds say."""
-    return _VERDICTS[struck.verdict] if count is None else count.verdict
+    return _VERDICTS[probed.verdict] if count is None else count.verdict
 
 
 def rows_summed_up(counts: Mapping[Any, RowCount | None]) -> str:
@@ -165,7 +165,7 @@ def _holds(keys: pa.Table, key: dict[str, Any]) -> bool:
 
 
 def summed_up(
-    found: tuple[Struck, ...], counts: Mapping[Any, RowCount | None], happened: pd.DataFrame, version: int
+    found: tuple[ProbedSegment, ...], counts: Mapping[Any, RowCount | None], happened: pd.DataFrame, version: int
 ) -> str:
     """One or two sentences: how much comes through, and if nothing does, since when and by what."""
     if not found:
@@ -180,26 +180,26 @@ def summed_up(
     told = Counter(verdict_of(one, counts.get(one.segment.id)) for one in found)
     parts = [f"{told[words]} {words}" for words in _WORDS if told[words]]
     sentence = f"The laser strikes {len(found)} segment{'s' if len(found) > 1 else ''}: {', '.join(parts)}."
-    blocking = {one.id: one for struck in found for one in struck.blocking}
+    blocking = {one.id: one for probed in found for one in probed.blocking}
     if blocking and told.keys() <= _NOTHING_SEEN:
         newest = max(blocking.values(), key=lambda one: one.ordinal)
         sentence += f" Nothing comes through: {describe(newest)} of ordinal {newest.ordinal} is in the way."
     return sentence
 
 
-def _struck_row(struck: Struck, count: RowCount | None) -> dict[str, Any]:
-    segment = struck.segment
+def _probed_row(probed: ProbedSegment, count: RowCount | None) -> dict[str, Any]:
+    segment = probed.segment
     return {
         "segment": str(segment.id),
-        "verdict": verdict_of(struck, count),
+        "verdict": verdict_of(probed, count),
         "rows here": None if count is None else count.stored,
         "seen here": None if count is None else count.visible,
         "ordinal": segment.ordinal,
         "rows stored": segment.rows,
         "from": segment.start,
         "until": segment.end,
-        "blocked by": ", ".join(_named(one) for one in struck.blocking),
-        "masked by": ", ".join(_named(one.tombstone) for one in struck.met if one.effect == "masks"),
+        "blocked by": ", ".join(_named(one) for one in probed.blocking),
+        "masked by": ", ".join(_named(one.tombstone) for one in probed.met if one.effect == "masks"),
     }
 
 
@@ -207,13 +207,13 @@ def _named(tombstone: Tombstone) -> str:
     return f"{tombstone.id} (ordinal {tombstone.ordinal})"
 
 
-def _met_row(struck: Struck, met: Met) -> dict[str, Any]:
+def _met_row(probed: ProbedSegment, met: Met) -> dict[str, Any]:
     return {
         "tombstone": str(met.tombstone.id),
         "kind": met.tombstone.kind,
         "ordinal": met.tombstone.ordinal,
-        "over segment": str(struck.segment.id),
-        "its ordinal": struck.segment.ordinal,
+        "over segment": str(probed.segment.id),
+        "its ordinal": probed.segment.ordinal,
         "what it does": _EFFECTS[met.effect],
         "keys": keys_text(met.tombstone.keys),
     }

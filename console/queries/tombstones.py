@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from lakehouse.core import Interval, Tombstone
-from lakehouse.core.deep import reached
 from lakehouse.core.interval import MAX_TIME, MIN_TIME
 from lakehouse.core.predicate import In
 from lakehouse.core.prune import matching
+from lakehouse.core.row_masks import reached
 from lakehouse.core.segments import Segments
 from queries.words import age_text, count_text, keys_text, size_text, text_of
 

@@ -1,4 +1,4 @@
-"""The Key frames page: how a chunk's state is built, as a film strip."""
+"""The Key frames page: how a chunk's state is built, as a strip of frames."""
 
 import streamlit as st
 
@@ -9,7 +9,7 @@ import pick
 import shell
 import strip
 from lakehouse.core import Interval
-from queries.key_frames import MOST_CHUNKS, Film, list_chains, read_films
+from queries.key_frames import MOST_CHUNKS, ChunkHistory, list_chains, read_chunk_histories
 from queries.words import size_text, span_text
 
 shell.title(
@@ -38,20 +38,20 @@ def chunk_looked_at() -> Interval:
     return table.spec.grain.chunk(newest["chunk"].to_pydatetime())
 
 
-def draw_film(film: Film) -> None:
+def draw_history(chunk_history: ChunkHistory) -> None:
     with st.container(border=True):
-        st.text(f"{span_text(film.chunk)}")
+        st.text(f"{span_text(chunk_history.chunk)}")
         shell.figures(
             {
-                "Key frames": film.key_frames,
-                "Their size": size_text(film.key_frame_bytes),
-                "Deltas after the one used": film.chain,
+                "Key frames": chunk_history.key_frames,
+                "Their size": size_text(chunk_history.key_frame_bytes),
+                "Deltas after the one used": chunk_history.chain,
             }
         )
-        drawn = strip.chart(film.strip)
-        st.vega_lite_chart(spec=drawn, width="content", key=f"film {film.chunk}", alt="Film strip")
+        drawn = strip.chart(chunk_history.strip)
+        st.vega_lite_chart(spec=drawn, width="content", key=f"history {chunk_history.chunk}", alt="Film strip")
         with st.expander("Steps"):
-            st.dataframe(film.strip, hide_index=True, alt="Steps", key=f"steps {film.chunk}")
+            st.dataframe(chunk_history.strip, hide_index=True, alt="Steps", key=f"steps {chunk_history.chunk}")
 
 
 chains = list_chains(lake, table.name, interval)
@@ -60,15 +60,15 @@ if chains.empty:
     st.stop()
 chunk = chunk_looked_at()
 shell.section("Film", "The chunk in which the time at the left begins, else the one that was changed last.")
-films = read_films(lake, table.name, version, chunk)
+histories = read_chunk_histories(lake, table.name, version, chunk)
 st.text(f"{span_text(chunk)} at version {version}")
-if films:
-    st.caption(f"Built anew from key frames and deltas in {films[0].read_milliseconds:.1f} ms.")
-for film in films:
-    draw_film(film)
-if not films:
+if histories:
+    st.caption(f"Built anew from key frames and deltas in {histories[0].read_milliseconds:.1f} ms.")
+for chunk_history in histories:
+    draw_history(chunk_history)
+if not histories:
     shell.empty("Nothing was ever written to this chunk. Pick another one below, or another time at the left.")
-shell.section("Chunks", f"Those that were changed last, at most {MOST_CHUNKS}. Pick one to see its film.")
+shell.section("Chunks", f"Those that were changed last, at most {MOST_CHUNKS}. Pick one to see its history.")
 st.dataframe(
     chains,
     hide_index=True,

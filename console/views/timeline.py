@@ -125,14 +125,14 @@ def draw_laser() -> None:
     keys_text = keys_column.text_input("Keys", key="keys", bind="query-params", placeholder=f"{example}=value")
     if at_text.strip():
         keys = read_keys(keys_text, table.schema)
-        draw_struck(read_laser(opened.lake(), table.name, version, to_utc(at_text), keys))
+        draw_probed(read_laser(opened.lake(), table.name, version, to_utc(at_text), keys))
 
 
-def draw_struck(laser: Laser) -> None:
+def draw_probed(laser: Laser) -> None:
     st.text(laser.sentence)
     settings = columns.without("rows")
-    if len(laser.struck):
-        st.dataframe(laser.struck, hide_index=True, column_config=columns.COLUMNS, alt="Segments struck", key="struck")
+    if len(laser.probed):
+        st.dataframe(laser.probed, hide_index=True, column_config=columns.COLUMNS, alt="Segments probed", key="probed")
     if len(laser.met):
         with st.expander("Tombstones on the way"):
             st.dataframe(laser.met, hide_index=True, alt="Tombstones met", key="met")

@@ -12,7 +12,7 @@ from lakehouse.catalog.commit import erasure, leftover
 from lakehouse.catalog.forget import expiry
 from lakehouse.catalog.forget.garbage import Collection
 from lakehouse.catalog.inspect.checking import Checks
-from lakehouse.catalog.locks.reserved import Reserve
+from lakehouse.catalog.locks.preregistered import PreregisteredAppends
 from lakehouse.catalog.locks.waiting import Waiting
 from lakehouse.catalog.state import key_frames
 from lakehouse.catalog.state.bins import StateReader
@@ -24,8 +24,8 @@ from lakehouse.catalog.tasks import plan_counts
 from lakehouse.catalog.tasks.queue import TaskQueue
 from lakehouse.catalog.versions import log, pins
 from lakehouse.catalog.versions.horizon import keep_horizon
-from lakehouse.catalog.writer import Running
-from lakehouse.core.expire import Expired, Wish
+from lakehouse.catalog.writer import CatalogWriter
+from lakehouse.core.expire import Expired, RetentionRequest
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableId, TableSpec
@@ -33,7 +33,7 @@ from lakehouse.core.spec import TableId, TableSpec
 T = TypeVar("T")
 
 
-class Catalog(Running):
+class Catalog(CatalogWriter):
     """A SQL catalog: tables, versions, locks and operations of one lake.
 
     Thread-safe. Opens (and on first use migrates) the database at ``url``. ``lease_seconds`` is how long an operation
@@ -47,7 +47,7 @@ class Catalog(Running):
         self._states = StateReader()
         self._sets = Sets(read_file)
         self._frames = key_frames.FrameWriter(self._database, self._states)
-        self._reserve = Reserve(self._database, lease_seconds)
+        self._reserve = PreregisteredAppends(self._database, lease_seconds)
         self._waiting = Waiting(self._database)
         self.summaries = Summaries(self._database)
 
@@ -95,9 +95,9 @@ class Catalog(Running):
         """Let go of what a pin holds; ``wait_seconds`` is for another program that holds the database."""
         self._database.run(lambda connection: pins.remove(connection, pin_id), wait_seconds=wait_seconds)
 
-    def expire(self, wish: Wish, *, dry_run: bool = False) -> Expired:
+    def expire(self, request: RetentionRequest, *, dry_run: bool = False) -> Expired:
         """Forget what a wish lets go and nobody holds."""
-        return expiry.expire(self._database, wish, dry_run=dry_run)
+        return expiry.expire(self._database, request, dry_run=dry_run)
 
     def collection(self, grace_seconds: float) -> Collection:
         """What may be deleted from storage after a grace."""

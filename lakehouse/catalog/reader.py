@@ -41,7 +41,7 @@ from lakehouse.core.tombstone import Tombstone
 T = TypeVar("T")
 
 
-class Looking:
+class CatalogReader:
     """Tables, versions and what is live at them."""
 
     _database: Database
@@ -148,9 +148,9 @@ class Looking:
 
     def table_version(self, spec: TableSpec, created: int, as_of: Any) -> int:
         """A table's newest version at or before what ``as_of`` means. Raises `VersionNotFound`."""
-        return self.point(spec, created, as_of)[0]
+        return self.resolve_as_of(spec, created, as_of)[0]
 
-    def point(self, spec: TableSpec, created: int, as_of: Any) -> tuple[int, int]:
+    def resolve_as_of(self, spec: TableSpec, created: int, as_of: Any) -> tuple[int, int]:
         """A table's newest version at or before what ``as_of`` means, and the version that a reader of it has to pin.
 
         Raises `VersionNotFound`.
@@ -243,9 +243,11 @@ class Looking:
             lambda connection: chains.read_chain_lengths(connection, spec, touching(spec, interval), limit)
         )
 
-    def film(self, spec: TableSpec, interval: Interval, limit: int) -> Listing[ChainLink]:
+    def chunk_history(self, spec: TableSpec, interval: Interval, limit: int) -> Listing[ChainLink]:
         """Every key frame and delta of the bins that hold what may overlap an interval, of each the newest few."""
-        return self._read(lambda connection: chains.read_film(connection, spec, touching(spec, interval), limit))
+        return self._read(
+            lambda connection: chains.read_chunk_history(connection, spec, touching(spec, interval), limit)
+        )
 
     def replayed(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
         """The same as `states`, made anew from key frames and deltas with nothing remembered: to measure that."""

@@ -12,15 +12,15 @@ from sqlalchemy import Connection
 
 from lakehouse import interrupts
 from lakehouse.catalog.commit import commit
-from lakehouse.catalog.commit.one_trip_append import Blind, is_blind
+from lakehouse.catalog.commit.one_trip_append import OneTripAppend, fits_one_trip
 from lakehouse.catalog.commit.tables import is_forgotten
 from lakehouse.catalog.inspect import activity
 from lakehouse.catalog.locks import locks, operations
 from lakehouse.catalog.locks.locks import Wanted
 from lakehouse.catalog.locks.operations import new_id
-from lakehouse.catalog.locks.reserved import Reserve
+from lakehouse.catalog.locks.preregistered import PreregisteredAppends
 from lakehouse.catalog.locks.waiting import Waiting
-from lakehouse.catalog.reader import Looking
+from lakehouse.catalog.reader import CatalogReader
 from lakehouse.catalog.state import key_frames
 from lakehouse.catalog.state.tombstone_sets import FilesNeeded
 from lakehouse.catalog.store.database import Refused, take_head
@@ -44,12 +44,12 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Running(Looking):
+class CatalogWriter(CatalogReader):
     """What changes rows, from its beginning to its end."""
 
     lease_seconds: float
     _frames: key_frames.FrameWriter
-    _reserve: Reserve
+    _reserve: PreregisteredAppends
     _waiting: Waiting
 
     def locks(self, spec: TableSpec) -> Listing[ChunkLock]:
@@ -202,8 +202,8 @@ class Running(Looking):
 
         @interrupts.committing()
         def attempt() -> commit.Recorded:
-            if not database.is_sqlite and is_blind(contributions):
-                blind = Blind(contributions[0], message=message, properties=given)
+            if not database.is_sqlite and fits_one_trip(contributions):
+                blind = OneTripAppend(contributions[0], message=message, properties=given)
                 try:
                     return (
                         database.run(lambda _: None, last=lambda at, _: _write(at, blind), settled=settled)
@@ -240,7 +240,7 @@ class Running(Looking):
         return self._read(lambda connection: commit.marked_version(connection, table, mark) is not None)
 
 
-def _write(connection: Connection, recorded: commit.Recorded | Blind) -> None:
+def _write(connection: Connection, recorded: commit.Recorded | OneTripAppend) -> None:
     """Write what a commit records."""
     recorded.write(connection)
     interrupts.check()  # for the last time: COMMIT comes next

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from lakehouse.core.deep import reached
+from lakehouse.core.row_masks import reached
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import BARE, Skyline, bounds

@@ -25,7 +25,7 @@ _MOST_SECONDS = 1e11
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RetentionRequest:
     """What a caller wants kept: versions of this many seconds, or since a time, or this many; or what either keeps."""
 
     age_seconds: float | None = None
@@ -33,12 +33,12 @@ class Wish:
     keep_last: int | None = None
 
     @classmethod
-    def of(cls, older_than: Any = None, keep_last: Any = None) -> Wish:
+    def of(cls, older_than: Any = None, keep_last: Any = None) -> RetentionRequest:
         """Read what users write. Raises `InvalidInput`.
 
-        >>> Wish.of("30d", 10)
-        Wish(age_seconds=2592000.0, before_us=None, keep_last=10)
-        >>> Wish.of("1970-01-02").before_us
+        >>> RetentionRequest.of("30d", 10)
+        RetentionRequest(age_seconds=2592000.0, before_us=None, keep_last=10)
+        >>> RetentionRequest.of("1970-01-02").before_us
         86400000000
         """
         if keep_last is not None and (isinstance(keep_last, bool) or not isinstance(keep_last, int) or keep_last < 1):

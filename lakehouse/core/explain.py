@@ -8,10 +8,10 @@ from datetime import datetime
 from itertools import product
 from typing import Any, Literal
 
-from lakehouse.core.deep import reached
 from lakehouse.core.interval import to_us, to_utc
 from lakehouse.core.keys import KeyScope, key_scope, scopes_overlap
 from lakehouse.core.predicate import may_hold
+from lakehouse.core.row_masks import reached
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
 from lakehouse.core.tombstone import Tombstone
@@ -31,7 +31,7 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
+class ProbedSegment:
     """A segment that a laser strikes, the tombstones that it meets there, newest first, and what comes of it."""
 
     segment: Segment
@@ -50,20 +50,20 @@ def explain(
     instant: Any,
     keys: Mapping[str, Any] | None = None,
     primary_key: Sequence[str] = (),
-) -> tuple[Struck, ...]:
+) -> tuple[ProbedSegment, ...]:
     """What a laser at an instant strikes, newest first, and for each why it can be seen or not.
 
     ``instant`` is anything that `lakehouse.core.interval.to_utc` reads. ``keys`` asks for rows of listed values of some
     columns only: segments whose bounds or buckets exclude them are ``elsewhere``. A segment is told by its bounds
     alone, as a plan is made; a key tombstone by its ``primary_keys``, where it has them and ``keys`` lists values of
     each column of the ``primary_key``. ``visible`` says that nothing hides a row of it, not that it has one at the
-    instant. Takes one look at each segment, and one at each pair of those struck with a tombstone over the instant.
+    instant. Cost: one look at each segment, and one at each pair of a segment and a tombstone over the instant.
 
     >>> year = Segment(id=1, start="2013-01-01", end="2014-01-01", ordinal=1)
     >>> day = Segment(id=2, start="2013-01-05", end="2013-01-06", ordinal=4)
     >>> replaced = Tombstone(id=3, start="2013-01-05", end="2013-01-06", ordinal=4)
-    >>> for struck in explain([year, day], [replaced], "2013-01-05T12:00"):
-    ...     print(struck.segment.id, struck.verdict, [(one.tombstone.id, one.effect) for one in struck.met])
+    >>> for probed in explain([year, day], [replaced], "2013-01-05T12:00"):
+    ...     print(probed.segment.id, probed.verdict, [(one.tombstone.id, one.effect) for one in probed.met])
     2 visible [(3, 'older')]
     1 hidden [(3, 'hides')]
     """
@@ -72,12 +72,12 @@ def explain(
     found = []
     for segment in sorted(_over(Segments.of(segments), at), key=_order, reverse=True):
         if not may_hold(wanted, segment):
-            found.append(Struck(segment, "elsewhere", ()))
+            found.append(ProbedSegment(segment, "elsewhere", ()))
             continue
         met = tuple(Met(one, _effect(one, segment, wanted, primary_key)) for one in over)
         effects = {one.effect for one in met}
         verdict: Verdict = "hidden" if "hides" in effects else "masked" if "masks" in effects else "visible"
-        found.append(Struck(segment, verdict, met))
+        found.append(ProbedSegment(segment, verdict, met))
     return tuple(found)
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from lakehouse.core.interval_join import Bounds, masking_pairs
 from lakehouse.core.predicate import may_hold
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import IntArray, bounds
-from lakehouse.core.stab import Bounds, masking_pairs
 from lakehouse.core.tombstone import Tombstone
 
 MAX_GROUPS = 24

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lakehouse.core.deep import reached
 from lakehouse.core.group import MAX_GROUPS, ReadGroup, group_by_mask
 from lakehouse.core.interval import Interval
 from lakehouse.core.predicate import Predicate
 from lakehouse.core.prune import matching
+from lakehouse.core.row_masks import reached
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import Skyline, bounds

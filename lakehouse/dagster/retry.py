@@ -1,4 +1,4 @@
-"""What tells a retry from a wish: the run that a write is committed for, once."""
+"""What tells a retry from a new run: the run that a write is committed for, once."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ def first_attempt(instance: dg.DagsterInstance, run: dg.DagsterRun, *, step_key:
     """The id of the run whose work this one does again, or its own.
 
     A run that re-executes one that did not succeed is its retry, as is a retry of a step inside a run, which keeps the
-    run's id. A run that re-executes one that succeeded is a new wish, and so is every run that somebody started anew.
-    With ``step_key``, success is that step's: a step that is executed again although it had succeeded is then a wish,
-    whatever became of the rest of its run.
+    run's id. A run that re-executes one that succeeded is a new run, and so is every run that somebody started anew.
+    With ``step_key``, success is that step's: a step that is executed again although it had succeeded is then a new
+    one, whatever became of the rest of its run.
 
     Cost: one look at Dagster's storage a retry.
     """

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
-from lakehouse.core.deep import reached
 from lakehouse.core.operation import DEFINITIONS, Kind
 from lakehouse.core.plan import plan_read
+from lakehouse.core.row_masks import reached
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import row_id_array, row_ids_of
 from lakehouse.core.spec import ROW_ID, TableSpec, Verify

@@ -13,7 +13,7 @@ from lakehouse.admin.collect import collect
 from lakehouse.admin.expire import expire
 from lakehouse.catalog.tasks.rows import Claim
 from lakehouse.core.commit import Commit
-from lakehouse.core.expire import Wish
+from lakehouse.core.expire import RetentionRequest
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import ENTRY_BITS
 from lakehouse.core.plan import plan_read
@@ -132,7 +132,7 @@ def _measured(commit: Commit | None) -> Outcome:
 def _collect(session: Session, claim: Claim, _: str | None) -> Outcome:
     """Forget versions as every table's retention allows, delete what nothing can reach, forget old tasks."""
     lets_go = longest_retention(open_table(session, name).policy for name in table_names(session))
-    versions = 0 if lets_go is None else expire(session, Wish.of(*lets_go)).versions
+    versions = 0 if lets_go is None else expire(session, RetentionRequest.of(*lets_go)).versions
     gone = collect(session)
     tasks = session.catalog.tasks().forget(TASKS_KEPT_SECONDS)
     details = {"versions": versions, "files_deleted": gone.files, "bytes_deleted": gone.bytes, "tasks": tasks}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from warnings import warn
 
 import pyarrow as pa
 
@@ -145,7 +146,7 @@ class Table(Writes):
         within = None if interval is None else Interval.of(interval)
 
         def held() -> Scan:
-            version, held_version = self._session.catalog.point(self._spec, self._created_version, as_of)
+            version, held_version = self._session.catalog.resolve_as_of(self._spec, self._created_version, as_of)
             scan = Scan(
                 self._session,
                 self._spec,
@@ -192,8 +193,8 @@ class Table(Writes):
         """
 
         def held() -> Changes:
-            last, _ = self._session.catalog.point(self._spec, self._created_version, until)
-            first, held_version = self._session.catalog.point(self._spec, self._created_version, since)
+            last, _ = self._session.catalog.resolve_as_of(self._spec, self._created_version, until)
+            first, held_version = self._session.catalog.resolve_as_of(self._spec, self._created_version, since)
             found = Changes(self._session, self._spec, first, max(first, last))
             self._session.pins.hold(found, self._spec, held_version)
             self._session.catalog.check_complete(self._spec, found.since, found.until)
@@ -265,12 +266,17 @@ class Table(Writes):
         """Materialized chunk states, by chunk and version."""
         return self._session.catalog.key_frames(self._spec)
 
-    def film(self, interval: Any, limit: int = 100) -> Listing[ChainLink]:
+    def chunk_history(self, interval: Any, limit: int = 100) -> Listing[ChainLink]:
         """Key frames and deltas by which an interval's chunks came to what they are, by chunk, oldest first.
 
         Of each run of chunks that is kept together the newest ``limit``. Cost: the deltas of these chunks.
         """
-        return self._session.catalog.film(self._spec, Interval.of(interval), limit)
+        return self._session.catalog.chunk_history(self._spec, Interval.of(interval), limit)
+
+    def film(self, interval: Any, limit: int = 100) -> Listing[ChainLink]:
+        """The former name of `chunk_history`; it goes with the next version."""
+        warn("Table.film is called Table.chunk_history now", DeprecationWarning, stacklevel=2)
+        return self.chunk_history(interval, limit)
 
     def chain(self, interval: Any = None, as_of: Any = None) -> Listing[ChainLink]:
         """What a version is built of, in the chunks that an interval touches: key frames, and the deltas after them."""

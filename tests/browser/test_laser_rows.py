@@ -55,13 +55,13 @@ def test_the_laser_counts_rows_as_they_are(lake: lakehouse.Lake, oracle: list[tu
                 if held["at"] == at and all(held[column] in values for column, values in (keys or {}).items())
             ]
             found = read_laser(lake, "words", table.version, at, keys)
-            struck = found.struck
-            stored = int(pd.to_numeric(struck["rows here"]).sum()) if len(struck) else 0
-            seen = int(pd.to_numeric(struck["seen here"]).sum()) if len(struck) else 0
+            probed = found.probed
+            stored = int(pd.to_numeric(probed["rows here"]).sum()) if len(probed) else 0
+            seen = int(pd.to_numeric(probed["seen here"]).sum()) if len(probed) else 0
             # What is wholly replaced is dropped, and stored no more.
             assert (stored <= len(here), seen) == (True, sum(here))
-            if not sum(here) and len(struck):
-                assert not {"can be seen", "some rows are hidden"} & set(struck["verdict"])
+            if not sum(here) and len(probed):
+                assert not {"can be seen", "some rows are hidden"} & set(probed["verdict"])
             if sum(here):
                 assert f"{sum(here)} can be seen" in found.sentence
 

@@ -167,10 +167,10 @@ def test_zooming_changes_the_time_that_is_looked_at(open_page: Any, flights: lak
 def test_a_laser_tells_which_tombstone_is_in_the_way(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("timeline", laser="2013-01-07T13:00")
     assert "Nothing comes through" in texts(app)
-    struck = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
-    assert list(struck["verdict"]) == ["hidden"]
+    probed = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
+    assert list(probed["verdict"]) == ["hidden"]
     hiding = flights.tombstones(interval="2013-01-07")[0]
-    assert str(hiding.id) in struck["blocked by"][0]
+    assert str(hiding.id) in probed["blocked by"][0]
     happened = next(one.value for one in app.dataframe if "committed" in one.value.columns)
     assert list(happened["version"]) == [7, 2]
 
@@ -180,8 +180,8 @@ def test_a_laser_with_keys_sees_only_their_rows(open_page: Any, flights: lakehou
     asked = [("12", "carrier=UA", gone), ("12", "carrier=AA", none), ("12", "", gone), ("13", "carrier=AA", seen)]
     for hour, keys, verdict in asked:
         app = open_page("timeline", laser=f"2013-01-12T{hour}:00", keys=keys)
-        struck = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
-        assert list(struck["verdict"]) == [verdict]
+        probed = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
+        assert list(probed["verdict"]) == [verdict]
 
 
 def test_a_laser_with_a_primary_key_knows_which_upsert_took_its_row(open_page: Any, lake: lakehouse.Lake) -> None:
@@ -190,9 +190,9 @@ def test_a_laser_with_a_primary_key_knows_which_upsert_took_its_row(open_page: A
     taken = table.upsert(hours_of(0, 1).slice(6, 1))
     for key, verdicts in (("6", ["can be seen", "hidden"]), ("7", [])):
         app = open_page("timeline", table="keyed", laser="2013-01-01T06:00", keys=f"delay={key}")
-        struck = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
-        assert [one for one in struck["verdict"] if one != "holds no such rows"] == verdicts
-        assert (f"ordinal {taken.version}" in "".join(struck["blocked by"])) == (key == "6")
+        probed = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
+        assert [one for one in probed["verdict"] if one != "holds no such rows"] == verdicts
+        assert (f"ordinal {taken.version}" in "".join(probed["blocked by"])) == (key == "6")
 
 
 def test_a_laser_where_everything_was_dropped_names_the_version(open_page: Any, flights: lakehouse.Table) -> None:

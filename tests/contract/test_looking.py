@@ -186,24 +186,26 @@ def test_what_spans_many_chunks_is_told_once_in_a_history(lake):
     assert table.history("2015") == []
 
 
-def test_a_film_tells_every_change_of_a_chunk_and_its_key_frames(history):
+def test_a_chunk_history_tells_every_change_of_a_chunk_and_its_key_frames(history):
     for number in range(20):
         history.append(arrow([("2013-01-05T12:00", "a", number)]))
-    film = history.film("2013-01-05")
-    assert [one.version for one in film if not one.is_key_frame] == [
+    chunk_history = history.chunk_history("2013-01-05")
+    assert [one.version for one in chunk_history if not one.is_key_frame] == [
         commit.version for commit in reversed(history.log(interval="2013-01-05"))
     ]
-    frames = [one for one in film if one.is_key_frame]
+    frames = [one for one in chunk_history if one.is_key_frame]
     assert frames
     assert all(one.bytes > 0 for one in frames)
     entries = 0
-    for one in film:
+    for one in chunk_history:
         entries += one.added - one.dropped
         assert one.entries == entries
-    assert film[-1].entries == len(history.segments(interval="2013-01-05")) + len(
+    assert chunk_history[-1].entries == len(history.segments(interval="2013-01-05")) + len(
         history.tombstones(interval="2013-01-05")
     )
-    assert list(history.film("2013-01-05", 3)) == list(film[-3:])
+    assert list(history.chunk_history("2013-01-05", 3)) == list(chunk_history[-3:])
+    with pytest.warns(DeprecationWarning, match="chunk_history"):
+        assert list(history.film("2013-01-05")) == list(chunk_history)
 
 
 def test_a_state_made_anew_is_the_one_that_is_remembered(history, lake):

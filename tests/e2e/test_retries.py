@@ -1,4 +1,4 @@
-"""A retry never doubles data, a new wish is never taken for a retry, and what was committed stays."""
+"""A retry never doubles data, a new run is never taken for a retry, and what was committed stays."""
 
 import os
 import signal

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select
 
 from lakehouse.catalog.commit.delta import planned
-from lakehouse.catalog.commit.row_changes import Asked
+from lakehouse.catalog.commit.row_changes import CommitContext
 from lakehouse.catalog.locks import locks
 from lakehouse.catalog.state.bins import StateReader
 from lakehouse.catalog.state.tombstone_sets import Sets
@@ -140,9 +140,9 @@ def record(
     with pipelined(connection):
         stand_in_line(connection)
         head = statements.TAKE_VERSION.run(connection, host_clocks())
-        asked = [end_operation(connection, one) for one in contributions]
+        context = [end_operation(connection, one) for one in contributions]
         version, committed_us = head.fetchone()
-        answers = [_Answer(*(None if one is None else one.fetchone() for one in cursors)) for cursors in asked]
+        answers = [_Answer(*(None if one is None else one.fetchone() for one in cursors)) for cursors in context]
     reach("commit.head")
     deltas: dict[TableId, TableDelta] = {}
     fresh = _not_committed(connection, contributions, answers)
@@ -156,7 +156,7 @@ def record(
             change.operation = Kind.TRANSACTION.value
         change.counts_rows = begun.kind not in REWRITES
         first_row_id = next_row_id - _new_rows(contribution)
-        question = Asked(connection, states, sets, contribution, version)
+        question = CommitContext(connection, states, sets, contribution, version)
         plan = planned(question, first_row_id=first_row_id, now_us=committed_us)
         change.added.extend((entry, begun.number) for entry in plan.new)
         change.sets.update(plan.sets)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from lakehouse.catalog.commit.concurrent import least_in_flight, note_taken
 from lakehouse.catalog.commit.erasure import erase
-from lakehouse.catalog.commit.row_changes import Asked, plan_resolve, plan_rows, plan_taken, rewritten_rows
+from lakehouse.catalog.commit.row_changes import CommitContext, plan_resolve, plan_rows, plan_taken, rewritten_rows
 from lakehouse.catalog.locks import locks
 from lakehouse.catalog.state.bins import unchanged_since
 from lakehouse.catalog.state.diff import changes_between
@@ -48,27 +48,27 @@ class Planned:
 
 
 def planned(
-    asked: Asked,
+    context: CommitContext,
     *,
     first_row_id: int,
     now_us: int,
 ) -> Planned:
     """The delta of one operation at ``asked.version``, of which it is a part."""
-    contribution, version = asked.contribution, asked.version
+    contribution, version = context.contribution, context.version
     begun = contribution.begun
     spec = begun.table
     plan = Planned()
     if begun.kind is Kind.ERASE:
-        erase(asked, now_us)
+        erase(context, now_us)
         return plan
     if begun.kind is Kind.RESTORE:
-        _plan_restore(asked, plan, now_us)
+        _plan_restore(context, plan, now_us)
         return plan
     ordinal = version if begun.ordinal is None else begun.ordinal
     if begun.kind is Kind.COMPACTION:
         ordinal = begun.base_version
     segments = new_segments(contribution, ordinal=ordinal, first_row_id=first_row_id)
-    tombstones, sets = _plan_drops(asked, plan, segments, ordinal)
+    tombstones, sets = _plan_drops(context, plan, segments, ordinal)
     first = len(segments) + len(tombstones)
     plan.new = [
         *segments,
@@ -86,46 +86,46 @@ def planned(
 
 
 def _plan_drops(
-    asked: Asked, plan: Planned, segments: list[Segment], ordinal: int
+    context: CommitContext, plan: Planned, segments: list[Segment], ordinal: int
 ) -> tuple[list[Tombstone], list[tuple[NewTombstone, int]]]:
     """DROP what an operation takes out; the interval tombstones that it leaves, and those with a set and an ordinal."""
-    contribution, spec = asked.contribution, asked.spec
+    contribution, spec = context.contribution, context.spec
     tombstones: list[Tombstone] = []
     sets: list[tuple[NewTombstone, int]] = []
     match contribution.begun.kind:
         case Kind.APPEND:
             pass
         case Kind.DELETE if contribution.taken is not None:
-            tombstones, emptied = plan_taken(asked)
+            tombstones, emptied = plan_taken(context)
             plan.change(spec, DROP, emptied)
         case Kind.DELETE | Kind.UPDATE | Kind.MERGE | Kind.UPSERT | Kind.DELETE_KEYS:
-            sets, emptied = plan_rows(asked)
+            sets, emptied = plan_rows(context)
             plan.change(spec, DROP, emptied)
         case Kind.RESOLVE:
-            sets, resolved = plan_resolve(asked)
+            sets, resolved = plan_resolve(context)
             plan.change(spec, DROP, resolved)
         case Kind.REPLACE:
-            tombstones = _plan_replace(asked, plan, ordinal)
-            rows = rewritten_rows(asked)
-            sets = [] if rows is None else [(rows, asked.version)]
+            tombstones = _plan_replace(context, plan, ordinal)
+            rows = rewritten_rows(context)
+            sets = [] if rows is None else [(rows, context.version)]
         case Kind.COMPACTION | Kind.CLEAN:
-            _plan_rewrite(asked, plan, segments)
+            _plan_rewrite(context, plan, segments)
         case kind:
             raise InternalError("no such operation on rows", kind=kind)
     return tombstones, sets
 
 
-def _plan_replace(asked: Asked, plan: Planned, ordinal: int) -> list[Tombstone]:
+def _plan_replace(context: CommitContext, plan: Planned, ordinal: int) -> list[Tombstone]:
     """DROP what a replace takes over whole; the interval tombstones over the rest."""
-    begun = asked.contribution.begun
+    begun = context.contribution.begun
     spec = begun.table
     assert begun.interval is not None
-    segments, tombstones = asked.live(begun.interval)
+    segments, tombstones = context.live(begun.interval)
     replaced = plan_replace(
         segments, tombstones, interval=begun.interval, keys=begun.keys, ordinal=ordinal, grain=spec.grain
     )
     plan.change(spec, DROP, replaced.drop_segments)
-    plan.change(spec, DROP, _nobody_needs(asked.connection, begun, replaced.drop_tombstones))
+    plan.change(spec, DROP, _nobody_needs(context.connection, begun, replaced.drop_tombstones))
     parts = replaced.tombstones
     if spec.write_order == "start":
         parts = tuple((part, begun.keys) for part in spec.grain.split(begun.interval))
@@ -185,27 +185,27 @@ def new_segments(contribution: Contribution, *, ordinal: int, first_row_id: int)
     return made
 
 
-def _plan_rewrite(asked: Asked, plan: Planned, outputs: list[Segment]) -> None:
+def _plan_rewrite(context: CommitContext, plan: Planned, outputs: list[Segment]) -> None:
     """DROP the inputs, and the tombstones that hide nothing once the outputs stand in their place.
 
     Inputs that a delete dropped meanwhile need not be: it left a tombstone that hides their rows in the outputs too.
     Nobody else can have, for the chunks are locked. Raises `LockLost` if rows were erased from one: the outputs hold
     them.
     """
-    begun = asked.contribution.begun
+    begun = context.contribution.begun
     spec = begun.table
-    inputs = asked.contribution.inputs
-    if len(unchanged_since(asked.connection, inputs, begun.base_version)) < len(inputs):
+    inputs = context.contribution.inputs
+    if len(unchanged_since(context.connection, inputs, begun.base_version)) < len(inputs):
         raise LockLost("rows were erased from what the operation read; begin it again", operation=begun.id)
     assert begun.interval is not None
     locked = spec.grain.align(begun.interval)
-    segments, tombstones = asked.live(locked)
+    segments, tombstones = context.live(locked)
     taken = inputs
     if begun.kind is Kind.CLEAN:
         taken = frozenset(one.id for one in plan_clean(segments, tombstones)[0] if locked.contains(one.interval))
     is_input = np.isin(segments.ids, list(taken))
     plan.change(spec, DROP, segments.where(is_input))
-    inside = _nobody_needs(asked.connection, begun, [one for one in tombstones if locked.contains(one.interval)])
+    inside = _nobody_needs(context.connection, begun, [one for one in tombstones if locked.contains(one.interval)])
     plan.change(spec, DROP, idle(inside, [*segments.where(~is_input), *outputs]) if inside else ())
 
 
@@ -221,13 +221,13 @@ def _nobody_needs(connection: Connection, begun: Begun, tombstones: Sequence[Tom
     return [one for one in tombstones if one.ordinal <= least]
 
 
-def _plan_restore(asked: Asked, plan: Planned, now_us: int) -> None:
+def _plan_restore(context: CommitContext, plan: Planned, now_us: int) -> None:
     """DROP what is live and was not at the target version, ADD what was and is not, in chunks changed since."""
-    connection, contribution, spec = asked.connection, asked.contribution, asked.spec
+    connection, contribution, spec = context.connection, context.contribution, context.spec
     assert contribution.target is not None
     check_readable(connection, spec, contribution.target)
-    now = asked.states.read(connection, spec, asked.version, since=contribution.target)
-    then = asked.states.read(connection, spec, contribution.target, since=contribution.target)
+    now = context.states.read(connection, spec, context.version, since=contribution.target)
+    then = context.states.read(connection, spec, contribution.target, since=contribution.target)
     touched: list[Interval] = []
     for number in sorted(now.keys() | then.keys()):
         for action, entry in changes_between(now.get(number), then.get(number)):

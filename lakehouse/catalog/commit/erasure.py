@@ -16,7 +16,7 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 
 from lakehouse.catalog.commit.concurrent import has_copiers_since, note_taken
 from lakehouse.catalog.commit.leftover import forget_scopes
-from lakehouse.catalog.commit.row_changes import Asked, running_overtaken
+from lakehouse.catalog.commit.row_changes import CommitContext, running_overtaken
 from lakehouse.catalog.state.bins import PAIRS, batches, prepared_over, rows_by_id, rows_of_pairs, touching
 from lakehouse.catalog.state.due_frames import frames_by_point, read_deltas, refresh_bins
 from lakehouse.catalog.state.key_frames import FrameWriter
@@ -39,22 +39,22 @@ PAGE = 10_000
 """Segments that `read_stored` gives at a time."""
 
 
-def erase(asked: Asked, now_us: int) -> None:
+def erase(context: CommitContext, now_us: int) -> None:
     """Put rewrites in place, under the head.
 
     Raises `LookAgain` if others committed since it looked what they had made of rows: that may be such rows again, and
     comes after all that these read. Raises `WriteConflict` if another erasure was faster with a segment. Cost: the
     rewritten segments, and the deltas and key frames of their bins.
     """
-    contribution, connection, spec = asked.contribution, asked.connection, asked.spec
+    contribution, connection, spec = context.contribution, context.connection, context.spec
     hold_history(connection)  # against those who write key frames of what they read before
     if has_copiers_since(connection, spec, contribution.seen):
         raise LookAgain
-    _refuse_overtaken(asked)
+    _refuse_overtaken(context)
     rows = {row["id"]: row for row in rows_by_id(connection, "segment", [one.segment for one in contribution.rewrites])}
     _refuse_second(contribution, rows)
     marks = [one.new.path for one in contribution.rewrites if one.new is not None and one.segment not in rows]
-    connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(erased_version=asked.version))
+    connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(erased_version=context.version))
     changed = forget_scopes(connection, contribution.begun, contribution.taken)
     spans = {one: Interval(from_us(row["start_us"]), from_us(row["end_us"])) for one, row in rows.items()}
     whole = hull(spans.values())
@@ -74,11 +74,11 @@ def erase(asked: Asked, now_us: int) -> None:
     run_for_each(connection, garbage.insert(), listed)
 
 
-def _refuse_overtaken(asked: Asked) -> None:
+def _refuse_overtaken(context: CommitContext) -> None:
     """Refuse what comes before a running replace, whose rows it does not see, and after what is newer than that."""
-    contribution = asked.contribution
+    contribution = context.contribution
     assert contribution.read is not None
-    replace = running_overtaken(asked, contribution.read, contribution.seen)
+    replace = running_overtaken(context, contribution.read, contribution.seen)
     if replace is not None:
         raise WriteConflict(
             "a replace runs where rows are erased, and something newer is there already; run it again after that one",
@@ -179,8 +179,8 @@ def read_stored(connection: Connection, spec: TableSpec, until: int, after: int)
 
 def read_come(connection: Connection, spec: TableSpec, since: int, until: int) -> Segments:
     """Segments that came in versions after one, up to another. Cost: the table's bins, and what changed in them."""
-    asked = {"table": spec.id, "after": since, "until": until}
-    ids = {row[0] for row in rows_of_pairs(connection, _CAME, touching(spec, None), asked)}
+    context = {"table": spec.id, "after": since, "until": until}
+    ids = {row[0] for row in rows_of_pairs(connection, _CAME, touching(spec, None), context)}
     rows = rows_by_id(connection, "segment", ids)
     return _segments(spec, [row for row in rows if row["added_version"] > since])
 

@@ -52,7 +52,7 @@ _COUNTS = _insert(
 _TOUCH = Prepared(statements.touching(_NUMBER))
 
 
-def is_blind(contributions: Sequence[Contribution]) -> bool:
+def fits_one_trip(contributions: Sequence[Contribution]) -> bool:
     """Whether a commit asks for nothing but its number, its time and row ids."""
     if len(contributions) != 1:
         return False
@@ -60,7 +60,7 @@ def is_blind(contributions: Sequence[Contribution]) -> bool:
     return one.begun.kind is Kind.APPEND and one.begun.ordinal is None and one.txn is None
 
 
-class Blind:
+class OneTripAppend:
     """A commit of one append: `write` it, together with COMMIT; `recorded` then tells what it became.
 
     Raises `InvalidInput` if it touches too many chunks.

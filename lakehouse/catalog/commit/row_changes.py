@@ -45,7 +45,7 @@ NOTE = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CommitContext:
     """What the planning of one contribution needs of the catalog."""
 
     connection: Connection
@@ -66,78 +66,78 @@ class Asked:
         return segments, list(tombstones.values())
 
 
-def plan_rows(asked: Asked) -> tuple[list[tuple[NewTombstone, int]], Segments]:
+def plan_rows(context: CommitContext) -> tuple[list[tuple[NewTombstone, int]], Segments]:
     """Tombstones with their ordinals, and the segments that are dropped whole, of a change of single rows.
 
     Raises `WriteConflict` if a row that is rewritten was removed or rewritten by another operation since it was read,
     or if it moves out of what a running replace covers.
     """
-    contribution, version = asked.contribution, asked.version
+    contribution, version = context.contribution, context.version
     # The keys that a merge conflicts over are noted for others to see; what others append beside it, it hides not.
     ordinal = version if contribution.keys is None else NOTE
     tombstones = [(one, ordinal) for one in contribution.tombstones if one.kind == "key"]
     hits = contribution.hits
     if hits is None or (not len(hits.rows) and hits.inserted is None):
         return tombstones, Segments.of([])
-    removals = list(removals_since(asked.connection, asked.spec, contribution.begun.base_version))
-    _refuse_overtaken(asked, hits, removals)
-    _refuse_keys(asked, contribution)
+    removals = list(removals_since(context.connection, context.spec, contribution.begun.base_version))
+    _refuse_overtaken(context, hits, removals)
+    _refuse_keys(context, contribution)
     if not len(hits.rows):
         return tombstones, Segments.of([])
-    changes = changes_since(asked.connection, asked.spec, hits.interval, contribution.begun.base_version)
+    changes = changes_since(context.connection, context.spec, hits.interval, contribution.begun.base_version)
     if contribution.begun.kind is Kind.DELETE:
-        interval = _followed(asked, hits, changes)
+        interval = _followed(context, hits, changes)
     else:
-        _refuse_lost(asked, hits, [one for _, one in removals], changes)
-        _tell_replaces(asked, hits)
+        _refuse_lost(context, hits, [one for _, one in removals], changes)
+        _tell_replaces(context, hits)
         interval = hits.interval
     tombstones.append((row_tombstone(contribution, interval), version))
-    return tombstones, _emptied(asked, interval)
+    return tombstones, _emptied(context, interval)
 
 
-def _refuse_overtaken(asked: Asked, hits: Hits, removals: list[tuple[Kind, Removal]]) -> None:
+def _refuse_overtaken(context: CommitContext, hits: Hits, removals: list[tuple[Kind, Removal]]) -> None:
     """Refuse a reader that comes both before and after another operation, whatever order is tried.
 
     It comes before a restore, replace or delete that it did not see, and before a replace that hides what it brings
     there; and after one than which something newer was there, or into which it brings rows that will not be hidden.
     """
-    begun, read = asked.contribution.begun, asked.contribution.read
+    begun, read = context.contribution.begun, context.contribution.read
     assert read is not None
     unseen = [(one, None) for kind, one in removals if kind in _TAKE_OVER]
     for kind, one in removals:
         if kind is Kind.RESTORE and one.interval.overlaps(read):
-            raise _conflict(asked, "the chunks were restored to another version")
+            raise _conflict(context, "the chunks were restored to another version")
         if kind is Kind.ERASE and one.interval.overlaps(read):
-            raise _conflict(asked, "rows were erased")
+            raise _conflict(context, "rows were erased")
         if kind in _TAKE_OVER and hits.covered_after(one.interval, one.keys):
-            raise _conflict(asked, "rows would come into what was replaced or deleted")
-    running = running_replaces(asked.connection, asked.spec, Interval(None, None))
+            raise _conflict(context, "rows would come into what was replaced or deleted")
+    running = running_replaces(context.connection, context.spec, Interval(None, None))
     base = begun.base_version
     for removal, replace_id in [*unseen, *((one.removal, one) for one in running)]:
         held: dict[str, Any] = {} if replace_id is None else {"replace": replace_id.id, "held": removal.interval}
         if hits.inserts_into(removal.interval, removal.keys):
-            raise _conflict(asked, "rows would come into what another operation replaces", **held)
+            raise _conflict(context, "rows would come into what another operation replaces", **held)
         if removal.ordinal > base:
             continue
         is_met = removal.interval.overlaps(read) or hits.covered_after(removal.interval, removal.keys)
-        if is_met and _saw_newer(asked, removal, base):
-            raise _conflict(asked, "rows were there that are newer than a replace that was not", **held)
+        if is_met and _saw_newer(context, removal, base):
+            raise _conflict(context, "rows were there that are newer than a replace that was not", **held)
 
 
-def running_overtaken(asked: Asked, read: Interval, version: int) -> RunningReplace | None:
+def running_overtaken(context: CommitContext, read: Interval, version: int) -> RunningReplace | None:
     """A replace that runs where an operation read, and than which something newer was there at a version."""
-    for one in running_replaces(asked.connection, asked.spec, read):
-        if one.removal.ordinal <= version and _saw_newer(asked, one.removal, version):
+    for one in running_replaces(context.connection, context.spec, read):
+        if one.removal.ordinal <= version and _saw_newer(context, one.removal, version):
             return one
     return None
 
 
-def _saw_newer(asked: Asked, removal: Removal, version: int) -> bool:
+def _saw_newer(context: CommitContext, removal: Removal, version: int) -> bool:
     """Whether something newer than a replace was there, in what it covers, at the version that was read.
 
     Rows, or what hides some that it writes: a delete of the same keys, or one by primary key.
     """
-    found = asked.states.read(asked.connection, asked.spec, version, touching(asked.spec, removal.interval))
+    found = context.states.read(context.connection, context.spec, version, touching(context.spec, removal.interval))
     segments, tombstones = live_in(found.values())
     for one in tombstones.values():
         may_hide = one.kind == "key" or (one.kind == "interval" and scopes_overlap(one.keys, removal.keys))
@@ -155,26 +155,26 @@ def row_tombstone(contribution: Contribution, interval: Interval) -> NewTombston
     return replace(made, interval=interval)
 
 
-def _followed(asked: Asked, hits: Hits, changes: list[Change]) -> Interval:
+def _followed(context: CommitContext, hits: Hits, changes: list[Change]) -> Interval:
     """Where rows that a delete found are now: an update may have moved some of them while it ran."""
     interval, seen = hits.interval, set[int]()
     while True:
         moved = [one for one in changes if one.kind in _REWRITES and one.operation not in seen]
-        sets = asked.sets.under_head(asked.connection, _meeting(hits, [one.tombstone for one in moved]))
+        sets = context.sets.under_head(context.connection, _meeting(hits, [one.tombstone for one in moved]))
         reached = interval
         for one in moved:
             row_ids = sets.get(one.tombstone.id)
             if isinstance(row_ids, BitMap64) and row_ids & hits.row_ids:
                 if one.kind is Kind.MERGE:  # without these rows it would have inserted them
-                    raise _conflict(asked, "rows were rewritten by a merge", row_ids & hits.row_ids)
+                    raise _conflict(context, "rows were rewritten by a merge", row_ids & hits.row_ids)
                 seen.add(one.operation)
-                written = written_interval(asked.connection, one.operation)
+                written = written_interval(context.connection, one.operation)
                 if written is not None:
                     reached = Interval(min(reached.start, written.start), max(reached.end, written.end))
         if reached == interval:
             return interval
         interval = reached
-        changes = changes_since(asked.connection, asked.spec, interval, asked.contribution.begun.base_version)
+        changes = changes_since(context.connection, context.spec, interval, context.contribution.begun.base_version)
 
 
 def _meeting(hits: Hits, tombstones: Iterable[Tombstone]) -> list[Tombstone]:
@@ -188,22 +188,24 @@ def _meeting(hits: Hits, tombstones: Iterable[Tombstone]) -> list[Tombstone]:
     ]
 
 
-def _refuse_lost(asked: Asked, hits: Hits, removals: list[Removal], changes: list[Change]) -> None:
-    sets = asked.sets.under_head(asked.connection, _meeting(hits, [one.tombstone for one in changes]))
+def _refuse_lost(context: CommitContext, hits: Hits, removals: list[Removal], changes: list[Change]) -> None:
+    sets = context.sets.under_head(context.connection, _meeting(hits, [one.tombstone for one in changes]))
     row_ids = [one for one in sets.values() if isinstance(one, BitMap64)]
     keys = [one for one in sets.values() if not isinstance(one, BitMap64)]
     gone = lost(hits, removals, row_ids, keys)
     if gone:
-        raise _conflict(asked, "rows were removed or rewritten by another operation", gone)
+        raise _conflict(context, "rows were removed or rewritten by another operation", gone)
 
 
-def _refuse_keys(asked: Asked, contribution: Contribution) -> None:
+def _refuse_keys(context: CommitContext, contribution: Contribution) -> None:
     """A row that a merge inserts because its key was not there must not have come meanwhile."""
     if contribution.keys is None or not len(contribution.keys):
         return
     begun = contribution.begun
-    changes = changes_since(asked.connection, asked.spec, Interval(None, None), begun.base_version)
-    sets = asked.sets.under_head(asked.connection, [one.tombstone for one in changes if one.tombstone.kind == "key"])
+    changes = changes_since(context.connection, context.spec, Interval(None, None), begun.base_version)
+    sets = context.sets.under_head(
+        context.connection, [one.tombstone for one in changes if one.tombstone.kind == "key"]
+    )
     names = contribution.keys.column_names
     for keys in sets.values():
         twice = contribution.keys.join(keys, names, join_type="left semi")
@@ -217,28 +219,28 @@ def _refuse_keys(asked: Asked, contribution: Contribution) -> None:
             )
 
 
-def _tell_replaces(asked: Asked, hits: Hits) -> None:
+def _tell_replaces(context: CommitContext, hits: Hits) -> None:
     """Refuse a move out of what a running replace covers; let it know what was rewritten there."""
     after = hits.interval_after
     if after is None:
         return
     whole = Interval(min(hits.interval.start, after.start), max(hits.interval.end, after.end))
-    for one in running_replaces(asked.connection, asked.spec, whole):
+    for one in running_replaces(context.connection, context.spec, whole):
         interval, keys, _ = one.removal
         moved = hits.moved_out(interval, keys)
         if moved:
             raise _conflict(
-                asked, "rows would leave what a running replace covers", moved, replace=one.id, held=interval
+                context, "rows would leave what a running replace covers", moved, replace=one.id, held=interval
             )
         covered = hits.covered_after(interval, keys)
         if covered:
-            asked.connection.execute(
-                rewritten.insert().values(operation=one.number, version=asked.version, row_ids=encode_set(covered))
+            context.connection.execute(
+                rewritten.insert().values(operation=one.number, version=context.version, row_ids=encode_set(covered))
             )
 
 
-def _conflict(asked: Asked, what: str, row_ids: BitMap64 | None = None, **facts: Any) -> WriteConflict:
-    begun, hits = asked.contribution.begun, asked.contribution.hits
+def _conflict(context: CommitContext, what: str, row_ids: BitMap64 | None = None, **facts: Any) -> WriteConflict:
+    begun, hits = context.contribution.begun, context.contribution.hits
     assert hits is not None
     rows = hits.rows
     if row_ids:
@@ -253,46 +255,46 @@ def _conflict(asked: Asked, what: str, row_ids: BitMap64 | None = None, **facts:
     )
 
 
-def _emptied(asked: Asked, interval: Interval) -> Segments:
+def _emptied(context: CommitContext, interval: Interval) -> Segments:
     """Live segments of which every row was found. Their rows stay under the tombstone: a compaction may hold copies."""
-    emptied = asked.contribution.emptied
+    emptied = context.contribution.emptied
     if not emptied:
         return Segments.of([])
-    segments, _ = asked.live(interval)
+    segments, _ = context.live(interval)
     return segments.where(np.isin(segments.ids, list(emptied)))
 
 
-def plan_taken(asked: Asked) -> tuple[list[Tombstone], Segments]:
+def plan_taken(context: CommitContext) -> tuple[list[Tombstone], Segments]:
     """An interval tombstone over what a delete takes, and the segments that lie wholly under it.
 
     It covers what may still come with a smaller ordinal, all or nothing of it: rows of a replace that runs. It reads
     nothing and locks nothing; it hides what was committed before. The tombstone stays as long as a segment was
     there, for a compaction may hold copies of its rows. Cost: the chunks of the interval.
     """
-    contribution = asked.contribution
+    contribution = context.contribution
     assert contribution.taken is not None
     interval, keys = contribution.taken
-    note_taken(asked.connection, contribution.begun, interval, keys)
-    older = asked.live(interval)[0].within(interval)
+    note_taken(context.connection, contribution.begun, interval, keys)
+    older = context.live(interval)[0].within(interval)
     starts, ends, _ = older.bounds
     span = Interval(from_us(int(starts.min())), from_us(int(ends.max()))) if len(older) else None
     inside = older.where((starts >= interval.start_us) & (ends <= interval.end_us) & (keys is None))
-    running = [one.removal.interval for one in running_replaces(asked.connection, asked.spec, interval)]
-    reach = interval if asked.spec.write_order == "start" else hull([*running, *([] if span is None else [span])])
+    running = [one.removal.interval for one in running_replaces(context.connection, context.spec, interval)]
+    reach = interval if context.spec.write_order == "start" else hull([*running, *([] if span is None else [span])])
     covered = None if reach is None else interval.intersect(reach)
     if covered is None:
         return [], inside
-    return [Tombstone(id=0, start=covered.start, end=covered.end, ordinal=asked.version, keys=keys)], inside
+    return [Tombstone(id=0, start=covered.start, end=covered.end, ordinal=context.version, keys=keys)], inside
 
 
-def rewritten_rows(asked: Asked) -> NewTombstone | None:
+def rewritten_rows(context: CommitContext) -> NewTombstone | None:
     """Rows that were rewritten in what a replace covers while it ran: it hides them too."""
-    begun = asked.contribution.begun
+    begun = context.contribution.begun
     query = rewritten.select().where(rewritten.c.operation == begun.number)
-    rows = asked.connection.execute(query).all()
+    rows = context.connection.execute(query).all()
     if not rows:
         return None
-    asked.connection.execute(rewritten.delete().where(rewritten.c.operation == begun.number))
+    context.connection.execute(rewritten.delete().where(rewritten.c.operation == begun.number))
     row_ids = BitMap64()
     for row in rows:
         told: MatchSet = decode_set("row", bytes(row.row_ids))
@@ -303,19 +305,19 @@ def rewritten_rows(asked: Asked) -> NewTombstone | None:
     return NewTombstone("row", begun.interval, len(row_ids), content=encode_set(row_ids), min=low, max=high)
 
 
-def plan_resolve(asked: Asked) -> tuple[list[tuple[NewTombstone, int]], list[Tombstone]]:
+def plan_resolve(context: CommitContext) -> tuple[list[tuple[NewTombstone, int]], list[Tombstone]]:
     """Row tombstones in the place of key tombstones, at their ordinals.
 
     A key tombstone stays if rows that it has to hide may have come since they were looked for, or may still come: from
     an operation that runs and has a smaller ordinal, or out of a restore.
     """
-    contribution = asked.contribution
+    contribution = context.contribution
     begun = contribution.begun
-    if any(kind is Kind.RESTORE for kind, _ in removals_since(asked.connection, asked.spec, begun.base_version)):
+    if any(kind is Kind.RESTORE for kind, _ in removals_since(context.connection, context.spec, begun.base_version)):
         return [], []
-    segments, tombstones = asked.live(None)
+    segments, tombstones = context.live(None)
     live = {one.id for one in tombstones}
-    least = min(least_in_flight(asked.connection, asked.spec), _least_come(asked, segments))
+    least = min(least_in_flight(context.connection, context.spec), _least_come(context, segments))
     done = [one for one in contribution.resolved if one.id in live and one.ordinal <= least]
     ids = {one.id for one in done}
     made = [
@@ -326,9 +328,9 @@ def plan_resolve(asked: Asked) -> tuple[list[tuple[NewTombstone, int]], list[Tom
     return made, done
 
 
-def _least_come(asked: Asked, segments: Segments) -> int:
+def _least_come(context: CommitContext, segments: Segments) -> int:
     """The least ordinal of the segments that came since a resolve looked, but for rewrites of what it looked at."""
-    come = segments.where(~np.isin(segments.ids, list(asked.contribution.inputs)))
-    rewrites = compactions(asked.connection, {one >> ENTRY_BITS for one in come.ids.tolist()})
+    come = segments.where(~np.isin(segments.ids, list(context.contribution.inputs)))
+    rewrites = compactions(context.connection, {one >> ENTRY_BITS for one in come.ids.tolist()})
     mine = come.where(~np.isin(come.ids >> ENTRY_BITS, list(rewrites)))
     return int(mine.ordinals.min()) if len(mine) else EVERYTHING

@@ -46,7 +46,7 @@ from lakehouse.catalog.tasks import plan_counts
 from lakehouse.catalog.versions import pins
 from lakehouse.catalog.versions.horizon import hold_history
 from lakehouse.catalog.versions.log import version_at
-from lakehouse.core.expire import Expired, Numbers, Wish, reached_by_none
+from lakehouse.core.expire import Expired, Numbers, RetentionRequest, reached_by_none
 from lakehouse.core.operation import NEED_NO_BASE, RESERVED
 from lakehouse.faults import reach
 
@@ -81,11 +81,11 @@ class DeadEntries:
         return sum(row["bytes"] for row in self.rows)
 
 
-def expire(database: Database, wish: Wish, *, dry_run: bool) -> Expired:
+def expire(database: Database, request: RetentionRequest, *, dry_run: bool) -> Expired:
     """Forget what may be forgotten; with ``dry_run`` only count it."""
     if dry_run:
-        return database.read(lambda connection: _counted(connection, wish, database.now_us(connection)))
-    limits = database.run(lambda connection: _record(connection, wish, database.now_us(connection)))
+        return database.read(lambda connection: _counted(connection, request, database.now_us(connection)))
+    limits = database.run(lambda connection: _record(connection, request, database.now_us(connection)))
     reach("expire.recorded")
     _until_none(database, lambda connection: forget_marks(connection, limits.clean, database.now_us(connection)))
     _until_none(database, lambda connection: forget_commits(connection, limits.clean, limits.points))
@@ -127,10 +127,10 @@ def _forget(database: Database, entries: DeadEntries, rows: list[Values], limits
     return database.run(work)
 
 
-def _record(connection: Connection, wish: Wish, now_us: int) -> Limits:
+def _record(connection: Connection, request: RetentionRequest, now_us: int) -> Limits:
     """Move the horizon; end what is past its lease and needs a version that is forgotten by this."""
     hold_history(connection)
-    limits = _limits(connection, wish, now_us)
+    limits = _limits(connection, request, now_us)
     connection.execute(update(lake).where(lake.c.horizon < limits.horizon).values(horizon=limits.horizon))
     pins.remove_dead(connection, now_us)
     locks.remove_dead(connection, now_us)
@@ -145,10 +145,10 @@ def _record(connection: Connection, wish: Wish, now_us: int) -> Limits:
     return limits
 
 
-def _limits(connection: Connection, wish: Wish, now_us: int) -> Limits:
+def _limits(connection: Connection, request: RetentionRequest, now_us: int) -> Limits:
     row = connection.execute(select(lake.c.head, lake.c.horizon)).one()
     held = _held(connection, now_us)
-    least = min([row.head, *held, *_asked(connection, wish, now_us, row.horizon)])
+    least = min([row.head, *held, *_asked(connection, request, now_us, row.horizon)])
     # A version that was committed, so that what was newest at some time since is known.
     newest: int | None = connection.execute(
         select(func.max(commit_log.c.version)).where(commit_log.c.version <= least)
@@ -184,19 +184,19 @@ def count_forgotten(connection: Connection, now_us: int) -> int:
     return entries + len(find_forgotten(connection, limits.clean, limits.points))
 
 
-def _asked(connection: Connection, wish: Wish, now_us: int, horizon: int) -> Iterator[int]:
+def _asked(connection: Connection, request: RetentionRequest, now_us: int, horizon: int) -> Iterator[int]:
     """Up to which version each part of a wish lets go."""
-    before_us = wish.before_us if wish.age_seconds is None else now_us - int(wish.age_seconds * 1_000_000)
+    before_us = request.before_us if request.age_seconds is None else now_us - int(request.age_seconds * 1_000_000)
     if before_us is not None:
         yield version_at(connection, before_us) or 0
-    if wish.keep_last is not None:
+    if request.keep_last is not None:
         newest = select(commit_log.c.version).where(commit_log.c.version >= horizon)
-        nth = newest.order_by(commit_log.c.version.desc()).offset(wish.keep_last - 1).limit(1)
+        nth = newest.order_by(commit_log.c.version.desc()).offset(request.keep_last - 1).limit(1)
         yield connection.execute(nth).scalar() or 0
 
 
-def _counted(connection: Connection, wish: Wish, now_us: int) -> Expired:
-    limits = _limits(connection, wish, now_us)
+def _counted(connection: Connection, request: RetentionRequest, now_us: int) -> Expired:
+    limits = _limits(connection, request, now_us)
     dead = list(find_dead(connection, limits))
     segments = sum(len(one.rows) for one in dead if not one.is_tombstone)
     tombstones = sum(len(one.rows) for one in dead if one.is_tombstone)

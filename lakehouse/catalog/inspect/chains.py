@@ -25,7 +25,7 @@ def read_chain_lengths(
     )
 
 
-def read_film(
+def read_chunk_history(
     connection: Connection, spec: TableSpec, ranges: Sequence[tuple[int, int]], limit: int
 ) -> Listing[ChainLink]:
     """Every key frame and delta of some bins, oldest first; of each bin the newest ``limit``.

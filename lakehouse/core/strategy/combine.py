@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lakehouse.core.interval import Interval
 from lakehouse.core.skyline import distinct
-from lakehouse.core.strategy.draft import pieces, piles
+from lakehouse.core.strategy.draft import compaction_groups, pieces
 from lakehouse.core.strategy.state import TableState
 from lakehouse.core.task import Candidate, Gain, TaskKind
 from lakehouse.errors import InvalidInput
@@ -64,7 +64,7 @@ class _Known:
 
     def __init__(self, state: TableState) -> None:
         self.state = state
-        self.piles, _ = piles(state)
+        self.compaction_groups, _ = compaction_groups(state)
         self.bytes = state.segments.numbers("bytes")
         self.rows = state.segments.numbers("rows")
         ids = state.segments.ids
@@ -147,12 +147,12 @@ class _Merge:
 
 
 class _Tasks:
-    """Disjoint merges, found by segment and by pile."""
+    """Disjoint merges, found by segment and by group."""
 
     def __init__(self, known: _Known) -> None:
         self._known = known
         self._owner = np.full(len(known.state.segments), -1, dtype=np.int64)
-        self._by_pile: dict[int, int] = {}
+        self._by_group: dict[int, int] = {}
         self._merges: dict[int, _Merge] = {}
         self._next = 0
 
@@ -161,7 +161,9 @@ class _Tasks:
         places = self._known.places(candidate.segments)
         owners = {int(one) for one in distinct(self._owner[places]) if one >= 0}
         met = owners | {
-            self._by_pile[pile] for pile in distinct(self._known.piles[places]).tolist() if pile in self._by_pile
+            self._by_group[group]
+            for group in distinct(self._known.compaction_groups[places]).tolist()
+            if group in self._by_group
         }
         for wanted in (met, owners):
             union = distinct(np.concatenate([places, *(self._merges[one].places for one in sorted(wanted))]))
@@ -186,8 +188,8 @@ class _Tasks:
         joined = replace(self._known.remade(best, union, gain), scans=scans)
         self._merges[self._next] = _Merge(joined, union, causes)
         self._owner[union] = self._next
-        for pile in distinct(self._known.piles[union]).tolist():
-            self._by_pile[pile] = self._next
+        for group in distinct(self._known.compaction_groups[union]).tolist():
+            self._by_group[group] = self._next
         self._next += 1
 
     def within(self, rewritable_bytes: float) -> list[Candidate]:

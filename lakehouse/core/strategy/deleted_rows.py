@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lakehouse.core.strategy.draft import Drafts, by_pile, merged_by_pile, piles, propose, total
+from lakehouse.core.strategy.draft import Drafts, by_group, compaction_groups, merged_by_group, propose, total
 from lakehouse.core.strategy.hidden import Hidden
 from lakehouse.core.strategy.state import TableState
 from lakehouse.core.task import Candidate
@@ -26,8 +26,8 @@ def deleted_rows(state: TableState) -> Iterable[Candidate]:
     places = np.flatnonzero((share >= limits) & (hidden.rows >= 0.5))
     if not len(places):
         return []
-    keys, _ = piles(state)
-    places, begins = merged_by_pile(state, places[by_pile(keys[places], rows[places])], keys)
+    keys, _ = compaction_groups(state)
+    places, begins = merged_by_group(state, places[by_group(keys[places], rows[places])], keys)
     gone = total(hidden.rows[places], begins)
     held = total(rows[places], begins)
     saved_bytes = total((share * segments.numbers("bytes"))[places], begins)

@@ -138,19 +138,19 @@ def pieces(size: IntArray, begins: IntArray, most_bytes: int) -> IntArray:
     return np.flatnonzero(is_first)
 
 
-def piles(state: TableState) -> tuple[IntArray, Mask]:
-    """The pile of each segment, and whether it lies in one: segments of one pile can be rewritten together.
+def compaction_groups(state: TableState) -> tuple[IntArray, Mask]:
+    """The group of each segment, and whether it lies in one: segments of one group can be rewritten together.
 
-    A pile is a time chunk. In a ragged table, where segments may span chunks, segments of like width share one, so that
-    a narrow segment does not become a part of a wide one.
+    A group is a time chunk. In a ragged table, where segments may span chunks, segments of like width share one, so
+    that a narrow segment does not become a part of a wide one.
     """
-    if "piles" not in state.found:
-        state.found["piles"] = _piles(state)
-    found: tuple[IntArray, Mask] = state.found["piles"]
+    if "compaction_groups" not in state.found:
+        state.found["compaction_groups"] = _compaction_groups(state)
+    found: tuple[IntArray, Mask] = state.found["compaction_groups"]
     return found
 
 
-def _piles(state: TableState) -> tuple[IntArray, Mask]:
+def _compaction_groups(state: TableState) -> tuple[IntArray, Mask]:
     starts, ends, _ = state.segments.bounds
     grain = state.spec.grain
     first = grain.floor_us(starts)
@@ -166,10 +166,10 @@ def _piles(state: TableState) -> tuple[IntArray, Mask]:
     return (starts // width) * _LEVELS + level, np.ones(len(starts), dtype=np.bool_)
 
 
-def by_pile(keys: IntArray, then: IntArray) -> IntArray:
-    """The order by pile, in it by another number.
+def by_group(keys: IntArray, then: IntArray) -> IntArray:
+    """The order by group, in it by another number.
 
-    >>> by_pile(np.array([7, 3, 7]), np.array([5, 9, 1])).tolist()
+    >>> by_group(np.array([7, 3, 7]), np.array([5, 9, 1])).tolist()
     [1, 2, 0]
     """
     least = int(keys.min(initial=0))
@@ -179,8 +179,8 @@ def by_pile(keys: IntArray, then: IntArray) -> IntArray:
     return np.lexsort((then, keys))
 
 
-def merged_by_pile(state: TableState, places: IntArray, keys: IntArray) -> tuple[IntArray, IntArray]:
-    """Places sorted by pile in sets that one task can read, a pile's at most; what is too large for that goes alone.
+def merged_by_group(state: TableState, places: IntArray, keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Places sorted by group in sets that one task can read, a group's at most; what is too large for that goes alone.
 
     Returns them in another order, and where each set begins.
     """

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from lakehouse.core.deep import reached
 from lakehouse.core.interval import to_us
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.predicate import In
 from lakehouse.core.prune import matching
+from lakehouse.core.row_masks import reached
 from lakehouse.core.segments import HIGH, LOW, Segments
 from lakehouse.core.skyline import BARE, Skyline, bounds
 from lakehouse.core.spec import ROW_ID

@@ -13,9 +13,9 @@ from lakehouse.core.strategy.draft import (
     IntArray,
     Mask,
     begins_of,
+    compaction_groups,
     numbers_of,
     pieces,
-    piles,
     propose,
     total,
 )
@@ -42,7 +42,7 @@ def overlap(state: TableState) -> Iterable[Candidate]:
     """
     segments, policy = state.segments, state.policy
     rows, size = segments.numbers("rows"), segments.numbers("bytes")
-    keys, inside = piles(state)
+    keys, inside = compaction_groups(state)
     starts, ends, _ = segments.bounds
     is_large = (rows * 2 >= policy.target_rows) & (size * 2 < policy.task_bytes) & inside & (ends - starts > 1)
     places = _crowded(state, np.flatnonzero(is_large), keys)
@@ -68,7 +68,7 @@ def overlap(state: TableState) -> Iterable[Candidate]:
 
 
 def _crowded(state: TableState, places: IntArray, keys: IntArray) -> IntArray:
-    """Places by pile, of the piles in which segments lie over each other in time: all that the others need."""
+    """Places by group, of the groups in which segments lie over each other in time: all that the others need."""
     starts, ends, _ = state.segments.bounds
     least = max(2.0, min(limit for _, limit in state.policy.overlap.steps))
     places = places[np.argsort(keys[places], kind="stable")]
@@ -83,7 +83,7 @@ def _crowded(state: TableState, places: IntArray, keys: IntArray) -> IntArray:
 
 
 def _some(places: IntArray, keys: IntArray, version: int) -> IntArray:
-    """No more piles than have about `_MOST_LOOKED_AT` segments, others at each version."""
+    """No more groups than have about `_MOST_LOOKED_AT` segments, others at each version."""
     if len(places) <= _MOST_LOOKED_AT:
         return places
     groups = begins_of(keys[places])
@@ -95,7 +95,7 @@ def _some(places: IntArray, keys: IntArray, version: int) -> IntArray:
 
 
 def _of_pile(keys: IntArray) -> IntArray:
-    """For each segment how many are in its pile."""
+    """For each segment how many are in its group."""
     groups = begins_of(keys)
     count = np.diff(np.append(groups, len(keys)))
     return np.repeat(count, count)

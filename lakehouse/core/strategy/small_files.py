@@ -17,10 +17,10 @@ from lakehouse.core.strategy.draft import (
     IntArray,
     Mask,
     begins_of,
-    by_pile,
+    by_group,
+    compaction_groups,
     numbers_of,
     pieces,
-    piles,
     propose,
     within,
 )
@@ -44,11 +44,11 @@ def small_files(state: TableState) -> Iterable[Candidate]:
     """
     segments, policy = state.segments, state.policy
     rows, size = np.maximum(segments.numbers("rows"), 1), segments.numbers("bytes")
-    keys, inside = piles(state)
+    keys, inside = compaction_groups(state)
     places = np.flatnonzero(inside & (rows * 2 < policy.target_rows) & (size * 2 < policy.task_bytes))
     if len(places) < 2:
         return []
-    places = places[by_pile(keys[places], rows[places])]
+    places = places[by_group(keys[places], rows[places])]
     begins = begins_of(keys[places])
     newest = np.maximum.reduceat(segments.ordinals[places], begins)
     limits = np.maximum(state.limits(policy.small_files, newest), 2.0)
@@ -69,7 +69,7 @@ def _of_one_rewrite(state: TableState, places: IntArray, begins: IntArray) -> Ma
 
 
 def _smallest(rows: IntArray, size: IntArray, begins: IntArray, limits: FloatArray, settled: Mask) -> Mask:
-    """Of segments by pile and rows, the smallest of each pile that are worth a merge."""
+    """Of segments by group and rows, the smallest of each group that are worth a merge."""
     lengths = np.diff(np.append(begins, len(rows)))
     place = np.arange(len(rows))
     number = place - np.repeat(begins, lengths) + 1
@@ -85,9 +85,9 @@ def _smallest(rows: IntArray, size: IntArray, begins: IntArray, limits: FloatArr
 
 
 def _proposed(state: TableState, places: IntArray) -> list[Candidate]:
-    """Candidates of what is to be merged, by pile and rows; what one task cannot read is cut into several."""
+    """Candidates of what is to be merged, by group and rows; what one task cannot read is cut into several."""
     segments, target = state.segments, state.policy.target_rows
-    keys, _ = piles(state)
+    keys, _ = compaction_groups(state)
     begins = pieces(segments.numbers("bytes")[places], begins_of(keys[places]), state.policy.task_bytes)
     count = np.diff(np.append(begins, len(places)))
     kept = np.repeat(count > 1, count)

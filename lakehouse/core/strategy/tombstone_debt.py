@@ -6,16 +6,16 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lakehouse.core.deep import reached
 from lakehouse.core.interval import Interval
+from lakehouse.core.row_masks import reached
 from lakehouse.core.strategy.draft import (
     Drafts,
     Mask,
     begins_of,
-    by_pile,
-    merged_by_pile,
+    by_group,
+    compaction_groups,
+    merged_by_group,
     numbers_of,
-    piles,
     propose,
     total,
 )
@@ -97,15 +97,15 @@ def _merged(state: TableState) -> list[Candidate]:
     places = np.flatnonzero(hidden.placed & pays)
     if not len(places):
         return []
-    keys, _ = piles(state)
-    places = places[by_pile(keys[places], rows[places])]
+    keys, _ = compaction_groups(state)
+    places = places[by_group(keys[places], rows[places])]
     groups = begins_of(keys[places])
     newest = np.maximum.reduceat(np.maximum(hidden.newest, ordinals)[places], groups)
     is_much = total(paid_ms[places], groups) >= state.limits(state.policy.tombstone_debt, newest)
     places = places[is_much[numbers_of(groups, len(places))]]
     if not len(places):
         return []
-    places, begins = merged_by_pile(state, places[by_pile(keys[places], rows[places])], keys)
+    places, begins = merged_by_group(state, places[by_group(keys[places], rows[places])], keys)
     masked = total(rows[places], begins)
     saved_bytes = total((hidden.rows * size / np.maximum(rows, 1))[places], begins)
     drafts = Drafts(places, begins, np.zeros(len(begins)), saved_bytes, masked)

@@ -17,7 +17,7 @@ from lakehouse.engine.spark.columns import quoted
 from lakehouse.engine.spark.each import each
 from lakehouse.engine.spark.masked import masked_frame
 from lakehouse.engine.spark.places import split_places, without_places
-from lakehouse.engine.spark.scan import FILES_LOOKED_UP, placed_scan, scan, told_scan
+from lakehouse.engine.spark.scan import FILES_LOOKED_UP, placed_scan, scan, scan_with_row_ids
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.spark.types import to_spark_type
 from lakehouse.engine.verifying import columns_read
@@ -96,7 +96,7 @@ def _frames(
     if part.places or part.masks:
         frame = masked_frame(session, query, part, files, extras)
     elif extras and len(part.segments) <= FILES_LOOKED_UP:
-        return [told_scan(session, schema, part.segments, files, where, extras)]
+        return [scan_with_row_ids(session, schema, part.segments, files, where, extras)]
     elif extras:
         frame = placed_scan(session, schema, part.segments, files)
         frame = frame.select(*(F.col(quoted(name)) for name in (*schema.names, *extras)))

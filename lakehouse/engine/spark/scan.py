@@ -121,7 +121,7 @@ class ByFile:
         return told
 
 
-def told_scan(
+def scan_with_row_ids(
     session: SparkSession,
     schema: pa.Schema,
     segments: Sequence[Segment],

@@ -41,21 +41,21 @@ def test_every_segment_over_the_instant_is_struck_once_and_meets_every_tombstone
         one.id for one in state.segments if one.interval.contains(instant)
     )
     over = {one.id for one in state.tombstones if one.interval.contains(instant)}
-    for struck in found:
-        if struck.verdict == "elsewhere":
+    for probed in found:
+        if probed.verdict == "elsewhere":
             assert keys is not None
         else:
-            assert {one.tombstone.id for one in struck.met} == over
-        assert all(one.ordinal > struck.segment.ordinal for one in struck.blocking)
-        assert (struck.verdict == "hidden") == bool(struck.blocking)
+            assert {one.tombstone.id for one in probed.met} == over
+        assert all(one.ordinal > probed.segment.ordinal for one in probed.blocking)
+        assert (probed.verdict == "hidden") == bool(probed.blocking)
 
 
 @given(states(), times())
 def test_what_hides_without_keys_hides_every_row_of_the_instant(state: State, instant: object) -> None:
-    for struck in explain(state.segments, state.tombstones, instant):
-        if struck.verdict == "hidden":
-            rows = [row for row in state.rows[struck.segment.id] if row.time == instant]
-            assert not any(seen(row, struck.segment.ordinal, state.tombstones) for row in rows)
+    for probed in explain(state.segments, state.tombstones, instant):
+        if probed.verdict == "hidden":
+            rows = [row for row in state.rows[probed.segment.id] if row.time == instant]
+            assert not any(seen(row, probed.segment.ordinal, state.tombstones) for row in rows)
     assert explain(state.segments, (), instant) == tuple(
         one for one in explain(state.segments, (), instant) if one.verdict == "visible"
     )

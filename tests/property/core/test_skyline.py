@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakehouse.core.interval_join import masking_pairs
 from lakehouse.core.skyline import BARE, Skyline
-from lakehouse.core.stab import masking_pairs
 
 TIMES = st.integers(-12, 12)
 INTERVALS = st.lists(

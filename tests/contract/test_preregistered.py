@@ -7,7 +7,7 @@ import os
 import pytest
 from sqlalchemy import select
 
-from lakehouse.catalog.locks import reserved
+from lakehouse.catalog.locks import preregistered
 from lakehouse.catalog.store.models import operation
 from lakehouse.core.operation import RESERVED, Kind
 from lakehouse.errors import LockLost
@@ -34,7 +34,7 @@ def test_a_process_that_appends_often_registers_twice_as_many_each_time(lake, ta
     assert left == [0, 1, 0, 3, 2, 1, 0, 7]
     for _ in range(100):
         table.append(ROWS)
-    assert ahead(lake) < reserved.MOST
+    assert ahead(lake) < preregistered.MOST
     assert table.scan().count() == 108 * 3
 
 

@@ -47,7 +47,7 @@ def test_what_an_append_leaves_is_the_same_either_way(connect, tmp_path, monkeyp
     with connect() as lake:
         blind = appended(lake)
         assert lake.check().findings == []
-    monkeypatch.setattr(writer, "is_blind", lambda _: False)
+    monkeypatch.setattr(writer, "fits_one_trip", lambda _: False)
     with lakehouse.connect(f"sqlite:///{tmp_path}/other.db", tmp_path / "other") as other:
         assert appended(other) == blind
 

@@ -38,7 +38,7 @@ class _Block:
     ready: list[Begun] = field(default_factory=list)
 
 
-class Reserve:
+class PreregisteredAppends:
     """The operations that this process registered ahead, by table. Thread-safe; a child process begins with none."""
 
     def __init__(self, database: Database, lease_seconds: float) -> None:
