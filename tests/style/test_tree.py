@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def tracked_files(*endings: str) -> list[Path]:
 
 def lines_that_match(pattern: re.Pattern[str], files: list[Path]) -> Iterator[str]:
     for path in files:
-        if path != THIS_FILE and path.name != "uv.lock":
+        if path != THIS_FILE:
             for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
                 if pattern.search(line):
                     yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
@@ -36,6 +37,20 @@ def lines_that_match(pattern: re.Pattern[str], files: list[Path]) -> Iterator[st
 
 def test_no_file_names_a_path_of_some_machine() -> None:
     assert list(lines_that_match(MACHINE_PATHS, tracked_files(""))) == []
+
+
+def test_requirements_pin_what_the_project_asks_for_and_name_no_place_to_get_it_from() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = project["dependency-groups"]
+    asked = {"requirements.txt": project["project"]["dependencies"]}
+    asked["requirements-tests.txt"] = [*asked["requirements.txt"], *groups["test"], *groups["lint"]]
+    for name, wanted in asked.items():
+        lines = (ROOT / name).read_text().splitlines()
+        pinned = {re.sub(r"\[.*?\]| .*", "", line) for line in lines if not line.startswith(" ")}
+        exact = {re.sub(r"\[.*?\]|;.*", "", one) for one in wanted if "==" in one}
+        assert exact - pinned == set()
+        assert not [line for line in lines if "://" in line]
+        assert all(re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?|\S+==\S+( ; .*)? \\", line) for line in lines)
 
 
 def test_no_test_is_skipped_mocked_or_left_for_later() -> None:
