@@ -85,7 +85,7 @@ def make_large(folder: Path, versions: int) -> None:
             day = FIRST + timedelta(days=number * 7 % DAYS)
             if number % 50 == 49:
                 span, keys = Interval(day, day + timedelta(days=1)), {"client": (number % 10,)}
-                begun = lake.catalog.begin(table.spec, Kind.REPLACE, draws=True, interval=span, keys=keys)
+                begun = lake.catalog.begin(table.spec, Kind.REPLACE, interval=span, keys=keys)
                 lake.catalog.commit([Contribution(begun)], message=f"restate client {number % 10}")
                 continue
             begun = lake.catalog.begin(table.spec, Kind.APPEND)

@@ -35,6 +35,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.listing import Listing
 from lakehouse.core.operation import Begun, Contribution, Kind, Priority
+from lakehouse.core.ordinal import draws_number
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import InvalidInput
 from lakehouse.faults import reach
@@ -65,7 +66,6 @@ class CatalogWriter(CatalogReader):
         spec: TableSpec,
         kind: Kind,
         *,
-        draws: bool = False,
         interval: Interval | None = None,
         keys: KeyScope | None = None,
         priority: Priority = Priority.USER,
@@ -77,11 +77,11 @@ class CatalogWriter(CatalogReader):
         An append that goes ``ahead`` may be one that was registered before: it is not seen to run at once.
         """
         with self._knowing(spec):
-            if kind is Kind.APPEND and not draws:
+            if kind is Kind.APPEND and not draws_number(kind, spec.write_order):
                 begun = self._reserve.take(spec) if ahead else self._reserve.register(spec)[0]
             else:
                 wanted = None if interval is None else Wanted(spec, Cell.around(interval, spec.grain, keys), priority)
-                begun = self._begin_under_head(spec, kind, draws, interval, wanted, wait_seconds)
+                begun = self._begin_under_head(spec, kind, interval, wanted, wait_seconds)
         reach("begin.registered")
         return begun
 
@@ -99,7 +99,6 @@ class CatalogWriter(CatalogReader):
         self,
         spec: TableSpec,
         kind: Kind,
-        draws: bool,
         interval: Interval | None,
         wanted: Wanted | None,
         wait_seconds: float,
@@ -116,7 +115,6 @@ class CatalogWriter(CatalogReader):
                     operation_id=operation_id,
                     now_us=self._database.now_us(connection),
                     lease_us=int(self.lease_seconds * 1_000_000),
-                    draws=draws,
                     interval=interval,
                     wanted=None if wanted is None else replace(wanted, place=place),
                 )

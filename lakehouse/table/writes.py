@@ -267,8 +267,7 @@ class Writes:
         return self._begin_append(_marks(message, properties, txn))
 
     def _begin_append(self, marks: dict[str, Any], *, ahead: bool = False) -> Append:
-        draws = self._spec.write_order == "start"
-        begun = self._session.catalog.begin(self._spec, Kind.APPEND, draws=draws, ahead=ahead)
+        begun = self._session.catalog.begin(self._spec, Kind.APPEND, ahead=ahead)
         return Append(self._session, begun, **marks)
 
     def begin_replace(
@@ -293,7 +292,6 @@ class Writes:
         begun = self._session.catalog.begin(
             self._spec,
             Kind.REPLACE,
-            draws=True,
             interval=covered,
             keys=typed_scope(keys, self._spec),
             priority=Priority.USER,

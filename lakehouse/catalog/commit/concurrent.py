@@ -16,6 +16,7 @@ from lakehouse.core.hits import EVERYTHING, Removal
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.operation import COPIERS, ENTRY_BITS, Begun, Kind
+from lakehouse.core.ordinal import known_ordinal
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 
@@ -130,23 +131,19 @@ def has_copiers_since(connection: Connection, spec: TableSpec, version: int) -> 
 def least_in_flight(connection: Connection, spec: TableSpec, *, but: int | None = None) -> int:
     """The least ordinal with which an operation that runs may still add rows; beyond every number if there is none.
 
-    A replace, and in write order ``start`` an append, has the number that it drew; a compaction that which it read. The
-    operation ``but`` is left out.
+    The operation ``but`` is left out.
     """
     query = select(operation.c.number, operation.c.kind, operation.c.ordinal, operation.c.base_version).where(
         text("state IN ('running', 'aborted')"),  # as the index says it
         operation.c.state == "running",
         operation.c.table_id == spec.id,
     )
-    least = EVERYTHING
-    for row in connection.execute(query):
-        if row.number == but:
-            continue
-        if row.ordinal is not None:
-            least = min(least, row.ordinal)
-        elif row.kind == Kind.COMPACTION.value:
-            least = min(least, row.base_version)
-    return least
+    ordinals = (
+        known_ordinal(row.kind, drawn=row.ordinal, base_version=row.base_version)
+        for row in connection.execute(query)
+        if row.number != but
+    )
+    return min((one for one in ordinals if one is not None), default=EVERYTHING)
 
 
 def compactions(connection: Connection, numbers: Iterable[int]) -> set[int]:

@@ -21,6 +21,7 @@ from lakehouse.core.clean import idle, plan_clean
 from lakehouse.core.conflict import Cell
 from lakehouse.core.interval import Interval, hull
 from lakehouse.core.operation import ENTRY_BITS, Begun, Contribution, Kind, NewTombstone, NothingToDo, Priority
+from lakehouse.core.ordinal import ordinal_of
 from lakehouse.core.replace import plan_replace
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
@@ -64,9 +65,7 @@ def planned(
     if begun.kind is Kind.RESTORE:
         _plan_restore(context, plan, now_us)
         return plan
-    ordinal = version if begun.ordinal is None else begun.ordinal
-    if begun.kind is Kind.COMPACTION:
-        ordinal = begun.base_version
+    ordinal = ordinal_of(begun, version)
     segments = new_segments(contribution, ordinal=ordinal, first_row_id=first_row_id)
     tombstones, sets = _plan_drops(context, plan, segments, ordinal)
     first = len(segments) + len(tombstones)

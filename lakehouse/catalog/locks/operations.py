@@ -17,6 +17,7 @@ from lakehouse.catalog.store.models import chunk_lock, lake, operation, rewritte
 from lakehouse.catalog.store.prepared import Fetched, run_for_each
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import RESERVED, Begun, Kind
+from lakehouse.core.ordinal import draws_number
 from lakehouse.core.spec import TableSpec
 
 
@@ -40,15 +41,14 @@ def begin(
     operation_id: str,
     now_us: int,
     lease_us: int,
-    draws: bool = False,
     interval: Interval | None = None,
     wanted: Wanted | None = None,
 ) -> Begun:
     """Register an operation under the head, and lock what is wanted.
 
-    ``draws``: its ordinal is a number drawn now. Raises `locks.ChunkHeld` if a lock is in the way.
+    Raises `locks.ChunkHeld` if a lock is in the way.
     """
-    ordinal = draw(connection) if draws else None
+    ordinal = draw(connection) if draws_number(kind, spec.write_order) else None
     base_version: int = connection.execute(select(lake.c.head if ordinal is None else lake.c.counter)).scalar_one()
     taken: dict[str, int | str | None] = {}
     if kind is Kind.REPLACE and interval is not None:
