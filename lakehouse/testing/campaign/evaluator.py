@@ -52,14 +52,18 @@ def meaning(node: Node) -> Callable[[Row], Any]:
         case "like", (text, tokens, _, negated):
             return _like(meaning(text), tokens, negated)
         case "case", (tests, results, otherwise):
-            return _case([meaning(one) for one in tests], [meaning(one) for one in results], meaning(otherwise))
+            chosen = _case([meaning(one) for one in tests], [meaning(one) for one in results], meaning(otherwise))
+            return _typed(node, chosen)
     function, parts = (
         _MEANING[node.op],
         [meaning(one) if isinstance(one, Node) else _constant(one) for one in node.parts],
     )
-    if node.kind == "double":
-        return lambda row: _double(function(*[part(row) for part in parts]))
-    return lambda row: function(*[part(row) for part in parts])
+    return _typed(node, lambda row: function(*[part(row) for part in parts]))
+
+
+def _typed(node: Node, value: Callable[[Row], Any]) -> Callable[[Row], Any]:
+    """A value as one of the node's family: whatever a double is chosen beside is a double."""
+    return (lambda row: _double(value(row))) if node.kind == "double" else value
 
 
 def _constant(value: Any) -> Callable[[Row], Any]:

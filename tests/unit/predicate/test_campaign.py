@@ -74,6 +74,8 @@ def test_the_campaign_draws_every_kind_of_node_that_a_filter_may_have() -> None:
         (Node("calculate", "int", (of(-7), "%", of(2))), -1),
         (Node("calculate", "int", (of(-7), "%", of(0))), None),
         (Node("part", "int", (of(-1), "second", False)), 59),
+        (Node("case", "double", ([of(False)], [of(0.5)], of((1 << 53) + 1))), float(1 << 53)),
+        (Node("case", "int", ([of(False)], [of(1)], of((1 << 53) + 1))), (1 << 53) + 1),
         (Node("like", "bool", (of("a\nb"), ("a", "any", "b"), "\\", False)), True),
         (Node("like", "bool", (of("\U0001d4b3"), ("one",), "\\", True)), False),
         (Node("like", "bool", (of(None), ("any",), "\\", True)), None),
