@@ -40,8 +40,9 @@ from lakehouse.catalog.store import models
 from lakehouse.catalog.store.rows import segment_values
 from lakehouse.core.bins import bins_of
 from lakehouse.core.chunk import Grain
+from lakehouse.core.contribution import AppendContribution
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Contribution, Kind, NewSegment
+from lakehouse.core.operation import Kind, NewSegment
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
@@ -170,7 +171,7 @@ def commit_one(catalog: Catalog, spec: TableSpec) -> float:
     started = time.perf_counter()
     begun = catalog.begin(spec, Kind.APPEND, ahead=True)
     made = new_segment(f"{spec.folder}/{begun.id}/0.parquet", random.randrange(CHUNKS))
-    catalog.commit([Contribution(begun, segments=(made,))])
+    catalog.commit([AppendContribution(begun, segments=(made,))])
     return 1000 * (time.perf_counter() - started)
 
 

@@ -37,8 +37,9 @@ from rich.console import Console
 from rich.table import Table
 
 import lakehouse
+from lakehouse.core.contribution import AppendContribution, ReplaceContribution
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Contribution, Kind, NewSegment
+from lakehouse.core.operation import Kind, NewSegment
 
 PAGES = ("", "versions", "timeline", "tombstones", "key_frames", "segments", "query", "service", "locks")
 CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -86,14 +87,14 @@ def make_large(folder: Path, versions: int) -> None:
             if number % 50 == 49:
                 span, keys = Interval(day, day + timedelta(days=1)), {"client": (number % 10,)}
                 begun = lake.catalog.begin(table.spec, Kind.REPLACE, interval=span, keys=keys)
-                lake.catalog.commit([Contribution(begun)], message=f"restate client {number % 10}")
+                lake.catalog.commit([ReplaceContribution(begun)], message=f"restate client {number % 10}")
                 continue
             begun = lake.catalog.begin(table.spec, Kind.APPEND)
             made = tuple(
                 new_segment(f"{table.spec.folder}/{begun.id}/{one}.parquet", number, one)
                 for one in range(SEGMENTS_A_VERSION)
             )
-            lake.catalog.commit([Contribution(begun, segments=made)], message=f"batch {number}")
+            lake.catalog.commit([AppendContribution(begun, segments=made)], message=f"batch {number}")
 
 
 def new_segment(path: str, number: int, place: int) -> NewSegment:

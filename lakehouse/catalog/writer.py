@@ -31,10 +31,11 @@ from lakehouse.core.commit import (
     Commit,
 )
 from lakehouse.core.conflict import Cell
+from lakehouse.core.contribution import Contribution
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.listing import Listing
-from lakehouse.core.operation import Begun, Contribution, Kind, Priority
+from lakehouse.core.operation import Begun, Kind, Priority
 from lakehouse.core.ordinal import draws_number
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import InvalidInput

@@ -8,15 +8,13 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any
 
-import pyarrow as pa
-
 from lakehouse.core.bucket import Buckets
 from lakehouse.core.checksum import Checksum
-from lakehouse.core.hits import Hits
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone, TombstoneKind
+from lakehouse.errors import InternalError
 
 
 class Kind(StrEnum):
@@ -51,8 +49,6 @@ RESERVED = "reserved"
 """Stands for the kind of an operation that was registered ahead, and which nobody began."""
 NEED_NO_BASE = (RESERVED, Kind.APPEND, Kind.REPLACE, Kind.UPSERT, Kind.DELETE_KEYS, Kind.SUMMARIZE)
 """Kinds whose commit needs nothing of the version that they began at."""
-BLIND = (Kind.UPSERT, Kind.DELETE_KEYS, Kind.RESTORE, Kind.RECOVER)
-"""Kinds that take rows away and look at none."""
 COPIERS = (Kind.UPDATE, Kind.MERGE, Kind.ERASE, Kind.COMPACTION, Kind.TRANSACTION)
 """Kinds that write what they make of rows that they read, or may."""
 DEFINITIONS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE, Kind.ALTER)
@@ -139,42 +135,9 @@ class Begun:
     keys: KeyScope | None = None
     locks: int = 0
 
-
-@dataclass(frozen=True, slots=True)
-class Contribution:
-    """One operation's part of a commit.
-
-    ``inputs`` are the segments that a compaction read; ``target`` is the version that a restore goes back to. ``hits``
-    are the rows that a delete, update or merge found by looking at those of the interval ``read``; ``emptied`` segments
-    of which it found every row; ``taken`` is an interval and key scope of which it removes every row, found or not, and
-    ``rows_taken`` how many rows a replace or such a delete takes away, if somebody counted them.
-    ``keys`` are those of a merge's inserts, ``resolved`` key tombstones in whose place a resolve puts others. An
-    erasure puts ``rewrites`` in the place of segments' files, and looked at all that came up to version ``seen``.
-    """
-
-    begun: Begun
-    segments: tuple[NewSegment, ...] = ()
-    inputs: frozenset[int] = frozenset()
-    target: int | None = None
-    tombstones: tuple[NewTombstone, ...] = ()
-    hits: Hits | None = None
-    read: Interval | None = None
-    emptied: frozenset[int] = frozenset()
-    taken: tuple[Interval, KeyScope | None] | None = None
-    rows_taken: int | None = None
-    keys: pa.Table | None = None
-    resolved: tuple[Tombstone, ...] = ()
-    rewrites: tuple[Rewrite, ...] = ()
-    seen: int = 0
-    txn: tuple[str, int] | None = None
-    if_useful: bool = False
-    """Whether nothing is to be committed where nothing changes."""
-
     @property
-    def rows_deleted(self) -> int | None:
-        """Rows that readers lose by it, or see rewritten; None where nobody looked at them."""
-        if self.begun.kind is Kind.REPLACE or (self.begun.kind is Kind.DELETE and self.taken is not None):
-            return self.rows_taken
-        if self.begun.kind in BLIND:
-            return None
-        return sum(one.rows_erased for one in self.rewrites) + (0 if self.hits is None else len(self.hits.rows))
+    def locked(self) -> Interval:
+        """The interval of an operation that locks one."""
+        if self.interval is None:
+            raise InternalError("the operation locks no interval", operation=self.id, kind=self.kind)
+        return self.interval

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lakehouse.core.contribution import AppendContribution, Contribution
 from lakehouse.core.operation import Kind
 from lakehouse.operations.operation import Operation
 
@@ -18,3 +19,6 @@ class Append(Operation):
         self._require_running()
         if not self._is_repeat:
             self._store(self._session.engine_for(data), data)
+
+    def _contribution(self) -> Contribution:
+        return AppendContribution(**self._written)

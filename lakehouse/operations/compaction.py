@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from lakehouse.core.commit import Commit
+from lakehouse.core.contribution import CleanContribution, CompactionContribution
 from lakehouse.core.gaps import cut_at_gaps
 from lakehouse.core.interval import MIN_TIME, Interval
 from lakehouse.core.layout import Merge, plan_merges
-from lakehouse.core.operation import Begun, Contribution, Kind, NothingToDo
+from lakehouse.core.operation import Begun, Kind, NothingToDo
 from lakehouse.core.plan import plan_read
 from lakehouse.core.policy import Policy
 from lakehouse.core.skyline import distinct
@@ -72,9 +73,8 @@ class Compaction(Operation):
 
     def _merges(self) -> Iterator[Merge]:
         begun = self._begun
-        assert begun.interval is not None
         spec = begun.table
-        locked = spec.grain.align(begun.interval)
+        locked = spec.grain.align(begun.locked)
         segments, tombstones = self._session.catalog.live(spec, begun.base_version, locked)
         if self._chosen is not None:
             taken = segments.where(np.isin(segments.ids, list(self._chosen)))
@@ -109,9 +109,8 @@ class Compaction(Operation):
         starts = distinct(np.concatenate([distinct(one) for one in chunks]))
         return [Interval(first, last) for first, last in cut_at_gaps(starts, alone.interval.end_us)]
 
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
-        return Contribution(self._begun, segments=tuple(self._segments), inputs=frozenset(self._inputs))
+    def _contribution(self) -> CompactionContribution:
+        return CompactionContribution(**self._written, inputs=frozenset(self._inputs))
 
     def commit(self, *, if_useful: bool = False) -> Commit:
         """Put the new segments in the old ones' place; runs first if `run` was not called."""
@@ -129,6 +128,9 @@ class Clean(Operation):
 
     def run(self) -> None:
         """Read nothing: the catalog knows it all."""
+
+    def _contribution(self) -> CleanContribution:
+        return CleanContribution(**self._written)
 
 
 class Maintenance(Protocol):

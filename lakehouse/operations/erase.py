@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from lakehouse.core.commit import Commit
+from lakehouse.core.contribution import EraseContribution
 from lakehouse.core.erased import Erased
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Begun, Contribution, Kind, LookAgain, Rewrite
+from lakehouse.core.operation import Begun, Kind, LookAgain, Rewrite
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
 from lakehouse.engine import Engine, Written
@@ -98,14 +98,14 @@ class Erase(Operation):
                     raise found
                 yield found
 
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
+    def _contribution(self) -> EraseContribution:
         files = {one.path: one for one in self._segments}
         rewrites = tuple(Rewrite(one.segment, one.path, one.rows_erased, files.get(one.written)) for one in self._left)
         read = self._where.interval(self._begun.table.time) or Interval(None, None)
         taken = whole_scope(self._where.tree, self._begun.table)
-        told = super().contribution()
-        return replace(told, segments=(), rewrites=rewrites, seen=self._seen, read=read, taken=taken)
+        return EraseContribution(
+            begun=self._begun, txn=self._txn, rewrites=rewrites, seen=self._seen, read=read, scope=taken
+        )
 
     def commit(self, *, if_useful: bool = False) -> Commit:
         """Put what is left in the place of what was there; runs first if `run` was not called.

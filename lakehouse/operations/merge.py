@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.core.operation import Begun, Contribution, Kind
+from lakehouse.core.contribution import Contribution, MergeContribution
+from lakehouse.core.operation import Begun, Kind
 from lakehouse.core.predicate import And, Compare, Predicate
 from lakehouse.core.sets import is_ordered, key_bounds
 from lakehouse.core.spec import ROW_ID
@@ -79,8 +80,8 @@ class Merge(RowChange):
         paths = [one.path for one in self._segments[written:]]
         if not paths:
             return
-        assert self._hits is not None
-        self._hits = replace(self._hits, inserted=read_columns(self._session.warehouse, paths, self._placing, spec))
+        inserted = read_columns(self._session.warehouse, paths, self._placing, spec)
+        self._hits = replace(self._found_hits, inserted=inserted)
         if spec.primary_key:
             keys = require_keys(read_columns(self._session.warehouse, paths, spec.primary_key, spec), spec)
             once = keys.group_by(keys.column_names).aggregate([])
@@ -91,10 +92,8 @@ class Merge(RowChange):
             if not self._clauses.is_upsert:
                 self._keys = once
 
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
-        found = super().contribution()
-        return replace(found, keys=self._keys, read=self._looked_in(self._reach))
+    def _contribution(self) -> Contribution:
+        return MergeContribution(**self._written, **self._changed(self._reach), keys=self._keys)
 
     def _target(self) -> Query:
         """Every row that a row of the source can match, with the columns that the merge reads."""

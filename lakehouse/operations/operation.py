@@ -7,17 +7,18 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 from lakehouse.arguments import Txn
 from lakehouse.core.bucket import Buckets
 from lakehouse.core.commit import Commit
+from lakehouse.core.contribution import Contribution, RepeatContribution
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Begun, Contribution, Kind, NewSegment, NewTombstone
+from lakehouse.core.operation import Begun, Kind, NewSegment, NewTombstone
 from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.engine import Engine, WriteTarget, Written
-from lakehouse.errors import InvalidInput, LakehouseError, WriteConflict, writing_to
+from lakehouse.errors import InternalError, InvalidInput, LakehouseError, WriteConflict, writing_to
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
 from lakehouse.session.session import Session
@@ -26,6 +27,12 @@ from lakehouse.storage.footer import FileStatistics, read_footers
 from lakehouse.storage.sets import write_set
 
 logger = logging.getLogger(__name__)
+
+
+class _Written(TypedDict):
+    begun: Begun
+    segments: tuple[NewSegment, ...]
+    txn: Txn | None
 
 
 class Operation:
@@ -114,7 +121,18 @@ class Operation:
 
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""
-        return Contribution(self._begun, segments=tuple(self._segments), txn=self._txn)
+        if self._is_repeat:
+            return RepeatContribution(self._begun, txn=self._txn)
+        return self._contribution()
+
+    def _contribution(self) -> Contribution:
+        """What an operation of its kind brings; those that commit nothing have none."""
+        raise InternalError("operations of this kind commit nothing", kind=self.kind)
+
+    @property
+    def _written(self) -> _Written:
+        """What every kind's contribution has."""
+        return {"begun": self._begun, "segments": tuple(self._segments), "txn": self._txn}
 
     def committed(self, commit: Commit) -> None:
         """Note that the operation became visible in ``commit``."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from lakehouse.core.operation import Contribution, Kind
+from lakehouse.core.contribution import Contribution, ReplaceContribution
+from lakehouse.core.operation import Kind
 from lakehouse.errors import InvalidInput
 from lakehouse.operations.append import Append
 from lakehouse.reading.row_count import count_visible
@@ -24,21 +24,18 @@ class Replace(Append):
         if data is not None:
             super().write(data)
 
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
-        return replace(super().contribution(), rows_taken=self._rows_taken)
+    def _contribution(self) -> Contribution:
+        return ReplaceContribution(**self._written, rows_taken=self._rows_taken)
 
     @cached_property
     def _rows_taken(self) -> int | None:
         begun = self._begun
-        if self._is_repeat or begun.interval is None:
-            return None
-        return count_visible(self._session, begun.table, begun.base_version, begun.interval, begun.keys)
+        return count_visible(self._session, begun.table, begun.base_version, begun.locked, begun.keys)
 
     def _check(self, files: list[FileStatistics]) -> None:
         begun = self._begun
         folder = self._session.warehouse / begun.table.folder / self.id
-        outside = values_outside(folder, files, begun.table, begun.interval, begun.keys)
+        outside = values_outside(folder, files, begun.table, begun.locked, begun.keys)
         if outside is not None:
             raise InvalidInput(
                 "rows lie outside what is replaced; filter them or widen the interval or keys",

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.core.contribution import ResolveContribution
 from lakehouse.core.hits import Hits
-from lakehouse.core.operation import Begun, Contribution, Kind
+from lakehouse.core.operation import Begun, Kind
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import row_id_bounds, row_ids_of
@@ -89,6 +90,7 @@ class Resolve(RowChange):
                 parts.append(rows.join(keys, names, join_type="left semi"))
         return pa.concat_tables(parts) if parts else schema.empty_table()
 
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
-        return replace(super().contribution(), resolved=tuple(self._resolved), inputs=self._looked_at)
+    def _contribution(self) -> ResolveContribution:
+        return ResolveContribution(
+            **self._written, tombstones=tuple(self._tombstones), resolved=tuple(self._resolved), inputs=self._looked_at
+        )

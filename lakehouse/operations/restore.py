@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakehouse.core.operation import Begun, Contribution, Kind
+from lakehouse.core.contribution import RestoreContribution
+from lakehouse.core.operation import Begun, Kind
 from lakehouse.operations.operation import Operation
 from lakehouse.session.session import Session
 
@@ -18,6 +19,5 @@ class Restore(Operation):
         super().__init__(session, begun, **marks)
         self._target = target
 
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
-        return Contribution(self._begun, target=self._target)
+    def _contribution(self) -> RestoreContribution:
+        return RestoreContribution(**self._written, target=self._target)

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pyarrow as pa
 
 from lakehouse.core.commit import Commit
+from lakehouse.core.contribution import Contribution, RowChangeContribution, ScopeDeleteContribution
 from lakehouse.core.hits import Hits
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
-from lakehouse.core.operation import Begun, Contribution, Kind, NewTombstone
+from lakehouse.core.operation import Begun, Kind, NewTombstone
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import row_id_bounds
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Engine, Query
 from lakehouse.engine.verifying import at_least
-from lakehouse.errors import InvalidInput, SegmentUnreadable, WriteConflict
+from lakehouse.errors import InternalError, InvalidInput, SegmentUnreadable, WriteConflict
 from lakehouse.operations.operation import Operation
 from lakehouse.predicate import ParsedExpression, ParsedPredicate, parse_expression, whole_scope
 from lakehouse.reading.row_count import count_visible
 from lakehouse.reading.scan import is_replaced, planned_read, sets_of
 from lakehouse.session.session import Session
 from lakehouse.storage.columns import read_columns
+
+
+class _Changed(TypedDict):
+    hits: Hits
+    read: Interval
+    tombstones: tuple[NewTombstone, ...]
 
 
 class RowChange(Operation):
@@ -68,9 +75,16 @@ class RowChange(Operation):
             self.run()
         return super().commit(if_useful=if_useful)
 
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
-        return replace(super().contribution(), hits=self._hits, tombstones=tuple(self._tombstones))
+    @property
+    def _found_hits(self) -> Hits:
+        """What `run` found."""
+        if self._hits is None:
+            raise InternalError("an operation commits before it has run", operation=self.id)
+        return self._hits
+
+    def _changed(self, where: ParsedPredicate) -> _Changed:
+        """What the contribution of every change of rows has, which found them by a filter."""
+        return {"hits": self._found_hits, "read": self._looked_in(where), "tombstones": tuple(self._tombstones)}
 
     @property
     def _told(self) -> tuple[str, ...]:
@@ -100,9 +114,8 @@ class RowChange(Operation):
         spec = self._begun.table
         names = [ROW_ID, *self._placing]
         paths = [one.path for one in self._segments if one.has_row_ids]
-        assert self._hits is not None
         if paths:
-            self._hits = replace(self._hits, after=read_columns(self._session.warehouse, paths, names, spec))
+            self._hits = replace(self._found_hits, after=read_columns(self._session.warehouse, paths, names, spec))
 
     def _query(self, where: ParsedPredicate, columns: tuple[str, ...]) -> Query:
         spec = self._begun.table
@@ -148,15 +161,11 @@ class Delete(RowChange):
             self._found(self._engine.collect(query))
             self._emptied = emptied(query.plan.segments, self._hits)
 
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
-        return replace(
-            super().contribution(),
-            taken=self._taken,
-            rows_taken=self._rows_taken,
-            emptied=self._emptied,
-            read=self._looked_in(self._where),
-        )
+    def _contribution(self) -> Contribution:
+        if self._taken is not None:
+            interval, keys = self._taken
+            return ScopeDeleteContribution(**self._written, interval=interval, keys=keys, rows_taken=self._rows_taken)
+        return RowChangeContribution(**self._written, **self._changed(self._where), emptied=self._emptied)
 
 
 class Update(RowChange):
@@ -187,9 +196,8 @@ class Update(RowChange):
             self._store(self._engine, rows, row_ids=True)
             self._rewritten()
 
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
-        return replace(super().contribution(), read=self._looked_in(self._where))
+    def _contribution(self) -> Contribution:
+        return RowChangeContribution(**self._written, **self._changed(self._where))
 
 
 def emptied(segments: Segments, hits: Hits | None) -> frozenset[int]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakehouse.core.commit import Commit
+from lakehouse.core.contribution import Contribution, KeyChangeContribution
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Begun, Contribution, Kind, NewTombstone
+from lakehouse.core.operation import Begun, Kind, NewTombstone
 from lakehouse.core.sets import key_bounds
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.conform import conform
@@ -40,11 +40,10 @@ class KeyedWrite(Append):
                 raise
         return super().commit(if_useful=if_useful)
 
-    def contribution(self) -> Contribution:
-        """The operation's part of a commit."""
+    def _contribution(self) -> Contribution:
         if not self._tombstones and self._state == "running":
             self._make_tombstone()
-        return replace(super().contribution(), tombstones=self._tombstones)
+        return KeyChangeContribution(**self._written, tombstones=self._tombstones)
 
     def _make_tombstone(self) -> None:
         if self._tombstones or not self._keys:

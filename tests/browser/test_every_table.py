@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import lakehouse
-from lakehouse.core.operation import Contribution, Kind, NewSegment
+from lakehouse.core.contribution import AppendContribution
+from lakehouse.core.operation import Kind, NewSegment
 from tests.browser.conftest import SCHEMA, START, Place, hours_of
 from tests.browser.test_pages import PAGES
 
@@ -152,7 +153,7 @@ def make_many_versions(lake: lakehouse.Lake) -> None:
         start = START + timedelta(hours=number % 30)
         path = f"{spec.folder}/{begun.id}/0.parquet"
         segment = NewSegment(path, start, start + timedelta(hours=1), rows=10, bytes=1_000)
-        lake.catalog.commit([Contribution(begun, segments=(segment,))])
+        lake.catalog.commit([AppendContribution(begun, segments=(segment,))])
     with sqlite3.connect(lake.catalog.url.removeprefix("sqlite:///")) as connection:
         last = MANY_VERSIONS + lake.head
         numbers = "WITH RECURSIVE n(v) AS (SELECT head + 1 FROM lake UNION ALL SELECT v + 1 FROM n WHERE v < ?) "

@@ -12,7 +12,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import lakehouse
-from lakehouse.core.operation import Contribution, Kind, NewSegment
+from lakehouse.core.contribution import AppendContribution
+from lakehouse.core.operation import Kind, NewSegment
 from queries.timeline import MOST_DRAWN
 from tests.browser.chromium import SCREENSHOTS
 from tests.browser.conftest import SCHEMA, START
@@ -141,7 +142,7 @@ def crowd(lake: lakehouse.Lake) -> lakehouse.Table:
         NewSegment(f"{table.spec.folder}/{begun.id}/{place}.parquet", start, end, rows=1, bytes=1)
         for place, (start, end) in enumerate(hours)
     ]
-    lake.catalog.commit([Contribution(begun, segments=tuple(made))])
+    lake.catalog.commit([AppendContribution(begun, segments=tuple(made))])
     return table
 
 

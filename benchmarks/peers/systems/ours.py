@@ -15,7 +15,8 @@ import pysqlite3
 import lakehouse
 from benchmarks.peers.data import SCHEMA, Totals, day_text
 from benchmarks.peers.systems.base import SCAN, Groups, System, groups_of
-from lakehouse.core.operation import Contribution, Kind, NewSegment
+from lakehouse.core.contribution import AppendContribution
+from lakehouse.core.operation import Kind, NewSegment
 
 BATCH_ROWS = 131_072
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
@@ -150,7 +151,7 @@ class InProcess(System):
         catalog, spec = self.lake.catalog, self.lake.table(table).spec
         begun = catalog.begin(spec, Kind.APPEND)
         made = tuple(_segment(f"{spec.folder}/{begun.id}/{number}.parquet", day) for number, day in numbered)
-        catalog.commit([Contribution(begun, segments=made)])
+        catalog.commit([AppendContribution(begun, segments=made)])
 
     def plan(self, table: str, day: int, *, cold: bool) -> int | None:
         if not cold:

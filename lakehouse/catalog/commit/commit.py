@@ -28,8 +28,9 @@ from lakehouse.catalog.store.prepared import pipelined
 from lakehouse.catalog.store.rows import Entry, segment_values, tombstone_values
 from lakehouse.catalog.versions.log import read_commits
 from lakehouse.core.commit import Commit
+from lakehouse.core.contribution import CleanContribution, CompactionContribution, Contribution
 from lakehouse.core.interval import from_us, to_us
-from lakehouse.core.operation import REWRITES, Contribution, Kind
+from lakehouse.core.operation import Kind
 from lakehouse.core.replace import MOST_CHUNKS
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableId, TableSpec
@@ -140,9 +141,9 @@ def record(
     with pipelined(connection):
         stand_in_line(connection)
         head = statements.TAKE_VERSION.run(connection, host_clocks())
-        context = [end_operation(connection, one) for one in contributions]
+        ends = [end_operation(connection, one) for one in contributions]
         version, committed_us = head.fetchone()
-        answers = [_Answer(*(None if one is None else one.fetchone() for one in cursors)) for cursors in context]
+        answers = [_Answer(*(None if one is None else one.fetchone() for one in cursors)) for cursors in ends]
     reach("commit.head")
     deltas: dict[TableId, TableDelta] = {}
     fresh = _not_committed(connection, contributions, answers)
@@ -154,7 +155,7 @@ def record(
         change = deltas.setdefault(spec.id, TableDelta(spec, begun.kind.value))
         if change.operation != begun.kind.value:
             change.operation = Kind.TRANSACTION.value
-        change.counts_rows = begun.kind not in REWRITES
+        change.counts_rows = not isinstance(contribution, CompactionContribution | CleanContribution)
         first_row_id = next_row_id - _new_rows(contribution)
         question = CommitContext(connection, states, sets, contribution, version)
         plan = planned(question, first_row_id=first_row_id, now_us=committed_us)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from lakehouse.catalog.commit.concurrent import least_in_flight, note_taken
 from lakehouse.catalog.commit.erasure import erase
-from lakehouse.catalog.commit.row_changes import CommitContext, plan_resolve, plan_rows, plan_taken, rewritten_rows
+from lakehouse.catalog.commit.row_changes import CommitContext, plan_resolve, plan_rows, plan_scope, rewritten_rows
 from lakehouse.catalog.locks import locks
 from lakehouse.catalog.state.bins import unchanged_since
 from lakehouse.catalog.state.diff import changes_between
@@ -19,8 +19,22 @@ from lakehouse.catalog.versions.horizon import check_readable
 from lakehouse.core.bins import bins_of
 from lakehouse.core.clean import idle, plan_clean
 from lakehouse.core.conflict import Cell
+from lakehouse.core.contribution import (
+    AppendContribution,
+    CleanContribution,
+    CompactionContribution,
+    Contribution,
+    EraseContribution,
+    KeyChangeContribution,
+    RepeatContribution,
+    ReplaceContribution,
+    ResolveContribution,
+    RestoreContribution,
+    RowChangeContribution,
+    ScopeDeleteContribution,
+)
 from lakehouse.core.interval import Interval, hull
-from lakehouse.core.operation import ENTRY_BITS, Begun, Contribution, Kind, NewTombstone, NothingToDo, Priority
+from lakehouse.core.operation import ENTRY_BITS, Begun, NewTombstone, NothingToDo, Priority
 from lakehouse.core.ordinal import ordinal_of
 from lakehouse.core.replace import plan_replace
 from lakehouse.core.segment import Segment
@@ -59,12 +73,13 @@ def planned(
     begun = contribution.begun
     spec = begun.table
     plan = Planned()
-    if begun.kind is Kind.ERASE:
-        erase(context, now_us)
-        return plan
-    if begun.kind is Kind.RESTORE:
-        _plan_restore(context, plan, now_us)
-        return plan
+    match contribution:
+        case EraseContribution():
+            erase(context, contribution, now_us)
+            return plan
+        case RestoreContribution():
+            _plan_restore(context, contribution, plan, now_us)
+            return plan
     ordinal = ordinal_of(begun, version)
     segments = new_segments(contribution, ordinal=ordinal, first_row_id=first_row_id)
     tombstones, sets = _plan_drops(context, plan, segments, ordinal)
@@ -91,26 +106,34 @@ def _plan_drops(
     contribution, spec = context.contribution, context.spec
     tombstones: list[Tombstone] = []
     sets: list[tuple[NewTombstone, int]] = []
-    match contribution.begun.kind:
-        case Kind.APPEND:
+    match contribution:
+        case AppendContribution():
             pass
-        case Kind.DELETE if contribution.taken is not None:
-            tombstones, emptied = plan_taken(context)
+        case ScopeDeleteContribution():
+            tombstones, emptied = plan_scope(context, contribution)
             plan.change(spec, DROP, emptied)
-        case Kind.DELETE | Kind.UPDATE | Kind.MERGE | Kind.UPSERT | Kind.DELETE_KEYS:
-            sets, emptied = plan_rows(context)
+        case RowChangeContribution():
+            sets, emptied = plan_rows(context, contribution)
             plan.change(spec, DROP, emptied)
-        case Kind.RESOLVE:
-            sets, resolved = plan_resolve(context)
+        case KeyChangeContribution():
+            sets = [(one, context.version) for one in contribution.tombstones]
+        case ResolveContribution():
+            sets, resolved = plan_resolve(context, contribution)
             plan.change(spec, DROP, resolved)
-        case Kind.REPLACE:
+        case ReplaceContribution():
             tombstones = _plan_replace(context, plan, ordinal)
             rows = rewritten_rows(context)
             sets = [] if rows is None else [(rows, context.version)]
-        case Kind.COMPACTION | Kind.CLEAN:
-            _plan_rewrite(context, plan, segments)
-        case kind:
-            raise InternalError("no such operation on rows", kind=kind)
+        case CompactionContribution():
+            _plan_rewrite(context, plan, contribution.inputs, segments)
+        case CleanContribution():
+            _plan_rewrite(context, plan, None, segments)
+        case RepeatContribution():
+            raise LockLost(
+                "what its txn names was forgotten since it began; begin it again", operation=contribution.begun.id
+            )
+        case _:
+            raise InternalError("no such operation on rows", kind=contribution.begun.kind)
     return tombstones, sets
 
 
@@ -118,16 +141,15 @@ def _plan_replace(context: CommitContext, plan: Planned, ordinal: int) -> list[T
     """DROP what a replace takes over whole; the interval tombstones over the rest."""
     begun = context.contribution.begun
     spec = begun.table
-    assert begun.interval is not None
-    segments, tombstones = context.live(begun.interval)
+    segments, tombstones = context.live(begun.locked)
     replaced = plan_replace(
-        segments, tombstones, interval=begun.interval, keys=begun.keys, ordinal=ordinal, grain=spec.grain
+        segments, tombstones, interval=begun.locked, keys=begun.keys, ordinal=ordinal, grain=spec.grain
     )
     plan.change(spec, DROP, replaced.drop_segments)
     plan.change(spec, DROP, _nobody_needs(context.connection, begun, replaced.drop_tombstones))
     parts = replaced.tombstones
     if spec.write_order == "start":
-        parts = tuple((part, begun.keys) for part in spec.grain.split(begun.interval))
+        parts = tuple((part, begun.keys) for part in spec.grain.split(begun.locked))
     return [Tombstone(id=0, start=part.start, end=part.end, ordinal=ordinal, keys=keys) for part, keys in parts]
 
 
@@ -184,8 +206,10 @@ def new_segments(contribution: Contribution, *, ordinal: int, first_row_id: int)
     return made
 
 
-def _plan_rewrite(context: CommitContext, plan: Planned, outputs: list[Segment]) -> None:
+def _plan_rewrite(context: CommitContext, plan: Planned, inputs: frozenset[int] | None, outputs: list[Segment]) -> None:
     """DROP the inputs, and the tombstones that hide nothing once the outputs stand in their place.
+
+    Without inputs, segments that can no longer be seen are dropped.
 
     Inputs that a delete dropped meanwhile need not be: it left a tombstone that hides their rows in the outputs too.
     Nobody else can have, for the chunks are locked. Raises `LockLost` if rows were erased from one: the outputs hold
@@ -193,16 +217,13 @@ def _plan_rewrite(context: CommitContext, plan: Planned, outputs: list[Segment])
     """
     begun = context.contribution.begun
     spec = begun.table
-    inputs = context.contribution.inputs
-    if len(unchanged_since(context.connection, inputs, begun.base_version)) < len(inputs):
+    if inputs and len(unchanged_since(context.connection, inputs, begun.base_version)) < len(inputs):
         raise LockLost("rows were erased from what the operation read; begin it again", operation=begun.id)
-    assert begun.interval is not None
-    locked = spec.grain.align(begun.interval)
+    locked = spec.grain.align(begun.locked)
     segments, tombstones = context.live(locked)
-    taken = inputs
-    if begun.kind is Kind.CLEAN:
-        taken = frozenset(one.id for one in plan_clean(segments, tombstones)[0] if locked.contains(one.interval))
-    is_input = np.isin(segments.ids, list(taken))
+    if inputs is None:
+        inputs = frozenset(one.id for one in plan_clean(segments, tombstones)[0] if locked.contains(one.interval))
+    is_input = np.isin(segments.ids, list(inputs))
     plan.change(spec, DROP, segments.where(is_input))
     inside = _nobody_needs(context.connection, begun, [one for one in tombstones if locked.contains(one.interval)])
     plan.change(spec, DROP, idle(inside, [*segments.where(~is_input), *outputs]) if inside else ())
@@ -220,10 +241,9 @@ def _nobody_needs(connection: Connection, begun: Begun, tombstones: Sequence[Tom
     return [one for one in tombstones if one.ordinal <= least]
 
 
-def _plan_restore(context: CommitContext, plan: Planned, now_us: int) -> None:
+def _plan_restore(context: CommitContext, contribution: RestoreContribution, plan: Planned, now_us: int) -> None:
     """DROP what is live and was not at the target version, ADD what was and is not, in chunks changed since."""
-    connection, contribution, spec = context.connection, context.contribution, context.spec
-    assert contribution.target is not None
+    connection, spec = context.connection, context.spec
     check_readable(connection, spec, contribution.target)
     now = context.states.read(connection, spec, context.version, since=contribution.target)
     then = context.states.read(connection, spec, contribution.target, since=contribution.target)

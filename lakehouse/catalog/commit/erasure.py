@@ -28,9 +28,10 @@ from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import segments_from_rows, segments_schema
 from lakehouse.catalog.versions.horizon import hold_history, read_horizon
 from lakehouse.core.bins import bins_of
+from lakehouse.core.contribution import EraseContribution
 from lakehouse.core.expire import Numbers
 from lakehouse.core.interval import Interval, from_us, hull
-from lakehouse.core.operation import Contribution, LookAgain
+from lakehouse.core.operation import LookAgain
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import WriteConflict
@@ -39,23 +40,23 @@ PAGE = 10_000
 """Segments that `read_stored` gives at a time."""
 
 
-def erase(context: CommitContext, now_us: int) -> None:
+def erase(context: CommitContext, contribution: EraseContribution, now_us: int) -> None:
     """Put rewrites in place, under the head.
 
     Raises `LookAgain` if others committed since it looked what they had made of rows: that may be such rows again, and
     comes after all that these read. Raises `WriteConflict` if another erasure was faster with a segment. Cost: the
     rewritten segments, and the deltas and key frames of their bins.
     """
-    contribution, connection, spec = context.contribution, context.connection, context.spec
+    connection, spec = context.connection, context.spec
     hold_history(connection)  # against those who write key frames of what they read before
     if has_copiers_since(connection, spec, contribution.seen):
         raise LookAgain
-    _refuse_overtaken(context)
+    _refuse_overtaken(context, contribution)
     rows = {row["id"]: row for row in rows_by_id(connection, "segment", [one.segment for one in contribution.rewrites])}
     _refuse_second(contribution, rows)
     marks = [one.new.path for one in contribution.rewrites if one.new is not None and one.segment not in rows]
     connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(erased_version=context.version))
-    changed = forget_scopes(connection, contribution.begun, contribution.taken)
+    changed = forget_scopes(connection, contribution.begun, contribution.scope)
     spans = {one: Interval(from_us(row["start_us"]), from_us(row["end_us"])) for one, row in rows.items()}
     whole = hull(spans.values())
     if whole is not None:
@@ -74,10 +75,8 @@ def erase(context: CommitContext, now_us: int) -> None:
     run_for_each(connection, garbage.insert(), listed)
 
 
-def _refuse_overtaken(context: CommitContext) -> None:
+def _refuse_overtaken(context: CommitContext, contribution: EraseContribution) -> None:
     """Refuse what comes before a running replace, whose rows it does not see, and after what is newer than that."""
-    contribution = context.contribution
-    assert contribution.read is not None
     replace = running_overtaken(context, contribution.read, contribution.seen)
     if replace is not None:
         raise WriteConflict(
@@ -89,7 +88,7 @@ def _refuse_overtaken(context: CommitContext) -> None:
         )
 
 
-def _refuse_second(contribution: Contribution, rows: dict[int, Any]) -> None:
+def _refuse_second(contribution: EraseContribution, rows: dict[int, Any]) -> None:
     others = [one for one in contribution.rewrites if one.segment in rows and rows[one.segment]["path"] != one.path]
     if others:
         raise WriteConflict(
@@ -100,7 +99,7 @@ def _refuse_second(contribution: Contribution, rows: dict[int, Any]) -> None:
         )
 
 
-def _put_files(connection: Connection, contribution: Contribution, rows: dict[int, Any]) -> None:
+def _put_files(connection: Connection, contribution: EraseContribution, rows: dict[int, Any]) -> None:
     """Give segments their new files."""
     put = [(rows[one.segment], one.new) for one in contribution.rewrites if one.new and one.segment in rows]
     changed = update(segment).where(segment.c.id == bindparam("changed"))
@@ -125,7 +124,7 @@ def _put_files(connection: Connection, contribution: Contribution, rows: dict[in
 def _take_out(
     connection: Connection,
     spec: TableSpec,
-    contribution: Contribution,
+    contribution: EraseContribution,
     rows: dict[int, Any],
     spans: dict[int, Interval],
 ) -> None:

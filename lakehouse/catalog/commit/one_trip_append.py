@@ -23,7 +23,8 @@ from lakehouse.catalog.store.encoding import encode_map
 from lakehouse.catalog.store.models import commit_log, commit_table, delta, lake, lake_table, operation, segment
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.catalog.store.rows import segment_values
-from lakehouse.core.operation import Contribution, Kind
+from lakehouse.core.contribution import Contribution
+from lakehouse.core.operation import Kind
 from lakehouse.core.version import ADD
 from lakehouse.faults import reach
 

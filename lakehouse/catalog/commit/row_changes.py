@@ -26,10 +26,17 @@ from lakehouse.catalog.commit.concurrent import (
 from lakehouse.catalog.state.bins import StateReader, live_in, touching
 from lakehouse.catalog.state.tombstone_sets import Sets
 from lakehouse.catalog.store.models import rewritten
+from lakehouse.core.contribution import (
+    Contribution,
+    MergeContribution,
+    ResolveContribution,
+    RowChangeContribution,
+    ScopeDeleteContribution,
+)
 from lakehouse.core.hits import EVERYTHING, Hits, Removal, lost
 from lakehouse.core.interval import Interval, from_us, hull
 from lakehouse.core.keys import scopes_overlap
-from lakehouse.core.operation import ENTRY_BITS, Contribution, Kind, NewTombstone
+from lakehouse.core.operation import ENTRY_BITS, Kind, NewTombstone
 from lakehouse.core.predicate import may_hold
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet, decode_set, encode_set, row_id_bounds
@@ -66,62 +73,66 @@ class CommitContext:
         return segments, list(tombstones.values())
 
 
-def plan_rows(context: CommitContext) -> tuple[list[tuple[NewTombstone, int]], Segments]:
+def plan_rows(
+    context: CommitContext, contribution: RowChangeContribution
+) -> tuple[list[tuple[NewTombstone, int]], Segments]:
     """Tombstones with their ordinals, and the segments that are dropped whole, of a change of single rows.
 
     Raises `WriteConflict` if a row that is rewritten was removed or rewritten by another operation since it was read,
     or if it moves out of what a running replace covers.
     """
-    contribution, version = context.contribution, context.version
+    version, hits = context.version, contribution.hits
+    keys = contribution.keys if isinstance(contribution, MergeContribution) else None
     # The keys that a merge conflicts over are noted for others to see; what others append beside it, it hides not.
-    ordinal = version if contribution.keys is None else NOTE
+    ordinal = version if keys is None else NOTE
     tombstones = [(one, ordinal) for one in contribution.tombstones if one.kind == "key"]
-    hits = contribution.hits
-    if hits is None or (not len(hits.rows) and hits.inserted is None):
+    if not len(hits.rows) and hits.inserted is None:
         return tombstones, Segments.of([])
     removals = list(removals_since(context.connection, context.spec, contribution.begun.base_version))
-    _refuse_overtaken(context, hits, removals)
-    _refuse_keys(context, contribution)
+    _refuse_overtaken(context, contribution, removals)
+    if keys is not None and len(keys):
+        _refuse_keys(context, keys)
     if not len(hits.rows):
         return tombstones, Segments.of([])
     changes = changes_since(context.connection, context.spec, hits.interval, contribution.begun.base_version)
     if contribution.begun.kind is Kind.DELETE:
-        interval = _followed(context, hits, changes)
+        interval = _followed(context, contribution, changes)
     else:
-        _refuse_lost(context, hits, [one for _, one in removals], changes)
-        _tell_replaces(context, hits)
+        _refuse_lost(context, contribution, [one for _, one in removals], changes)
+        _tell_replaces(context, contribution)
         interval = hits.interval
     tombstones.append((row_tombstone(contribution, interval), version))
-    return tombstones, _emptied(context, interval)
+    return tombstones, _emptied(context, contribution, interval)
 
 
-def _refuse_overtaken(context: CommitContext, hits: Hits, removals: list[tuple[Kind, Removal]]) -> None:
+def _refuse_overtaken(
+    context: CommitContext, contribution: RowChangeContribution, removals: list[tuple[Kind, Removal]]
+) -> None:
     """Refuse a reader that comes both before and after another operation, whatever order is tried.
 
     It comes before a restore, replace or delete that it did not see, and before a replace that hides what it brings
     there; and after one than which something newer was there, or into which it brings rows that will not be hidden.
     """
-    begun, read = context.contribution.begun, context.contribution.read
-    assert read is not None
+    begun, read, hits = contribution.begun, contribution.read, contribution.hits
     unseen = [(one, None) for kind, one in removals if kind in _TAKE_OVER]
     for kind, one in removals:
         if kind is Kind.RESTORE and one.interval.overlaps(read):
-            raise _conflict(context, "the chunks were restored to another version")
+            raise _conflict(contribution, "the chunks were restored to another version")
         if kind is Kind.ERASE and one.interval.overlaps(read):
-            raise _conflict(context, "rows were erased")
+            raise _conflict(contribution, "rows were erased")
         if kind in _TAKE_OVER and hits.covered_after(one.interval, one.keys):
-            raise _conflict(context, "rows would come into what was replaced or deleted")
+            raise _conflict(contribution, "rows would come into what was replaced or deleted")
     running = running_replaces(context.connection, context.spec, Interval(None, None))
     base = begun.base_version
     for removal, replace_id in [*unseen, *((one.removal, one) for one in running)]:
         held: dict[str, Any] = {} if replace_id is None else {"replace": replace_id.id, "held": removal.interval}
         if hits.inserts_into(removal.interval, removal.keys):
-            raise _conflict(context, "rows would come into what another operation replaces", **held)
+            raise _conflict(contribution, "rows would come into what another operation replaces", **held)
         if removal.ordinal > base:
             continue
         is_met = removal.interval.overlaps(read) or hits.covered_after(removal.interval, removal.keys)
         if is_met and _saw_newer(context, removal, base):
-            raise _conflict(context, "rows were there that are newer than a replace that was not", **held)
+            raise _conflict(contribution, "rows were there that are newer than a replace that was not", **held)
 
 
 def running_overtaken(context: CommitContext, read: Interval, version: int) -> RunningReplace | None:
@@ -148,15 +159,15 @@ def _saw_newer(context: CommitContext, removal: Removal, version: int) -> bool:
     return len(newer) > 0 and (removal.keys is None or any(may_hold(removal.keys, one) for one in newer))
 
 
-def row_tombstone(contribution: Contribution, interval: Interval) -> NewTombstone:
+def row_tombstone(contribution: RowChangeContribution, interval: Interval) -> NewTombstone:
     """The tombstone of an operation's hits, made before its commit, with the interval that it turned out to have."""
-    assert contribution.hits is not None
     made = next(one for one in contribution.tombstones if one.kind == "row")
     return replace(made, interval=interval)
 
 
-def _followed(context: CommitContext, hits: Hits, changes: list[Change]) -> Interval:
+def _followed(context: CommitContext, contribution: RowChangeContribution, changes: list[Change]) -> Interval:
     """Where rows that a delete found are now: an update may have moved some of them while it ran."""
+    hits = contribution.hits
     interval, seen = hits.interval, set[int]()
     while True:
         moved = [one for one in changes if one.kind in _REWRITES and one.operation not in seen]
@@ -166,7 +177,7 @@ def _followed(context: CommitContext, hits: Hits, changes: list[Change]) -> Inte
             row_ids = sets.get(one.tombstone.id)
             if isinstance(row_ids, BitMap64) and row_ids & hits.row_ids:
                 if one.kind is Kind.MERGE:  # without these rows it would have inserted them
-                    raise _conflict(context, "rows were rewritten by a merge", row_ids & hits.row_ids)
+                    raise _conflict(contribution, "rows were rewritten by a merge", row_ids & hits.row_ids)
                 seen.add(one.operation)
                 written = written_interval(context.connection, one.operation)
                 if written is not None:
@@ -174,7 +185,7 @@ def _followed(context: CommitContext, hits: Hits, changes: list[Change]) -> Inte
         if reached == interval:
             return interval
         interval = reached
-        changes = changes_since(context.connection, context.spec, interval, context.contribution.begun.base_version)
+        changes = changes_since(context.connection, context.spec, interval, contribution.begun.base_version)
 
 
 def _meeting(hits: Hits, tombstones: Iterable[Tombstone]) -> list[Tombstone]:
@@ -188,27 +199,25 @@ def _meeting(hits: Hits, tombstones: Iterable[Tombstone]) -> list[Tombstone]:
     ]
 
 
-def _refuse_lost(context: CommitContext, hits: Hits, removals: list[Removal], changes: list[Change]) -> None:
+def _refuse_lost(
+    context: CommitContext, contribution: RowChangeContribution, removals: list[Removal], changes: list[Change]
+) -> None:
+    hits = contribution.hits
     sets = context.sets.under_head(context.connection, _meeting(hits, [one.tombstone for one in changes]))
     row_ids = [one for one in sets.values() if isinstance(one, BitMap64)]
     keys = [one for one in sets.values() if not isinstance(one, BitMap64)]
     gone = lost(hits, removals, row_ids, keys)
     if gone:
-        raise _conflict(context, "rows were removed or rewritten by another operation", gone)
+        raise _conflict(contribution, "rows were removed or rewritten by another operation", gone)
 
 
-def _refuse_keys(context: CommitContext, contribution: Contribution) -> None:
+def _refuse_keys(context: CommitContext, inserted: pa.Table) -> None:
     """A row that a merge inserts because its key was not there must not have come meanwhile."""
-    if contribution.keys is None or not len(contribution.keys):
-        return
-    begun = contribution.begun
+    begun = context.contribution.begun
     changes = changes_since(context.connection, context.spec, Interval(None, None), begun.base_version)
-    sets = context.sets.under_head(
-        context.connection, [one.tombstone for one in changes if one.tombstone.kind == "key"]
-    )
-    names = contribution.keys.column_names
-    for keys in sets.values():
-        twice = contribution.keys.join(keys, names, join_type="left semi")
+    tombstones = [one.tombstone for one in changes if one.tombstone.kind == "key"]
+    for keys in context.sets.under_head(context.connection, tombstones).values():
+        twice = inserted.join(keys, inserted.column_names, join_type="left semi")
         if len(twice):
             raise WriteConflict(
                 "a key that was not there when the operation began is there now; run it again",
@@ -219,8 +228,9 @@ def _refuse_keys(context: CommitContext, contribution: Contribution) -> None:
             )
 
 
-def _tell_replaces(context: CommitContext, hits: Hits) -> None:
+def _tell_replaces(context: CommitContext, contribution: RowChangeContribution) -> None:
     """Refuse a move out of what a running replace covers; let it know what was rewritten there."""
+    hits = contribution.hits
     after = hits.interval_after
     if after is None:
         return
@@ -230,7 +240,7 @@ def _tell_replaces(context: CommitContext, hits: Hits) -> None:
         moved = hits.moved_out(interval, keys)
         if moved:
             raise _conflict(
-                context, "rows would leave what a running replace covers", moved, replace=one.id, held=interval
+                contribution, "rows would leave what a running replace covers", moved, replace=one.id, held=interval
             )
         covered = hits.covered_after(interval, keys)
         if covered:
@@ -239,9 +249,10 @@ def _tell_replaces(context: CommitContext, hits: Hits) -> None:
             )
 
 
-def _conflict(context: CommitContext, what: str, row_ids: BitMap64 | None = None, **facts: Any) -> WriteConflict:
-    begun, hits = context.contribution.begun, context.contribution.hits
-    assert hits is not None
+def _conflict(
+    contribution: RowChangeContribution, what: str, row_ids: BitMap64 | None = None, **facts: Any
+) -> WriteConflict:
+    begun, hits = contribution.begun, contribution.hits
     rows = hits.rows
     if row_ids:
         rows = rows.filter(pc.is_in(rows.column(ROW_ID), pa.array([row_ids.min()], pa.int64())))
@@ -255,25 +266,23 @@ def _conflict(context: CommitContext, what: str, row_ids: BitMap64 | None = None
     )
 
 
-def _emptied(context: CommitContext, interval: Interval) -> Segments:
+def _emptied(context: CommitContext, contribution: RowChangeContribution, interval: Interval) -> Segments:
     """Live segments of which every row was found. Their rows stay under the tombstone: a compaction may hold copies."""
-    emptied = context.contribution.emptied
+    emptied = contribution.emptied
     if not emptied:
         return Segments.of([])
     segments, _ = context.live(interval)
     return segments.where(np.isin(segments.ids, list(emptied)))
 
 
-def plan_taken(context: CommitContext) -> tuple[list[Tombstone], Segments]:
+def plan_scope(context: CommitContext, contribution: ScopeDeleteContribution) -> tuple[list[Tombstone], Segments]:
     """An interval tombstone over what a delete takes, and the segments that lie wholly under it.
 
     It covers what may still come with a smaller ordinal, all or nothing of it: rows of a replace that runs. It reads
     nothing and locks nothing; it hides what was committed before. The tombstone stays as long as a segment was
     there, for a compaction may hold copies of its rows. Cost: the chunks of the interval.
     """
-    contribution = context.contribution
-    assert contribution.taken is not None
-    interval, keys = contribution.taken
+    interval, keys = contribution.interval, contribution.keys
     note_taken(context.connection, contribution.begun, interval, keys)
     older = context.live(interval)[0].within(interval)
     starts, ends, _ = older.bounds
@@ -300,24 +309,24 @@ def rewritten_rows(context: CommitContext) -> NewTombstone | None:
         told: MatchSet = decode_set("row", bytes(row.row_ids))
         assert isinstance(told, BitMap64)
         row_ids |= told
-    assert begun.interval is not None
     low, high, _ = row_id_bounds(row_ids)
-    return NewTombstone("row", begun.interval, len(row_ids), content=encode_set(row_ids), min=low, max=high)
+    return NewTombstone("row", begun.locked, len(row_ids), content=encode_set(row_ids), min=low, max=high)
 
 
-def plan_resolve(context: CommitContext) -> tuple[list[tuple[NewTombstone, int]], list[Tombstone]]:
+def plan_resolve(
+    context: CommitContext, contribution: ResolveContribution
+) -> tuple[list[tuple[NewTombstone, int]], list[Tombstone]]:
     """Row tombstones in the place of key tombstones, at their ordinals.
 
     A key tombstone stays if rows that it has to hide may have come since they were looked for, or may still come: from
     an operation that runs and has a smaller ordinal, or out of a restore.
     """
-    contribution = context.contribution
     begun = contribution.begun
     if any(kind is Kind.RESTORE for kind, _ in removals_since(context.connection, context.spec, begun.base_version)):
         return [], []
     segments, tombstones = context.live(None)
     live = {one.id for one in tombstones}
-    least = min(least_in_flight(context.connection, context.spec), _least_come(context, segments))
+    least = min(least_in_flight(context.connection, context.spec), _least_come(context, contribution.inputs, segments))
     done = [one for one in contribution.resolved if one.id in live and one.ordinal <= least]
     ids = {one.id for one in done}
     made = [
@@ -328,9 +337,9 @@ def plan_resolve(context: CommitContext) -> tuple[list[tuple[NewTombstone, int]]
     return made, done
 
 
-def _least_come(context: CommitContext, segments: Segments) -> int:
+def _least_come(context: CommitContext, inputs: frozenset[int], segments: Segments) -> int:
     """The least ordinal of the segments that came since a resolve looked, but for rewrites of what it looked at."""
-    come = segments.where(~np.isin(segments.ids, list(context.contribution.inputs)))
+    come = segments.where(~np.isin(segments.ids, list(inputs)))
     rewrites = compactions(context.connection, {one >> ENTRY_BITS for one in come.ids.tolist()})
     mine = come.where(~np.isin(come.ids >> ENTRY_BITS, list(rewrites)))
     return int(mine.ordinals.min()) if len(mine) else EVERYTHING

@@ -34,7 +34,8 @@ from lakehouse.catalog.store.migration import current_revision, ensure_migrated
 from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import tombstone_values
 from lakehouse.catalog.versions.log import EXPORTED, GAP
-from lakehouse.core.operation import Contribution, Kind, NewSegment
+from lakehouse.core.contribution import AppendContribution
+from lakehouse.core.operation import Kind, NewSegment
 from lakehouse.core.segments import BUCKETS, FIELDS, HIGH, LOW, NULLS
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import TableSpec
@@ -137,7 +138,7 @@ class Rebuilding:
             take_head(connection)
             cursor = operations.register(connection, spec, Kind.APPEND, operation_id=operation_id, lease_us=0)
             begun = operations.registered(cursor, spec)
-            contribution = Contribution(begun, segments=tuple(segments))
+            contribution = AppendContribution(begun, segments=tuple(segments))
             return commit.record(
                 connection, self._states, Sets(no_files), [contribution], message=message, properties=None
             )
