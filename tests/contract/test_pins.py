@@ -116,7 +116,7 @@ def test_a_scan_of_what_was_forgotten_between_is_refused_and_one_of_the_head_loo
     lake, table, reader, monkeypatch
 ):
     catalog = reader.session.catalog
-    resolve = catalog.point
+    resolve = catalog.resolve_as_of
     passed: list[int] = []
 
     def overtaken(*args):
@@ -127,7 +127,7 @@ def test_a_scan_of_what_was_forgotten_between_is_refused_and_one_of_the_head_loo
             clean_up(lake)
         return point
 
-    monkeypatch.setattr(catalog, "point", overtaken)
+    monkeypatch.setattr(catalog, "resolve_as_of", overtaken)
     assert values(reader) == [11]
     passed.clear()
     reader.session.pins.beat()

@@ -35,7 +35,7 @@ def test_a_file_that_is_gone_is_named_by_the_call_that_needs_it(
             gone.unlink(missing_ok=True)
             return files
 
-        monkeypatch.setattr(lake, "local_engine", SparkEngine(spark))  # every call of this lake runs by Spark
+        monkeypatch.setattr(lake.session, "local_engine", SparkEngine(spark))  # every call of this lake runs by Spark
         monkeypatch.setattr(read, "verified", looked_at)
         try:
             with pytest.raises(SegmentUnreadable, match=gone.name):

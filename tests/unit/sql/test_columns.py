@@ -133,7 +133,7 @@ def test_it_is_refused_before_any_engine_sees_it(lake: lakehouse.Lake, text: str
     tree = parse_statement(text).tree
     assert tree is not None
     with pytest.raises(InvalidInput, match=r"ambiguous|no such column|a name that is|a \* "):
-        bind(lake.session.session, tree, as_of=None, engine="spark")
+        bind(lake.session, tree, as_of=None, engine="spark")
 
 
 @pytest.mark.parametrize(("text", "expected"), MEANT)
@@ -148,7 +148,7 @@ def test_a_star_over_a_name_that_is_there_twice_is_left_to_spark(lake: lakehouse
         lake.sql(text, engine="duckdb")
     tree = parse_statement(text).tree
     assert tree is not None
-    assert "SELECT * FROM" in bind(lake.session.session, tree, as_of=None, engine="spark").text
+    assert "SELECT * FROM" in bind(lake.session, tree, as_of=None, engine="spark").text
 
 
 def test_columns_of_a_join_by_using_stand_first_whatever_the_engine(lake: lakehouse.Lake) -> None:

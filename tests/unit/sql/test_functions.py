@@ -77,7 +77,7 @@ def answered(lake: lakehouse.Lake, database: duckdb.DuckDBPyConnection, expressi
     tree = parse_statement(statement(expression)).tree
     assert tree is not None
     try:
-        found = database.sql(bind(lake.session.session, tree, as_of=None, engine="duckdb").text).to_arrow_table()
+        found = database.sql(bind(lake.session, tree, as_of=None, engine="duckdb").text).to_arrow_table()
     except (InvalidInput, duckdb.Error):
         return ERROR
     return column_of(found.column(0))

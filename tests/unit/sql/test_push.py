@@ -17,7 +17,7 @@ from lakehouse.sql.query import bind
 def wanted(lake: lakehouse.Lake, text: str) -> list[tuple[str, tuple[str, ...], str | None]]:
     tree = parse_statement(text).tree
     assert tree is not None
-    found = bind(lake.session.session, tree, as_of=None, engine="duckdb").reads
+    found = bind(lake.session, tree, as_of=None, engine="duckdb").reads
     return sorted(
         ((one.reference.table, one.wanted.columns, one.wanted.where) for one in found), key=lambda one: one[0]
     )
@@ -129,7 +129,7 @@ def test_pushed_conditions_leave_segments_unopened(still_lake: lakehouse.Lake) -
         "SELECT client FROM trips t JOIN clients c ON t.client = c.name WHERE t.at >= '2013-02-01'"
     ).tree
     assert tree is not None
-    reads = bind(still_lake, tree, as_of=None, engine="duckdb").reads
+    reads = bind(still_lake.session, tree, as_of=None, engine="duckdb").reads
     plan = next(one.scan.plan() for one in reads if one.reference.table == "trips")
     assert len(plan.segments) == 1
     said = still_lake.sql("EXPLAIN SELECT id FROM trips WHERE at < DATE '2013-01-07' AND id > 1", engine="duckdb")
