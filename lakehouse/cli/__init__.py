@@ -20,7 +20,7 @@ from lakehouse.interrupts import listening
 
 app = typer.Typer(
     name="lakehouse",
-    help="Versioned tables of time chunks: immutable segments under tombstones.",
+    help="Versioned time-series tables: immutable segments under tombstones.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

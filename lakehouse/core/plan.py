@@ -48,10 +48,10 @@ def plan_read(
     A segment is left out if its interval misses ``interval``, if unkeyed interval tombstones cover all of its interval
     (within ``interval``), or if no row can pass ``predicate``. A segment is masked only by tombstones with a greater
     ordinal that overlap it and whose keys it may hold. Segments of equal tombstone sets share a group, unmasked ones
-    first; beyond ``max_groups`` groups, those are joined of which no tombstone can hide a row of the other that it must
-    not: that adds tombstones which match none of a segment's rows but keeps a plan small. Tombstones of rows and keys
-    make no groups but one more of each kind: a group has all that may reach one of its segments, and each still hides
-    rows of smaller ordinals only.
+    first. Beyond ``max_groups`` groups, it merges groups whose tombstones cannot wrongly hide each other's rows: a
+    segment may then carry tombstones that match none of its rows, but the plan stays small. Row and key tombstones add
+    at most one group of each kind: a group has every one that may reach one of its segments, and each hides rows of
+    smaller ordinals.
 
     >>> friday = Segment(id=1, start="2013-01-04", end="2013-01-05", ordinal=1)
     >>> weekend = Segment(id=2, start="2013-01-05", end="2013-01-07", ordinal=2)
