@@ -66,3 +66,14 @@ def test_code_cites_only_decisions_that_exist() -> None:
         number for path in (ROOT / "lakehouse").rglob("*.py") for number in re.findall(r"ADR (\d{4})", path.read_text())
     }
     assert cited <= numbers
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "docs/house.md"])
+def test_every_place_that_is_named_is_there(page: str) -> None:
+    there = [
+        f"/{path.relative_to(ROOT)}" for path in ROOT.rglob("*") if not path.relative_to(ROOT).parts[0].startswith(".")
+    ]
+    there += [f"{path}/" for path in there]
+    named = set(re.findall(r"`((?:[\w.]+/)*[\w.]+(?:\.py|\.md|\.toml|/))`", (ROOT / page).read_text()))
+    assert len(named) > 30
+    assert [one for one in sorted(named) if not any(path.endswith(f"/{one}") for path in there)] == []
