@@ -87,9 +87,18 @@ class RowChangeContribution(Contribution):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeContribution(RowChangeContribution):
-    """The same, with rows that match none: their ``keys``, of which none may have come meanwhile (None: any may)."""
+    """The same, with rows that match none: their ``keys``, of which none may have come meanwhile (None: any may).
+
+    ``hides_unseen``: its rows stand in the place of others with their keys, and it did not look for these by key.
+    """
 
     keys: pa.Table | None = None
+    hides_unseen: bool = False
+
+    @property
+    def rows_deleted(self) -> int | None:
+        """Rows that it removes or rewrites; None if rows that it did not look at may have one of the keys inserted."""
+        return None if self.hides_unseen else len(self.hits.rows)
 
 
 @dataclass(frozen=True, slots=True)

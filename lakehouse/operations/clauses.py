@@ -15,7 +15,14 @@ from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput
 from lakehouse.operations.row_change import require_columns
-from lakehouse.predicate import ParsedExpression, ParsedPredicate, equal_columns, parse, parse_expression
+from lakehouse.predicate import (
+    ParsedExpression,
+    ParsedPredicate,
+    equal_columns,
+    equates_columns,
+    parse,
+    parse_expression,
+)
 from lakehouse.schema import from_spark_type
 
 
@@ -57,6 +64,8 @@ class Clauses:
     not_matched: tuple[Clause, ...]
     is_upsert: bool
     """Every match gets all of the source's values, and every other row of the source is inserted."""
+    is_by_key: bool
+    """Rows match if, and only if, they have the same primary key."""
 
     @property
     def deletes_all(self) -> bool:
@@ -150,7 +159,10 @@ def read_clauses(spec: TableSpec, source: Any, on: Any, whens: Whens) -> Clauses
     not_matched = tuple(_read_clause(one, spec, alone, shared) for one in whens.not_matched)
     everything = (When(None, True),)
     is_upsert = whens == Whens(everything, everything) and len(shared) == len(spec.schema)
-    return Clauses(condition, _equal(condition, both), matched, not_matched, is_upsert)
+    equal = _equal(condition, both)
+    keys = {(name, source) for name, source in equal if name.casefold() == source.casefold()}
+    is_by_key = {name for name, _ in keys} == set(spec.primary_key) and equates_columns(condition.text)
+    return Clauses(condition, equal, matched, not_matched, is_upsert, is_by_key)
 
 
 def _shared(schemas: Mapping[str, pa.Schema]) -> dict[str, str]:

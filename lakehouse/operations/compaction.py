@@ -46,7 +46,6 @@ class Compaction(Operation):
         self._engine = engine
         self._chosen = chosen
         self._inputs: set[int] = set()
-        self._ran = False
 
     @property
     def has_work(self) -> bool:
@@ -58,7 +57,7 @@ class Compaction(Operation):
 
         Raises `SegmentUnreadable` naming a file that is not what was written: nothing is made of it.
         """
-        self._ran = True
+        self._start()
         try:
             for merge in self._merges():
                 self._rewrite(merge)

@@ -43,7 +43,6 @@ class Erase(Operation):
         super().__init__(session, begun, **marks)
         self._engine = engine
         self._where = where
-        self._ran = False
         self._seen = -1
         self._left: list[Left] = []
         self._spans: dict[int, Interval] = {}
@@ -55,9 +54,10 @@ class Erase(Operation):
         Cost: the bounds of every segment that any version has; the filter's columns of those that may hold such rows;
         a copy of those that do.
         """
-        self._require_running()
-        self._ran = True
+        self._start()
         self._seen = self.base_version
+        if self._is_repeat:
+            return
         self._look(self._session.catalog.stored(self._begun.table, self._seen))
 
     def _look(self, found: Iterable[Segments]) -> None:
@@ -114,7 +114,8 @@ class Erase(Operation):
         """
         if self._commit is not None:
             return self._commit
-        if not self._ran and self._state == "running":
+        self._require_running()
+        if not self._ran:
             self.run()
         catalog, spec = self._session.catalog, self._begun.table
         named = catalog.scopes_named(spec, whole_scope(self._where.tree, spec))
@@ -143,8 +144,9 @@ class Erase(Operation):
         """Commit, after a look at what came since the last one; again where what was read was committed meanwhile."""
 
         def attempt() -> Commit:
-            since, self._seen = self._seen, self._session.catalog.head()
-            self._look([self._session.catalog.come(self._begun.table, since, self._seen)])
+            if not self._is_repeat:
+                since, self._seen = self._seen, self._session.catalog.head()
+                self._look([self._session.catalog.come(self._begun.table, since, self._seen)])
             reach("erase.looked")
             return super(Erase, self).commit(if_useful=if_useful)
 

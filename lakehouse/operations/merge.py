@@ -93,7 +93,13 @@ class Merge(RowChange):
                 self._keys = once
 
     def _contribution(self) -> Contribution:
-        return MergeContribution(**self._written, **self._changed(self._reach), keys=self._keys)
+        inserts_keys = any(one.kind == "key" for one in self._tombstones)
+        return MergeContribution(
+            **self._written,
+            **self._changed(self._reach),
+            keys=self._keys,
+            hides_unseen=inserts_keys and self._keys is None and not self._clauses.is_by_key,
+        )
 
     def _target(self) -> Query:
         """Every row that a row of the source can match, with the columns that the merge reads."""

@@ -64,6 +64,7 @@ class Operation:
         self._commit: Commit | None = None
         self._segments: list[NewSegment] = []
         self._batches = 0
+        self._ran = False
         self._guard = threading.Lock()
         # Its txn was committed before: nothing need be written, and its commit returns that one.
         self._is_repeat = txn is not None and session.catalog.committed(begun.table.id, txn)
@@ -193,6 +194,14 @@ class Operation:
             raise InvalidInput("the operation failed, which ended it; begin again", operation=self.id)
         if self._state != "running":
             raise InvalidInput("the operation has ended; begin another", operation=self.id, state=self._state)
+
+    def _start(self) -> None:
+        """Note that the operation runs, which it does once: what it found and wrote would be committed twice."""
+        with self._guard:
+            self._require_running()
+            if self._ran:
+                raise InvalidInput("the operation has run; commit it, or begin another", operation=self.id)
+            self._ran = True
 
     def _store(self, engine: Engine, rows: Any, *, row_ids: bool = False) -> None:
         """Write rows below the operation's folder; a failure ends the operation."""

@@ -41,14 +41,14 @@ class RowChange(Operation):
     def __init__(self, session: Session, begun: Begun, *, engine: Engine, **marks: Any) -> None:
         super().__init__(session, begun, **marks)
         self._engine = engine
-        self._ran = False
         self._hits: Hits | None = None
         self._tombstones: list[NewTombstone] = []
 
     def run(self) -> None:
         """Find the rows, and write the new ones. Nothing is visible before the commit."""
-        self._require_running()
-        self._ran = True
+        self._start()
+        if self._is_repeat:
+            return
         try:
             self._run()
         except BaseException as error:

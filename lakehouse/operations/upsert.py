@@ -20,6 +20,7 @@ from lakehouse.errors import InvalidInput
 from lakehouse.operations.append import Append
 from lakehouse.session.session import Session
 from lakehouse.storage.columns import read_columns
+from lakehouse.storage.files import delete_files
 
 
 class KeyedWrite(Append):
@@ -44,6 +45,12 @@ class KeyedWrite(Append):
         if not self._tombstones and self._state == "running":
             self._make_tombstone()
         return KeyChangeContribution(**self._written, tombstones=self._tombstones)
+
+    def _add(self, keys: pa.Table) -> None:
+        """Take keys in. A tombstone that a commit which failed had made knows nothing of them: another one is made."""
+        self._keys.append(keys)
+        delete_files(self._session.warehouse, {one.path for one in self._tombstones if one.path})
+        self._tombstones = ()
 
     def _make_tombstone(self) -> None:
         if self._tombstones or not self._keys:
@@ -84,7 +91,7 @@ class Upsert(KeyedWrite):
         paths = [one.path for one in self._segments[written:]]
         spec = self._begun.table
         try:
-            self._keys.append(require_keys(read_columns(self._session.warehouse, paths, spec.primary_key, spec), spec))
+            self._add(require_keys(read_columns(self._session.warehouse, paths, spec.primary_key, spec), spec))
         except BaseException:
             self._fail()
             raise
@@ -123,7 +130,7 @@ class DeleteKeys(KeyedWrite):
             missing = [name for name in schema.names if name not in given.column_names]
             if missing:
                 raise InvalidInput("missing column of the primary key", table=spec.name, column=",".join(missing))
-            self._keys.append(require_keys(conform(given.select(schema.names), schema), spec))
+            self._add(require_keys(conform(given.select(schema.names), schema), spec))
         except BaseException:
             self._fail()
             raise

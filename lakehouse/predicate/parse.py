@@ -143,13 +143,26 @@ def equal_columns(on: str) -> Iterator[tuple[str, str]]:
     >>> list(equal_columns("target.k = source.id AND source.v > 1"))
     [('k', 'id')]
     """
-    node = parse_condition(on)
-    for part in node.flatten() if isinstance(node, exp.And) else [node]:
+    for part in _conjuncts(on):
         match part.unnest():
             case exp.EQ(this=exp.Column() as one, expression=exp.Column() as other):
                 sides = {one.table.casefold(): one.name, other.table.casefold(): other.name}
                 if sides.keys() == {"target", "source"}:
                     yield sides["target"], sides["source"]
+
+
+def equates_columns(on: str) -> bool:
+    """Whether such a condition says nothing but that columns are equal.
+
+    >>> equates_columns("target.k = source.id"), equates_columns("target.k = source.id AND source.v > 1")
+    (True, False)
+    """
+    return len(list(equal_columns(on))) == len(_conjuncts(on))
+
+
+def _conjuncts(on: str) -> list[exp.Expr]:
+    node = parse_condition(on)
+    return list(node.flatten()) if isinstance(node, exp.And) else [node]
 
 
 def parse_condition(where: str) -> exp.Expr:

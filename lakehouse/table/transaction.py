@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 from lakehouse.arguments import Txn
 from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Kind
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, WriteConflict
 from lakehouse.operations.append import Append
 from lakehouse.operations.merge import Merge
 from lakehouse.operations.operation import Operation
@@ -42,6 +42,7 @@ class Transaction:
         self._operations: list[Operation] = []
         self._commit: Commit | None = None
         self._ended = False
+        self._is_aborted = False
 
     def table(self, name: str) -> TransactionTable:
         """A table to write to. Raises `TableNotFound`."""
@@ -69,25 +70,37 @@ class Transaction:
         self._operations.append(operation)
 
     def commit(self) -> Commit | None:
-        """Commit now, once; None if nothing was written. A write that failed is not part of it."""
+        """Commit now, once; None if nothing was written. A write that failed is not part of it.
+
+        A second call returns the same commit. Raises `WriteConflict`, which ends the transaction; after an error of the
+        catalog's database it may be called again. Raises `InvalidInput` after `abort`.
+        """
+        if self._is_aborted:
+            raise InvalidInput("the transaction was aborted; open another")
         if not self._ended:
             for operation in self._operations:
                 operation.require_own()
-            self._ended = True
             operations = [one for one in self._operations if not one.has_failed]
             if operations:
-                self._commit = self._session.catalog.commit(
-                    [operation.contribution() for operation in operations],
-                    message=self._message,
-                    properties=self._properties,
-                )
+                try:
+                    self._commit = self._session.catalog.commit(
+                        [operation.contribution() for operation in operations],
+                        message=self._message,
+                        properties=self._properties,
+                    )
+                except WriteConflict:
+                    self.abort()
+                    raise
                 for operation in operations:
                     operation.committed(self._commit)
+            self._ended = True
         return self._commit
 
     def abort(self) -> None:
-        """Give up every operation."""
-        self._ended = True
+        """Give up every operation. Raises `InvalidInput` if it is committed."""
+        if self._commit is not None:
+            raise InvalidInput("the transaction is committed; use restore to undo it", version=self.version)
+        self._ended = self._is_aborted = True
         for operation in self._operations:
             operation.abort()
 
@@ -106,14 +119,16 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._ended:
+            return
         if kind is not None:
-            if not self._ended:
-                self.abort()
+            self.abort()
             return
         try:
             self.commit()
         except BaseException:
-            self.abort()
+            if not self._ended:
+                self.abort()
             raise
 
 

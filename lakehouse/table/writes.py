@@ -142,7 +142,8 @@ class Writes:
             return last[0]
 
         if reason is not None:
-            marks["properties"] = {**(marks.get("properties") or {}), "reason": read_text(reason, "reason")}
+            given = read_properties(marks.get("properties")) or {}
+            marks["properties"] = {**given, "reason": read_text(reason, "reason")}
         commit = self._repeated(begin)
         renew_exports(self._session.catalog, self._session.warehouse)
         return last[0].erased(commit)

@@ -168,8 +168,9 @@ def record(
         if begun.locks:
             locks.release(connection, begun.number)
     kind = _kind([contribution for contribution, _ in fresh])
-    commit = as_told(contributions, deltas, version, kind, committed_us, message, properties)
-    return Recorded(commit, [contribution for contribution, _ in fresh], deltas)
+    committed = [contribution for contribution, _ in fresh]
+    commit = as_told(committed, deltas, version, kind, committed_us, message, properties)
+    return Recorded(commit, committed, deltas)
 
 
 def as_told(
