@@ -25,7 +25,7 @@ class Commit:
     that readers lost or saw rewritten, as of the version that the operation read. Where not ``is_exact`` nobody looked
     at them (an upsert; a delete of keys; a restore; a replace or keyed delete that cuts more than a million rows), and
     it counts those of dropped segments, as stored. Of an erasure it counts rows that went from files, whether a reader
-    still saw them or not. Both are 0 for a compaction, which changes no row; ``bytes_added`` counts its new segments too.
+    still saw them or not. Both are 0 for a compaction, which changes no row; ``bytes_added`` counts its segments too.
     """
 
     version: int
