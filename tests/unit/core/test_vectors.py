@@ -1,7 +1,7 @@
 """Facts from another system's test suite (``vectors.json``; each entry names its source).
 
-They say which data a look-up sees after overlays and removals. What that system finds by partition numbers, which segments
-do not have here, has no counterpart.
+They say which data a look-up sees after overlays and removals. What that system finds by partition numbers, which
+segments do not have here, has no counterpart.
 """
 
 from __future__ import annotations
