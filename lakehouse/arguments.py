@@ -94,6 +94,13 @@ def read_seconds(seconds: Any, what: str) -> float:
     return float(seconds)
 
 
+def read_task_id(task_id: Any) -> int:
+    """The number of a task."""
+    if isinstance(task_id, bool) or not isinstance(task_id, int) or not 0 < task_id <= _MOST_WHOLE:
+        raise InvalidInput("a task has a whole number; lake.tasks() lists them", task=repr(task_id)[:50])
+    return int(task_id)
+
+
 def read_limit(limit: Any) -> int | None:
     """How many at most, or None for all."""
     if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and 0 <= limit <= _MOST_WHOLE):

@@ -7,5 +7,5 @@ from lakehouse.interrupts import listening
 
 def main() -> None:
     """Load the command line and run it."""
-    with listening():
+    with listening(ends=True):
         import_module("lakehouse.cli").main()

@@ -41,10 +41,11 @@ class _State:
 
 
 @contextmanager
-def listening() -> Iterator[None]:
+def listening(*, ends: bool = False) -> Iterator[None]:
     """Around a command: an interrupt becomes one line on standard error that is true, and an exit code.
 
-    That is 130 for Ctrl-C and 143 for SIGTERM, as shells have it, or 0 where it came after the commit.
+    That is 130 for Ctrl-C and 143 for SIGTERM, as shells have it, or 0 where it came after the commit. ``ends``: the
+    process ends next; after a commit no interrupt may turn its exit code into that of a command that did nothing.
     """
     global _state  # noqa: PLW0603 - signals belong to the process
     before, _state = _state, _State()
@@ -60,10 +61,12 @@ def listening() -> Iterator[None]:
         print(f"lakehouse: {_state.told()}", file=sys.stderr)
         raise SystemExit(128 + (_state.signal or signal.SIGINT)) from error  # whatever it became on the way here
     finally:
-        if _state.signal is not None and _state.is_done and not _state.in_steps:
-            print(f"lakehouse: {TOO_LATE}", file=sys.stderr)
+        is_over = _state.is_done and not _state.in_steps
         for number, handler in replaced.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if ends and is_over else handler)
+        if _state.signal is not None and is_over:
+            print(f"lakehouse: {TOO_LATE}", file=sys.stderr)
+        before.is_done, before.in_steps = before.is_done or _state.is_done, before.in_steps or _state.in_steps
         _state = before
 
 

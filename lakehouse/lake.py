@@ -16,7 +16,7 @@ from lakehouse.admin.check_rows import check_rows
 from lakehouse.admin.collect import GRACE_SECONDS, collect
 from lakehouse.admin.expire import expire
 from lakehouse.admin.export import Exported, write_export
-from lakehouse.arguments import read_limit, read_message, read_properties, read_seconds, read_wait
+from lakehouse.arguments import read_limit, read_message, read_properties, read_seconds, read_task_id, read_wait
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.activity import Activity, RunningOperation
 from lakehouse.core.check import Checked
@@ -389,11 +389,11 @@ class Lake:
 
     def run_task(self, task_id: int, *, engine: str | None = None, properties: Mapping[str, str] | None = None) -> Task:
         """Run a task that waits, now, and return it as it ended. Raises `InvalidInput` if it does not wait."""
-        return run_one(self.session, task_id, engine=engine, properties=read_properties(properties))
+        return run_one(self.session, read_task_id(task_id), engine=engine, properties=read_properties(properties))
 
     def cancel_task(self, task_id: int) -> None:
         """End a task that waits or runs; one that runs commits nothing more. Raises `InvalidInput` if it is over."""
-        operation = self.catalog.tasks().cancel(task_id)
+        operation = self.catalog.tasks().cancel(read_task_id(task_id))
         if operation is not None:
             self.catalog.release(operation, if_running=True)
 

@@ -21,7 +21,8 @@ LIVE = np.iinfo(np.int64).max
 """The version that drops what is live."""
 
 
-_MOST_SECONDS = 1e11
+_MOST_SECONDS = 1e10
+_MOST_VERSIONS = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class RetentionRequest:
         """
         if keep_last is not None and (isinstance(keep_last, bool) or not isinstance(keep_last, int) or keep_last < 1):
             raise InvalidInput("keep_last is a number of versions, at least 1", keep_last=repr(keep_last))
+        keep_last = None if keep_last is None else min(keep_last, _MOST_VERSIONS)
         match older_than:
             case None if keep_last is None:
                 raise InvalidInput(
@@ -59,7 +61,7 @@ class RetentionRequest:
         if (
             isinstance(older_than, bool)
             or not isinstance(older_than, int | float)
-            or not 0 <= older_than < _MOST_SECONDS
+            or not 0 <= older_than <= _MOST_SECONDS
         ):
             raise InvalidInput(
                 "older_than is a time, or an age such as 30d, a timedelta or seconds", found=repr(older_than)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -86,9 +87,9 @@ def answer(session: Session, text: str, *, as_of: Any, limits: QueryLimits) -> A
     statement = parse_statement(text)
     match statement.tree:
         case None:
-            return _cut(show_tables(session), limits)
+            return Answer(*_cut(show_tables(session), limits))
         case exp.Describe() as tree:
-            return _cut(describe(session, tree), limits)
+            return Answer(*_cut(describe(session, tree), limits))
         case exp.Query() | exp.Values() as tree:
             query = bind(session, tree, as_of=as_of, engine="duckdb")
         case tree:
@@ -97,12 +98,15 @@ def answer(session: Session, text: str, *, as_of: Any, limits: QueryLimits) -> A
                 found=tree.key.upper(),
             )
     is_plan = statement.kind == "explain"
-    rows, is_cut = (pa.table({"plan": query.explain().split("\n")}), False) if is_plan else query.first(limits)
+    rows, is_cut = _cut(pa.table({"plan": query.explain().split("\n")}), limits) if is_plan else query.first(limits)
     return Answer(rows, is_cut, tuple(_told(session, one) for one in query.reads), is_plan)
 
 
-def _cut(rows: pa.Table, limits: QueryLimits) -> Answer:
-    return Answer(rows.slice(0, limits.rows), rows.num_rows > limits.rows)
+def _cut(rows: pa.Table, limits: QueryLimits) -> tuple[pa.Table, bool]:
+    """The first rows within limits, and whether there are more."""
+    within = range(1, min(rows.num_rows, limits.rows) + 1)
+    count = bisect_right(within, limits.bytes, key=lambda count: rows.slice(0, count).nbytes)
+    return rows.slice(0, count), count < rows.num_rows
 
 
 def _told(session: Session, read: Read) -> TableRead:

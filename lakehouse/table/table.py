@@ -92,6 +92,8 @@ class Table(Writes):
 
     def set_properties(self, properties: Mapping[str, Any]) -> None:
         """Change properties; None takes one away. The rows stay as they are. Raises `InvalidInput`."""
+        if not isinstance(properties, Mapping):
+            raise InvalidInput("properties map text to text", table=self.name, properties=repr(properties)[:100])
 
         def changed(spec: TableSpec) -> Mapping[str, str]:
             kept = {name: held for name, held in {**spec.properties, **properties}.items() if held is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -104,6 +105,23 @@ def run(parent: subprocess.Popen[str], folder: Path) -> Run:
         return code, said
 
     return ran
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_while_the_process_ends_does_not_undo_the_word_of_its_commit(folder: Path, number: int) -> None:
+    places = {"LAKEHOUSE_CATALOG": f"sqlite:///{folder}/catalog.db", "LAKEHOUSE_WAREHOUSE": f"{folder}/warehouse"}
+    program = "from lakehouse.command import main; main()"
+    for _ in range(3):
+        with subprocess.Popen(
+            [sys.executable, "-u", "-c", program, "append", "words", "more.csv"],
+            cwd=folder, env={**os.environ, **places}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as started:  # fmt: skip
+            assert started.stdout is not None
+            assert started.stderr is not None
+            assert started.stdout.readline().startswith("version")
+            started.send_signal(number)
+            said = started.stderr.read()
+        assert (started.returncode, NOTHING in said) == (0, False)
 
 
 @pytest.fixture
