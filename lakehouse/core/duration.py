@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
-_MOST_SECONDS = 1e10
+MOST_SECONDS = 1e10
 """Three centuries, which is for ever: times are counted in microseconds of 64 bits."""
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)")
 
@@ -19,4 +19,4 @@ def duration_seconds(text: str) -> float | None:
     10000000000.0
     """
     found = _DURATION.fullmatch(text)
-    return None if found is None else min(float(found[1]) * _UNITS[found[2] or "s"], _MOST_SECONDS)
+    return None if found is None else min(float(found[1]) * _UNITS[found[2] or "s"], MOST_SECONDS)

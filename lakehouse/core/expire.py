@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakehouse.core.duration import duration_seconds
+from lakehouse.core.duration import MOST_SECONDS, duration_seconds
 from lakehouse.core.interval import to_us, to_utc
 from lakehouse.core.listing import Listing
 from lakehouse.errors import InvalidInput
@@ -21,7 +21,6 @@ LIVE = np.iinfo(np.int64).max
 """The version that drops what is live."""
 
 
-_MOST_SECONDS = 1e10
 _MOST_VERSIONS = 2**62
 
 
@@ -61,7 +60,7 @@ class RetentionRequest:
         if (
             isinstance(older_than, bool)
             or not isinstance(older_than, int | float)
-            or not 0 <= older_than <= _MOST_SECONDS
+            or not 0 <= older_than <= MOST_SECONDS
         ):
             raise InvalidInput(
                 "older_than is a time, or an age such as 30d, a timedelta or seconds", found=repr(older_than)

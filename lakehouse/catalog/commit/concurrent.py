@@ -35,8 +35,8 @@ def changes_since(connection: Connection, spec: TableSpec, interval: Interval, v
 
     Those that were dropped again are among them. Cost: the bins of the interval, and the changes in them since.
     """
-    context = {"table": spec.id, "after": version}
-    rows = rows_of_pairs(connection, _ADDED, touching(spec, interval), context)
+    parameters = {"table": spec.id, "after": version}
+    rows = rows_of_pairs(connection, _ADDED, touching(spec, interval), parameters)
     found = rows_by_id(connection, "tombstone", {row[0] for row in rows})
     wanted = [row for row in found if row["kind"] != "interval"]
     if not wanted:

@@ -68,7 +68,7 @@ def planned(
     first_row_id: int,
     now_us: int,
 ) -> Planned:
-    """The delta of one operation at ``asked.version``, of which it is a part."""
+    """The delta of one operation at ``context.version``, of which it is a part."""
     contribution, version = context.contribution, context.version
     begun = contribution.begun
     spec = begun.table

@@ -178,8 +178,8 @@ def read_stored(connection: Connection, spec: TableSpec, until: int, after: int)
 
 def read_come(connection: Connection, spec: TableSpec, since: int, until: int) -> Segments:
     """Segments that came in versions after one, up to another. Cost: the table's bins, and what changed in them."""
-    context = {"table": spec.id, "after": since, "until": until}
-    ids = {row[0] for row in rows_of_pairs(connection, _CAME, touching(spec, None), context)}
+    parameters = {"table": spec.id, "after": since, "until": until}
+    ids = {row[0] for row in rows_of_pairs(connection, _CAME, touching(spec, None), parameters)}
     rows = rows_by_id(connection, "segment", ids)
     return _segments(spec, [row for row in rows if row["added_version"] > since])
 

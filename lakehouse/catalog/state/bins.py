@@ -145,8 +145,8 @@ class StateReader:
         changed: dict[int, int] = {}
         frames: list[tuple[int, int]] = []
         empty = Segments(segments_from_rows(schema, []))
-        context = {"table": spec.id, "as_of": version, "since": since}
-        rows = rows_of_pairs(connection, _BINS, ranges or bin_ranges(spec.grain, None), context)
+        parameters = {"table": spec.id, "as_of": version, "since": since}
+        rows = rows_of_pairs(connection, _BINS, ranges or bin_ranges(spec.grain, None), parameters)
         erased = 0
         for number, newest, framed, head, horizon, erased in rows:
             if newest is None:

@@ -89,12 +89,12 @@ class Summaries:
         wanted = sorted(segments)
 
         def question(connection: Connection) -> list[Summary]:
-            context = {"kind": kind.value} | ({} if field is None else {"field": field})
+            parameters = {"kind": kind.value} | ({} if field is None else {"field": field})
             statement = _OF_ALL if field is None else _OF_COLUMN
             return [
                 Summary(row[0], row[1], bytes(row[2] or b""), row[3], row[4], bytes(row[5] or b""))
                 for batch in _batches(wanted)
-                for row in rows_of_ids(connection, statement, batch, context)
+                for row in rows_of_ids(connection, statement, batch, parameters)
             ]
 
         return self._database.read(question) if wanted else []
