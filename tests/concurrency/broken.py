@@ -61,7 +61,7 @@ def rows_leave_a_running_replace(patch: pytest.MonkeyPatch) -> None:
 
 def restore_leaves_maintenance_running(patch: pytest.MonkeyPatch) -> None:
     """A restore takes no chunk from a compaction."""
-    patch.setattr(delta, "locks", SimpleNamespace(**{**vars(delta.locks), "make_way": lambda *wanted: None}))
+    patch.setattr(delta, "locks", SimpleNamespace(**{**vars(delta.locks), "giving_way": lambda *wanted: []}))
 
 
 def deletes_are_not_repeated_after_a_restore(patch: pytest.MonkeyPatch) -> None:

@@ -7,15 +7,15 @@ the size of the table or its history.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from lakehouse.catalog.commit.delta import planned
-from lakehouse.catalog.commit.row_changes import CommitContext
+from lakehouse.catalog.commit.delta import plan_operation
+from lakehouse.catalog.commit.execute import TableDelta, apply, write_table
+from lakehouse.catalog.commit.plan import CommitContext, OperationPlan
 from lakehouse.catalog.locks import locks
 from lakehouse.catalog.state.bins import StateReader
 from lakehouse.catalog.state.tombstone_sets import Sets
@@ -25,59 +25,15 @@ from lakehouse.catalog.store.database import stand_in_line
 from lakehouse.catalog.store.encoding import decode_map, encode_map
 from lakehouse.catalog.store.models import commit_log, lake, operation, txn
 from lakehouse.catalog.store.prepared import pipelined
-from lakehouse.catalog.store.rows import Entry, segment_values, tombstone_values
 from lakehouse.catalog.versions.log import read_commits
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import CleanContribution, CompactionContribution, Contribution
 from lakehouse.core.interval import from_us, to_us
 from lakehouse.core.operation import Kind
-from lakehouse.core.replace import MOST_CHUNKS
-from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableId, TableSpec
-from lakehouse.core.version import ADD, DROP, frame_due
-from lakehouse.errors import InvalidInput, LockLost, TableNotFound
+from lakehouse.core.version import frame_due
+from lakehouse.errors import LockLost, TableNotFound
 from lakehouse.faults import reach
-
-
-@dataclass(slots=True)
-class TableDelta:
-    """What one commit changes in one table, by bin."""
-
-    spec: TableSpec
-    operation: str
-    added: list[tuple[Entry, int]] = field(default_factory=list)
-    """New entries with the number of the operation that made them."""
-    changes: dict[tuple[int, int], tuple[int, Entry]] = field(default_factory=dict)
-    """By bin and entry id: 1 or -1, and the entry."""
-    sets: dict[int, bytes] = field(default_factory=dict)
-    """Content of the sets of new tombstones, by id."""
-    rows_deleted: int = 0
-    """Rows that readers lose, as far as they were counted."""
-    is_exact: bool = True
-    """Whether all were."""
-    counts_rows: bool = True
-
-    def counts(self) -> dict[str, int | bool]:
-        """The columns of `models.commit_table` that count."""
-        distinct = {entry.id: (action, entry) for action, entry in self.changes.values()}
-        found: defaultdict[tuple[int, bool], int] = defaultdict(int)
-        rows: defaultdict[int, int] = defaultdict(int)
-        for action, entry in distinct.values():
-            is_segment = isinstance(entry, Segment)
-            found[action, is_segment] += 1
-            rows[action] += entry.rows if is_segment and self.counts_rows else 0
-        return {
-            "segments_added": found[ADD, True],
-            "segments_dropped": found[DROP, True],
-            "tombstones_added": found[ADD, False],
-            "tombstones_dropped": found[DROP, False],
-            "rows_added": rows[ADD],
-            "rows_deleted": self.rows_deleted if self.is_exact else max(self.rows_deleted, rows[DROP]),
-            "is_exact": self.is_exact,
-            "bytes_added": sum(
-                entry.bytes for action, entry in distinct.values() if action == ADD and isinstance(entry, Segment)
-            ),
-        }
 
 
 @dataclass(slots=True)
@@ -101,10 +57,9 @@ class Recorded:
             message=commit.message,
             properties=commit.properties,
         )
-        for contribution in self.fresh:
-            _mark(connection, contribution, commit.version)
+        statements.INSERT_MARK.run_many(connection, [_mark(one, commit.version) for one in self.fresh if one.txn])
         for table, change in self.deltas.items():
-            self.touched[table] = _record_table(connection, change, commit.version)
+            self.touched[table] = write_table(connection, change, commit.version)
             reach("commit.table")
         reach("commit.recorded")
 
@@ -146,6 +101,7 @@ def record(
         answers = [_Answer(*(None if one is None else one.fetchone() for one in cursors)) for cursors in ends]
     reach("commit.head")
     deltas: dict[TableId, TableDelta] = {}
+    plans: list[OperationPlan] = []
     fresh = _not_committed(connection, contributions, answers)
     for contribution, next_row_id in fresh:
         begun = contribution.begun
@@ -157,16 +113,15 @@ def record(
             change.operation = Kind.TRANSACTION.value
         change.counts_rows = not isinstance(contribution, CompactionContribution | CleanContribution)
         first_row_id = next_row_id - _new_rows(contribution)
-        question = CommitContext(connection, states, sets, contribution, version)
-        plan = planned(question, first_row_id=first_row_id, now_us=committed_us)
-        change.added.extend((entry, begun.number) for entry in plan.new)
-        change.sets.update(plan.sets)
+        context = CommitContext(connection, states, sets, contribution, version)
+        plan = plan_operation(context, first_row_id=first_row_id, now_us=committed_us)
+        plans.append(plan)
+        change.include(plan)
         lost = contribution.rows_deleted
         change.rows_deleted += lost or 0
         change.is_exact &= lost is not None
-        change.changes.update(plan.changes)
-        if begun.locks:
-            locks.release(connection, begun.number)
+    for plan in plans:
+        apply(connection, plan, version, committed_us)
     kind = _kind([contribution for contribution, _ in fresh])
     committed = [contribution for contribution, _ in fresh]
     commit = as_told(committed, deltas, version, kind, committed_us, message, properties)
@@ -335,6 +290,13 @@ def marked_version(connection: Connection, table: TableId, mark: tuple[str, int]
     return found
 
 
+def _mark(contribution: Contribution, version: int) -> dict[str, Any]:
+    """The row that keeps its ``txn`` from being committed again."""
+    assert contribution.txn is not None
+    app, sequence = contribution.txn
+    return {"table_id": contribution.begun.table.id, "app": app, "sequence": sequence, "version": version}
+
+
 def _lost(contribution: Contribution) -> LockLost:
     begun = contribution.begun
     return LockLost(
@@ -343,66 +305,3 @@ def _lost(contribution: Contribution) -> LockLost:
         kind=begun.kind.value,
         interval=begun.interval,
     )
-
-
-def _mark(connection: Connection, contribution: Contribution, version: int) -> None:
-    """Note its ``txn``."""
-    if contribution.txn is not None:
-        app, sequence = contribution.txn
-        row = {"table_id": contribution.begun.table.id, "app": app, "sequence": sequence, "version": version}
-        statements.INSERT_MARK.run(connection, row)
-
-
-def _record_table(connection: Connection, change: TableDelta, version: int) -> list[Any]:
-    """Store a table's new entries and its delta; return cursors over what is known of the bins now."""
-    table, bins = change.spec.id, touched_bins(change)
-    new = {entry.id for entry, _ in change.added}
-    statements.INSERT_SEGMENT.run_many(
-        connection,
-        [segment_values(entry, table, number, version) for entry, number in change.added if isinstance(entry, Segment)],
-    )
-    statements.INSERT_TOMBSTONE.run_many(
-        connection,
-        [
-            tombstone_values(entry, table, number, version)
-            for entry, number in change.added
-            if not isinstance(entry, Segment)
-        ],
-    )
-    statements.INSERT_SET.run_many(connection, [{"id": one, "content": held} for one, held in change.sets.items()])
-    old: dict[int, dict[str, Any]] = {}
-    rows = []
-    for (number, entry), (action, held) in change.changes.items():
-        is_tombstone = not isinstance(held, Segment)
-        rows.append(
-            {
-                "table_id": table,
-                "bin": number,
-                "version": version,
-                "entry": entry,
-                "action": action,
-                "is_tombstone": is_tombstone,
-            }
-        )
-        if entry not in new:
-            old[entry] = {"changed": entry, "at": version if action == DROP else None, "is_tombstone": is_tombstone}
-    statements.INSERT_DELTA.run_many(connection, rows)
-    statements.DROP_SEGMENT.run_many(connection, [row for row in old.values() if not row["is_tombstone"]])
-    statements.DROP_TOMBSTONE.run_many(connection, [row for row in old.values() if row["is_tombstone"]])
-    statements.INSERT_COUNTS.run(
-        connection, {"version": version, "table_id": table, "operation": change.operation, **change.counts()}
-    )
-    row = {"table_id": table, "version": version, "frame_version": None, "frame_entries": 0, "chain": 1}
-    return [statements.TOUCH.run(connection, {**row, "bin": one}) for one in bins]
-
-
-def touched_bins(change: TableDelta) -> list[int]:
-    """The bins of a delta, in order. Raises `InvalidInput` if there are too many."""
-    bins = sorted({number for number, _ in change.changes})
-    if len(bins) > MOST_CHUNKS:
-        raise InvalidInput(
-            "one commit touches too many time chunks; use a coarser grain or smaller intervals",
-            chunks=len(bins),
-            most=MOST_CHUNKS,
-        )
-    return bins

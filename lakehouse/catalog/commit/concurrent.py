@@ -6,16 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, exists, func, select, text, update
+from sqlalchemy import Connection, exists, func, select, text
 
 from lakehouse.catalog.state.bins import PAIRS, prepared_over, rows_by_id, rows_of_pairs, touching
-from lakehouse.catalog.store.encoding import decode_keys, encode_keys
+from lakehouse.catalog.store.encoding import decode_keys
 from lakehouse.catalog.store.models import chunk_lock, commit_table, operation, segment
 from lakehouse.catalog.store.rows import tombstone_from_row
 from lakehouse.core.hits import EVERYTHING, Removal
 from lakehouse.core.interval import Interval, from_us
-from lakehouse.core.keys import KeyScope
-from lakehouse.core.operation import COPIERS, ENTRY_BITS, Begun, Kind
+from lakehouse.core.operation import COPIERS, ENTRY_BITS, Kind
 from lakehouse.core.ordinal import known_ordinal
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
@@ -72,15 +71,6 @@ def removals_since(connection: Connection, spec: TableSpec, version: int) -> Ite
         kind = Kind(row.kind)
         ordinal = EVERYTHING if kind is Kind.RESTORE else (row.ordinal or row.version)
         yield kind, Removal(Interval(from_us(row.start_us), from_us(row.end_us)), decode_keys(row.keys), ordinal)
-
-
-def note_taken(connection: Connection, begun: Begun, interval: Interval, keys: KeyScope | None) -> None:
-    """Note what an operation takes over, for those who ask `removals_since`."""
-    connection.execute(
-        update(operation)
-        .where(operation.c.number == begun.number)
-        .values(start_us=interval.start_us, end_us=interval.end_us, keys=encode_keys(keys))
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from sqlalchemy import Connection
 
-from lakehouse.catalog.commit.concurrent import least_in_flight, note_taken
-from lakehouse.catalog.commit.erasure import erase
-from lakehouse.catalog.commit.row_changes import CommitContext, plan_resolve, plan_rows, plan_scope, rewritten_rows
+from lakehouse.catalog.commit.concurrent import least_in_flight
+from lakehouse.catalog.commit.erasure import plan_erasure
+from lakehouse.catalog.commit.plan import CommitContext, OperationPlan
+from lakehouse.catalog.commit.row_changes import plan_resolve, plan_rows, plan_scope, rewritten_rows
 from lakehouse.catalog.locks import locks
 from lakehouse.catalog.state.bins import unchanged_since
 from lakehouse.catalog.state.diff import changes_between
-from lakehouse.catalog.store.rows import Entry
 from lakehouse.catalog.versions.horizon import check_readable
-from lakehouse.core.bins import bins_of
 from lakehouse.core.clean import idle, plan_clean
 from lakehouse.core.conflict import Cell
 from lakehouse.core.contribution import (
@@ -38,44 +37,22 @@ from lakehouse.core.operation import ENTRY_BITS, Begun, NewTombstone, NothingToD
 from lakehouse.core.ordinal import ordinal_of
 from lakehouse.core.replace import plan_replace
 from lakehouse.core.segment import Segment
-from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD, DROP
 from lakehouse.errors import InternalError, InvalidInput, LockLost
 
 
-@dataclass(slots=True)
-class Planned:
-    """``new`` entries to store, with the ``sets`` of tombstones among them that the catalog keeps.
+def plan_operation(context: CommitContext, *, first_row_id: int, now_us: int) -> OperationPlan:
+    """What one operation changes at ``context.version``, of which it is a part.
 
-    ``changes`` are by bin and entry: 1 for ADD, -1 for DROP.
+    Raises `WriteConflict`, `LockLost`, `LookAgain`, `NothingToDo` or `locks.ChunkHeld` where it may not be committed.
     """
-
-    new: list[Entry] = field(default_factory=list)
-    sets: dict[int, bytes] = field(default_factory=dict)
-    changes: dict[tuple[int, int], tuple[int, Entry]] = field(default_factory=dict)
-
-    def change(self, spec: TableSpec, action: int, entries: Iterable[Entry]) -> None:
-        """Add or drop entries in every bin that they are kept in."""
-        for entry in entries:
-            for one in bins_of(spec.grain, entry.interval):
-                self.changes[one, entry.id] = (action, entry)
-
-
-def planned(
-    context: CommitContext,
-    *,
-    first_row_id: int,
-    now_us: int,
-) -> Planned:
-    """The delta of one operation at ``context.version``, of which it is a part."""
     contribution, version = context.contribution, context.version
     begun = contribution.begun
-    spec = begun.table
-    plan = Planned()
+    plan = OperationPlan(begun)
     match contribution:
         case EraseContribution():
-            erase(context, contribution, now_us)
+            plan_erasure(context, contribution, plan)
             return plan
         case RestoreContribution():
             _plan_restore(context, contribution, plan, now_us)
@@ -93,41 +70,41 @@ def planned(
         plan.new.append(tombstone)
         if made.content:
             plan.sets[tombstone.id] = made.content
-    plan.change(spec, ADD, plan.new)
+    plan.change(ADD, plan.new)
     if contribution.if_useful and not plan.changes:
         raise NothingToDo
     return plan
 
 
 def _plan_drops(
-    context: CommitContext, plan: Planned, segments: list[Segment], ordinal: int
+    context: CommitContext, plan: OperationPlan, segments: list[Segment], ordinal: int
 ) -> tuple[list[Tombstone], list[tuple[NewTombstone, int]]]:
     """DROP what an operation takes out; the interval tombstones that it leaves, and those with a set and an ordinal."""
-    contribution, spec = context.contribution, context.spec
+    contribution = context.contribution
     tombstones: list[Tombstone] = []
     sets: list[tuple[NewTombstone, int]] = []
     match contribution:
         case AppendContribution():
             pass
         case ScopeDeleteContribution():
-            tombstones, emptied = plan_scope(context, contribution)
-            plan.change(spec, DROP, emptied)
+            tombstones, emptied = plan_scope(context, contribution, plan)
+            plan.change(DROP, emptied)
         case RowChangeContribution():
-            sets, emptied = plan_rows(context, contribution)
-            plan.change(spec, DROP, emptied)
+            sets, emptied = plan_rows(context, contribution, plan)
+            plan.change(DROP, emptied)
         case KeyChangeContribution():
             sets = [(one, context.version) for one in contribution.tombstones]
         case ResolveContribution():
             sets, resolved = plan_resolve(context, contribution)
-            plan.change(spec, DROP, resolved)
+            plan.change(DROP, resolved)
         case ReplaceContribution():
             tombstones = _plan_replace(context, plan, ordinal)
             rows = rewritten_rows(context)
             sets = [] if rows is None else [(rows, context.version)]
         case CompactionContribution():
-            _plan_rewrite(context, plan, contribution.inputs, segments)
+            _plan_compaction(context, plan, contribution.inputs, segments)
         case CleanContribution():
-            _plan_rewrite(context, plan, None, segments)
+            _plan_compaction(context, plan, None, segments)
         case RepeatContribution():
             raise LockLost(
                 "what its txn names was forgotten since it began; begin it again", operation=contribution.begun.id
@@ -137,7 +114,7 @@ def _plan_drops(
     return tombstones, sets
 
 
-def _plan_replace(context: CommitContext, plan: Planned, ordinal: int) -> list[Tombstone]:
+def _plan_replace(context: CommitContext, plan: OperationPlan, ordinal: int) -> list[Tombstone]:
     """DROP what a replace takes over whole; the interval tombstones over the rest."""
     begun = context.contribution.begun
     spec = begun.table
@@ -145,8 +122,8 @@ def _plan_replace(context: CommitContext, plan: Planned, ordinal: int) -> list[T
     replaced = plan_replace(
         segments, tombstones, interval=begun.locked, keys=begun.keys, ordinal=ordinal, grain=spec.grain
     )
-    plan.change(spec, DROP, replaced.drop_segments)
-    plan.change(spec, DROP, _nobody_needs(context.connection, begun, replaced.drop_tombstones))
+    plan.change(DROP, replaced.drop_segments)
+    plan.change(DROP, _nobody_needs(context.connection, begun, replaced.drop_tombstones))
     parts = replaced.tombstones
     if spec.write_order == "start":
         parts = tuple((part, begun.keys) for part in spec.grain.split(begun.locked))
@@ -206,7 +183,9 @@ def new_segments(contribution: Contribution, *, ordinal: int, first_row_id: int)
     return made
 
 
-def _plan_rewrite(context: CommitContext, plan: Planned, inputs: frozenset[int] | None, outputs: list[Segment]) -> None:
+def _plan_compaction(
+    context: CommitContext, plan: OperationPlan, inputs: frozenset[int] | None, outputs: list[Segment]
+) -> None:
     """DROP the inputs, and the tombstones that hide nothing once the outputs stand in their place.
 
     Without inputs, segments that can no longer be seen are dropped.
@@ -224,9 +203,9 @@ def _plan_rewrite(context: CommitContext, plan: Planned, inputs: frozenset[int] 
     if inputs is None:
         inputs = frozenset(one.id for one in plan_clean(segments, tombstones)[0] if locked.contains(one.interval))
     is_input = np.isin(segments.ids, list(inputs))
-    plan.change(spec, DROP, segments.where(is_input))
+    plan.change(DROP, segments.where(is_input))
     inside = _nobody_needs(context.connection, begun, [one for one in tombstones if locked.contains(one.interval)])
-    plan.change(spec, DROP, idle(inside, [*segments.where(~is_input), *outputs]) if inside else ())
+    plan.change(DROP, idle(inside, [*segments.where(~is_input), *outputs]) if inside else ())
 
 
 def _nobody_needs(connection: Connection, begun: Begun, tombstones: Sequence[Tombstone]) -> Sequence[Tombstone]:
@@ -241,7 +220,7 @@ def _nobody_needs(connection: Connection, begun: Begun, tombstones: Sequence[Tom
     return [one for one in tombstones if one.ordinal <= least]
 
 
-def _plan_restore(context: CommitContext, contribution: RestoreContribution, plan: Planned, now_us: int) -> None:
+def _plan_restore(context: CommitContext, contribution: RestoreContribution, plan: OperationPlan, now_us: int) -> None:
     """DROP what is live and was not at the target version, ADD what was and is not, in chunks changed since."""
     connection, spec = context.connection, context.spec
     check_readable(connection, spec, contribution.target)
@@ -254,9 +233,9 @@ def _plan_restore(context: CommitContext, contribution: RestoreContribution, pla
             touched.append(spec.grain.align(entry.interval))
     span = hull(touched)
     if span is not None:
-        note_taken(connection, contribution.begun, span, None)
+        plan.taken = span, None
     for run in _runs(touched):
-        locks.make_way(connection, locks.Wanted(spec, Cell(run), Priority.USER), now_us)
+        plan.gives_way += locks.giving_way(connection, locks.Wanted(spec, Cell(run), Priority.USER), now_us)
 
 
 def _runs(intervals: Iterable[Interval]) -> list[Interval]:

@@ -12,19 +12,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, select
 
-from lakehouse.catalog.commit.concurrent import has_copiers_since, note_taken
-from lakehouse.catalog.commit.leftover import forget_scopes
-from lakehouse.catalog.commit.row_changes import CommitContext, running_overtaken
+from lakehouse.catalog.commit.concurrent import has_copiers_since
+from lakehouse.catalog.commit.leftover import scopes_to_change
+from lakehouse.catalog.commit.plan import CommitContext, Erasure, OperationPlan
+from lakehouse.catalog.commit.row_changes import running_overtaken
 from lakehouse.catalog.state.bins import PAIRS, batches, prepared_over, rows_by_id, rows_of_pairs, touching
-from lakehouse.catalog.state.due_frames import frames_by_point, read_deltas, refresh_bins
+from lakehouse.catalog.state.due_frames import frames_by_point, read_deltas
 from lakehouse.catalog.state.key_frames import FrameWriter
-from lakehouse.catalog.state.summaries import forget_summaries
 from lakehouse.catalog.store.database import Database
-from lakehouse.catalog.store.encoding import encode_statistics
-from lakehouse.catalog.store.models import delta, garbage, key_frame, lake_table, segment
-from lakehouse.catalog.store.prepared import run_for_each
+from lakehouse.catalog.store.models import delta, segment
 from lakehouse.catalog.store.rows import segments_from_rows, segments_schema
 from lakehouse.catalog.versions.horizon import hold_history, read_horizon
 from lakehouse.core.bins import bins_of
@@ -40,12 +38,12 @@ PAGE = 10_000
 """Segments that `read_stored` gives at a time."""
 
 
-def erase(context: CommitContext, contribution: EraseContribution, now_us: int) -> None:
-    """Put rewrites in place, under the head.
+def plan_erasure(context: CommitContext, contribution: EraseContribution, plan: OperationPlan) -> None:
+    """Work out what an erasure puts in place and takes out.
 
     Raises `LookAgain` if others committed since it looked what they had made of rows: that may be such rows again, and
     comes after all that these read. Raises `WriteConflict` if another erasure was faster with a segment. Cost: the
-    rewritten segments, and the deltas and key frames of their bins.
+    rewritten segments, and the table's keyed tombstones.
     """
     connection, spec = context.connection, context.spec
     hold_history(connection)  # against those who write key frames of what they read before
@@ -54,25 +52,22 @@ def erase(context: CommitContext, contribution: EraseContribution, now_us: int) 
     _refuse_overtaken(context, contribution)
     rows = {row["id"]: row for row in rows_by_id(connection, "segment", [one.segment for one in contribution.rewrites])}
     _refuse_second(contribution, rows)
-    marks = [one.new.path for one in contribution.rewrites if one.new is not None and one.segment not in rows]
-    connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(erased_version=context.version))
-    changed = forget_scopes(connection, contribution.begun, contribution.scope)
-    spans = {one: Interval(from_us(row["start_us"]), from_us(row["end_us"])) for one, row in rows.items()}
-    whole = hull(spans.values())
+    there = [one for one in contribution.rewrites if one.segment in rows]
+    unused = [one.new.path for one in contribution.rewrites if one.new is not None and one.segment not in rows]
+    plan.erasure = Erasure(
+        put=[(rows[one.segment], one.new) for one in there if one.new is not None],
+        gone=[rows[one.segment] for one in there if one.new is None],
+        scopes=scopes_to_change(connection, contribution.begun, contribution.scope),
+        unused=[*unused, *(row["path"] for row in rows.values())],
+    )
+    whole = hull(spans_of(rows.values()))
     if whole is not None:
-        note_taken(connection, contribution.begun, whole, None)
-        _put_files(connection, contribution, rows)
-        marks += [row["path"] for row in rows.values()]
-        marks += forget_summaries(connection, sorted(rows))
-        _take_out(connection, spec, contribution, rows, spans)
-    if whole is not None or changed:
-        bins = sorted({one for span in [*spans.values(), *changed] for one in bins_of(spec.grain, span)})
-        for batch in batches(bins):
-            held = (key_frame.c.table_id == spec.id, key_frame.c.bin.in_(batch))
-            connection.execute(delete(key_frame).where(*held))
-            refresh_bins(connection, spec, batch)
-    listed = [{"table_id": spec.id, "path": path, "marked_us": now_us} for path in marks]
-    run_for_each(connection, garbage.insert(), listed)
+        plan.taken = whole, None
+
+
+def spans_of(rows: Iterable[dict[str, Any]]) -> list[Interval]:
+    """Intervals of rows of `models.segment`."""
+    return [Interval(from_us(row["start_us"]), from_us(row["end_us"])) for row in rows]
 
 
 def _refuse_overtaken(context: CommitContext, contribution: EraseContribution) -> None:
@@ -97,55 +92,6 @@ def _refuse_second(contribution: EraseContribution, rows: dict[int, Any]) -> Non
             operation=contribution.begun.id,
             segments=len(others),
         )
-
-
-def _put_files(connection: Connection, contribution: EraseContribution, rows: dict[int, Any]) -> None:
-    """Give segments their new files."""
-    put = [(rows[one.segment], one.new) for one in contribution.rewrites if one.new and one.segment in rows]
-    changed = update(segment).where(segment.c.id == bindparam("changed"))
-    names = ("operation", "path", "rows", "bytes", "has_row_ids", "statistics", "rewrites", "checksum")
-    values = [
-        {
-            "changed": row["id"],
-            "new_operation": contribution.begun.number,
-            "new_path": new.path,
-            "new_rows": new.rows,
-            "new_bytes": new.bytes,
-            "new_has_row_ids": new.has_row_ids,
-            "new_statistics": encode_statistics(new.min, new.max, new.nulls, new.buckets),
-            "new_rewrites": row["rewrites"] + 1,
-            "new_checksum": new.checksum or None,
-        }
-        for row, new in put
-    ]
-    run_for_each(connection, changed.values({name: bindparam(f"new_{name}") for name in names}), values)
-
-
-def _take_out(
-    connection: Connection,
-    spec: TableSpec,
-    contribution: EraseContribution,
-    rows: dict[int, Any],
-    spans: dict[int, Interval],
-) -> None:
-    """Take segments of which nothing is left out of every version."""
-    gone = [rows[one.segment] for one in contribution.rewrites if one.new is None and one.segment in rows]
-    if not gone:
-        return
-    kept_in = [
-        {"of_bin": one, "of_entry": row["id"], "since": row["added_version"]}
-        for row in gone
-        for one in bins_of(spec.grain, spans[row["id"]])
-    ]
-    told = delete(delta).where(
-        delta.c.table_id == spec.id,
-        delta.c.bin == bindparam("of_bin"),
-        delta.c.version >= bindparam("since"),
-        delta.c.entry == bindparam("of_entry"),
-    )
-    run_for_each(connection, told, kept_in)
-    whole = delete(segment).where(segment.c.id == bindparam("gone"))
-    run_for_each(connection, whole, [{"gone": row["id"]} for row in gone])
 
 
 def write_frames(database: Database, writer: FrameWriter, spec: TableSpec, spans: Iterable[Interval]) -> None:

@@ -11,13 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, bindparam, delete, func, select, update
+from sqlalchemy import Connection, func, select
 
-from lakehouse.catalog.store.encoding import decode_keys, encode_keys
+from lakehouse.catalog.store.encoding import decode_keys
 from lakehouse.catalog.store.models import (
     commit_log,
     commit_table,
-    delta,
     garbage,
     lake_table,
     operation,
@@ -26,7 +25,6 @@ from lakehouse.catalog.store.models import (
     txn,
 )
 from lakehouse.catalog.versions.horizon import read_horizon
-from lakehouse.core.bins import bins_of
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.operation import Begun
@@ -36,15 +34,22 @@ Taken = tuple[Interval, KeyScope | None]
 """An interval and keys of which every row was erased."""
 
 
-def forget_scopes(connection: Connection, begun: Begun, taken: Taken | None) -> list[Interval]:
-    """Take erased keys out of what names them, under the head; what the changed tombstones cover.
+@dataclass(frozen=True, slots=True)
+class ScopeChange:
+    """A keyed tombstone that has less to name once rows are erased: the keys ``left``, or nothing at all."""
 
-    Ended operations forget their keys whatever was erased: those that run take them for such of all keys, and may run
-    again once. Cost: the operations that took intervals over, and the keyed tombstones of the table.
+    tombstone: int
+    added_version: int
+    covered: Interval
+    left: KeyScope | None
+
+
+def scopes_to_change(connection: Connection, begun: Begun, taken: Taken | None) -> list[ScopeChange]:
+    """Tombstones of a table that name keys of which every row was erased.
+
+    None is left out for an operation that could still add older rows of these keys. Cost: the table's keyed tombstones.
     """
     spec = begun.table
-    mine = (operation.c.table_id == spec.id, operation.c["keys"].is_not(None), operation.c.start_us.is_not(None))
-    connection.execute(update(operation).where(*mine, operation.c.state != "running").values(keys=None))
     if taken is None or taken[1] is None:
         return []
     oldest = connection.execute(
@@ -52,20 +57,14 @@ def forget_scopes(connection: Connection, begun: Begun, taken: Taken | None) -> 
             operation.c.table_id == spec.id, operation.c.state == "running", operation.c.number != begun.number
         )
     ).scalar()
-    changed: list[Interval] = []
+    changes = []
     for row in connection.execute(_keyed(spec)).mappings().all():
         covered, keys = Interval(from_us(row["start_us"]), from_us(row["end_us"])), decode_keys(row["keys"])
         assert keys is not None
         left = keys_left(keys, taken[1]) if taken[0].contains(covered) else keys
-        if left == keys or (oldest is not None and oldest < row["ordinal"]):
-            continue
-        changed.append(covered)
-        if left is None:
-            _take_out(connection, spec, row, covered)
-        else:
-            put = update(tombstone).where(tombstone.c.id == row["id"])
-            connection.execute(put.values(keys=encode_keys(left)))
-    return changed
+        if left != keys and (oldest is None or oldest >= row["ordinal"]):
+            changes.append(ScopeChange(row["id"], row["added_version"], covered, left))
+    return changes
 
 
 def keys_left(keys: KeyScope, erased: KeyScope) -> KeyScope | None:
@@ -90,7 +89,7 @@ def newest_erasure(connection: Connection) -> int:
 
 
 def scopes_named(connection: Connection, spec: TableSpec, taken: Taken | None) -> list[Interval]:
-    """What those keyed tombstones cover that `forget_scopes` may change."""
+    """What those keyed tombstones cover that `scopes_to_change` may find."""
     if taken is None or taken[1] is None:
         return []
     return [Interval(from_us(row.start_us), from_us(row.end_us)) for row in connection.execute(_keyed(spec))]
@@ -98,17 +97,6 @@ def scopes_named(connection: Connection, spec: TableSpec, taken: Taken | None) -
 
 def _keyed(spec: TableSpec) -> Any:
     return select(tombstone).where(tombstone.c.table_id == spec.id, tombstone.c["keys"].is_not(None))
-
-
-def _take_out(connection: Connection, spec: TableSpec, row: RowMapping, covered: Interval) -> None:
-    told = delete(delta).where(
-        delta.c.table_id == spec.id,
-        delta.c.bin == bindparam("of_bin"),
-        delta.c.version >= row["added_version"],
-        delta.c.entry == row["id"],
-    )
-    connection.execute(told, [{"of_bin": one} for one in bins_of(spec.grain, covered)])
-    connection.execute(delete(tombstone).where(tombstone.c.id == row["id"]))
 
 
 @dataclass(frozen=True, slots=True)

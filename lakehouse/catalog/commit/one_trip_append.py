@@ -14,8 +14,10 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from lakehouse.catalog.commit.commit import Recorded, TableDelta, as_told, end_operation, touched_bins
-from lakehouse.catalog.commit.delta import Planned, new_segments
+from lakehouse.catalog.commit.commit import Recorded, as_told, end_operation
+from lakehouse.catalog.commit.delta import new_segments
+from lakehouse.catalog.commit.execute import TableDelta, touched_bins
+from lakehouse.catalog.commit.plan import OperationPlan
 from lakehouse.catalog.store import statements
 from lakehouse.catalog.store.clock import host_clocks
 from lakehouse.catalog.store.database import stand_in_line
@@ -69,9 +71,9 @@ class OneTripAppend:
 
     def __init__(self, contribution: Contribution, *, message: str | None, properties: dict[str, str] | None) -> None:
         spec = contribution.begun.table
-        plan = Planned()
+        plan = OperationPlan(contribution.begun)
         self._segments = new_segments(contribution, ordinal=0, first_row_id=0)
-        plan.change(spec, ADD, self._segments)
+        plan.change(ADD, self._segments)
         self._delta = TableDelta(spec, contribution.begun.kind.value, changes=plan.changes)
         self._bins = touched_bins(self._delta)
         self._contribution = contribution

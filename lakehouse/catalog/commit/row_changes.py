@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
-from sqlalchemy import Connection
 
 from lakehouse.catalog.commit.concurrent import (
     Change,
@@ -18,16 +17,14 @@ from lakehouse.catalog.commit.concurrent import (
     changes_since,
     compactions,
     least_in_flight,
-    note_taken,
     removals_since,
     running_replaces,
     written_interval,
 )
-from lakehouse.catalog.state.bins import StateReader, live_in, touching
-from lakehouse.catalog.state.tombstone_sets import Sets
+from lakehouse.catalog.commit.plan import CommitContext, OperationPlan
+from lakehouse.catalog.state.bins import live_in, touching
 from lakehouse.catalog.store.models import rewritten
 from lakehouse.core.contribution import (
-    Contribution,
     MergeContribution,
     ResolveContribution,
     RowChangeContribution,
@@ -40,7 +37,7 @@ from lakehouse.core.operation import ENTRY_BITS, Kind, NewTombstone
 from lakehouse.core.predicate import may_hold
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet, decode_set, encode_set, row_id_bounds
-from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.core.spec import ROW_ID
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import WriteConflict
 
@@ -51,30 +48,8 @@ NOTE = 0
 """Ordinal of a tombstone that hides nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitContext:
-    """What the planning of one contribution needs of the catalog."""
-
-    connection: Connection
-    states: StateReader
-    sets: Sets
-    contribution: Contribution
-    version: int
-
-    @property
-    def spec(self) -> TableSpec:
-        """The table."""
-        return self.contribution.begun.table
-
-    def live(self, interval: Interval | None) -> tuple[Segments, list[Tombstone]]:
-        """What is live now in the chunks of an interval (None: all)."""
-        found = self.states.read(self.connection, self.spec, self.version, touching(self.spec, interval))
-        segments, tombstones = live_in(found.values())
-        return segments, list(tombstones.values())
-
-
 def plan_rows(
-    context: CommitContext, contribution: RowChangeContribution
+    context: CommitContext, contribution: RowChangeContribution, plan: OperationPlan
 ) -> tuple[list[tuple[NewTombstone, int]], Segments]:
     """Tombstones with their ordinals, and the segments that are dropped whole, of a change of single rows.
 
@@ -99,7 +74,7 @@ def plan_rows(
         interval = _followed(context, contribution, changes)
     else:
         _refuse_lost(context, contribution, [one for _, one in removals], changes)
-        _tell_replaces(context, contribution)
+        plan.rewritten = _brought_into_replaces(context, contribution)
         interval = hits.interval
     tombstones.append((row_tombstone(contribution, interval), version))
     return tombstones, _emptied(context, contribution, interval)
@@ -228,12 +203,13 @@ def _refuse_keys(context: CommitContext, inserted: pa.Table) -> None:
             )
 
 
-def _tell_replaces(context: CommitContext, contribution: RowChangeContribution) -> None:
-    """Refuse a move out of what a running replace covers; let it know what was rewritten there."""
+def _brought_into_replaces(context: CommitContext, contribution: RowChangeContribution) -> list[tuple[int, BitMap64]]:
+    """By number of a running replace, the rows rewritten in what it covers; refuse a move out of that."""
     hits = contribution.hits
     after = hits.interval_after
     if after is None:
-        return
+        return []
+    brought = []
     whole = Interval(min(hits.interval.start, after.start), max(hits.interval.end, after.end))
     for one in running_replaces(context.connection, context.spec, whole):
         interval, keys, _ = one.removal
@@ -244,9 +220,8 @@ def _tell_replaces(context: CommitContext, contribution: RowChangeContribution) 
             )
         covered = hits.covered_after(interval, keys)
         if covered:
-            context.connection.execute(
-                rewritten.insert().values(operation=one.number, version=context.version, row_ids=encode_set(covered))
-            )
+            brought.append((one.number, covered))
+    return brought
 
 
 def _conflict(
@@ -275,7 +250,9 @@ def _emptied(context: CommitContext, contribution: RowChangeContribution, interv
     return segments.where(np.isin(segments.ids, list(emptied)))
 
 
-def plan_scope(context: CommitContext, contribution: ScopeDeleteContribution) -> tuple[list[Tombstone], Segments]:
+def plan_scope(
+    context: CommitContext, contribution: ScopeDeleteContribution, plan: OperationPlan
+) -> tuple[list[Tombstone], Segments]:
     """An interval tombstone over what a delete takes, and the segments that lie wholly under it.
 
     It covers what may still come with a smaller ordinal, all or nothing of it: rows of a replace that runs. It reads
@@ -283,7 +260,7 @@ def plan_scope(context: CommitContext, contribution: ScopeDeleteContribution) ->
     there, for a compaction may hold copies of its rows. Cost: the chunks of the interval.
     """
     interval, keys = contribution.interval, contribution.keys
-    note_taken(context.connection, contribution.begun, interval, keys)
+    plan.taken = interval, keys
     older = context.live(interval)[0].within(interval)
     starts, ends, _ = older.bounds
     span = Interval(from_us(int(starts.min())), from_us(int(ends.max()))) if len(older) else None
@@ -303,12 +280,11 @@ def rewritten_rows(context: CommitContext) -> NewTombstone | None:
     rows = context.connection.execute(query).all()
     if not rows:
         return None
-    context.connection.execute(rewritten.delete().where(rewritten.c.operation == begun.number))
     row_ids = BitMap64()
     for row in rows:
-        told: MatchSet = decode_set("row", bytes(row.row_ids))
-        assert isinstance(told, BitMap64)
-        row_ids |= told
+        noted: MatchSet = decode_set("row", bytes(row.row_ids))
+        assert isinstance(noted, BitMap64)
+        row_ids |= noted
     low, high, _ = row_id_bounds(row_ids)
     return NewTombstone("row", begun.locked, len(row_ids), content=encode_set(row_ids), min=low, max=high)
 

@@ -63,10 +63,18 @@ def make_way(connection: Connection, wanted: Wanted, now_us: int) -> None:
 
     To be called under the head. Raises `ChunkHeld` if one stays, or if somebody who came earlier waits for the same.
     """
+    for number in giving_way(connection, wanted, now_us):
+        release(connection, number)
+
+
+def giving_way(connection: Connection, wanted: Wanted, now_us: int) -> list[int]:
+    """Operations whose locks clash with what is wanted and have expired or give way, by number.
+
+    Raises `ChunkHeld` as `make_way` does.
+    """
     clashing = _clashing_locks(connection, wanted)
     _refuse(connection, wanted, clashing, now_us)
-    for row in clashing:
-        release(connection, row.operation)
+    return [row.operation for row in clashing]
 
 
 def check_free(connection: Connection, wanted: Wanted, now_us: int) -> None:
