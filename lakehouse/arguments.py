@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidArgument, InvalidProperty
 
 Txn = tuple[str, int]
 _MOST_TEXT = 1_000_000
@@ -30,20 +30,20 @@ def read_txn(txn: Any) -> Txn | None:
             return None
         case (str(app), int(sequence)) if app and not isinstance(sequence, bool) and -(2**63) <= sequence < 2**63:
             if len(read_text(app, "txn").encode()) > _MOST_APP_BYTES:
-                raise InvalidInput("txn has too long a name", bytes=len(app.encode()), most=_MOST_APP_BYTES)
+                raise InvalidArgument("txn has too long a name", bytes=len(app.encode()), most=_MOST_APP_BYTES)
             return app, sequence
         case _:
-            raise InvalidInput('txn is a pair of text and a number, as in ("app", 17)', txn=repr(txn))
+            raise InvalidArgument('txn is a pair of text and a number, as in ("app", 17)', txn=repr(txn))
 
 
 def read_text(text: Any, what: str) -> str:
     """Text that every database can hold."""
     if not isinstance(text, str):
-        raise InvalidInput(f"{what} must be text", found=type(text).__name__)
+        raise InvalidArgument(f"{what} must be text", found=type(text).__name__)
     if len(text) > _MOST_TEXT:
-        raise InvalidInput(f"{what} is too long", length=len(text), most=_MOST_TEXT)
+        raise InvalidArgument(f"{what} is too long", length=len(text), most=_MOST_TEXT)
     if "\0" in text or has_surrogate(text):
-        raise InvalidInput(f"{what} holds a character that cannot be stored; leave out null and surrogates")
+        raise InvalidArgument(f"{what} holds a character that cannot be stored; leave out null and surrogates")
     return text
 
 
@@ -59,7 +59,9 @@ def has_surrogate(text: str) -> bool:
 def refuse_surrogates(text: str, what: str) -> None:
     """Raise `InvalidInput` for text that no file can keep, and so no row can equal."""
     if has_surrogate(text):
-        raise InvalidInput(f"{what} holds half a character (a surrogate); decode it from UTF-8", text=repr(text)[:200])
+        raise InvalidArgument(
+            f"{what} holds half a character (a surrogate); decode it from UTF-8", text=repr(text)[:200]
+        )
 
 
 def read_message(message: Any) -> str | None:
@@ -72,16 +74,16 @@ def read_properties(properties: Any) -> dict[str, str] | None:
     if properties is None:
         return None
     if not isinstance(properties, Mapping):
-        raise InvalidInput("properties are a map of strings to strings", found=type(properties).__name__)
+        raise InvalidProperty("properties are a map of strings to strings", found=type(properties).__name__)
     return {read_text(name, "a property's name"): read_text(held, "a property") for name, held in properties.items()}
 
 
 def read_wait(wait_seconds: Any) -> float:
     """Seconds to wait, at least 0."""
     if isinstance(wait_seconds, bool) or not isinstance(wait_seconds, int | float):
-        raise InvalidInput("wait_seconds is a number", wait_seconds=repr(wait_seconds))
+        raise InvalidArgument("wait_seconds is a number", wait_seconds=repr(wait_seconds))
     if math.isnan(wait_seconds) or wait_seconds < 0:
-        raise InvalidInput("wait_seconds is at least 0", wait_seconds=wait_seconds)
+        raise InvalidArgument("wait_seconds is at least 0", wait_seconds=wait_seconds)
     return float(min(wait_seconds, _MOST_SECONDS))
 
 
@@ -90,14 +92,16 @@ def read_seconds(seconds: Any, what: str) -> float:
     if isinstance(seconds, timedelta):
         seconds = seconds.total_seconds()
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < _MOST_SECONDS:
-        raise InvalidInput(f"{what} is a number of seconds, at least 0", found=repr(seconds)[:100], most=_MOST_SECONDS)
+        raise InvalidArgument(
+            f"{what} is a number of seconds, at least 0", found=repr(seconds)[:100], most=_MOST_SECONDS
+        )
     return float(seconds)
 
 
 def read_task_id(task_id: Any) -> int:
     """The number of a task."""
     if isinstance(task_id, bool) or not isinstance(task_id, int) or not 0 < task_id <= _MOST_WHOLE:
-        raise InvalidInput("a task has a whole number; lake.tasks() lists them", task=repr(task_id)[:50])
+        raise InvalidArgument("a task has a whole number; lake.tasks() lists them", task=repr(task_id)[:50])
     return int(task_id)
 
 
@@ -106,4 +110,4 @@ def read_limit(limit: Any) -> int | None:
     if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and 0 <= limit <= _MOST_WHOLE):
         return None if limit is None else int(limit)
     found = type(limit).__name__ if isinstance(limit, int) else repr(limit)[:100]  # a number may have too many digits
-    raise InvalidInput("limit is a whole number, at least 0, or None for all", limit=found, most=_MOST_WHOLE)
+    raise InvalidArgument("limit is a whole number, at least 0, or None for all", limit=found, most=_MOST_WHOLE)

@@ -1,11 +1,13 @@
-"""Errors, one class per reaction that a caller can have.
+"""Errors: one class for each thing that can go wrong, under one base for each reaction that a caller can have.
 
 Every message says what happened, then what to do, then the facts (``expected=7 found=8``). The facts are attributes
-too, so that a program need not read the message.
+too, so that a program need not read the message. ``code`` names the class for programs that are not written in Python;
+docs/errors.md lists the codes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -14,14 +16,20 @@ from typing import Any, ClassVar
 class LakehouseError(Exception):
     """Root of every error that the library raises on purpose.
 
-    ``kind`` is stable across releases; ``facts`` holds the values named at the end of the message.
+    ``code`` is stable across releases: the class's name as `snake_case`. ``kind`` is that of the reaction: of the
+    nearest base that says one. ``facts`` holds the values named at the end of the message.
 
-    >>> error = InvalidInput("row outside the interval; widen the interval or filter the rows", rows=3)
-    >>> str(error), error.kind, error.rows
-    ('row outside the interval; widen the interval or filter the rows (rows=3)', 'invalid_input', 3)
+    >>> error = RowsOutside("row outside the interval; widen the interval or filter the rows", rows=3)
+    >>> str(error), error.code, error.kind, error.rows
+    ('row outside the interval; widen the interval or filter the rows (rows=3)', 'rows_outside', 'invalid_input', 3)
     """
 
     kind: ClassVar[str] = "error"
+    code: ClassVar[str] = "lakehouse_error"
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def __init__(self, message: str, **facts: Any) -> None:
         self.facts = facts
@@ -105,6 +113,106 @@ class InvalidInput(LakehouseError, ValueError):
     """The caller's value cannot be used: interval, predicate, schema, name, or rows."""
 
     kind = "invalid_input"
+
+
+class InvalidArgument(InvalidInput):
+    """An argument has a value that it cannot have: the message names it and says what it takes."""
+
+
+class InvalidTime(InvalidInput):
+    """A value is no time, or lies outside the years 1 to 9999: pass a datetime or ISO 8601 text."""
+
+
+class InvalidInterval(InvalidInput):
+    """An interval or period is empty, reversed or not in the calendar: its start comes before its end."""
+
+
+class InvalidVersion(InvalidInput):
+    """A value cannot name a version: pass a number, a tag or a time."""
+
+
+class InvalidName(InvalidInput):
+    """A table, column or tag cannot have this name: choose one of the characters that the message lists."""
+
+
+class InvalidAddress(InvalidInput):
+    """A catalog or warehouse cannot be at this address: correct it."""
+
+
+class InvalidSchema(InvalidInput):
+    """A table cannot be defined like this: correct its columns, types, keys or grain."""
+
+
+class InvalidProperty(InvalidInput):
+    """A property is unknown or has a value that it cannot have: see the message for what it takes."""
+
+
+class InvalidKeys(InvalidInput):
+    """Keys do not name cluster columns with values of their types: correct them."""
+
+
+class InvalidRows(InvalidInput):
+    """Rows do not fit the table: add, drop, cast or correct what the message names. None was written."""
+
+
+class RowsOutside(InvalidInput):
+    """Rows lie outside the interval or keys that are replaced: filter them or widen these. None was written."""
+
+
+class DuplicateKey(InvalidInput):
+    """Two rows of one write have the same key: make the keys unique. None was written."""
+
+
+class NoPrimaryKey(InvalidInput):
+    """The table has no primary key, which this needs: create it with one, or use another operation."""
+
+
+class UnknownColumn(InvalidInput):
+    """No column has this name here: use one that the message lists."""
+
+
+class UnknownEngine(InvalidInput):
+    """No engine has this name: use ``duckdb`` or ``spark``."""
+
+
+class UnknownOperation(InvalidInput):
+    """No operation of this id runs: see the locks for those that do."""
+
+
+class UnknownTask(InvalidInput):
+    """No task of this number can be taken: see the list of tasks."""
+
+
+class InvalidPredicate(InvalidInput):
+    """A filter or expression is not allowed, or fails on some row: correct it. No row was changed."""
+
+
+class InvalidStatement(InvalidInput):
+    """A SQL statement is not allowed, or the engine refuses it: correct it. Nothing was changed."""
+
+
+class InvalidMerge(InvalidInput):
+    """The clauses of a merge contradict each other or do nothing: correct them."""
+
+
+class InvalidPartitions(InvalidInput):
+    """Dagster partitions do not match time chunks or keys of the table: use `chunk_partitions`."""
+
+
+class InvalidCandidate(InvalidInput):
+    """A maintenance strategy asked for what cannot be a task: correct the strategy."""
+
+
+class InvalidRoles(InvalidInput):
+    """The file of roles or secrets cannot be used: correct it."""
+
+
+class OperationEnded(InvalidInput):
+    """The operation or transaction has ended already: begin another."""
+
+
+class TooManyChunks(InvalidInput):
+    """One operation touches more time chunks or makes more segments than a commit takes: split it."""
 
 
 class QueryLimitExceeded(InvalidInput):

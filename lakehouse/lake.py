@@ -25,7 +25,7 @@ from lakehouse.core.expire import Collected, Expired, RetentionRequest
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import WriteOrder
 from lakehouse.core.task import Maintained, Task, TaskState, Worker
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidArgument
 from lakehouse.schema import check_table_name
 from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
 from lakehouse.session.addresses import addresses
@@ -382,7 +382,7 @@ class Lake:
     def tasks(self, *, table: str | None = None, state: str | None = None, limit: int | None = None) -> Listing[Task]:
         """Tasks of the table service, newest first; those in state ``waiting`` best first."""
         if state is not None and state not in tuple(TaskState):
-            raise InvalidInput("no such state; one of waiting, running, done, failed and cancelled", state=state)
+            raise InvalidArgument("no such state; one of waiting, running, done, failed and cancelled", state=state)
         chosen = None if table is None else self.table(table).spec.id
         held = None if state is None else TaskState(state)
         return self.catalog.tasks().tasks(table=chosen, state=held, limit=read_limit(limit))

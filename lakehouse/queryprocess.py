@@ -23,7 +23,7 @@ import pyarrow as pa
 from lakehouse.apart.wire import Ended, TooMuch, read_point, receive, send, write_error
 from lakehouse.catalog.store.database import wait_at_most
 from lakehouse.engine.duckdb import QueryLimits
-from lakehouse.errors import InternalError, InvalidInput, LakehouseError, QueryLimitExceeded
+from lakehouse.errors import InternalError, InvalidArgument, LakehouseError, QueryLimitExceeded
 from lakehouse.lake import connect
 from lakehouse.sql import answer
 
@@ -114,7 +114,7 @@ def _walls(most_memory: int, most_seconds: float) -> Iterator[int]:
     size, resident = _memory()
     room = most_memory - resident
     if room < _KEPT_BYTES:
-        raise InvalidInput(
+        raise InvalidArgument(
             "a query process needs more memory than that for itself; allow more",
             most_memory=most_memory,
             least=resident + _KEPT_BYTES,

@@ -25,7 +25,7 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Query, WriteTarget, Written
 from lakehouse.engine.spark import to_spark_type
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidArgument
 from lakehouse.lake import Lake, connect
 from lakehouse.operations.append import Append
 from lakehouse.reading.scan import plan_at, sets_of
@@ -55,7 +55,7 @@ def register(spark: SparkSession) -> None:
 def _open(options: Mapping[str, str], **kept: float) -> tuple[Lake, Table]:
     name = options.get("table")
     if not name:
-        raise InvalidInput('name the table, as in .option("table", "flights")', option="table")
+        raise InvalidArgument('name the table, as in .option("table", "flights")', option="table")
     lake = connect(options.get("catalog"), options.get("warehouse"), **kept)
     return lake, lake.table(name)
 
@@ -91,7 +91,7 @@ class LakehouseSource(spark_source.DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> _Writer:
         """An append, begun now."""
         if overwrite:
-            raise InvalidInput(
+            raise InvalidArgument(
                 "this format appends; use Table.replace to put rows in place of others", mode="overwrite"
             )
         with _open_to_write(self.options) as lake:

@@ -17,7 +17,7 @@ from lakehouse.core.explain import Effect, Met, ProbedSegment, explain
 from lakehouse.core.interval import MAX_TIME
 from lakehouse.core.plan import plan_read
 from lakehouse.engine import Query
-from lakehouse.errors import InvalidInput, SegmentUnreadable
+from lakehouse.errors import InvalidArgument, SegmentUnreadable, UnknownColumn
 from lakehouse.reading.scan import sets_of
 from queries.timeline import MICROSECOND
 from queries.words import change, count_text, describe, framed, keys_text
@@ -250,13 +250,13 @@ def read_keys(text: str, schema: pa.Schema) -> dict[str, Any] | None:
     for part in filter(None, (one.strip() for one in text.split(","))):
         column, sign, value = part.partition("=")
         if not sign:
-            raise InvalidInput("not a key; write COLUMN=VALUE", key=part, columns=schema.names)
+            raise InvalidArgument("not a key; write COLUMN=VALUE", key=part, columns=schema.names)
         if column.strip() not in schema.names:
-            raise InvalidInput("no such column; use one of the table's", column=column.strip(), columns=schema.names)
+            raise UnknownColumn("no such column; use one of the table's", column=column.strip(), columns=schema.names)
         kind = schema.field(column.strip()).type
         try:
             typed = pa.scalar(value.strip()).cast(kind).as_py()
         except pa.ArrowException as error:
-            raise InvalidInput("not a value of that column", column=column.strip(), type=str(kind)) from error
+            raise InvalidArgument("not a value of that column", column=column.strip(), type=str(kind)) from error
         found.setdefault(column.strip(), []).append(typed)
     return {column: tuple(values) for column, values in found.items()} or None

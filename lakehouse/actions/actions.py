@@ -15,7 +15,7 @@ from typing import Any
 
 from lakehouse.actions.roles import NEEDS, Action, Role, check_may
 from lakehouse.arguments import read_text
-from lakehouse.errors import InvalidInput, LakehouseError, WriteConflict
+from lakehouse.errors import InvalidArgument, LakehouseError, WriteConflict
 from lakehouse.lake import Lake
 
 LOG = logging.getLogger("lakehouse.actions")
@@ -63,7 +63,7 @@ class Actions:
 
     def __init__(self, lake: Lake, *, role: Role, by: str) -> None:
         if not by or len(by) > _LONGEST_NAME:
-            raise InvalidInput("say who acts, in at most 200 characters", length=len(by))
+            raise InvalidArgument("say who acts, in at most 200 characters", length=len(by))
         self._lake = lake
         self.role = role
         self.by = read_text(by, "who acts")
@@ -171,7 +171,7 @@ class Actions:
         """Raise what `carry_out` would raise before it does anything; for those who let it run beside them."""
         check_may(self.role, proposal.action)
         if confirmed.strip() != proposal.word:
-            raise InvalidInput("not confirmed, so nothing was done; give the word that is asked for")
+            raise InvalidArgument("not confirmed, so nothing was done; give the word that is asked for")
         if proposal.seen_version is None:
             return
         table = self._lake.table(proposal.arguments["table"])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 from pathlib import Path
 
-from lakehouse.errors import Forbidden, InvalidInput
+from lakehouse.errors import Forbidden, InvalidRoles
 
 
 def has_login(files: Iterable[Path]) -> bool:
@@ -21,7 +21,7 @@ def has_login(files: Iterable[Path]) -> bool:
             try:
                 found |= isinstance(tomllib.loads(path.read_text("utf-8")).get("auth"), dict)
             except (OSError, ValueError) as error:
-                raise InvalidInput("the file of secrets cannot be read; mend it", path=path, cause=error) from error
+                raise InvalidRoles("the file of secrets cannot be read; mend it", path=path, cause=error) from error
     return found
 
 

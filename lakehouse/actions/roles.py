@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from lakehouse.errors import Forbidden, InvalidInput
+from lakehouse.errors import Forbidden, InvalidRoles
 
 
 class Role(StrEnum):
@@ -78,7 +78,7 @@ def read_role(text: Any) -> Role:
     try:
         return Role(text)
     except ValueError as error:
-        raise InvalidInput("no such role; use reader, maintainer or admin", role=repr(text)[:100]) from error
+        raise InvalidRoles("no such role; use reader, maintainer or admin", role=repr(text)[:100]) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +109,15 @@ def read_roles(path: Path) -> dict[Identity, Role]:
     try:
         listed = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidInput("the file of roles cannot be read; mend it", path=path, cause=error) from error
+        raise InvalidRoles("the file of roles cannot be read; mend it", path=path, cause=error) from error
     roles: dict[Identity, Role] = {}
     for name, identities in listed.items():
         role = read_role(name)
         if not isinstance(identities, list):
-            raise InvalidInput("a role lists identities as texts", path=path, role=name)
+            raise InvalidRoles("a role lists identities as texts", path=path, role=name)
         for text in identities:
             if roles.setdefault(_identity(text, path), role) is not role:
-                raise InvalidInput("an identity has two roles; list it once", path=path, identity=text)
+                raise InvalidRoles("an identity has two roles; list it once", path=path, identity=text)
     return roles
 
 
@@ -129,7 +129,7 @@ def _identity(text: Any, path: Path) -> Identity:
             return Subject(issuer, subject)
         if not blank and "@" in text:
             return Email(text.casefold())
-    raise InvalidInput(
+    raise InvalidRoles(
         "not an identity; list an e-mail address, or issuer and subject with one blank between them",
         path=path,
         identity=repr(text)[:200],

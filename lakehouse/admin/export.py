@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.catalog.recovery.export import Snapshot
-from lakehouse.errors import InvalidInput, writing_to
+from lakehouse.errors import InvalidArgument, writing_to
 from lakehouse.storage.exports import ExportWriter, discard_export, find_exports, prune_exports
 
 KEEP = 3
@@ -31,7 +31,7 @@ def write_export(catalog: Catalog, warehouse: Path, *, keep: int = KEEP) -> Expo
     Raises `StorageUnavailable` if the warehouse cannot be written; nothing is deleted then.
     """
     if type(keep) is not int or keep < 1:
-        raise InvalidInput("keep is a number of exports of at least 1", keep=keep)
+        raise InvalidArgument("keep is a number of exports of at least 1", keep=keep)
     with writing_to(warehouse, then="export again"):
         snapshot, path = _written(catalog, warehouse)
         while catalog.newest_erasure() > snapshot.version:

@@ -16,7 +16,7 @@ from lakehouse.catalog.recovery.recover import Rebuilding, address, require_empt
 from lakehouse.core.operation import NewSegment
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
-from lakehouse.errors import InvalidInput, LakehouseError, SegmentUnreadable
+from lakehouse.errors import InvalidAddress, LakehouseError, SegmentUnreadable
 from lakehouse.schema import definition_from_json
 from lakehouse.session.addresses import addresses
 from lakehouse.storage.blocks import found_checksum
@@ -108,7 +108,7 @@ def recover(
     """
     root = warehouse_path(warehouse)
     if not root.is_dir():
-        raise InvalidInput("there is no such warehouse; name the folder of the data files", warehouse=str(root))
+        raise InvalidAddress("there is no such warehouse; name the folder of the data files", warehouse=str(root))
     url, _ = addresses(catalog)
     require_empty(url)
     export, version, damaged = _newest_export(root)

@@ -14,7 +14,7 @@ from datetime import date, datetime
 from typing import Any
 
 from lakehouse import errors
-from lakehouse.errors import InternalError, InvalidInput, LakehouseError
+from lakehouse.errors import InternalError, InvalidVersion, LakehouseError
 
 _SIZES = struct.Struct(">QQ")
 _MOST_JSON = 64_000_000
@@ -81,7 +81,7 @@ def write_point(as_of: Any) -> Any:
         case _ if hasattr(as_of, "__index__") and not isinstance(as_of, bool):
             return {"version": format(int(as_of), "x")}  # without the limit that decimal digits have
         case _:
-            raise InvalidInput("not a version; pass a number, a tag or a time", as_of=repr(as_of)[:200])
+            raise InvalidVersion("not a version; pass a number, a tag or a time", as_of=repr(as_of)[:200])
 
 
 def read_point(told: Any) -> Any:
@@ -113,9 +113,9 @@ def write_error(error: LakehouseError) -> dict[str, Any]:
 def read_error(told: Mapping[str, Any]) -> LakehouseError:
     """The error that `write_error` wrote.
 
-    >>> found = read_error(write_error(InvalidInput("too long; cut it", most=7)))
+    >>> found = read_error(write_error(InvalidVersion("too long; cut it", most=7)))
     >>> str(found), found.most, type(found).__name__
-    ('too long; cut it (most=7)', 7, 'InvalidInput')
+    ('too long; cut it (most=7)', 7, 'InvalidVersion')
     """
     kind = getattr(errors, str(told["error"]), InternalError)
     if not (isinstance(kind, type) and issubclass(kind, LakehouseError)):

@@ -38,7 +38,7 @@ from lakehouse.core.listing import Listing
 from lakehouse.core.operation import Begun, Kind, Priority
 from lakehouse.core.ordinal import draws_number
 from lakehouse.core.spec import TableId, TableSpec
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import UnknownOperation
 from lakehouse.faults import reach
 
 logger = logging.getLogger(__name__)
@@ -169,7 +169,7 @@ class CatalogWriter(CatalogReader):
         """End a running operation, whoever's it is. Raises `InvalidInput` if no such one runs."""
         ended = self._database.run(lambda connection: operations.release_by_id(connection, operation_id))
         if not ended and not if_running:
-            raise InvalidInput("no such operation runs; see the locks for those that do", operation=operation_id)
+            raise UnknownOperation("no such operation runs; see the locks for those that do", operation=operation_id)
         self._waiting.notify()
 
     def commit(

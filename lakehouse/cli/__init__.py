@@ -71,7 +71,7 @@ def main() -> None:
             app()
     except LakehouseError as error:
         if "--json" in sys.argv:
-            document = {"error": error.kind, "message": str(error), "facts": plain(error.facts)}
+            document = {"error": error.kind, "code": error.code, "message": str(error), "facts": plain(error.facts)}
             print(json.dumps(document, ensure_ascii=False), file=sys.stderr)
         else:
             print(f"lakehouse: {printable(str(error))}", file=sys.stderr)

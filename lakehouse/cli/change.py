@@ -17,7 +17,7 @@ from lakehouse.cli.options import (
 )
 from lakehouse.cli.output import print_json, print_line
 from lakehouse.cli.write import FileArgument, counted, print_commit
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidArgument
 
 WhereArgument = Annotated[
     str, typer.Argument(metavar="WHERE", help="a condition in SQL: 'client = 12'; TRUE: all", show_default=False)
@@ -53,7 +53,7 @@ def update(
     parts = [one.partition("=") for one in assignments]
     for one, (column, sign, value) in zip(assignments, parts, strict=True):
         if not (column and sign and value):
-            raise InvalidInput("an assignment is COLUMN=VALUE, as in 'delay=delay + 1'", found=one)
+            raise InvalidArgument("an assignment is COLUMN=VALUE, as in 'delay=delay + 1'", found=one)
     with open_lake(catalog, warehouse) as lake:
         assigned = {column.strip(): value for column, _, value in parts}
         commit = lake.table(table).update(assigned, where, message=message)

@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.json
 
 from lakehouse.cli.parquet import open_parquet
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidArgument, InvalidInput
 
 FORMATS: Mapping[str, str] = {
     ".parquet": "parquet",
@@ -39,7 +39,7 @@ def open_rows(path: Path, schema: pa.Schema) -> pa.RecordBatchReader:
     """
     form = FORMATS.get(path.suffix.lower())
     if form is None:
-        raise InvalidInput("unknown kind of file; name it " + ", ".join(FORMATS), path=path)
+        raise InvalidArgument("unknown kind of file; name it " + ", ".join(FORMATS), path=path)
     batches: Iterator[pa.RecordBatch]
     try:
         if form in ("csv", "jsonl"):
@@ -128,6 +128,6 @@ def _unreadable(path: Path, form: str, error: Exception, rows: int = 0) -> Inval
         reason, where = reason[: in_block.start()], {"row": rows + int(in_block[1])}
     if "unexpected field" in reason:
         reason += "; neither the table nor the first rows of the file have a column that is in this one"
-    return InvalidInput(
+    return InvalidArgument(
         f"cannot read the file as {form}; check its contents and its suffix", path=path, **where, cause=reason
     )

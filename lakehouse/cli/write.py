@@ -24,7 +24,7 @@ from lakehouse.cli.options import (
 )
 from lakehouse.cli.output import console, print_json, print_line, print_table
 from lakehouse.core.interval import Interval
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidArgument, UnknownColumn
 
 if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
@@ -185,12 +185,12 @@ def _keys(table: Table, given: list[str]) -> dict[str, list[Any]] | None:
         if not equals:
             raise typer.BadParameter(f"write --key COLUMN=VALUE, not {text!r}")
         if column not in table.schema.names:
-            raise InvalidInput("no such column", column=column, table=table.name)
+            raise UnknownColumn("no such column", column=column, table=table.name)
         kind = table.schema.field(column).type
         try:
             keys.setdefault(column, []).append(pa.scalar(value).cast(kind).as_py())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError) as error:
-            raise InvalidInput("not a value of the column", column=column, type=kind, value=value) from error
+            raise InvalidArgument("not a value of the column", column=column, type=kind, value=value) from error
     return keys or None
 
 

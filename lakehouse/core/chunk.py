@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval, from_us
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidSchema
 
 _HOUR_US = 3_600_000_000
 _DAY_US = 24 * _HOUR_US
@@ -39,7 +39,7 @@ class Grain(StrEnum):
         try:
             return cls(value)
         except ValueError as error:
-            raise InvalidInput("no such grain; use hour, day, week, month or year", grain=value) from error
+            raise InvalidSchema("no such grain; use hour, day, week, month or year", grain=value) from error
 
     def floor(self, instant: datetime) -> datetime:
         """Start of the chunk that holds an instant."""

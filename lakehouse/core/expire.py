@@ -13,7 +13,7 @@ import pyarrow as pa
 from lakehouse.core.duration import MOST_SECONDS, duration_seconds
 from lakehouse.core.interval import to_us, to_utc
 from lakehouse.core.listing import Listing
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidArgument
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -42,11 +42,11 @@ class RetentionRequest:
         86400000000
         """
         if keep_last is not None and (isinstance(keep_last, bool) or not isinstance(keep_last, int) or keep_last < 1):
-            raise InvalidInput("keep_last is a number of versions, at least 1", keep_last=repr(keep_last))
+            raise InvalidArgument("keep_last is a number of versions, at least 1", keep_last=repr(keep_last))
         keep_last = None if keep_last is None else min(keep_last, _MOST_VERSIONS)
         match older_than:
             case None if keep_last is None:
-                raise InvalidInput(
+                raise InvalidArgument(
                     'say what to keep: older_than="30d" forgets what is older, keep_last=10 all but ten versions'
                 )
             case None:
@@ -62,7 +62,7 @@ class RetentionRequest:
             or not isinstance(older_than, int | float)
             or not 0 <= older_than <= MOST_SECONDS
         ):
-            raise InvalidInput(
+            raise InvalidArgument(
                 "older_than is a time, or an age such as 30d, a timedelta or seconds", found=repr(older_than)
             )
         return cls(age_seconds=float(older_than), keep_last=keep_last)

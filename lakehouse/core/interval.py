@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInterval, InvalidTime
 
 Instant = datetime | date | str | int
 """What `to_utc` reads as an instant."""
@@ -38,14 +38,14 @@ def to_utc(value: Any) -> datetime:
             try:
                 parsed = datetime.fromisoformat(value.strip())
             except ValueError as error:
-                raise InvalidInput("not a time; write ISO 8601 such as 2013-01-05T07:00:00", value=value) from error
+                raise InvalidTime("not a time; write ISO 8601 such as 2013-01-05T07:00:00", value=value) from error
             return _datetime_to_utc(parsed)
         case bool():
-            raise InvalidInput("not a time; pass a datetime or ISO 8601 text", value=value)
+            raise InvalidTime("not a time; pass a datetime or ISO 8601 text", value=value)
         case int():
             return from_us(value)
         case _:
-            raise InvalidInput("not a time; pass a datetime or ISO 8601 text", value=repr(value))
+            raise InvalidTime("not a time; pass a datetime or ISO 8601 text", value=repr(value))
 
 
 def _datetime_to_utc(value: datetime) -> datetime:
@@ -54,7 +54,7 @@ def _datetime_to_utc(value: datetime) -> datetime:
         plain = value if type(value) is datetime else datetime.combine(value.date(), value.timetz())
         return plain.replace(tzinfo=UTC) if plain.tzinfo is None else plain.astimezone(UTC)
     except (OverflowError, ValueError) as error:
-        raise InvalidInput("time is outside the years 1 to 9999; use a time inside", value=value) from error
+        raise InvalidTime("time is outside the years 1 to 9999; use a time inside", value=value) from error
 
 
 def to_us(instant: datetime) -> int:
@@ -71,7 +71,7 @@ def from_us(us: int) -> datetime:
     try:
         return _EPOCH + timedelta(microseconds=us)
     except OverflowError as error:
-        raise InvalidInput("time is outside the years 1 to 9999; use a time inside", microseconds=us) from error
+        raise InvalidTime("time is outside the years 1 to 9999; use a time inside", microseconds=us) from error
 
 
 def read_bounds(start: Instant | None, end: Instant | None) -> tuple[datetime, datetime]:
@@ -79,7 +79,7 @@ def read_bounds(start: Instant | None, end: Instant | None) -> tuple[datetime, d
     first = MIN_TIME if start is None else to_utc(start)
     last = MAX_TIME if end is None else to_utc(end)
     if first >= last:
-        raise InvalidInput(
+        raise InvalidInterval(
             "interval is empty or reversed; its start must be before its end",
             start=first.isoformat(),
             end=last.isoformat(),
@@ -121,13 +121,13 @@ class Interval:
             case str():
                 return cls._parse(value.strip())
             case datetime():
-                raise InvalidInput("one instant is no interval; pass a (start, end) pair", value=value)
+                raise InvalidInterval("one instant is no interval; pass a (start, end) pair", value=value)
             case date():
                 return cls._parse(value.isoformat())
             case (start, end):
                 return cls(start, end)
             case _:
-                raise InvalidInput(
+                raise InvalidInterval(
                     "not an interval; pass Interval(start, end), a (start, end) pair or a period such as 2013-01",
                     value=repr(value),
                 )
@@ -139,7 +139,7 @@ class Interval:
             return cls(first, last)
         found = _PERIOD.fullmatch(text)
         if not found:
-            raise InvalidInput(
+            raise InvalidInterval(
                 "not a period; write 2013, 2013-01, 2013-W02, 2013-01-05, 2013-01-05T07 or start/end", value=text
             )
         year, month, day, hour, week = (int(part) if part else None for part in found.groups())
@@ -151,7 +151,7 @@ class Interval:
             else:
                 start = datetime.fromisocalendar(year, week, 1).replace(tzinfo=UTC)
         except ValueError as error:
-            raise InvalidInput("no such period in the calendar", value=text, cause=error) from error
+            raise InvalidInterval("no such period in the calendar", value=text, cause=error) from error
         try:
             if week is not None:
                 end = start + timedelta(days=7)

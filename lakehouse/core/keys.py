@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidKeys
 
 KeyScope = Mapping[str, tuple[Any, ...]]
 """By column, the values that are meant; a row matches if every column's value is listed (a null if None is listed)."""
@@ -21,19 +21,19 @@ def key_scope(keys: Mapping[str, Any] | None) -> KeyScope | None:
     if keys is None:
         return None
     if not isinstance(keys, Mapping):
-        raise InvalidInput("keys are not a mapping; pass columns and values such as {'client': [1, 2]}", keys=keys)
+        raise InvalidKeys("keys are not a mapping; pass columns and values such as {'client': [1, 2]}", keys=keys)
     if not keys:
-        raise InvalidInput("keys name no column; leave keys out to mean every row")
+        raise InvalidKeys("keys name no column; leave keys out to mean every row")
     scope: dict[str, tuple[Any, ...]] = {}
     for column in sorted(keys, key=str):
         value = keys[column]
         values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
         if not values:
-            raise InvalidInput("keys list no value; leave the column out or list a value", column=column)
+            raise InvalidKeys("keys list no value; leave the column out or list a value", column=column)
         try:
             scope[column] = tuple(dict.fromkeys(_same_nan(one) for one in values))
         except TypeError as error:
-            raise InvalidInput("a value of this kind cannot be a key", column=column, values=values) from error
+            raise InvalidKeys("a value of this kind cannot be a key", column=column, values=values) from error
     return scope
 
 

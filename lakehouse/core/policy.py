@@ -10,7 +10,7 @@ from typing import Any
 
 from lakehouse.core.duration import duration_seconds
 from lakehouse.core.spec import TARGET_ROWS
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidProperty
 
 DAY = 86_400.0
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
@@ -43,7 +43,7 @@ class Threshold:
                 value = -1.0
             is_next = seconds is not None and (seconds > steps[-1][0] if steps else seconds == 0.0)
             if not is_next or not 0 <= value < float("inf"):
-                raise InvalidInput("a threshold is written as in '8, 2 after 1d'; ages grow", found=text)
+                raise InvalidProperty("a threshold is written as in '8, 2 after 1d'; ages grow", found=text)
             assert seconds is not None
             steps.append((seconds, value))
         return cls(tuple(steps))
@@ -78,7 +78,7 @@ class QuietHours:
         """Read ``22-6``. Raises `InvalidInput`."""
         found = _HOURS.fullmatch(text)
         if found is None or int(found[1]) == int(found[2]):
-            raise InvalidInput("quiet hours are written as in 22-6, hours of the UTC day", quiet_hours=text)
+            raise InvalidProperty("quiet hours are written as in 22-6, hours of the UTC day", quiet_hours=text)
         return cls(int(found[1]), int(found[2]))
 
     def holds(self, now: datetime) -> bool:
@@ -137,7 +137,7 @@ class Policy:
                 try:
                     found[NAMES[name][0]] = NAMES[name][1](text)
                 except InvalidInput as error:
-                    raise InvalidInput(f"property {name}: {error}") from error
+                    raise InvalidProperty(f"property {name}: {error}") from error
         return cls(**found, others={name: text for name, text in properties.items() if name not in NAMES})
 
     @property
@@ -175,26 +175,26 @@ def read_size(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     size = int(float(found[1]) * (1024 if found[3] else 1000) ** " kmgt".index(found[2].lower() or " ")) if found else 0
     if size < 1:
-        raise InvalidInput("a size is written as in 64MiB, 1GB or 4096", found=text)
+        raise InvalidProperty("a size is written as in 64MiB, 1GB or 4096", found=text)
     return size
 
 
 def _switch(text: str) -> bool:
     if text not in ("on", "off"):
-        raise InvalidInput("on or off", found=text)
+        raise InvalidProperty("on or off", found=text)
     return text == "on"
 
 
 def _retention(text: str) -> float | None:
     seconds = duration_seconds(text)
     if seconds is None and text != "forever":
-        raise InvalidInput("an age such as 30d, or forever", found=text)
+        raise InvalidProperty("an age such as 30d, or forever", found=text)
     return seconds
 
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 2**40):
-        raise InvalidInput("a whole number of at least 1", found=text)
+        raise InvalidProperty("a whole number of at least 1", found=text)
     return int(text)
 
 
@@ -204,13 +204,13 @@ def _factor(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise InvalidInput("a number of at least 0", found=text)
+        raise InvalidProperty("a number of at least 0", found=text)
     return value
 
 
 def _order(text: str) -> str:
     if text not in ("time", "zorder"):
-        raise InvalidInput("time or zorder", found=text)
+        raise InvalidProperty("time or zorder", found=text)
     return text
 
 

@@ -13,7 +13,7 @@ from lakehouse.core.predicate import may_hold
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import TooManyChunks
 
 MOST_CHUNKS = 100_000
 """Chunks that one segment, one commit or one tombstone's replace may touch."""
@@ -76,7 +76,7 @@ def check_replaceable(interval: Interval, grain: Grain) -> None:
     Only tables in write order ``start`` need one in each: an older append may still come to any of them.
     """
     if sum(1 for _ in islice(grain.chunks(interval), MOST_CHUNKS + 1)) > MOST_CHUNKS:
-        raise InvalidInput(
+        raise TooManyChunks(
             "the interval touches too many time chunks for a table in write order start; replace shorter ones",
             interval=interval,
             most=MOST_CHUNKS,

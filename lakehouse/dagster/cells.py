@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakehouse.core.interval import Interval
 from lakehouse.core.spec import TableSpec
 from lakehouse.dagster.partitions import require_partitions
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidPartitions
 
 ALL_TIME = Interval(None, None)
 
@@ -124,7 +124,7 @@ class _Meaning:
             if isinstance(definition, dg.TimeWindowPartitionsDefinition) and self._times is None:
                 self._times, self._time_dimension = definition, name
             elif self._column or not columns.get(name, name):
-                raise InvalidInput(
+                raise InvalidPartitions(
                     "partitions are no time chunks and keys; use chunk_partitions, or name the column of the keys in "
                     "the metadata partition_expr",
                     partitions=repr(partitions),
@@ -170,7 +170,7 @@ def _joined(intervals: Sequence[Interval]) -> list[Interval]:
 
 def _typed(spec: TableSpec, name: str, value: Any) -> Any:
     if name not in spec.schema.names:
-        raise InvalidInput(
+        raise InvalidPartitions(
             "partitions are of a column that the table does not have; name it in the metadata partition_expr",
             column=name,
             columns=",".join(spec.schema.names),
@@ -178,7 +178,7 @@ def _typed(spec: TableSpec, name: str, value: Any) -> Any:
     try:
         return pa.scalar(value).cast(spec.schema.field(name).type).as_py()
     except (pa.ArrowException, NotImplementedError) as error:
-        raise InvalidInput("a partition's key is no value of its column", column=name, key=value) from error
+        raise InvalidPartitions("a partition's key is no value of its column", column=name, key=value) from error
 
 
 def _literal(value: Any) -> str:

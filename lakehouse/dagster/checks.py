@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lakehouse.core.interval import Interval, to_utc
 from lakehouse.dagster.options import TableOptions
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidArgument, NoPrimaryKey
 
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
@@ -56,7 +56,7 @@ def build_checks(
     wanted = {one.name for one in checks}
     stops = wanted if blocking is True else set(blocking or ())
     if stops - wanted:
-        raise InvalidInput("no such check; name one of these", unknown=sorted(stops - wanted), checks=sorted(wanted))
+        raise InvalidArgument("no such check; name one of these", unknown=sorted(stops - wanted), checks=sorted(wanted))
     return [_definition(key, name, one, one.name in stops, severity, lakehouse_key) for one in checks]
 
 
@@ -135,7 +135,7 @@ def primary_key_unique(columns: Sequence[str] = (), *, interval: Any = None) -> 
     def look(table: "Table") -> Found:
         names = list(columns or table.primary_key)
         if not names:
-            raise InvalidInput("the table has no primary key; name the columns that are unique", table=table.name)
+            raise NoPrimaryKey("the table has no primary key; name the columns that are unique", table=table.name)
         keys = table.scan(columns=names, interval=interval).to_arrow()
         grouped = keys.append_column("_rows", pa.repeat(1, keys.num_rows)).group_by(names).aggregate([("_rows", "sum")])
         twice = grouped.filter(pa.compute.greater(grouped["_rows_sum"], 1))
@@ -204,7 +204,7 @@ def freshness(
 ) -> TableCheck:
     """The newest row (or with ``of="version"`` the newest commit) is not older than this. From the catalog."""
     if of not in ("rows", "version"):
-        raise InvalidInput("freshness is of rows or of the version", of=of)
+        raise InvalidArgument("freshness is of rows or of the version", of=of)
 
     def look(table: "Table") -> Found:
         if of == "rows":

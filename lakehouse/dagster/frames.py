@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 import pyarrow as pa
 
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidRows
 
 if TYPE_CHECKING:
     from lakehouse.reading.scan import Scan
@@ -60,7 +60,7 @@ def form_of(annotation: Any, default: Form = "arrow") -> Form:
         for where, name, form in _FORMS:
             if (package, base.__name__) == (where, name):
                 return form
-    raise InvalidInput(
+    raise InvalidRows(
         "rows cannot come in this type; annotate a Spark, Arrow, pandas or polars table, a DuckDB relation or a Scan",
         type=annotation,
     )
@@ -74,11 +74,11 @@ def load(scan: "Scan", form: Form) -> Any:
 def as_rows(value: Any) -> Any:
     """An output as rows that a table takes. Raises `InvalidInput` for None, which is likelier forgotten than meant."""
     if value is None:
-        raise InvalidInput("the asset returned None; return rows, without any if that is what they are")
+        raise InvalidRows("the asset returned None; return rows, without any if that is what they are")
     if type(value).__module__.startswith("polars") and type(value).__name__ == "LazyFrame":
         return value.collect()
     if not is_spark_frame(value) and not hasattr(value, "__arrow_c_stream__") and not _is_pandas(value):
-        raise InvalidInput(
+        raise InvalidRows(
             "this is no table; return a Spark, Arrow, pandas or polars table or a DuckDB relation",
             found=type(value).__name__,
         )

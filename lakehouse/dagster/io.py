@@ -16,7 +16,7 @@ from lakehouse.dagster.options import PREFIX, TableOptions
 from lakehouse.dagster.resource import LakeSettings
 from lakehouse.dagster.retry import RUN_ID, marks_of, partition_text
 from lakehouse.dagster.write import Mode, hull, write_rows
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidArgument, InvalidPartitions
 
 if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
@@ -156,7 +156,7 @@ def _keys(context: dg.OutputContext) -> Sequence[str]:
         return ()
     keys = context.asset_partition_keys
     if not keys:
-        raise InvalidInput("the range of partitions is reversed or empty; turn it round", asset=context.asset_key)
+        raise InvalidPartitions("the range of partitions is reversed or empty; turn it round", asset=context.asset_key)
     return keys
 
 
@@ -202,7 +202,7 @@ def _mode(name: str) -> Mode:
         case "append" | "replace" | "upsert":
             return name
         case _:
-            raise InvalidInput("no such mode; choose append, replace or upsert", mode=name)
+            raise InvalidArgument("no such mode; choose append, replace or upsert", mode=name)
 
 
 def _form(name: str) -> Form:
@@ -210,4 +210,4 @@ def _form(name: str) -> Form:
         case "arrow" | "reader" | "pandas" | "polars" | "lazy" | "duckdb" | "spark" | "scan":
             return name
         case _:
-            raise InvalidInput("no such form of rows; choose arrow, pandas, polars, duckdb or spark", form=name)
+            raise InvalidArgument("no such form of rows; choose arrow, pandas, polars, duckdb or spark", form=name)

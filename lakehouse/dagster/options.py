@@ -10,7 +10,7 @@ import pyarrow as pa
 from lakehouse.dagster.frames import schema_of
 from lakehouse.dagster.partitions import partitions_grain
 from lakehouse.dagster.write import MODES, Mode
-from lakehouse.errors import InvalidInput, TableNotFound
+from lakehouse.errors import InvalidArgument, TableNotFound
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
@@ -42,12 +42,12 @@ class TableOptions:
         ours = {name.removeprefix(PREFIX): value for name, value in plain.items() if name.startswith(PREFIX)}
         unknown = sorted(set(ours) - set(_NAMES))
         if unknown:
-            raise InvalidInput("no such metadata of a table; choose one", asset=key, unknown=unknown, names=_NAMES)
+            raise InvalidArgument("no such metadata of a table; choose one", asset=key, unknown=unknown, names=_NAMES)
         columns = plain.get("partition_expr", {})
         if isinstance(columns, str):
             columns = {"": columns}
         if ours.get("mode") not in (None, *MODES):
-            raise InvalidInput("no such mode; choose one", asset=key, mode=ours["mode"], modes=MODES)
+            raise InvalidArgument("no such mode; choose one", asset=key, mode=ours["mode"], modes=MODES)
         ours["primary_key"] = _listed(ours.get("primary_key", ()))
         return cls(**({"table": "_".join(key.path)} | ours), columns=columns)
 
@@ -91,7 +91,7 @@ class TableOptions:
             return named
         times = _times(schema)
         if len(times) != 1:
-            raise InvalidInput(
+            raise InvalidArgument(
                 "which column is the table's time? name it by table_metadata(time=...)", table=self.table, columns=times
             )
         return str(times[0])

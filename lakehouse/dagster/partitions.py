@@ -7,7 +7,7 @@ import dagster as dg
 
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval, to_utc
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidPartitions
 
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
@@ -89,11 +89,11 @@ def chunk_partitions(
         start = _first_row(grain) if start is None else start
         grain = grain.grain
     if start is None:
-        raise InvalidInput("partitions need a start; say from when on there are chunks", grain=grain)
+        raise InvalidPartitions("partitions need a start; say from when on there are chunks", grain=grain)
     unit = Grain.of(grain)
     first = unit.floor(to_utc(_period_start(start)))
     if first.year < _FIRST_YEAR:
-        raise InvalidInput(
+        raise InvalidPartitions(
             "Dagster writes years with their leading zeros left out and cannot read them; begin later and write what "
             "is older by hand",
             start=start,
@@ -115,7 +115,7 @@ def _with_keys(
     times: dg.TimeWindowPartitionsDefinition, keys: Mapping[str, Sequence[Any] | dg.PartitionsDefinition[str]]
 ) -> dg.MultiPartitionsDefinition:
     if len(keys) != 1 or TIME in keys:
-        raise InvalidInput(
+        raise InvalidPartitions(
             f"Dagster's partitions have two dimensions: name one cluster column beside {TIME}", keys=list(keys)
         )
     ((column, values),) = keys.items()
@@ -128,7 +128,7 @@ def _with_keys(
 def _first_row(table: "Table") -> Any:
     segments = table.segments()
     if not segments:
-        raise InvalidInput("the table is empty; say from when on there are chunks", table=table.name)
+        raise InvalidPartitions("the table is empty; say from when on there are chunks", table=table.name)
     return min(segment.start for segment in segments)
 
 
@@ -183,12 +183,12 @@ def key_range_interval(partitions: dg.PartitionsDefinition[str], keys: dg.Partit
     Interval('2013-01-30', '2013-02-03')
     """
     if not isinstance(partitions, dg.TimeWindowPartitionsDefinition):
-        raise InvalidInput("partitions are not windows of time; use chunk_partitions", partitions=repr(partitions))
+        raise InvalidPartitions("partitions are not windows of time; use chunk_partitions", partitions=repr(partitions))
     if partitions.exclusions:
-        raise InvalidInput("partitions leave out times, so a range of them is no interval; use chunk_partitions")
+        raise InvalidPartitions("partitions leave out times, so a range of them is no interval; use chunk_partitions")
     for key in (keys.start, keys.end):
         if not partitions.has_partition_key(key):
-            raise InvalidInput(
+            raise InvalidPartitions(
                 "no such partition; choose one from first to last",
                 partition=key,
                 first=partitions.get_first_partition_key(),
@@ -219,12 +219,12 @@ def require_partitions(context: dg.AssetExecutionContext) -> dg.PartitionsDefini
     """
     found: dg.PartitionsDefinition[Any] | None = context.assets_def.partitions_def
     if found is None:
-        raise InvalidInput(
+        raise InvalidPartitions(
             "the asset has no partitions; give it partitions_def=chunk_partitions(...)",
             asset=",".join(sorted(key.to_user_string() for key in context.selected_asset_keys)),
         )
     if not context.partition_keys:
-        raise InvalidInput(
+        raise InvalidPartitions(
             "the range of partitions is reversed or empty; turn it round", keys=context.partition_key_range
         )
     return found

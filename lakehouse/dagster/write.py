@@ -10,7 +10,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.spec import TableSpec
 from lakehouse.dagster.cells import ALL_TIME, Cell
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import RowsOutside
 
 if TYPE_CHECKING:
     from lakehouse.arguments import Txn
@@ -80,7 +80,7 @@ def _guarded(rows: Any, spec: TableSpec, cells: Sequence[Cell]) -> Any:
     table = pa.concat_tables([conform(part, spec.schema) for part in tables(rows, spec.schema.names)])
     outside = table.filter(~_inside(spec, cells))
     if outside.num_rows:
-        raise InvalidInput(
+        raise RowsOutside(
             f"{_OUTSIDE}; filter them", table=spec.name, rows=outside.num_rows, example=outside[spec.time][0].as_py()
         )
     return table

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from lakehouse.engine.castable import castable
 from lakehouse.engine.door import GIVEN, Origin, first_refused, refuse_unreadable
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidRows
 
 
 def conform(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, origin: Origin = GIVEN) -> pa.Table:
@@ -27,7 +27,7 @@ def conform(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, origin: Origin =
         check_names(rows.schema.names, schema.names)
     uneven = [name for name in schema.names if len(rows.column(name)) != rows.num_rows]
     if uneven:
-        raise InvalidInput("columns of one table differ in length; make it anew", column=",".join(uneven))
+        raise InvalidRows("columns of one table differ in length; make it anew", column=",".join(uneven))
     columns = [_column(rows.column(field.name), field, origin) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -36,13 +36,13 @@ def check_names(found: list[str], expected: list[str]) -> None:
     """Raise `InvalidInput` unless both have the same names, each once, in any order."""
     if len(set(found)) < len(found):
         twice = sorted({name for name in found if found.count(name) > 1})
-        raise InvalidInput("a column is there twice; drop or rename one", column=",".join(twice))
+        raise InvalidRows("a column is there twice; drop or rename one", column=",".join(twice))
     missing = [name for name in expected if name not in found]
     if missing:
-        raise InvalidInput("missing column; add it, with nulls if need be", column=",".join(missing))
+        raise InvalidRows("missing column; add it, with nulls if need be", column=",".join(missing))
     unknown = [name for name in found if name not in expected]
     if unknown:
-        raise InvalidInput(
+        raise InvalidRows(
             "unknown column; drop it or choose one of the table's", column=",".join(unknown), columns=",".join(expected)
         )
 
@@ -56,7 +56,7 @@ def _column(values: pa.Array | pa.ChunkedArray, field: pa.Field, origin: Origin)
         if pa.types.is_nested(field.type):  # two keys of a map may have become one
             refuse_unreadable(values, field.name, origin)
     if not field.nullable and values.null_count:
-        raise InvalidInput(
+        raise InvalidRows(
             "null in a column that takes none; fill or drop such rows",
             column=field.name,
             count=values.null_count,
@@ -69,7 +69,7 @@ def _cast(values: pa.Array | pa.ChunkedArray, field: pa.Field, origin: Origin) -
     try:
         cast = _as_type(values, field.type)
     except (pa.ArrowException, NotImplementedError) as error:
-        raise InvalidInput(
+        raise InvalidRows(
             "the column cannot hold a value; correct it or cast the column first",
             column=field.name,
             type=field.type,
@@ -79,7 +79,7 @@ def _cast(values: pa.Array | pa.ChunkedArray, field: pa.Field, origin: Origin) -
     if pa.types.is_float32(field.type) and pa.types.is_floating(values.type):
         became_infinite = pc.and_(pc.is_inf(cast), pc.is_finite(values))
         if pc.any(became_infinite).as_py():
-            raise InvalidInput(
+            raise InvalidRows(
                 "the column cannot hold a value: too large",
                 column=field.name,
                 type=field.type,
@@ -107,7 +107,7 @@ def _is_refused(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> bool:
 
 def cannot_store(field: pa.Field, found: object) -> InvalidInput:
     """The error for a column whose type a table's column does not store."""
-    return InvalidInput("wrong type of column; cast it first", column=field.name, expected=field.type, found=found)
+    return InvalidRows("wrong type of column; cast it first", column=field.name, expected=field.type, found=found)
 
 
 def stores(found: pa.DataType, column: pa.DataType) -> bool:

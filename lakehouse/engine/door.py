@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, to_us
 from lakehouse.engine.castable import as_list
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidRows
 
 _DAY_US = 86_400_000_000
 _UNITS_US = {"s": 1_000_000, "ms": 1000, "us": 1}
@@ -68,7 +68,7 @@ def refuse_unreadable(column: pa.Array | pa.ChunkedArray, name: str, origin: Ori
         fault = _first(chunk)
         if fault is not None:
             facts = origin.facts(start + fault.place)
-            raise InvalidInput(f"the column holds {fault.what}", column=name, type=column.type, **facts)
+            raise InvalidRows(f"the column holds {fault.what}", column=name, type=column.type, **facts)
         start += len(chunk)
 
 

@@ -21,7 +21,7 @@ from lakehouse.core.interval import MAX_TIME, to_us
 from lakehouse.engine import ROW_ID_FIELD, WriteTarget, Written
 from lakehouse.engine.conform import conform
 from lakehouse.engine.door import GIVEN, Origin
-from lakehouse.errors import InternalError, InvalidInput
+from lakehouse.errors import InternalError, InvalidInput, InvalidRows
 from lakehouse.schema import definition_to_json, schema_to_json
 from lakehouse.storage.blocks import write_blocks
 from lakehouse.storage.checksums import HashedFile
@@ -128,7 +128,7 @@ def split(table: pa.Table, time: str, grain: Grain | None, origin: Origin = GIVE
 
 def _at_end_of_time(times: pa.ChunkedArray, column: str, origin: Origin) -> InvalidInput:
     """The error for the last microsecond that there is: intervals stop before their end, so that none could hold it."""
-    return InvalidInput(
+    return InvalidRows(
         f"a row's time must lie before {MAX_TIME:%Y-%m-%d %H:%M:%S.%f}, the end of time; use an earlier one",
         column=column,
         **origin.first(pc.equal(times.cast(pa.int64()), _END_US)),

@@ -13,7 +13,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.engine.conform import conform, stores
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidMerge
 from lakehouse.operations.row_change import require_columns
 from lakehouse.predicate import (
     ParsedExpression,
@@ -103,7 +103,7 @@ def read_arguments(update: Any, delete: Any, insert: Any) -> Whens:
 
 def _read_columns(given: Any, what: str) -> Any:
     if given is not True and not isinstance(given, Mapping):
-        raise InvalidInput(f"{what} is True, False or columns with SQL expressions", found=repr(given)[:200])
+        raise InvalidMerge(f"{what} is True, False or columns with SQL expressions", found=repr(given)[:200])
     return given
 
 
@@ -143,14 +143,14 @@ def source_schema(source: Any) -> pa.Schema:
     folded = [name.casefold() for name in found.names]
     twice = sorted({name for name in folded if folded.count(name) > 1})
     if twice:
-        raise InvalidInput("the source has a column twice; give its columns names of their own", columns=twice)
+        raise InvalidMerge("the source has a column twice; give its columns names of their own", columns=twice)
     return found
 
 
 def read_clauses(spec: TableSpec, source: Any, on: Any, whens: Whens) -> Clauses:
     """Check what a merge is asked to do."""
     if not whens.matched and not whens.not_matched:
-        raise InvalidInput("the merge would do nothing; say what becomes of matched rows or of others", table=spec.name)
+        raise InvalidMerge("the merge would do nothing; say what becomes of matched rows or of others", table=spec.name)
     both = {"target": spec.schema, "source": source_schema(source)}
     shared = _shared(both)
     condition = _read_on(on, both)
@@ -192,7 +192,7 @@ def _read_on(on: Any, schemas: Mapping[str, pa.Schema]) -> ParsedPredicate:
         pairs = []
         for name in on:
             if not isinstance(name, str) or name.casefold() not in shared:
-                raise InvalidInput("both the table and the source need this column to be matched by it", column=name)
+                raise InvalidMerge("both the table and the source need this column to be matched by it", column=name)
             pairs.append(shared[name.casefold()])
         on = " AND ".join(f"target.`{name}` = source.`{held}`" for name, held in pairs)
     return parse(on, schemas["target"], schemas)

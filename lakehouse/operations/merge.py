@@ -15,7 +15,7 @@ from lakehouse.core.predicate import And, Compare, Predicate
 from lakehouse.core.sets import is_ordered, key_bounds
 from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import Matches, Query
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import DuplicateKey
 from lakehouse.operations.clauses import Clauses, any_chosen, chosen
 from lakehouse.operations.row_change import RowChange
 from lakehouse.operations.upsert import keys_interval, require_keys
@@ -63,7 +63,7 @@ class Merge(RowChange):
             counted = found.group_by(ROW_ID).aggregate([([], "count_all")])
             twice = counted.filter(pc.greater(counted.column("count_all"), 1)).column(ROW_ID)
             example = found.filter(pc.equal(found.column(ROW_ID), twice[0])).slice(0, 1).to_pylist()[0]
-            raise InvalidInput(
+            raise DuplicateKey(
                 "several rows of the source would change one row; make its keys unique or a condition narrower",
                 table=self._begun.table.name,
                 rows=len(twice),
@@ -86,7 +86,7 @@ class Merge(RowChange):
             keys = require_keys(read_columns(self._session.warehouse, paths, spec.primary_key, spec), spec)
             once = keys.group_by(keys.column_names).aggregate([])
             if len(once) < len(keys):
-                raise InvalidInput("rows that a merge inserts have one key twice; make the source's keys unique",
+                raise DuplicateKey("rows that a merge inserts have one key twice; make the source's keys unique",
                                    table=spec.name, keys=len(keys) - len(once))  # fmt: skip
             self._tombstones.append(self.tombstone("key", keys_interval(keys, spec), once, key_bounds(once, spec)))
             if not self._clauses.is_upsert:

@@ -18,7 +18,7 @@ from lakehouse.core.operation import Begun, Kind, NewSegment, NewTombstone
 from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.engine import Engine, WriteTarget, Written
-from lakehouse.errors import InternalError, InvalidInput, LakehouseError, WriteConflict, writing_to
+from lakehouse.errors import InternalError, LakehouseError, OperationEnded, WriteConflict, writing_to
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
 from lakehouse.session.session import Session
@@ -144,7 +144,7 @@ class Operation:
     def abort(self) -> None:
         """Give up: locks are released, and files that this operation wrote are deleted. Nothing was ever visible."""
         if self._state == "committed":
-            raise InvalidInput("the operation is committed; use restore to undo it", operation=self.id)
+            raise OperationEnded("the operation is committed; use restore to undo it", operation=self.id)
         if self._state == "running":
             self._end("aborted")
 
@@ -184,23 +184,23 @@ class Operation:
     def require_own(self) -> None:
         """Raise `InvalidInput` in a child process of the one that began the operation."""
         if self._state == "inherited":
-            raise InvalidInput(
+            raise OperationEnded(
                 "the operation belongs to the process that this one was forked from; begin another", operation=self.id
             )
 
     def _require_running(self) -> None:
         self.require_own()
         if self._state == "failed":
-            raise InvalidInput("the operation failed, which ended it; begin again", operation=self.id)
+            raise OperationEnded("the operation failed, which ended it; begin again", operation=self.id)
         if self._state != "running":
-            raise InvalidInput("the operation has ended; begin another", operation=self.id, state=self._state)
+            raise OperationEnded("the operation has ended; begin another", operation=self.id, state=self._state)
 
     def _start(self) -> None:
         """Note that the operation runs, which it does once: what it found and wrote would be committed twice."""
         with self._guard:
             self._require_running()
             if self._ran:
-                raise InvalidInput("the operation has run; commit it, or begin another", operation=self.id)
+                raise OperationEnded("the operation has run; commit it, or begin another", operation=self.id)
             self._ran = True
 
     def _store(self, engine: Engine, rows: Any, *, row_ids: bool = False) -> None:

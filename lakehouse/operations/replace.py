@@ -7,7 +7,7 @@ from typing import Any
 
 from lakehouse.core.contribution import Contribution, ReplaceContribution
 from lakehouse.core.operation import Kind
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import RowsOutside
 from lakehouse.operations.append import Append
 from lakehouse.reading.row_count import count_visible
 from lakehouse.storage.footer import FileStatistics
@@ -37,7 +37,7 @@ class Replace(Append):
         folder = self._session.warehouse / begun.table.folder / self.id
         outside = values_outside(folder, files, begun.table, begun.locked, begun.keys)
         if outside is not None:
-            raise InvalidInput(
+            raise RowsOutside(
                 "rows lie outside what is replaced; filter them or widen the interval or keys",
                 table=begun.table.name,
                 rows=outside.rows,

@@ -20,7 +20,7 @@ from lakehouse.core.sets import row_id_bounds
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Engine, Query
 from lakehouse.engine.verifying import at_least
-from lakehouse.errors import InternalError, InvalidInput, SegmentUnreadable, WriteConflict
+from lakehouse.errors import InternalError, InvalidArgument, SegmentUnreadable, UnknownColumn, WriteConflict
 from lakehouse.operations.operation import Operation
 from lakehouse.predicate import ParsedExpression, ParsedPredicate, parse_expression, whole_scope
 from lakehouse.reading.row_count import count_visible
@@ -214,7 +214,9 @@ def emptied(segments: Segments, hits: Hits | None) -> frozenset[int]:
 def read_assignments(assigned: Any, spec: TableSpec) -> dict[str, ParsedExpression]:
     """What columns are to become, by column. Raises `InvalidInput` for unknown columns."""
     if not isinstance(assigned, Mapping) or not assigned:
-        raise InvalidInput('an update takes columns and SQL expressions, as in {"value": "value + 1"}', found=assigned)
+        raise InvalidArgument(
+            'an update takes columns and SQL expressions, as in {"value": "value + 1"}', found=assigned
+        )
     require_columns(assigned, spec)
     return {name: parse_expression(text, spec.schema, spec.schema.field(name)) for name, text in assigned.items()}
 
@@ -223,4 +225,4 @@ def require_columns(names: Iterable[str], spec: TableSpec) -> None:
     """Raise `InvalidInput` for names that are no columns of a table."""
     unknown = [name for name in names if name not in spec.schema.names]
     if unknown:
-        raise InvalidInput("no such column; choose among the table's", unknown=unknown, columns=spec.schema.names)
+        raise UnknownColumn("no such column; choose among the table's", unknown=unknown, columns=spec.schema.names)

@@ -16,7 +16,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.engine.conform import conform
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import DuplicateKey, InvalidRows, NoPrimaryKey
 from lakehouse.operations.append import Append
 from lakehouse.session.session import Session
 from lakehouse.storage.columns import read_columns
@@ -102,7 +102,7 @@ class Upsert(KeyedWrite):
             counted = keys.append_column("_count", pa.repeat(1, len(keys))).group_by(keys.column_names)
             totals = counted.aggregate([("_count", "sum")])
             twice = totals.filter(pc.greater(totals.column("_count_sum"), 1)).drop_columns("_count_sum")
-            raise InvalidInput(
+            raise DuplicateKey(
                 "rows of one upsert have one key twice; drop all but one, or name the column that says which is newest"
                 " (newest=)",
                 table=self._begun.table.name,
@@ -129,7 +129,7 @@ class DeleteKeys(KeyedWrite):
             given = pa.concat_tables(tables(rows, schema.names))
             missing = [name for name in schema.names if name not in given.column_names]
             if missing:
-                raise InvalidInput("missing column of the primary key", table=spec.name, column=",".join(missing))
+                raise InvalidRows("missing column of the primary key", table=spec.name, column=",".join(missing))
             self._add(require_keys(conform(given.select(schema.names), schema), spec))
         except BaseException:
             self._fail()
@@ -141,7 +141,7 @@ def require_keys(keys: pa.Table, spec: TableSpec) -> pa.Table:
     for name in keys.column_names:
         nulls = keys.column(name).null_count
         if nulls:
-            raise InvalidInput(
+            raise InvalidRows(
                 "null in a column of the primary key; fill or drop such rows", table=spec.name, column=name, count=nulls
             )
     return keys
@@ -158,7 +158,7 @@ def keys_interval(keys: pa.Table, spec: TableSpec) -> Interval:
 def require_primary_key(spec: TableSpec) -> None:
     """Refuse a table without one."""
     if not spec.primary_key:
-        raise InvalidInput(
+        raise NoPrimaryKey(
             "the table has no primary key; create it with primary_key=[...], or use append, update or merge",
             table=spec.name,
         )

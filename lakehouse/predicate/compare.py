@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.core.predicate import And, Compare, In, Operator, Predicate
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidPredicate
 from lakehouse.predicate.literals import INT64_MAX, INT64_MIN, as_type, literal_term
 from lakehouse.predicate.moments import DAY_US, FarDate, FarTime, is_aware, moment, us_of
 from lakehouse.predicate.steps import equal_steps, limits, singles, value_of
@@ -66,7 +66,7 @@ def natural(value: Literal) -> Term:
             return literal_term(value.value, pa.timestamp("us", "UTC" if is_aware(value.value) else None))
         case date():
             return literal_term(value.value, pa.date32())
-    raise InvalidInput("the filter has a literal of an unknown kind", value=repr(value.value)[:100])
+    raise InvalidPredicate("the filter has a literal of an unknown kind", value=repr(value.value)[:100])
 
 
 def typed(found: Term | Literal, kind: pa.DataType) -> Term:
@@ -83,7 +83,7 @@ def typed(found: Term | Literal, kind: pa.DataType) -> Term:
 
 def too_far() -> InvalidInput:
     """The error for a time that no table stores, where it could become a value."""
-    return InvalidInput("times beyond the years 1 to 9999 are compared with only; write one inside")
+    return InvalidPredicate("times beyond the years 1 to 9999 are compared with only; write one inside")
 
 
 def compare(left: Term | Literal, operator: Operator, right: Term | Literal) -> Term:
@@ -121,17 +121,17 @@ def check_one_family(left: Term, right: Term) -> None:
     one, other = left.type, right.type
     if pa.types.is_null(one) or pa.types.is_null(other) or one == other:
         if pa.types.is_nested(one):
-            raise InvalidInput("nested columns cannot be compared; IS NULL works on them", type=one)
+            raise InvalidPredicate("nested columns cannot be compared; IS NULL works on them", type=one)
         return
     whole = pa.types.is_integer(one) and pa.types.is_integer(other)
     floating = all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in (one, other))
     if not whole and not floating:
-        raise InvalidInput("the filter compares different types; compare values of one type", left=one, right=other)
+        raise InvalidPredicate("the filter compares different types; compare values of one type", left=one, right=other)
 
 
 def _with_literal(left: Term, operator: Operator, value: Any) -> Term:
     if pa.types.is_nested(left.type):
-        raise InvalidInput("nested columns cannot be compared; IS NULL works on them", type=left.type)
+        raise InvalidPredicate("nested columns cannot be compared; IS NULL works on them", type=left.type)
     if value is None:
         return same("CAST(NULL AS BOOLEAN)", NEVER, NEVER)
     if pa.types.is_null(left.type):
@@ -290,7 +290,7 @@ def null_safe(left: Term | Literal, right: Term | Literal, negated: bool) -> Ter
         left, right = right, left
     first = natural(left) if isinstance(left, Literal) else left
     if pa.types.is_nested(first.type):
-        raise InvalidInput("nested columns cannot be compared; IS NULL works on them", type=first.type)
+        raise InvalidPredicate("nested columns cannot be compared; IS NULL works on them", type=first.type)
     if isinstance(right, Literal) and right.value is None:
         return is_null(first, negated)
     plain = compare(first, "=", right)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lakehouse.core.predicate import And, Compare, Predicate
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidPredicate
 from lakehouse.predicate.compare import as_double, check_one_family, natural, too_far
 from lakehouse.predicate.literals import as_type, literal_term, text_term
 from lakehouse.predicate.moments import FarDate, FarTime
@@ -25,7 +25,7 @@ _SHORT = 200
 
 def wrong_argument(function: str, term: Term) -> InvalidInput:
     """The error for an argument of a type that a function does not take."""
-    return InvalidInput("a function in the filter does not take this type", function=function, type=term.type)
+    return InvalidPredicate("a function in the filter does not take this type", function=function, type=term.type)
 
 
 def _wide(term: Term) -> Term:
@@ -35,7 +35,7 @@ def _wide(term: Term) -> Term:
     elif pa.types.is_floating(term.type):
         kind, name = pa.float64(), "DOUBLE"
     else:
-        raise InvalidInput("the filter calculates with something that is no integer or double", type=term.type)
+        raise InvalidPredicate("the filter calculates with something that is no integer or double", type=term.type)
     if term.type == kind:
         return Term(kind, term.spark, term.duckdb)
     return Term(kind, f"CAST({term.spark} AS {name})", f"CAST({term.duckdb} AS {name})")
@@ -58,7 +58,7 @@ def arithmetic(operator: str, left: Term, right: Term) -> Term:
     left, right = _wide(left), _wide(right)
     whole = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
     if operator == "div" and not whole:
-        raise InvalidInput("div takes integers; use / for doubles")
+        raise InvalidPredicate("div takes integers; use / for doubles")
     if operator == "/" or not whole:
         left, right = to_double(left), to_double(right)
     if operator in ("/", "%", "div"):
@@ -141,7 +141,7 @@ def like(term: Term, pattern: str, escape: str) -> Term:
     """``LIKE`` with Spark's rules: the escape stands before ``%``, ``_`` or itself only."""
     _check_text("LIKE", term)
     if len(escape) != 1:
-        raise InvalidInput("LIKE takes one character as its escape", escape=escape)
+        raise InvalidPredicate("LIKE takes one character as its escape", escape=escape)
     written, prefix, literal, index = "", "", True, 0
     while index < len(pattern):
         letter = pattern[index]
@@ -149,7 +149,7 @@ def like(term: Term, pattern: str, escape: str) -> Term:
             index += 1
             letter = pattern[index : index + 1]
             if not letter or letter not in ("%", "_", escape):
-                raise InvalidInput("an escape in LIKE stands before %, _ or itself", pattern=pattern, escape=escape)
+                raise InvalidPredicate("an escape in LIKE stands before %, _ or itself", pattern=pattern, escape=escape)
         elif letter in "%_":
             literal = False
             written += letter
@@ -226,5 +226,5 @@ def _branch(term: Term | Literal, kind: pa.DataType, numeric: bool) -> Term:
     if isinstance(value, FarTime | FarDate):
         raise too_far()
     if not pa.types.is_floating(kind) and not holds(value, kind):
-        raise InvalidInput("the filter has a number that the type of its other branches does not hold", value=value)
+        raise InvalidPredicate("the filter has a number that the type of its other branches does not hold", value=value)
     return literal_term(value, kind)

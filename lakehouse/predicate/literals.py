@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidPredicate
 from lakehouse.predicate.moments import FarDate, FarTime, is_aware, moment, read_day, read_moment, us_of
 from lakehouse.predicate.term import Term
 
@@ -31,7 +31,7 @@ SPARK_TYPES = {
 
 def mismatch(value: Any, kind: pa.DataType, remedy: str) -> InvalidInput:
     """The error for a literal that cannot be compared with a column of some type."""
-    return InvalidInput(f"the filter compares different types; {remedy}", value=repr(value)[:100], type=kind)
+    return InvalidPredicate(f"the filter compares different types; {remedy}", value=repr(value)[:100], type=kind)
 
 
 def text_term(value: str) -> Term:
@@ -39,7 +39,7 @@ def text_term(value: str) -> Term:
     try:
         encoded = value.encode("utf-8", "strict").hex()
     except UnicodeEncodeError as error:
-        raise InvalidInput(
+        raise InvalidPredicate(
             "the filter has text that is not Unicode: a half of a pair", value=repr(value)[:100]
         ) from error
     plain = _PLAIN.fullmatch(value) is not None

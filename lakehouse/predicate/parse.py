@@ -14,7 +14,7 @@ from sqlglot.errors import SqlglotError
 from lakehouse.arguments import refuse_surrogates
 from lakehouse.core.interval import Interval
 from lakehouse.core.predicate import Predicate
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidPredicate
 from lakehouse.predicate.bounds import time_bounds
 from lakehouse.predicate.compare import typed
 from lakehouse.predicate.dialect import DIALECT
@@ -64,12 +64,12 @@ def parse(where: Any, schema: pa.Schema, qualified: Qualified | None = None) -> 
     ('2013-01-05/9999-12-31T23:59:59.999999', ('ts', 'client'))
     >>> parse("reflect('java.lang.System', 'exit')", schema)
     Traceback (most recent call last):
-    lakehouse.errors.InvalidInput: not allowed in a filter; ...
+    lakehouse.errors.InvalidPredicate: not allowed in a filter; ...
     """
     if not isinstance(where, str) or not where.strip():
-        raise InvalidInput('a filter is one condition in SQL, as in "client = 1"', where=repr(where)[:200])
+        raise InvalidPredicate('a filter is one condition in SQL, as in "client = 1"', where=repr(where)[:200])
     if len(where) > _MAX_LENGTH:
-        raise InvalidInput("the filter is too long", characters=len(where), most=_MAX_LENGTH)
+        raise InvalidPredicate("the filter is too long", characters=len(where), most=_MAX_LENGTH)
     return (
         _remembered(where, schema) if qualified is None and len(where) <= _SHORT else _parse(where, schema, qualified)
     )
@@ -86,7 +86,7 @@ def translated(node: exp.Expr, where: str, schema: pa.Schema, qualified: Qualifi
     try:
         term = translator.boolean(node)
     except RecursionError as error:
-        raise InvalidInput("the filter is nested too deeply", where=where[:200]) from error
+        raise InvalidPredicate("the filter is nested too deeply", where=where[:200]) from error
     return ParsedPredicate(where, term.true, translator.read(), term.spark, term.duckdb)
 
 
@@ -123,7 +123,7 @@ def parse_expression(
     '("client" + CAST(1 AS BIGINT))'
     """
     if not isinstance(text, str) or not text.strip():
-        raise InvalidInput(
+        raise InvalidPredicate(
             'a value is one expression in SQL, as in "value + 1"', column=target.name, found=repr(text)[:200]
         )
     node = parse_condition(text)
@@ -133,7 +133,7 @@ def parse_expression(
         found = translator.value(node)
         term = typed(found, target.type)
     except RecursionError as error:
-        raise InvalidInput("the expression is nested too deeply", column=target.name) from error
+        raise InvalidPredicate("the expression is nested too deeply", column=target.name) from error
     return ParsedExpression(text, translator.read(), term.spark, term.duckdb)
 
 
@@ -171,13 +171,13 @@ def parse_condition(where: str) -> exp.Expr:
     try:
         tokens = DIALECT.tokenize(where)
         if any(token.token_type is TokenType.SEMICOLON or token.comments for token in tokens):
-            raise InvalidInput("a filter is one condition, without semicolons and comments", where=where[:200])
+            raise InvalidPredicate("a filter is one condition, without semicolons and comments", where=where[:200])
         statements = DIALECT.parser().parse(tokens, where)
     except InvalidInput:
         raise
     except PARSER_ERRORS as error:
         cause = str(error).split("\n")[0] or type(error).__name__
-        raise InvalidInput("not a condition in SQL", where=where[:200], cause=cause) from error
+        raise InvalidPredicate("not a condition in SQL", where=where[:200], cause=cause) from error
     if len(statements) != 1 or statements[0] is None:
-        raise InvalidInput("a filter is one condition", where=where[:200])
+        raise InvalidPredicate("a filter is one condition", where=where[:200])
     return statements[0]

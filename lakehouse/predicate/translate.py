@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from lakehouse.core.predicate import Compare, Operator
 from lakehouse.core.spec import SIDES
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidPredicate, UnknownColumn
 from lakehouse.predicate import functions as allowed
 from lakehouse.predicate.compare import compare, natural, null_safe, one_of
 from lakehouse.predicate.term import (
@@ -86,7 +86,7 @@ class Translator:
         if isinstance(found, Literal) and found.value is None:
             return same("CAST(NULL AS BOOLEAN)", NEVER, NEVER)
         if isinstance(found, Literal) or not pa.types.is_boolean(found.type):
-            raise InvalidInput("a filter needs a condition that is true or false", found=shown(node))
+            raise InvalidPredicate("a filter needs a condition that is true or false", found=shown(node))
         return found
 
     def term(self, node: exp.Expr | None) -> Term:
@@ -97,16 +97,16 @@ class Translator:
     def value(self, node: exp.Expr | None) -> Term | Literal:
         """The term or literal of a node; None is one that a text leaves out, as ``month()`` does its argument."""
         if node is None:
-            raise InvalidInput("a function or an operator lacks an argument")
+            raise InvalidPredicate("a function or an operator lacks an argument")
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise InvalidInput("the filter is nested too deeply", most=_MAX_DEPTH)
+            raise InvalidPredicate("the filter is nested too deeply", most=_MAX_DEPTH)
         try:
             found = self._value(node)
         finally:
             self._depth -= 1
         if isinstance(found, Term) and len(found.spark) > _MAX_TEXT:
-            raise InvalidInput("the filter is too long", characters=len(found.spark), most=_MAX_TEXT)
+            raise InvalidPredicate("the filter is too long", characters=len(found.spark), most=_MAX_TEXT)
         return found
 
     def _value(self, node: exp.Expr) -> Term | Literal:
@@ -131,15 +131,15 @@ class Translator:
         if prefix is None and self._qualified and isinstance(node.this, exp.Identifier):
             return self._bare(node)
         if prefix is not None or not isinstance(node.this, exp.Identifier):
-            raise InvalidInput("a filter names columns of the table only, without a prefix", found=shown(node))
+            raise InvalidPredicate("a filter names columns of the table only, without a prefix", found=shown(node))
         written = node.name
         name = written if written in self._schema.names else self._folded.get(written.casefold())
         if name is None:
-            raise InvalidInput(
+            raise UnknownColumn(
                 "the filter names an unknown column", column=written, columns=",".join(self._schema.names)
             )
         if "`" in name or '"' in name or "${" in name:
-            raise InvalidInput("a filter cannot name this column: quotes and ${ are taken for code", column=name)
+            raise InvalidPredicate("a filter cannot name this column: quotes and ${ are taken for code", column=name)
         self._read.add(name)
         kind = self._schema.field(name).type
         if pa.types.is_boolean(kind):
@@ -152,9 +152,9 @@ class Translator:
         folded = {name.casefold(): name for name in schema.names}
         name = node.name if node.name in schema.names else folded.get(node.name.casefold())
         if name is None:
-            raise InvalidInput("no such column", column=f"{prefix}.{node.name}", columns=",".join(schema.names))
+            raise UnknownColumn("no such column", column=f"{prefix}.{node.name}", columns=",".join(schema.names))
         if "`" in name or '"' in name or "${" in name:
-            raise InvalidInput("a filter cannot name this column: quotes and ${ are taken for code", column=name)
+            raise InvalidPredicate("a filter cannot name this column: quotes and ${ are taken for code", column=name)
         if schema is self._schema:
             self._read.add(name)
         side = SIDES.get(prefix, prefix)
@@ -169,7 +169,7 @@ class Translator:
         ]
         if len(found) != 1:
             cause = "no such column" if not found else "several tables have this column; write which one is meant"
-            raise InvalidInput(cause, column=shown(node), tables=",".join(self._qualified))
+            raise InvalidPredicate(cause, column=shown(node), tables=",".join(self._qualified))
         return self._of_table(found[0], node)
 
     def _and(self, node: exp.Expr) -> Term:
@@ -228,7 +228,7 @@ class Translator:
             node, escape = node.this, written.value
         pattern = self.value(node.expression)
         if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-            raise InvalidInput("LIKE takes a pattern in quotes", found=shown(node.expression))
+            raise InvalidPredicate("LIKE takes a pattern in quotes", found=shown(node.expression))
         found = allowed.like(self.term(node.this), pattern.value, escape)
         return negation(found) if node.args.get("negate") else found
 
@@ -254,7 +254,7 @@ class Translator:
                 return allowed.to_double(inner)
             case exp.DType.BIGINT:
                 return allowed.to_bigint(inner)
-        raise InvalidInput("a filter casts to DATE, DOUBLE and BIGINT only", found=shown(node))
+        raise InvalidPredicate("a filter casts to DATE, DOUBLE and BIGINT only", found=shown(node))
 
     def _to_date(self, node: exp.Expr) -> Term | Literal:
         inner = self.value(node.this)

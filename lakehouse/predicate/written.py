@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakehouse.core.predicate import single
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidPredicate
 from lakehouse.predicate.moments import FarDate, FarTime, is_aware, read_day, read_moment
 from lakehouse.predicate.steps import limits
 from lakehouse.predicate.term import Literal
@@ -37,7 +37,7 @@ _WHOLE = {
 
 def refused(node: exp.Expr, part: str = "") -> InvalidInput:
     """The error for a node that is not allowed, or that is not with one of its parts."""
-    return InvalidInput(
+    return InvalidPredicate(
         "not allowed in a filter; use comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, + - * / % and functions",
         found=f"{shown(node)} {part}".strip(),
         functions=_FUNCTIONS,
@@ -88,7 +88,7 @@ def typed_literal(value: Any, target: exp.DataType, node: exp.Expr) -> Literal:
                 if found is not None:
                     return Literal(found)
     except (ValueError, ArithmeticError) as error:
-        raise InvalidInput("the filter has a literal that is none of its type", found=shown(node)) from error
+        raise InvalidPredicate("the filter has a literal that is none of its type", found=shown(node)) from error
     raise refused(node)
 
 

@@ -13,7 +13,7 @@ from lakehouse.core.chunk import Grain
 from lakehouse.core.keys import KeyScope, key_scope
 from lakehouse.core.policy import NAMES, Policy
 from lakehouse.core.spec import COMPRESSIONS, VERIFY, TableId, TableSpec, WriteOrder
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidArgument, InvalidKeys, InvalidProperty, InvalidSchema, UnknownColumn
 from lakehouse.schema.names import check_table_name
 from lakehouse.schema.read import to_schema
 from lakehouse.schema.values import typed_value
@@ -45,11 +45,11 @@ def define_table(
     """
     check_table_name(name)
     if not isinstance(time, str):
-        raise InvalidInput("name the time column, as in time='ts'", time=repr(time))
+        raise InvalidSchema("name the time column, as in time='ts'", time=repr(time))
     columns = to_schema(schema, time)
     keys = _key_columns(columns, primary_key)
     if write_order not in ("commit", "start"):
-        raise InvalidInput("no such write order; use commit or start", write_order=write_order)
+        raise InvalidArgument("no such write order; use commit or start", write_order=write_order)
     return TableSpec(
         id=TableId(id),
         name=name,
@@ -68,11 +68,11 @@ def _listed(columns: pa.Schema, names: Sequence[str] | str, what: str) -> tuple[
     listed = (names,) if isinstance(names, str) else tuple(names)
     for name in listed:
         if name not in columns.names:
-            raise InvalidInput(f"{what} names an unknown column", column=name, columns=",".join(columns.names))
+            raise UnknownColumn(f"{what} names an unknown column", column=name, columns=",".join(columns.names))
         if pa.types.is_nested(columns.field(name).type):
-            raise InvalidInput(f"{what} cannot hold a nested column", column=name)
+            raise InvalidSchema(f"{what} cannot hold a nested column", column=name)
     if len(set(listed)) < len(listed):
-        raise InvalidInput(f"{what} names a column twice", columns=",".join(listed))
+        raise InvalidSchema(f"{what} names a column twice", columns=",".join(listed))
     return listed
 
 
@@ -80,7 +80,7 @@ def _key_columns(columns: pa.Schema, names: Sequence[str] | str) -> tuple[str, .
     listed = _listed(columns, names, "primary_key")
     for name in listed:
         if pa.types.is_floating(columns.field(name).type):
-            raise InvalidInput("a float cannot be part of a primary key; use an integer, decimal or text", column=name)
+            raise InvalidSchema("a float cannot be part of a primary key; use an integer, decimal or text", column=name)
     return listed
 
 
@@ -91,7 +91,7 @@ def _cluster_columns(columns: pa.Schema, given: Sequence[str] | Mapping[str, Any
         return dict.fromkeys(listed, 0)
     for name, buckets in given.items():
         if isinstance(buckets, bool) or not isinstance(buckets, int) or not 0 <= buckets <= _MAX_BUCKETS:
-            raise InvalidInput(
+            raise InvalidSchema(
                 "cluster_by takes a number of hash buckets", column=name, buckets=buckets, most=_MAX_BUCKETS
             )
     return dict(given)
@@ -102,22 +102,22 @@ def read_table_properties(given: Mapping[Any, Any], columns: pa.Schema) -> dict[
     kept: dict[str, str] = {}
     for key, value in given.items():
         if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
-            raise InvalidInput("properties map text to text", key=repr(key), value=repr(value))
+            raise InvalidProperty("properties map text to text", key=repr(key), value=repr(value))
         read_text(key, "a property's name")
         text = read_text(str(value).lower() if isinstance(value, bool) else str(value), f"property {key}")
         if key == "ragged" and text not in ("true", "false"):
-            raise InvalidInput("property ragged is true or false", ragged=text)
+            raise InvalidProperty("property ragged is true or false", ragged=text)
         if key == "compression" and text not in COMPRESSIONS:
-            raise InvalidInput(f"property compression is one of {', '.join(COMPRESSIONS)}", compression=text)
+            raise InvalidProperty(f"property compression is one of {', '.join(COMPRESSIONS)}", compression=text)
         if key == "verify" and text not in VERIFY:
-            raise InvalidInput(f"property verify is one of {', '.join(VERIFY)}", verify=text)
+            raise InvalidProperty(f"property verify is one of {', '.join(VERIFY)}", verify=text)
         if key not in _KNOWN and (close := difflib.get_close_matches(key, _KNOWN, 1, 0.8)):
-            raise InvalidInput(f"unknown property; did you mean {close[0]}", property=key)
+            raise InvalidProperty(f"unknown property; did you mean {close[0]}", property=key)
         kept[key] = text
     policy = Policy.of(kept)
     for name in policy.index:
         if name not in columns.names or pa.types.is_nested(columns.field(name).type):
-            raise InvalidInput("property index names a column that is not there or is nested", column=name)
+            raise InvalidProperty("property index names a column that is not there or is nested", column=name)
     return kept
 
 
@@ -131,7 +131,7 @@ def typed_scope(keys: Mapping[str, Any] | None, spec: TableSpec) -> KeyScope | N
         return None
     for column in scope:
         if column not in spec.cluster_by:
-            raise InvalidInput(
+            raise InvalidKeys(
                 "keys take cluster columns only; name one of cluster_by",
                 column=column,
                 cluster_by=",".join(spec.cluster_by) or "none",

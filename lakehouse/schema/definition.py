@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.core.spec import TableSpec
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidSchema
 from lakehouse.schema.define import define_table
 from lakehouse.schema.encoding import schema_from_json
 from lakehouse.schema.types import TIME
@@ -50,7 +50,7 @@ def definition_from_json(definition: str | None, schema: str, *, folder: str) ->
     try:
         spec = define_table(name, columns, time=time, folder=folder, **held)
     except TypeError as error:
-        raise InvalidInput("a footer's definition has fields that are not known", cause=error) from error
+        raise InvalidSchema("a footer's definition has fields that are not known", cause=error) from error
     return replace(spec, schema=columns)
 
 
@@ -58,9 +58,9 @@ def _read(definition: str) -> dict[str, Any]:
     try:
         held = json.loads(definition)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput("a footer's definition is malformed", found=definition[:200]) from error
+        raise InvalidSchema("a footer's definition is malformed", found=definition[:200]) from error
     if not isinstance(held, dict):
-        raise InvalidInput("a footer's definition is malformed", found=definition[:200])
+        raise InvalidSchema("a footer's definition is malformed", found=definition[:200])
     return held
 
 
@@ -68,4 +68,4 @@ def _time_column(columns: pa.Schema) -> str:
     for column in columns:
         if column.type == TIME and not column.nullable:
             return str(column.name)
-    raise InvalidInput("no column of a footer's schema can be the time", columns=",".join(columns.names))
+    raise InvalidSchema("no column of a footer's schema can be the time", columns=",".join(columns.names))

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.core.spec import FIELD_ID
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidSchema
 from lakehouse.schema.types import TIME
 
 _TYPES: dict[str, pa.DataType] = {
@@ -54,7 +54,7 @@ def schema_from_json(text: str) -> pa.Schema:
 
 
 def _bad(value: Any) -> InvalidInput:
-    return InvalidInput("stored schema is malformed; restore the catalog from a copy", found=repr(value)[:200])
+    return InvalidSchema("stored schema is malformed; restore the catalog from a copy", found=repr(value)[:200])
 
 
 def _field_value(field: pa.Field) -> dict[str, Any]:

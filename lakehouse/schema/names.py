@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidName
 
 _TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
 _COLUMN = re.compile(r"[^\W_][^`\"']{0,127}")
@@ -19,7 +19,7 @@ def check_table_name(name: Any) -> str:
     'flights_2013'
     """
     if not isinstance(name, str) or not _TABLE.fullmatch(name):
-        raise InvalidInput(
+        raise InvalidName(
             "bad table name; use a letter, then up to 127 letters, digits or underscores (ASCII)", name=repr(name)
         )
     return name
@@ -32,7 +32,7 @@ def check_column_name(name: Any) -> str:
     'Verspätung in %'
     """
     if not isinstance(name, str) or not _COLUMN.fullmatch(name) or not name.isprintable():
-        raise InvalidInput(
+        raise InvalidName(
             "bad column name; begin with a letter or digit, use no quotes, backticks or control characters, "
             "and at most 128 characters",
             column=repr(name),
@@ -46,7 +46,7 @@ def check_distinct(names: Iterable[str]) -> None:
     for name in names:
         folded = name.casefold()
         if folded in seen:
-            raise InvalidInput(
+            raise InvalidName(
                 "two columns have one name (case does not count); rename one", columns=f"{seen[folded]},{name}"
             )
         seen[folded] = name

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from lakehouse.arguments import refuse_surrogates
 from lakehouse.core.spec import FIELD_ID
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidSchema
 from lakehouse.schema.names import check_column_name, check_distinct
 from lakehouse.schema.types import TIME, normal_type
 
@@ -70,13 +70,15 @@ def to_schema(schema: Any, time: str) -> pa.Schema:
     """
     fields = _fields(schema)
     if not fields:
-        raise InvalidInput("a schema needs columns; name at least the time column", schema=repr(schema))
+        raise InvalidSchema("a schema needs columns; name at least the time column", schema=repr(schema))
     for field in fields:
         check_column_name(field.name)
     check_distinct(field.name for field in fields)
     names = [field.name for field in fields]
     if time not in names:
-        raise InvalidInput("the time column is not in the schema; name one that is", time=time, columns=",".join(names))
+        raise InvalidSchema(
+            "the time column is not in the schema; name one that is", time=time, columns=",".join(names)
+        )
     return pa.schema([_normal_field(field, number, field.name == time) for number, field in enumerate(fields, start=1)])
 
 
@@ -84,10 +86,10 @@ def _normal_field(field: pa.Field, number: int, is_time: bool) -> pa.Field:
     kind = normal_type(field.type, field.name)
     if is_time:
         if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-            raise InvalidInput("the time column must be a timestamp or date", time=field.name, type=field.type)
+            raise InvalidSchema("the time column must be a timestamp or date", time=field.name, type=field.type)
         kind = TIME
     if pa.types.is_nested(kind) and not field.nullable:
-        raise InvalidInput("a nested column can always be null; leave NOT NULL out", column=field.name)
+        raise InvalidSchema("a nested column can always be null; leave NOT NULL out", column=field.name)
     return pa.field(field.name, kind, field.nullable and not is_time, {FIELD_ID: str(number).encode()})
 
 
@@ -102,7 +104,7 @@ def _fields(schema: Any) -> list[pa.Field]:
         found = json_value()
         if isinstance(found, Mapping) and found.get("type") == "struct":
             return [_from_spark_field(one) for one in found["fields"]]
-    raise InvalidInput(
+    raise InvalidSchema(
         "not a schema; pass a pyarrow.Schema, a Spark StructType or DDL text such as 'ts TIMESTAMP, client BIGINT'",
         schema=type(schema).__name__,
     )
@@ -134,7 +136,7 @@ def from_spark_type(kind: Any, column: str) -> pa.DataType:
             return pa.decimal128(int(found[1]), int(found[2]))
         if _SPARK_TEXT.fullmatch(kind):
             return pa.string()
-    raise InvalidInput("a table cannot hold this Spark type; cast the column", column=column, type=kind)
+    raise InvalidSchema("a table cannot hold this Spark type; cast the column", column=column, type=kind)
 
 
 def _from_ddl(text: str) -> list[pa.Field]:
@@ -143,18 +145,18 @@ def _from_ddl(text: str) -> list[pa.Field]:
     try:
         statements = sqlglot.parse(f"CREATE TABLE t ({text})", dialect="spark")
     except _PARSER_ERRORS as error:
-        raise InvalidInput("not a schema in DDL; write 'ts TIMESTAMP, client BIGINT'", schema=shown) from error
+        raise InvalidSchema("not a schema in DDL; write 'ts TIMESTAMP, client BIGINT'", schema=shown) from error
     match statements:
         case [exp.Create(this=exp.Schema(this=exp.Table(), expressions=columns)) as create] if not create.args.get(
             "properties"
         ) and not create.args.get("expression"):
             return [_from_ddl_column(column, text) for column in columns]
-    raise InvalidInput("not a schema in DDL; write 'ts TIMESTAMP, client BIGINT'", schema=shown)
+    raise InvalidSchema("not a schema in DDL; write 'ts TIMESTAMP, client BIGINT'", schema=shown)
 
 
 def _from_ddl_column(column: exp.Expression, text: str) -> pa.Field:
     if not isinstance(column, exp.ColumnDef) or not isinstance(column.args.get("kind"), exp.DataType):
-        raise InvalidInput("a column needs a name and a type, as in 'client BIGINT'", schema=text[:200])
+        raise InvalidSchema("a column needs a name and a type, as in 'client BIGINT'", schema=text[:200])
     nullable = True
     for constraint in column.args.get("constraints") or ():
         match constraint.kind:
@@ -163,7 +165,7 @@ def _from_ddl_column(column: exp.Expression, text: str) -> pa.Field:
             case exp.CommentColumnConstraint():
                 continue
             case _:
-                raise InvalidInput("only NOT NULL and COMMENT may follow a column's type", column=column.name)
+                raise InvalidSchema("only NOT NULL and COMMENT may follow a column's type", column=column.name)
     return pa.field(column.name, _from_ddl_type(column.args["kind"], column.name), nullable)
 
 
@@ -179,10 +181,10 @@ def _from_ddl_type(kind: exp.DataType, column: str) -> pa.DataType:
         case exp.DType.DECIMAL if parts:
             precision, scale = (int(part.name) for part in (*parts, exp.DataTypeParam(this=exp.Literal.number(0)))[:2])
             if not 1 <= precision <= 38:
-                raise InvalidInput("a decimal holds 1 to 38 digits", column=column, precision=precision)
+                raise InvalidSchema("a decimal holds 1 to 38 digits", column=column, precision=precision)
             return pa.decimal128(precision, scale)
         case exp.DType.DECIMAL:
             return pa.decimal128(10, 0)
         case _ if kind.this in _DDL_TYPES:
             return _DDL_TYPES[kind.this]
-    raise InvalidInput("a table cannot hold this type; use another", column=column, type=kind.this)
+    raise InvalidSchema("a table cannot hold this type; use another", column=column, type=kind.this)

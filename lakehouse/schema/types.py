@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidSchema
 
 TIME = pa.timestamp("us", tz="UTC")
 """Type of every table's time column."""
@@ -53,14 +53,14 @@ def normal_type(kind: pa.DataType, column: str) -> pa.DataType:
         return TIME if kind.tz is not None else pa.timestamp("us")
     if pa.types.is_decimal(kind):
         if kind.precision > 38 or not 0 <= kind.scale <= kind.precision:
-            raise InvalidInput("a decimal holds at most 38 digits, its scale within them", column=column, type=kind)
+            raise InvalidSchema("a decimal holds at most 38 digits, its scale within them", column=column, type=kind)
         return pa.decimal128(kind.precision, kind.scale)
     if pa.types.is_fixed_size_binary(kind):
         return pa.binary()
     if pa.types.is_nested(kind):
         return _nested(kind, column)
     remedy = "use a signed integer or decimal(20,0)" if kind == pa.uint64() else "cast the column to another type"
-    raise InvalidInput(f"a table cannot hold this type; {remedy}", column=column, type=kind)
+    raise InvalidSchema(f"a table cannot hold this type; {remedy}", column=column, type=kind)
 
 
 def _nested(kind: pa.DataType, column: str) -> pa.DataType:
@@ -70,10 +70,10 @@ def _nested(kind: pa.DataType, column: str) -> pa.DataType:
     if pa.types.is_struct(kind):
         parts = [kind.field(index) for index in range(kind.num_fields)]
         if not parts or len({part.name.casefold() for part in parts}) < len(parts):
-            raise InvalidInput("a struct needs fields with distinct names", column=column, type=kind)
+            raise InvalidSchema("a struct needs fields with distinct names", column=column, type=kind)
         if not all(part.name.isprintable() for part in parts):
-            raise InvalidInput("a struct's field has a control character in its name", column=column, type=repr(kind))
+            raise InvalidSchema("a struct's field has a control character in its name", column=column, type=repr(kind))
         return pa.struct([pa.field(part.name, normal_type(part.type, f"{column}.{part.name}")) for part in parts])
     if pa.types.is_union(kind) or not hasattr(kind, "value_type"):
-        raise InvalidInput("a table cannot hold this type; use lists, maps and structs", column=column, type=kind)
+        raise InvalidSchema("a table cannot hold this type; use lists, maps and structs", column=column, type=kind)
     return pa.list_(normal_type(kind.value_type, column))

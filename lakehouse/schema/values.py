@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.core.interval import to_utc
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidRows
 
 
 def typed_value(value: Any, field: pa.Field) -> Any:
@@ -22,7 +22,7 @@ def typed_value(value: Any, field: pa.Field) -> Any:
     datetime.date(2013, 1, 5)
     >>> typed_value(0.1, pa.field("single", pa.float32()))
     Traceback (most recent call last):
-    lakehouse.errors.InvalidInput: the column cannot hold this value (column=single type=float value=0.1)
+    lakehouse.errors.InvalidRows: the column cannot hold this value (column=single type=float value=0.1)
     """
     if value is None:
         return None
@@ -76,6 +76,4 @@ def _date(value: Any) -> date | None:
 
 
 def _no_value(value: Any, field: pa.Field) -> InvalidInput:
-    return InvalidInput(
-        "the column cannot hold this value", column=field.name, type=field.type, value=repr(value)[:200]
-    )
+    return InvalidRows("the column cannot hold this value", column=field.name, type=field.type, value=repr(value)[:200])

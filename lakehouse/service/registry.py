@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from lakehouse.core.strategy import BUILT_IN, Strategy
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidCandidate
 
 GROUP = "lakehouse.strategies"
 """The group of entry points under which a package names its strategies; one of a name of ours stands in its place."""
@@ -20,6 +20,6 @@ def strategies() -> Mapping[str, Strategy]:
     for point in entry_points(group=GROUP):
         strategy = point.load()
         if not callable(strategy):
-            raise InvalidInput("a strategy is a function of a table's state", entry_point=point.value)
+            raise InvalidCandidate("a strategy is a function of a table's state", entry_point=point.value)
         found[point.name] = strategy
     return found

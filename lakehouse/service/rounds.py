@@ -10,7 +10,7 @@ from lakehouse.catalog.tasks.rows import Proposal
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableId
 from lakehouse.core.task import COLLECT_SECONDS, Maintained, Task, TaskKind, TaskState, Worker
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import UnknownTask
 from lakehouse.service.planning import plan_table
 from lakehouse.service.running import run_claim
 from lakehouse.session.session import Session
@@ -81,7 +81,7 @@ def run_one(
     claim = queue.claim(task_id=task_id)
     if claim is None:
         found = queue.task(task_id)
-        raise InvalidInput("the task cannot be run now", task=task_id, state=found.state.value, error=found.error)
+        raise UnknownTask("the task cannot be run now", task=task_id, state=found.state.value, error=found.error)
     return run_claim(session, replace(claim, properties=properties or {}), engine=engine)
 
 

@@ -11,7 +11,7 @@ from lakehouse.catalog.catalog import Catalog
 from lakehouse.engine import Engine
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import UnknownEngine
 from lakehouse.session.heartbeat import Heartbeat
 from lakehouse.session.index_cache import IndexCache
 from lakehouse.session.pins import Pins
@@ -68,7 +68,7 @@ class Session:
             return self.local_engine
         if name == "spark":
             return self.spark_engine
-        raise InvalidInput("no such engine; choose duckdb (in process) or spark", engine=name)
+        raise UnknownEngine("no such engine; choose duckdb (in process) or spark", engine=name)
 
     def engine_for(self, rows: Any) -> Engine:
         """The engine that writes such rows: Spark for its own frames, else in process."""

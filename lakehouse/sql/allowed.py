@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidStatement
 from lakehouse.predicate.parts import unread
 from lakehouse.predicate.written import shown
 from lakehouse.sql.functions import FUNCTIONS, NAMED, NAMES, SPARK_ONLY
@@ -139,7 +139,7 @@ def check_allowed(tree: exp.Expr, engine: str) -> None:
     while waiting:
         node, depth = waiting.pop()
         if depth > _MAX_DEPTH:
-            raise InvalidInput("the statement is nested too deeply", most=_MAX_DEPTH)
+            raise InvalidStatement("the statement is nested too deeply", most=_MAX_DEPTH)
         _check_node(node, engine)
         for child in node.iter_expressions():
             chained = type(child) is type(node) and isinstance(node, _CHAINS)
@@ -156,9 +156,9 @@ def _check_node(node: exp.Expr, engine: str) -> None:
         raise refused(node)
     check_parts(node, parts)
     if isinstance(node, exp.Func) and node.error_messages():  # the parser looks at the outermost call only
-        raise InvalidInput("a function lacks an argument", found=shown(node))
+        raise InvalidStatement("a function lacks an argument", found=shown(node))
     if engine == "duckdb" and (kind in SPARK_ONLY or _has_spark_form(node)):
-        raise InvalidInput('only Spark calculates this as Spark does; use engine="spark"', found=shown(node))
+        raise InvalidStatement('only Spark calculates this as Spark does; use engine="spark"', found=shown(node))
     _check_words(node)
     _check_place(node)
 
@@ -200,15 +200,15 @@ def _check_words(node: exp.Expr) -> None:
         case exp.Var() if not _UNITS.fullmatch(node.name):
             raise refused(node, node.name[:100])
         case exp.Interval() if not isinstance(node.this, exp.Literal) or not _PLAIN.fullmatch(node.this.name):
-            raise InvalidInput("an interval is a number with a unit, as in INTERVAL '2' HOUR", found=shown(node))
+            raise InvalidStatement("an interval is a number with a unit, as in INTERVAL '2' HOUR", found=shown(node))
         case exp.Interval() if not isinstance(node.args.get("unit"), exp.Var | exp.IntervalSpan):
-            raise InvalidInput("an interval needs a unit, as in INTERVAL '2' HOUR", found=shown(node))
+            raise InvalidStatement("an interval needs a unit, as in INTERVAL '2' HOUR", found=shown(node))
         case exp.Join() if str(node.args.get("kind") or "").upper() not in _JOINS:
             raise refused(node, str(node.args["kind"])[:100])
     if isinstance(node, _FORMATS) and node.args.get("format") is not None:
         written = node.args["format"]
         if not isinstance(written, exp.Literal) or not _FORMAT.fullmatch(written.name):
-            raise InvalidInput("a format is text in quotes, of letters, digits, blanks and : / . , - _")
+            raise InvalidStatement("a format is text in quotes, of letters, digits, blanks and : / . , - _")
 
 
 def _check_place(node: exp.Expr) -> None:
@@ -217,13 +217,13 @@ def _check_place(node: exp.Expr) -> None:
         case exp.Dot() if not isinstance(node.expression, exp.Identifier):
             raise refused(node)
         case exp.DataType() if node.this not in TYPES:
-            raise InvalidInput("a query casts to simple types only", found=str(node.this))
+            raise InvalidStatement("a query casts to simple types only", found=str(node.this))
         case exp.Star() if not _is_listed(node):
-            raise InvalidInput("a * stands in the list after SELECT, or in count(*)")
+            raise InvalidStatement("a * stands in the list after SELECT, or in count(*)")
         case exp.Tuple() if not isinstance(node.parent, exp.Values | exp.GroupingSets | exp.Rollup | exp.Cube):
-            raise InvalidInput("a list in parentheses stands after VALUES or IN; compare columns one by one")
+            raise InvalidStatement("a list in parentheses stands after VALUES or IN; compare columns one by one")
         case exp.Table() if not isinstance(node.this, exp.Identifier):
-            raise InvalidInput("table functions are not allowed; name a table of the lake", found=shown(node.this))
+            raise InvalidStatement("table functions are not allowed; name a table of the lake", found=shown(node.this))
 
 
 def _is_listed(star: exp.Expr) -> bool:
@@ -236,8 +236,8 @@ def refused(node: exp.Expr, part: str = "") -> InvalidInput:
     """The error for a construct that is not on the list."""
     found = f"{shown(node)} {part}".strip()
     if isinstance(node, exp.Func):
-        return InvalidInput("this function is not allowed", found=found, functions=NAMES)
-    return InvalidInput(
+        return InvalidStatement("this function is not allowed", found=found, functions=NAMES)
+    return InvalidStatement(
         "not allowed in a statement; use SELECT with joins, WITH, sub-queries, set operations and window functions",
         found=found,
     )

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lakehouse.apart.wire import write_point
 from lakehouse.arguments import read_limit, read_seconds
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidArgument
 from lakehouse.session.session import Session
 from lakehouse.sql.looking import Answer, TableRead
 from lakehouse.sql.parse import check_text
@@ -33,12 +33,12 @@ class Allowed:
         """Limits as a caller gives them. Raises `InvalidInput` for what is none."""
         numbers = (read_limit(rows), read_limit(bytes), read_limit(memory))
         if any(one is None for one in numbers):
-            raise InvalidInput("a limit is a whole number", most_rows=rows, most_bytes=bytes, most_memory=memory)
+            raise InvalidArgument("a limit is a whole number", most_rows=rows, most_bytes=bytes, most_memory=memory)
         most = read_seconds(seconds, "most_seconds")
         if most > _MOST_SECONDS:
-            raise InvalidInput("most_seconds is a week at most", most_seconds=seconds, most=_MOST_SECONDS)
+            raise InvalidArgument("most_seconds is a week at most", most_seconds=seconds, most=_MOST_SECONDS)
         if (numbers[2] or 0) < _LEAST_MEMORY:
-            raise InvalidInput("most_memory is too little to run any query", most_memory=memory, least=_LEAST_MEMORY)
+            raise InvalidArgument("most_memory is too little to run any query", most_memory=memory, least=_LEAST_MEMORY)
         return cls(numbers[0] or 0, numbers[1] or 0, most, numbers[2] or 0)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidStatement, UnknownColumn
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
@@ -31,7 +31,7 @@ def insert(session: Session, tree: exp.Insert, *, as_of: Any, engine: str) -> Co
     _check_parts(tree, ("this", "expression", "by_name", "with_"))
     named = tree.this.expressions if isinstance(tree.this, exp.Schema) else []
     if named and tree.args.get("by_name"):
-        raise InvalidInput("columns are listed, or taken BY NAME from the query, but not both")
+        raise InvalidStatement("columns are listed, or taken BY NAME from the query, but not both")
     target = _target(session, tree.this.this if isinstance(tree.this, exp.Schema) else tree.this)
     columns = [_column(target, name) for name in named] or list(target.schema.names)
     source = tree.expression
@@ -47,7 +47,7 @@ def _append(target: Table, rows: Any, columns: list[str], *, by_name: bool) -> C
     if by_name:
         columns = [_column(target, name) for name in found]
     if len(found) != len(columns):
-        raise InvalidInput(
+        raise InvalidStatement(
             "as many values as columns are needed; name the columns: INSERT INTO t (a, b) ...",
             columns=",".join(columns),
             found=len(found),
@@ -89,7 +89,7 @@ def _source(tree: exp.Merge) -> tuple[exp.Expr, tuple[str, ...]]:
     using = tree.args["using"]
     aliases = _aliases(using)
     if not isinstance(using, exp.Subquery | exp.Table | exp.Values):
-        raise InvalidInput("MERGE takes a table or a query in parentheses after USING", found=shown(using))
+        raise InvalidStatement("MERGE takes a table or a query in parentheses after USING", found=shown(using))
     return _under(tree, exp.Select(expressions=[exp.Star()], from_=exp.From(this=using.copy()))), aliases
 
 
@@ -99,7 +99,7 @@ def _under(statement: exp.Expr, query: exp.Expr) -> exp.Expr:
     if with_ is None:
         return query
     if not isinstance(query, exp.Query) or with_.args.get("recursive"):
-        raise InvalidInput("WITH stands before a query here, and is not recursive", found=shown(query))
+        raise InvalidStatement("WITH stands before a query here, and is not recursive", found=shown(query))
     query, own = query.copy(), query.args.get("with_")
     listed = [*with_.expressions, *(own.expressions if own is not None else ())]
     query.set(
@@ -116,7 +116,7 @@ def _aliases(node: exp.Expr) -> tuple[str, ...]:
 
 def _target(session: Session, node: exp.Expr) -> Table:
     if isinstance(node, exp.Table) and node.args.get("version") is not None:
-        raise InvalidInput("only the newest version of a table can be changed", table=node.name)
+        raise InvalidStatement("only the newest version of a table can be changed", table=node.name)
     name = table_name(node, table_names(session))
     check_parts(node, ("this", "alias"))
     if node.args.get("alias") is not None:
@@ -127,9 +127,9 @@ def _target(session: Session, node: exp.Expr) -> Table:
 def _check_parts(tree: exp.Expr, allowed: Sequence[str]) -> None:
     extra = [key for key, value in tree.args.items() if value and key not in allowed]
     if "overwrite" in extra:
-        raise InvalidInput("INSERT OVERWRITE is not taken; use table.replace(data, interval)")
+        raise InvalidStatement("INSERT OVERWRITE is not taken; use table.replace(data, interval)")
     if extra:
-        raise InvalidInput("not allowed in this statement", statement=tree.key.upper(), found=extra[0].rstrip("_"))
+        raise InvalidStatement("not allowed in this statement", statement=tree.key.upper(), found=extra[0].rstrip("_"))
 
 
 def _where(tree: exp.Expr, target: Table) -> str:
@@ -137,19 +137,19 @@ def _where(tree: exp.Expr, target: Table) -> str:
     if where is None:
         return "TRUE"
     if where.this.find(exp.Query) is not None:
-        raise InvalidInput("a sub-query cannot stand here; use MERGE INTO ... USING (sub-query)")
+        raise InvalidStatement("a sub-query cannot stand here; use MERGE INTO ... USING (sub-query)")
     sides = Sides.of(target.schema.names, _aliases(tree.this))
     return written_again(renamed(where.this, sides.bare))
 
 
 def _column(target: Table, name: Any) -> str:
     if not isinstance(name, str | exp.Identifier):
-        raise InvalidInput("write the columns' names only: INSERT INTO t (a, b) ...", found=shown(name))
+        raise InvalidStatement("write the columns' names only: INSERT INTO t (a, b) ...", found=shown(name))
     written = name if isinstance(name, str) else name.name
     for column in target.schema.names:
         if column.casefold() == written.casefold():
             return str(column)
-    raise InvalidInput("no such column in the table", column=written, columns=",".join(target.schema.names))
+    raise UnknownColumn("no such column in the table", column=written, columns=",".join(target.schema.names))
 
 
 def _typed(values: exp.Values, kinds: Sequence[pa.DataType]) -> exp.Expr:

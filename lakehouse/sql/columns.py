@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidStatement, UnknownColumn
 from lakehouse.predicate.written import shown
 from lakehouse.sql.sources import kind
 
@@ -181,7 +181,7 @@ class Columns:
         if prefix is not None:
             items = [one for one in scope.items if one.alias.casefold() == prefix.name.casefold()]
             if len(items) != 1:
-                raise InvalidInput("a * needs one item of the FROM", found=f"{prefix.name}.*")
+                raise InvalidStatement("a * needs one item of the FROM", found=f"{prefix.name}.*")
             found = [(items[0].alias, one) for one in items[0].columns]
         for left_out in star.args.get("except_") or ():
             name = left_out.name.casefold()
@@ -197,7 +197,7 @@ class Columns:
             names = [one.name.casefold() for one in item.columns]
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
-                raise InvalidInput(
+                raise InvalidStatement(
                     "a * over a query that gives a name twice; give its columns names of their own",
                     query=item.alias,
                     columns=twice,
@@ -237,7 +237,7 @@ class Columns:
                 _check_one(found, shown(column))
                 clashes = len(parts) == 1 and depth == 0 and bool(of_alias - found.keys())
                 if clashes and clause in ("having", "qualify"):
-                    raise InvalidInput(
+                    raise InvalidStatement(
                         "a name that is a column and something else after AS; give that another name",
                         column=shown(column),
                     )
@@ -247,7 +247,7 @@ class Columns:
             if depth == 0 and clause in _ALIASED and of_alias:
                 _check_one(of_alias, shown(column))
                 return
-        raise InvalidInput("no such column", column=shown(column), clause=clause.rstrip("_").upper())
+        raise UnknownColumn("no such column", column=shown(column), clause=clause.rstrip("_").upper())
 
     def _write_prefix(self, column: exp.Column, alias: str) -> None:
         if alias:
@@ -275,7 +275,7 @@ class Columns:
         if keys & scope.found([column.name]).keys():
             return
         if column.find_ancestor(exp.AggFunc, exp.Window, exp.Order) is not column.find_ancestor(exp.Order):
-            raise InvalidInput(
+            raise InvalidStatement(
                 "a name after AS cannot stand inside a function of several rows here; write what it stands for",
                 column=shown(column),
             )
@@ -300,7 +300,7 @@ def _names_in(node: exp.Expr) -> Iterator[exp.Expr]:
 
 def _check_one(found: Mapping[Hashable, str] | set[Hashable], name: str) -> None:
     if len(found) != 1:
-        raise InvalidInput(
+        raise UnknownColumn(
             "no such column" if not found else "ambiguous: more than one column has this name; say which one is meant",
             column=name,
         )
@@ -322,6 +322,6 @@ def _renamed(alias: exp.Expr, given: Sequence[Output]) -> tuple[Output, ...]:
     if not names:
         return tuple(given)
     if given and len(given) != len(names):
-        raise InvalidInput("as many names as columns are needed", names=len(names), columns=len(given))
+        raise InvalidStatement("as many names as columns are needed", names=len(names), columns=len(given))
     keys = [one.key for one in given] or list(range(len(names)))
     return tuple(Output(name, (place, key)) for place, (name, key) in enumerate(zip(names, keys, strict=True)))

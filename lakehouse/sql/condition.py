@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidStatement
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parse import PARSER_ERRORS, parse_condition
 from lakehouse.predicate.written import shown
@@ -20,7 +20,7 @@ def renamed(node: exp.Expr, rename: Rename) -> exp.Expr:
     found = node.copy()
     for column in list(found.find_all(exp.Column)):
         if column.args.get("db") is not None:
-            raise InvalidInput("a column has one prefix at most here", found=shown(column))
+            raise InvalidStatement("a column has one prefix at most here", found=shown(column))
         prefix, name = rename(column)
         column.set("table", None if prefix is None else exp.to_identifier(prefix))
         column.set("this", exp.to_identifier(name))
@@ -38,7 +38,9 @@ def written_again(node: exp.Expr) -> str:
     except InvalidInput:
         raise
     except PARSER_ERRORS as error:
-        raise InvalidInput("this expression cannot be used here; write it differently", found=shown(node)) from error
+        raise InvalidStatement(
+            "this expression cannot be used here; write it differently", found=shown(node)
+        ) from error
     if again != node:
-        raise InvalidInput("this expression cannot be used here; write it differently", found=shown(node))
+        raise InvalidStatement("this expression cannot be used here; write it differently", found=shown(node))
     return text

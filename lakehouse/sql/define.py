@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakehouse.core.chunk import Grain
-from lakehouse.errors import InvalidInput, TableNotFound
+from lakehouse.errors import InvalidName, InvalidStatement, TableNotFound
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.literals import SPARK_TYPES
 from lakehouse.predicate.parse import PARSER_ERRORS
@@ -44,7 +44,7 @@ def create_table(session: Session, tree: exp.Create) -> Table:
     _check(tree, ("this", "kind", "exists", "properties"))
     schema = tree.this
     if tree.args.get("kind") != "TABLE" or not isinstance(schema, exp.Schema):
-        raise InvalidInput("write CREATE TABLE name (column type, ...) PARTITIONED BY (days(time column))")
+        raise InvalidStatement("write CREATE TABLE name (column type, ...) PARTITIONED BY (days(time column))")
     columns = [one for one in schema.expressions if isinstance(one, exp.ColumnDef)]
     names = {one.name.casefold(): one.name for one in columns}
     arguments: dict[str, Any] = {
@@ -55,7 +55,7 @@ def create_table(session: Session, tree: exp.Create) -> Table:
     for one in tree.args["properties"].expressions if tree.args.get("properties") else ():
         _read_property(one, names, arguments)
     if "time" not in arguments:
-        raise InvalidInput(
+        raise InvalidStatement(
             "say which column is a row's time, and how time is divided: PARTITIONED BY (days(ts)), "
             "or hours, weeks, months, years",
             columns=",".join(names.values()),
@@ -68,7 +68,7 @@ def create_table(session: Session, tree: exp.Create) -> Table:
 def _new_name(node: exp.Expr) -> str:
     parts = list(node.parts) if isinstance(node, exp.Table) else []
     if len(parts) != 1:
-        raise InvalidInput("tables have plain names, without a prefix", table=".".join(part.name for part in parts))
+        raise InvalidName("tables have plain names, without a prefix", table=".".join(part.name for part in parts))
     check_parts(node, ("this",))
     return str(parts[0].name)
 
@@ -84,7 +84,7 @@ def _column_text(column: exp.ColumnDef) -> str:
     try:
         return str(column.sql(dialect=DIALECT, identify=True, comments=False))
     except PARSER_ERRORS as error:
-        raise InvalidInput("a column needs a name and a type, as in client BIGINT", column=column.name) from error
+        raise InvalidStatement("a column needs a name and a type, as in client BIGINT", column=column.name) from error
 
 
 def _primary_key(schema: exp.Schema, columns: Sequence[exp.ColumnDef], names: Mapping[str, str]) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def _primary_key(schema: exp.Schema, columns: Sequence[exp.ColumnDef], names: Ma
                 check_parts(one.args["include"], ())
             listed += [_real(part, names) for part in one.expressions]
         elif not isinstance(one, exp.ColumnDef):
-            raise InvalidInput("beside columns a table takes PRIMARY KEY (a, b) only", found=shown(one))
+            raise InvalidStatement("beside columns a table takes PRIMARY KEY (a, b) only", found=shown(one))
     for column in columns:
         kinds = [one.kind for one in column.args.get("constraints") or ()]
         for kind in kinds:
@@ -110,7 +110,7 @@ def _real(node: exp.Expr, names: Mapping[str, str]) -> str:
     """A column's name as it was declared; an unknown one as it is, for `Lake.create_table` to refuse."""
     named = node.this if isinstance(node, exp.Ordered) else node
     if not isinstance(named, exp.Identifier | exp.Column) or (node is not named and node.args.get("desc")):
-        raise InvalidInput("a column's name is expected here", found=shown(node))
+        raise InvalidStatement("a column's name is expected here", found=shown(node))
     check_parts(named, ("this", "quoted"))
     return names.get(node.name.casefold(), str(node.name))
 
@@ -135,7 +135,7 @@ def _read_property(node: exp.Expr, names: Mapping[str, str], arguments: dict[str
         case exp.Property() if type(node) is exp.Property:
             _read_pair(node, arguments)
         case _:
-            raise InvalidInput(
+            raise InvalidStatement(
                 "a table takes USING lakehouse, PARTITIONED BY, CLUSTER(ED) BY, COMMENT and TBLPROPERTIES only",
                 found=shown(node),
             )
@@ -143,7 +143,9 @@ def _read_property(node: exp.Expr, names: Mapping[str, str], arguments: dict[str
 
 def _buckets(node: exp.Expr | None) -> int:
     if not isinstance(node, exp.Literal) or not node.name.isdecimal():
-        raise InvalidInput("say how many buckets, as in bucket(16, client)", found="" if node is None else shown(node))
+        raise InvalidStatement(
+            "say how many buckets, as in bucket(16, client)", found="" if node is None else shown(node)
+        )
     return int(node.name)
 
 
@@ -156,12 +158,12 @@ def _read_partition(part: exp.Expr, names: Mapping[str, str], arguments: dict[st
     inner = part.expressions[0] if isinstance(part, exp.Anonymous) and len(part.expressions) == 1 else part.this
     column = inner.this if isinstance(inner, exp.TsOrDsToDate) else inner
     if called not in _GRAINS or not isinstance(column, exp.Column):
-        raise InvalidInput(
+        raise InvalidStatement(
             "tables are divided by time, and cluster columns: PARTITIONED BY (days(ts), bucket(16, client))",
             found=shown(part),
         )
     if "time" in arguments:
-        raise InvalidInput("a table is divided by one time column", found=shown(part))
+        raise InvalidStatement("a table is divided by one time column", found=shown(part))
     arguments.update(time=_real(column, names), grain=_GRAINS[called])
 
 
@@ -169,7 +171,7 @@ def _read_pair(node: exp.Property, arguments: dict[str, Any]) -> None:
     key = ".".join(one.name for one in node.this.find_all(exp.Identifier)) or str(node.this.name)
     value = node.args["value"]
     if not isinstance(value, exp.Literal | exp.Boolean):
-        raise InvalidInput("a property's value is a text, number or boolean", key=key, found=shown(value))
+        raise InvalidStatement("a property's value is a text, number or boolean", key=key, found=shown(value))
     text = str(value.this).lower() if isinstance(value, exp.Boolean) else str(value.name)
     if key == "write_order":
         arguments["write_order"] = text
@@ -182,7 +184,7 @@ def drop_table(session: Session, tree: exp.Drop) -> None:
     _check(tree, ("tables", "exists", "kind"))
     tables = tree.args.get("tables") or []
     if tree.args.get("kind") != "TABLE" or len(tables) != 1:
-        raise InvalidInput("write DROP TABLE name")
+        raise InvalidStatement("write DROP TABLE name")
     try:
         name = table_name(tables[0], table_names(session))
         check_parts(tables[0], ("this",))
@@ -218,9 +220,11 @@ def describe(session: Session, tree: exp.Describe) -> pa.Table:
         "FORMATTED",
         "HISTORY",
     ):
-        raise InvalidInput("write DESCRIBE table or DESCRIBE HISTORY table", found=f"{tree.args.get('kind')} {style}")
+        raise InvalidStatement(
+            "write DESCRIBE table or DESCRIBE HISTORY table", found=f"{tree.args.get('kind')} {style}"
+        )
     if not isinstance(tree.this, exp.Table):
-        raise InvalidInput("write DESCRIBE table; for a query, EXPLAIN", found=shown(tree.this))
+        raise InvalidStatement("write DESCRIBE table; for a query, EXPLAIN", found=shown(tree.this))
     table = open_table(session, table_name(tree.this, table_names(session)))
     check_parts(tree.this, ("this",))
     if style == "HISTORY":
@@ -266,6 +270,6 @@ def type_name(kind: pa.DataType) -> str:
 def _check(tree: exp.Expr, allowed: Sequence[str]) -> None:
     extra = [key for key, value in tree.args.items() if value and key not in allowed]
     if "expression" in extra:
-        raise InvalidInput("create the table first, then INSERT INTO it: CREATE TABLE ... AS is not taken")
+        raise InvalidStatement("create the table first, then INSERT INTO it: CREATE TABLE ... AS is not taken")
     if extra:
-        raise InvalidInput("not allowed in this statement", statement=tree.key.upper(), found=extra[0].rstrip("_"))
+        raise InvalidStatement("not allowed in this statement", statement=tree.key.upper(), found=extra[0].rstrip("_"))

@@ -13,7 +13,7 @@ from sqlglot import exp
 from lakehouse.core.pruned import Pruned
 from lakehouse.core.segments import Segments
 from lakehouse.engine.duckdb import QueryLimits
-from lakehouse.errors import InvalidInput, QueryLimitExceeded
+from lakehouse.errors import InvalidStatement, QueryLimitExceeded
 from lakehouse.session.session import Session
 from lakehouse.sql.define import describe, show_tables
 from lakehouse.sql.parse import parse_statement
@@ -93,7 +93,7 @@ def answer(session: Session, text: str, *, as_of: Any, limits: QueryLimits) -> A
         case exp.Query() | exp.Values() as tree:
             query = bind(session, tree, as_of=as_of, engine="duckdb")
         case tree:
-            raise InvalidInput(
+            raise InvalidStatement(
                 "only statements that change nothing are run here: SELECT, SHOW TABLES, DESCRIBE and EXPLAIN",
                 found=tree.key.upper(),
             )

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidStatement, UnknownColumn
 from lakehouse.operations.clauses import When, Whens
 from lakehouse.predicate.written import shown
 from lakehouse.sql.allowed import check_parts
@@ -42,9 +42,9 @@ class Sides:
         folded = [name.casefold() for name in source]
         twice = sorted({name for name in folded if folded.count(name) > 1})
         if twice:
-            raise InvalidInput("the source has a column twice; give its columns names of their own", columns=twice)
+            raise InvalidStatement("the source has a column twice; give its columns names of their own", columns=twice)
         if {one.casefold() for one in target_aliases} & {one.casefold() for one in source_aliases}:
-            raise InvalidInput("give the source an alias that is not the target's: USING rows AS source")
+            raise InvalidStatement("give the source an alias that is not the target's: USING rows AS source")
         return cls(
             {name.casefold(): name for name in target},
             frozenset(one.casefold() for one in target_aliases),
@@ -69,7 +69,7 @@ class Sides:
             if name in columns and (not prefix or prefix in aliases) and (side == _SOURCE or self.has_target_row)
         ]
         if len(sides) != 1:
-            raise InvalidInput(
+            raise UnknownColumn(
                 "unknown column" if not sides else "both sides have this column; write target.x or source.x",
                 column=shown(column),
                 target=",".join(self.target.values()),
@@ -90,13 +90,13 @@ class Sides:
         pairs = []
         for item in items:
             if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
-                raise InvalidInput("SET takes column = expression", found=shown(item))
+                raise InvalidStatement("SET takes column = expression", found=shown(item))
             if item.expression.find(exp.Query) is not None:
-                raise InvalidInput("a sub-query cannot stand here; use MERGE INTO ... USING (sub-query)")
+                raise InvalidStatement("a sub-query cannot stand here; use MERGE INTO ... USING (sub-query)")
             pairs.append((self.target_column(item.this), item.expression))
         names = [name for name, _ in pairs]
         if len(set(names)) < len(names):
-            raise InvalidInput("SET names a column twice", columns=",".join(names))
+            raise InvalidStatement("SET names a column twice", columns=",".join(names))
         return pairs
 
     def target_column(self, column: exp.Expr) -> str:
@@ -104,7 +104,7 @@ class Sides:
         prefix = column.text("table").casefold()
         found = self.target.get(column.name.casefold())
         if found is None or (prefix and prefix not in self.target_aliases):
-            raise InvalidInput("no such column to set", column=shown(column), columns=",".join(self.target.values()))
+            raise UnknownColumn("no such column to set", column=shown(column), columns=",".join(self.target.values()))
         return found
 
     def text(self, node: exp.Expr) -> str:
@@ -122,10 +122,10 @@ def clauses(whens: Sequence[exp.Expr], sides: Sides) -> Whens:
     for when in whens:
         check_parts(when, ("matched", "source", "condition", "then"))
         if when.args.get("source"):
-            raise InvalidInput("WHEN NOT MATCHED BY SOURCE is not taken; delete or update such rows by a statement")
+            raise InvalidStatement("WHEN NOT MATCHED BY SOURCE is not taken; delete or update such rows by a statement")
         listed, seen = (matched, sides) if when.args.get("matched") else (not_matched, sides.alone())
         if listed and listed[-1].condition is None:
-            raise InvalidInput("a clause after one of its kind without a condition is never reached")
+            raise InvalidStatement("a clause after one of its kind without a condition is never reached")
         condition = when.args.get("condition")
         listed.append(
             When(
@@ -148,7 +148,7 @@ def _values(action: exp.Expr, sides: Sides, is_matched: bool) -> Mapping[str, st
             return {name: sides.text(value) for name, value in sides.pairs(action.expressions)}
         case exp.Var() if is_matched and action.name.upper() == "DELETE":
             return None
-    raise InvalidInput(
+    raise InvalidStatement(
         "after WHEN MATCHED stands UPDATE SET or DELETE, after WHEN NOT MATCHED stands INSERT", found=shown(action)
     )
 
@@ -166,11 +166,11 @@ def _inserted(action: exp.Expr, sides: Sides) -> dict[str, str]:
     columns = action.this.expressions if isinstance(action.this, exp.Tuple) else []
     values = action.expression.expressions if isinstance(action.expression, exp.Tuple) else []
     if not columns or len(columns) != len(values):
-        raise InvalidInput("write INSERT (a, b) VALUES (x, y), as many values as columns")
+        raise InvalidStatement("write INSERT (a, b) VALUES (x, y), as many values as columns")
     found: dict[str, str] = {}
     for column, value in zip(columns, values, strict=True):
         name = sides.target_column(column)
         if name in found:
-            raise InvalidInput("INSERT names a column twice", column=name)
+            raise InvalidStatement("INSERT names a column twice", column=name)
         found[name] = sides.text(value)
     return found

@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from lakehouse.core.interval import to_utc
-from lakehouse.errors import InvalidInput, TableNotFound
+from lakehouse.errors import InvalidStatement, TableNotFound
 from lakehouse.predicate.moments import read_time
 from lakehouse.predicate.written import shown
 
@@ -66,7 +66,7 @@ def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Referenc
         node, known = waiting.pop()
         if isinstance(node, exp.Table):
             if len(found) == _MOST_TABLES:
-                raise InvalidInput("a statement names too many tables; split it", most=_MOST_TABLES)
+                raise InvalidStatement("a statement names too many tables; split it", most=_MOST_TABLES)
             reference = _resolved(node, known, tables, f"{prefix}{len(found)}")
             found += [reference] if reference is not None else []
             continue
@@ -88,7 +88,7 @@ def _resolved(node: exp.Table, known: _Names, tables: Sequence[str], relation: s
     own = known.get(node.name.casefold()) if len(node.parts) == 1 else None
     table = table_name(node, tables) if own is None else ""
     if own is not None and version is not None:
-        raise InvalidInput("only a table of the lake has versions, not a query of WITH", name=node.name)
+        raise InvalidStatement("only a table of the lake has versions, not a query of WITH", name=node.name)
     alias = node.args.get("alias") or exp.TableAlias()
     if alias.args.get("this") is None:
         alias.set("this", exp.to_identifier(node.name, quoted=True))
@@ -113,7 +113,7 @@ def _point(version: exp.Expr | None) -> Any:
         written = value.this if isinstance(value, exp.Cast) else value
         if isinstance(written, exp.Literal) and written.is_string:
             return _time(written.name)
-    raise InvalidInput("write VERSION AS OF 7, VERSION AS OF 'tag' or TIMESTAMP AS OF '2013-01-05 07:00'")
+    raise InvalidStatement("write VERSION AS OF 7, VERSION AS OF 'tag' or TIMESTAMP AS OF '2013-01-05 07:00'")
 
 
 def _time(text: str) -> datetime:
@@ -121,4 +121,4 @@ def _time(text: str) -> datetime:
         found: datetime | date = read_time(text)
         return to_utc(found)
     except ValueError as error:
-        raise InvalidInput("not a time; write TIMESTAMP AS OF '2013-01-05 07:00'", found=text[:100]) from error
+        raise InvalidStatement("not a time; write TIMESTAMP AS OF '2013-01-05 07:00'", found=text[:100]) from error

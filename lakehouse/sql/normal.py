@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidStatement
 from lakehouse.sql.tree import put
 
 
@@ -38,7 +38,7 @@ def _called(node: exp.Anonymous) -> exp.Expr:
     name = str(node.this).lower()
     count, build = _NAMED[name]
     if len(node.expressions) != count:
-        raise InvalidInput("wrong number of arguments", function=name, expected=count, found=len(node.expressions))
+        raise InvalidStatement("wrong number of arguments", function=name, expected=count, found=len(node.expressions))
     return build(*node.expressions)
 
 

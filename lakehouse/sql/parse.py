@@ -10,7 +10,7 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError
 
 from lakehouse.arguments import refuse_surrogates
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parse import PARSER_ERRORS
 
@@ -42,7 +42,7 @@ def parse_statement(text: Any) -> Statement:
     'select'
     >>> parse_statement("SELECT 1; DROP TABLE trips")
     Traceback (most recent call last):
-    lakehouse.errors.InvalidInput: one statement at a time; ...
+    lakehouse.errors.InvalidStatement: one statement at a time; ...
     """
     check_text(text)
     tokens = _tokens(text)
@@ -74,9 +74,9 @@ def is_query(text: str) -> bool:
 def check_text(text: Any) -> None:
     """Raise `InvalidInput` for what no statement can be, at the cost of a look at its letters."""
     if not isinstance(text, str) or not text.strip():
-        raise InvalidInput('a statement is text in SQL, as in "SELECT * FROM trips"', found=repr(text)[:200])
+        raise InvalidStatement('a statement is text in SQL, as in "SELECT * FROM trips"', found=repr(text)[:200])
     if len(text) > _MAX_LENGTH:
-        raise InvalidInput("the statement is too long", characters=len(text), most=_MAX_LENGTH)
+        raise InvalidStatement("the statement is too long", characters=len(text), most=_MAX_LENGTH)
     refuse_surrogates(text, "the statement")
 
 
@@ -84,23 +84,23 @@ def _tokens(text: str) -> Sequence[Token]:
     try:
         tokens = list(DIALECT.tokenize(text))
     except PARSER_ERRORS as error:
-        raise InvalidInput("not a statement in SQL", cause=_first_line(error)) from error
+        raise InvalidStatement("not a statement in SQL", cause=_first_line(error)) from error
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
-        raise InvalidInput("the statement is empty")
+        raise InvalidStatement("the statement is empty")
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
-            raise InvalidInput("one statement at a time; run them one by one", line=token.line, column=token.col)
+            raise InvalidStatement("one statement at a time; run them one by one", line=token.line, column=token.col)
         if token.token_type is TokenType.HINT:
-            raise InvalidInput("hints are not taken; leave /*+ ... */ out", line=token.line, column=token.col)
+            raise InvalidStatement("hints are not taken; leave /*+ ... */ out", line=token.line, column=token.col)
     return tokens
 
 
 def _check_beginning(tokens: Sequence[Token]) -> None:
     words = [token.text.upper() for token in tokens[:2]]
     if not any(words[: len(wanted)] == wanted for wanted in (one.split() for one in _BEGINNINGS)):
-        raise InvalidInput(
+        raise InvalidStatement(
             "no statement of this kind is taken; use one of the list",
             found=" ".join(words)[:100],
             statements=", ".join(one for one in _BEGINNINGS if one not in "(DESC"),
@@ -112,7 +112,7 @@ def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:
         trees = DIALECT.parser().parse(list(tokens), text)
     except ParseError as error:
         found = error.errors[0] if error.errors else {}
-        raise InvalidInput(
+        raise InvalidStatement(
             "not a statement in SQL",
             line=found.get("line"),
             column=found.get("col"),
@@ -120,9 +120,9 @@ def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:
             cause=found.get("description") or _first_line(error),
         ) from error
     except PARSER_ERRORS as error:
-        raise InvalidInput("not a statement in SQL", cause=_first_line(error)) from error
+        raise InvalidStatement("not a statement in SQL", cause=_first_line(error)) from error
     if len(trees) != 1 or trees[0] is None:
-        raise InvalidInput("one statement at a time; run them one by one")
+        raise InvalidStatement("one statement at a time; run them one by one")
     return trees[0]
 
 

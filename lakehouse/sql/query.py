@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakehouse.engine.duckdb import QueryLimits, read_relation, run_limited, run_query
-from lakehouse.errors import InvalidInput, SegmentUnreadable, VersionNotFound
+from lakehouse.errors import InvalidStatement, SegmentUnreadable, VersionNotFound
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_allowed, refused
 from lakehouse.sql.columns import Columns
@@ -124,7 +124,7 @@ def bind(session: Session, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQ
     try:
         return _bound(session, tree, as_of, engine)
     except RecursionError as error:
-        raise InvalidInput("the statement is nested too deeply") from error
+        raise InvalidStatement("the statement is nested too deeply") from error
 
 
 def _bound(session: Session, tree: exp.Expr, as_of: Any, engine: str) -> BoundQuery:

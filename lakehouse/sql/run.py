@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidStatement, UnknownEngine
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import refused
 from lakehouse.sql.change import delete, insert, merge, update
@@ -20,7 +20,7 @@ ENGINES = ("spark", "duckdb")
 def run_statement(session: Session, text: str, *, as_of: Any = None, engine: str = "spark") -> Any:
     """Run one statement of Spark's SQL over a lake's tables; see `Lake.sql`."""
     if engine not in ENGINES:
-        raise InvalidInput("no such engine; use spark or duckdb", engine=repr(engine))
+        raise UnknownEngine("no such engine; use spark or duckdb", engine=repr(engine))
     statement = parse_statement(text)
     match statement.tree:
         case exp.Expr() as tree if statement.kind == "explain":
@@ -32,7 +32,7 @@ def run_statement(session: Session, text: str, *, as_of: Any = None, engine: str
         case exp.Query() | exp.Values() as tree:
             return bind(session, tree, as_of=as_of, engine=engine).run()
     if as_of is not None:
-        raise InvalidInput("only queries are run as of a version; leave as_of out", as_of=as_of)
+        raise InvalidStatement("only queries are run as of a version; leave as_of out", as_of=as_of)
     return _run_on_table(session, statement.tree)
 
 

@@ -11,7 +11,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.generators.spark import SparkGenerator
 
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidStatement
 from lakehouse.predicate.literals import text_term
 from lakehouse.predicate.parse import PARSER_ERRORS
 from lakehouse.sql.meanings import PREFIX, cast, meaning, text_of, written_out
@@ -27,7 +27,7 @@ class _SparkGenerator(SparkGenerator):
 
     def identifier_sql(self, expression: exp.Identifier) -> str:
         if "${" in expression.name:  # Spark puts settings and the environment in place of it, even in quotes
-            raise InvalidInput("Spark cannot take this name", name=expression.name)
+            raise InvalidStatement("Spark cannot take this name", name=expression.name)
         return "`" + expression.name.replace("`", "``") + "`"
 
 
@@ -62,13 +62,13 @@ def write(tree: exp.Expr, engine: str) -> str:
     except InvalidInput:
         raise
     except PARSER_ERRORS as error:
-        raise InvalidInput("the statement cannot be written for this engine", engine=engine, cause=error) from error
+        raise InvalidStatement("the statement cannot be written for this engine", engine=engine, cause=error) from error
 
 
 def _for_duckdb(tree: exp.Expr) -> exp.Expr:
     """What Spark means, in DuckDB's words, where the two differ and the parser's writer does not know it."""
     if most_nested(tree, _is_copied) > _MOST_COPIED:
-        raise InvalidInput(
+        raise InvalidStatement(
             'logarithms are nested too deeply; use sub-queries, or engine="spark"',
             most=_MOST_COPIED,
         )

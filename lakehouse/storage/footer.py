@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from lakehouse.core.bucket import Buckets
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval, from_us, to_us
 from lakehouse.core.spec import ROW_ID, TableSpec
-from lakehouse.errors import InvalidInput, LakehouseError, SegmentUnreadable
+from lakehouse.errors import InvalidRows, LakehouseError, SegmentUnreadable
 from lakehouse.storage.checksums import check_plain
 
 _MIN_US = to_us(MIN_TIME)
@@ -122,7 +122,7 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
         nulls = gathered[column.name].nulls if column.name in gathered else 0
         if nulls and not column.nullable:
             what = "time column" if column.name == spec.time else "column"
-            raise InvalidInput(f"null in the {what}, which takes none", column=column.name, count=nulls)
+            raise InvalidRows(f"null in the {what}, which takes none", column=column.name, count=nulls)
     start_us, end_us = _time_bounds(file, spec.time, gathered.pop(spec.time))
     start, end = from_us(start_us), from_us(end_us)
     if ROW_ID in columns:
@@ -225,11 +225,11 @@ def _time_bounds(file: pq.ParquetFile, column: str, gathered: _Gathered) -> tupl
         return to_us(gathered.least), to_us(gathered.greatest) + 1
     values = file.read([column]).column(0)
     if values.null_count:
-        raise InvalidInput("null in the time column, which takes none", column=column, count=values.null_count)
+        raise InvalidRows("null in the time column, which takes none", column=column, count=values.null_count)
     extremes = pc.min_max(values.cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
     low, high = extremes["min"].as_py(), extremes["max"].as_py()
     if low < _MIN_US or high >= _END_US:
-        raise InvalidInput(
+        raise InvalidRows(
             "time is outside the years 1 to 9999; correct or drop such rows", column=column, least=low, greatest=high
         )
     return low, high + 1

@@ -6,7 +6,7 @@ import os
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from lakehouse.errors import InvalidInput, SegmentUnreadable
+from lakehouse.errors import InvalidAddress, SegmentUnreadable
 
 
 def warehouse_path(location: str | os.PathLike[str]) -> Path:
@@ -20,25 +20,25 @@ def warehouse_path(location: str | os.PathLike[str]) -> Path:
     """
     text = os.fspath(location)
     if not text or "\x00" in text:
-        raise InvalidInput("a warehouse needs a path or a file:// URI", warehouse=repr(text))
+        raise InvalidAddress("a warehouse needs a path or a file:// URI", warehouse=repr(text))
     parts = urlsplit(text)
     if parts.scheme == "file":
         if parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
-            raise InvalidInput("a file:// URI names a local folder, as in file:///data/warehouse", warehouse=text)
+            raise InvalidAddress("a file:// URI names a local folder, as in file:///data/warehouse", warehouse=text)
         text = unquote(parts.path)
     elif "://" in text:
-        raise InvalidInput(
+        raise InvalidAddress(
             "warehouses of this kind are not supported; use a local path or a file:// URI", warehouse=text
         )
     found = Path(os.path.realpath(Path(text).expanduser()))
     try:
         nearest = next(folder for folder in (found, *found.parents) if folder.exists())
     except OSError as error:
-        raise InvalidInput(
+        raise InvalidAddress(
             "the warehouse cannot be reached; check permissions", warehouse=str(found), cause=error
         ) from error
     if not nearest.is_dir():
-        raise InvalidInput("the warehouse is, or lies below, a file; name a folder", warehouse=str(found))
+        raise InvalidAddress("the warehouse is, or lies below, a file; name a folder", warehouse=str(found))
     return found
 
 

@@ -20,7 +20,7 @@ from lakehouse.core.summary import ColumnListing
 from lakehouse.core.task import Amplification
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidProperty, UnknownColumn
 from lakehouse.reading.again import again_if_forgotten
 from lakehouse.reading.changes import Changes
 from lakehouse.reading.row_count import MOST_ROWS, count_visible
@@ -93,7 +93,7 @@ class Table(Writes):
     def set_properties(self, properties: Mapping[str, Any]) -> None:
         """Change properties; None takes one away. The rows stay as they are. Raises `InvalidInput`."""
         if not isinstance(properties, Mapping):
-            raise InvalidInput("properties map text to text", table=self.name, properties=repr(properties)[:100])
+            raise InvalidProperty("properties map text to text", table=self.name, properties=repr(properties)[:100])
 
         def changed(spec: TableSpec) -> Mapping[str, str]:
             kept = {name: held for name, held in {**spec.properties, **properties}.items() if held is not None}
@@ -139,7 +139,7 @@ class Table(Writes):
             columns = (columns,) if isinstance(columns, str) else tuple(columns)
             unknown = [name for name in columns if name not in self._spec.schema.names]
             if unknown or not columns:
-                raise InvalidInput(
+                raise UnknownColumn(
                     "no such column; choose among the table's",
                     table=self.name,
                     unknown=unknown,

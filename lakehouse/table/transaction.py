@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 from lakehouse.arguments import Txn
 from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Kind
-from lakehouse.errors import InvalidInput, WriteConflict
+from lakehouse.errors import InvalidArgument, OperationEnded, WriteConflict
 from lakehouse.operations.append import Append
 from lakehouse.operations.merge import Merge
 from lakehouse.operations.operation import Operation
@@ -55,14 +55,14 @@ class Transaction:
         others = [one for one in self._operations if one.begun.table.id == operation.begun.table.id]
         if others and not _may_follow(operation.kind, {one.kind for one in others}):
             operation.abort()
-            raise InvalidInput(
+            raise InvalidArgument(
                 f"{operation.kind.value} would not see what was written to the table before it; put it first",
                 table=operation.begun.table.name,
                 before=sorted({one.kind.value for one in others}),
             )
         if operation.txn is not None and any(one.txn == operation.txn for one in others):
             operation.abort()
-            raise InvalidInput(
+            raise InvalidArgument(
                 "one txn stands for one write to a table; give each its own",
                 table=operation.begun.table.name,
                 txn=operation.txn,
@@ -76,7 +76,7 @@ class Transaction:
         catalog's database it may be called again. Raises `InvalidInput` after `abort`.
         """
         if self._is_aborted:
-            raise InvalidInput("the transaction was aborted; open another")
+            raise OperationEnded("the transaction was aborted; open another")
         if not self._ended:
             for operation in self._operations:
                 operation.require_own()
@@ -99,7 +99,7 @@ class Transaction:
     def abort(self) -> None:
         """Give up every operation. Raises `InvalidInput` if it is committed."""
         if self._commit is not None:
-            raise InvalidInput("the transaction is committed; use restore to undo it", version=self.version)
+            raise OperationEnded("the transaction is committed; use restore to undo it", version=self.version)
         self._ended = self._is_aborted = True
         for operation in self._operations:
             operation.abort()
@@ -111,7 +111,7 @@ class Transaction:
 
     def _require_open(self) -> None:
         if self._ended:
-            raise InvalidInput("the transaction has ended; open another")
+            raise OperationEnded("the transaction has ended; open another")
 
     def __enter__(self) -> Self:
         return self

@@ -15,7 +15,7 @@ from lakehouse.core.operation import Begun, Kind, Priority
 from lakehouse.core.replace import check_replaceable
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidInput, LockLost, LockTimeout, WriteConflict
+from lakehouse.errors import InvalidInterval, LockLost, LockTimeout, UnknownColumn, WriteConflict
 from lakehouse.operations.append import Append
 from lakehouse.operations.clauses import Whens, read_arguments, read_clauses, read_source
 from lakehouse.operations.compaction import Clean, Compaction, commit_if_useful, locked_for_compaction
@@ -343,7 +343,7 @@ class Writes:
         """Begin an upsert: write any number of times, then commit."""
         require_primary_key(self._spec)
         if newest is not None and newest not in self._spec.schema.names:
-            raise InvalidInput("no such column", table=self.name, newest=newest, columns=self._spec.schema.names)
+            raise UnknownColumn("no such column", table=self.name, newest=newest, columns=self._spec.schema.names)
         return self._begin(Upsert, newest=newest, txn=txn, **marks)
 
     def begin_delete_keys(self, txn: Txn | None = None, **marks: Any) -> DeleteKeys:
@@ -376,7 +376,7 @@ class Writes:
         if segments is None:
             wanted = locked_for_compaction(self._session, self._spec, wanted)
         elif wanted is None:
-            raise InvalidInput("give the interval in which the segments lie", segments=len(segments))
+            raise InvalidInterval("give the interval in which the segments lie", segments=len(segments))
         begun = self._maintains(Kind.COMPACTION, wanted, wait_seconds)
         return Compaction(self._session, begun, engine=self._session.engine(engine), chosen=segments, **marks)
 

@@ -9,7 +9,7 @@ from typing import Literal
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope, scopes_overlap
-from lakehouse.errors import InvalidInput, VersionNotFound
+from lakehouse.errors import RowsOutside, VersionNotFound
 from lakehouse.testing.model_rows import (
     Change,
     IntervalTombstone,
@@ -151,7 +151,7 @@ class ModelOperation:
         table = self.of
         listed = [tuple(row) for row in rows]
         if self.kind == "replace" and not all(table.covered(row, self.interval, self.keys) for row in listed):
-            raise InvalidInput("rows lie outside the interval or keys", table=self.table)
+            raise RowsOutside("rows lie outside the interval or keys", table=self.table)
         self.rows.extend(listed)
 
     def commit(self) -> int:

@@ -26,14 +26,14 @@ def _commit_now(connection: Any) -> None:
 
 def two_transactions(victim: Victim) -> None:
     """Each table's delta is committed on its own."""
-    original = commit._record_table
+    original = commit.write_table
 
     def halved(connection: Any, *rest: Any) -> Any:
         result = original(connection, *rest)
         _commit_now(connection)
         return result
 
-    commit._record_table = halved
+    commit.write_table = halved
 
 
 def version_before_its_delta(victim: Victim) -> None:
@@ -85,7 +85,7 @@ def locks_for_ever(victim: Victim) -> None:
 
 def marks_after_commit(victim: Victim) -> None:
     """A caller's mark is not recorded together with what it marks."""
-    commit._mark = lambda *_: None
+    statements.INSERT_MARK.run_many = lambda *_: None  # type: ignore[method-assign]
 
 
 def files_after_commit(victim: Victim) -> None:

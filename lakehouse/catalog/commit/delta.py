@@ -39,7 +39,7 @@ from lakehouse.core.replace import plan_replace
 from lakehouse.core.segment import Segment
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD, DROP
-from lakehouse.errors import InternalError, InvalidInput, LockLost
+from lakehouse.errors import InternalError, LockLost, TooManyChunks
 
 
 def plan_operation(context: CommitContext, *, first_row_id: int, now_us: int) -> OperationPlan:
@@ -150,7 +150,7 @@ def _with_set(made: NewTombstone, entry: int, ordinal: int) -> Tombstone:
 def entry_id(number: int, index: int) -> int:
     """Id of an operation's nth segment or tombstone: unique without asking, and in order of operations."""
     if index >= 1 << ENTRY_BITS:
-        raise InvalidInput(
+        raise TooManyChunks(
             "one operation made too many segments; use a coarser grain, more target_rows or smaller intervals",
             most=1 << ENTRY_BITS,
         )

@@ -42,7 +42,7 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.sets import encode_set
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.version import ADD, DROP
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import TooManyChunks
 
 
 @dataclass(slots=True)
@@ -122,11 +122,11 @@ def _erase(connection: Connection, plan: OperationPlan, erasure: Erasure, versio
     for change in erasure.scopes:
         _change_scope(connection, spec, change)
     _put_files(connection, plan.begun.number, erasure.put)
+    unused = [*erasure.unused, *forget_summaries(connection, sorted(row["id"] for row in erasure.segments))]
     gone = zip(erasure.gone, spans_of(erasure.gone), strict=True)
     _take_out(connection, spec, [(row["id"], row["added_version"], span) for row, span in gone])
     whole = delete(segment).where(segment.c.id == bindparam("gone"))
     run_for_each(connection, whole, [{"gone": row["id"]} for row in erasure.gone])
-    unused = [*erasure.unused, *forget_summaries(connection, sorted(row["id"] for row in erasure.segments))]
     spans = [*spans_of(erasure.segments), *(one.covered for one in erasure.scopes)]
     for batch in batches(sorted({one for span in spans for one in bins_of(spec.grain, span)})):
         connection.execute(delete(key_frame).where(key_frame.c.table_id == spec.id, key_frame.c.bin.in_(batch)))
@@ -228,7 +228,7 @@ def touched_bins(change: TableDelta) -> list[int]:
     """The bins of a delta, in order. Raises `InvalidInput` if there are too many."""
     bins = sorted({number for number, _ in change.changes})
     if len(bins) > MOST_CHUNKS:
-        raise InvalidInput(
+        raise TooManyChunks(
             "one commit touches too many time chunks; use a coarser grain or smaller intervals",
             chunks=len(bins),
             most=MOST_CHUNKS,

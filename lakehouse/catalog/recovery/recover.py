@@ -40,7 +40,7 @@ from lakehouse.core.segments import BUCKETS, FIELDS, HIGH, LOW, NULLS
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.version import ADD, DROP, diff
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidAddress
 
 ROW_GAP = 1 << 40
 """Row ids after a recovery begin at a multiple of this."""
@@ -54,7 +54,7 @@ def address(url: str) -> str:
     try:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError as error:
-        raise InvalidInput("not a catalog address", catalog=url) from error
+        raise InvalidAddress("not a catalog address", catalog=url) from error
 
 
 def require_empty(url: str) -> None:
@@ -74,7 +74,7 @@ def _require_empty(connection: Connection, database: Database) -> None:
     counter = connection.execute(select(models.lake.c.counter)).scalar_one()
     held = connection.execute(select(func.count()).select_from(models.lake_table)).scalar_one()
     if counter or held:
-        raise InvalidInput(
+        raise InvalidAddress(
             "the catalog is not empty and recovery never writes into one that is in use;"
             " name a new one (--catalog) or move this one away",
             catalog=database.url.render_as_string(hide_password=True),

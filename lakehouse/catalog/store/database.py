@@ -42,7 +42,7 @@ from lakehouse.errors import (
     CatalogUnavailable,
     CommitUnknown,
     InternalError,
-    InvalidInput,
+    InvalidArgument,
     LakehouseError,
 )
 from lakehouse.forks import stop_for_forks, watch_forks
@@ -298,7 +298,7 @@ class Database:
         try:
             yield
         except UnicodeEncodeError as error:
-            raise InvalidInput(
+            raise InvalidArgument(
                 "a text holds half of a character, which no catalog stores; leave out surrogates"
             ) from error
         except UnicodeDecodeError as error:  # the driver reads texts, and SQLite's own messages, as UTF-8

@@ -12,7 +12,7 @@ from typing import Any
 
 from lakehouse.core.interval import from_us, to_us, to_utc
 from lakehouse.core.keys import KeyScope, key_scope
-from lakehouse.errors import InternalError, InvalidInput
+from lakehouse.errors import InternalError, InvalidKeys, InvalidProperty
 
 
 def encode_value(value: Any) -> Any:
@@ -33,7 +33,7 @@ def encode_value(value: Any) -> Any:
         case _:
             if hasattr(value, "item"):  # a numpy scalar
                 return encode_value(value.item())
-            raise InvalidInput("a value of this type cannot be a key", type=type(value).__name__)
+            raise InvalidKeys("a value of this type cannot be a key", type=type(value).__name__)
 
 
 def decode_value(stored: Any) -> Any:
@@ -99,7 +99,7 @@ def encode_map(values: Mapping[str, str] | None) -> str | None:
         return None
     for name, value in values.items():
         if {type(name), type(value)} != {str}:
-            raise InvalidInput("properties are a map of strings to strings", name=name, value=value)
+            raise InvalidProperty("properties are a map of strings to strings", name=name, value=value)
     return json.dumps(dict(values), sort_keys=True)
 
 

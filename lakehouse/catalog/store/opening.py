@@ -14,7 +14,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from lakehouse.durable import make_folder
-from lakehouse.errors import CatalogUnavailable, InvalidInput
+from lakehouse.errors import CatalogUnavailable, InvalidAddress
 
 try:
     from pysqlite3 import dbapi2 as sqlite
@@ -36,13 +36,13 @@ def read_url(url: str) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError as error:
-        raise InvalidInput(
+        raise InvalidAddress(
             "not a catalog address; write sqlite:///path or postgresql+psycopg://user@host/database", catalog=url
         ) from error
     if parsed.drivername == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername not in ("sqlite", "postgresql+psycopg"):
-        raise InvalidInput(
+        raise InvalidAddress(
             "no such kind of catalog; write sqlite:///path or postgresql+psycopg://user@host/database",
             kind=parsed.drivername,
         )
@@ -51,9 +51,9 @@ def read_url(url: str) -> URL:
 
 def _real(url: URL) -> URL:
     if url.database in (None, "", ":memory:"):
-        raise InvalidInput("a catalog must outlive its process; write sqlite:///path", catalog=str(url))
+        raise InvalidAddress("a catalog must outlive its process; write sqlite:///path", catalog=str(url))
     if url.query:
-        raise InvalidInput(
+        raise InvalidAddress(
             "the address of a SQLite catalog is a path alone; leave out what follows the question mark",
             catalog=str(url),
         )

@@ -30,7 +30,7 @@ from lakehouse.core.listing import Listing
 from lakehouse.core.operation import DEFINITIONS, REWRITES
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.task import Amplification, Gain, Task, TaskKind, TaskState, Worker
-from lakehouse.errors import InvalidInput, LockLost
+from lakehouse.errors import LockLost, UnknownTask
 
 MOST_ATTEMPTS = 5
 """A task that failed so often is given up; the next plan may propose it again."""
@@ -76,7 +76,7 @@ class TaskQueue:
             lambda connection: connection.execute(with_names().where(task.c.id == task_id)).first()
         )
         if found is None:
-            raise InvalidInput("no such task; see the list of tasks", task=task_id)
+            raise UnknownTask("no such task; see the list of tasks", task=task_id)
         return task_from_row(found)
 
     def busy(self, table: TableId) -> set[int]:
@@ -377,7 +377,7 @@ class TaskQueue:
 
         found = self._database.run(work)
         if found is None:
-            raise InvalidInput("the task is over", task=task_id, state=self.task(task_id).state.value)
+            raise UnknownTask("the task is over", task=task_id, state=self.task(task_id).state.value)
         held: str | None = found.operation
         return held
 

@@ -19,7 +19,7 @@ from lakehouse.core.interval import from_us, to_us, to_utc
 from lakehouse.core.listing import Listing
 from lakehouse.core.operation import DEFINITIONS, Kind
 from lakehouse.core.spec import TableId, TableSpec
-from lakehouse.errors import AlreadyExists, InvalidInput, VersionNotFound
+from lakehouse.errors import AlreadyExists, InvalidInput, InvalidName, InvalidVersion, VersionNotFound
 
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,127}")
 _MOST_DIGITS = 19
@@ -172,7 +172,7 @@ def resolve_version(connection: Connection, as_of: Any, table: TableId | None = 
         case None:
             return read_head(connection)
         case bool():
-            raise InvalidInput("not a version; pass a number, a tag or a time", as_of=as_of)
+            raise InvalidVersion("not a version; pass a number, a tag or a time", as_of=as_of)
         case int():
             return _numbered(connection, as_of, table)
         case str():
@@ -194,7 +194,7 @@ def resolve_version(connection: Connection, as_of: Any, table: TableId | None = 
         case _:
             if hasattr(as_of, "__index__"):
                 return _numbered(connection, int(as_of), table)
-            raise InvalidInput("not a version; pass a number, a tag or a time", as_of=repr(as_of))
+            raise InvalidVersion("not a version; pass a number, a tag or a time", as_of=repr(as_of))
 
 
 def _numbered(connection: Connection, version: int, table: TableId | None) -> int:
@@ -248,7 +248,7 @@ def version_at(connection: Connection, instant_us: int) -> int | None:
 def add_tag(connection: Connection, name: Any, version: int, now_us: int) -> None:
     """Name a version. Raises `AlreadyExists` if the name means another one."""
     if not isinstance(name, str) or not _TAG.fullmatch(name):
-        raise InvalidInput(
+        raise InvalidName(
             "not a tag; use a letter, then at most 127 letters, digits, dots, dashes and underscores", tag=repr(name)
         )
     insert: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(tag)

@@ -13,7 +13,7 @@ from lakehouse.core.skyline import distinct
 from lakehouse.core.strategy.draft import compaction_groups, pieces
 from lakehouse.core.strategy.state import TableState
 from lakehouse.core.task import Candidate, Gain, TaskKind
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidCandidate
 
 IntArray = npt.NDArray[np.int64]
 
@@ -79,7 +79,7 @@ class _Known:
         if self._right.get(id(candidate)) is candidate:
             return candidate
         if candidate.kind in _SERVICE:
-            raise InvalidInput(
+            raise InvalidCandidate(
                 "a strategy cannot ask for such a task; use merge, resolve, index or stats",
                 strategy=candidate.strategy,
                 kind=candidate.kind.value,
@@ -89,17 +89,17 @@ class _Known:
             ("tombstones", candidate.tombstones, self._tombstones),
         ):
             if ids.ndim != 1 or ids.dtype != np.int64 or (np.diff(ids) <= 0).any():
-                raise InvalidInput(
+                raise InvalidCandidate(
                     "a candidate's ids are one array of int64, sorted, each once", strategy=candidate.strategy, of=what
                 )
             if len(ids) and not _contains(known, ids):
-                raise InvalidInput(
+                raise InvalidCandidate(
                     "a candidate names what the table does not have; take ids from the state that was given",
                     strategy=candidate.strategy,
                     of=what,
                 )
         if candidate.kind is TaskKind.MERGE and not len(candidate.segments):
-            raise InvalidInput("a merge without segments; name at least one", strategy=candidate.strategy)
+            raise InvalidCandidate("a merge without segments; name at least one", strategy=candidate.strategy)
         self._right[id(candidate)] = candidate
         return candidate
 

@@ -16,6 +16,7 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Matches, Query, WriteTarget, Written
 from lakehouse.engine.duckdb import literals as sql
+from lakehouse.engine.duckdb.connection import open_memory
 from lakehouse.engine.duckdb.join import matched
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
 from lakehouse.engine.duckdb.sort import sorted_batches
@@ -117,14 +118,5 @@ class DuckDBEngine:
         """A connection of the caller's own to the engine's database, in UTC."""
         with self._lock:
             if self._database is None:
-                self._database = duckdb.connect(
-                    ":memory:",
-                    config={
-                        "autoinstall_known_extensions": "false",
-                        "autoload_known_extensions": "false",
-                        "enable_external_file_cache": "false",
-                        "python_enable_replacements": "false",
-                    },
-                )
-                self._database.execute("SET GLOBAL TimeZone = 'UTC'")
+                self._database = open_memory()
             return self._database.cursor()

@@ -15,7 +15,7 @@ from lakehouse.engine import Query
 from lakehouse.engine.duckdb.query import count_query, result_schema, rows_query
 from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.engine.verifying import columns_read
-from lakehouse.errors import InternalError, InvalidInput, LakehouseError, SegmentUnreadable
+from lakehouse.errors import InternalError, InvalidPredicate, LakehouseError, SegmentUnreadable
 from lakehouse.storage.checksums import check_content
 from lakehouse.storage.footer import DAMAGE
 from lakehouse.storage.verify import verified
@@ -158,7 +158,7 @@ class DuckDBRows:
         if damage is not None:
             return damage
         if self._query.where is not None and isinstance(error, duckdb.DataError | duckdb.OperationalError):
-            return InvalidInput("the filter fails on some row", where=self._query.where, cause=str(error)[:300])
+            return InvalidPredicate("the filter fails on some row", where=self._query.where, cause=str(error)[:300])
         return InternalError("the in-process engine failed", cause=str(error)[:300])
 
     def _unreadable(self, error: Exception) -> SegmentUnreadable | None:

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from lakehouse.engine import Query
+from lakehouse.engine.duckdb.connection import open_memory
 from lakehouse.engine.duckdb.result import DuckDBRows
 from lakehouse.engine.order import SAMPLE_ROWS, plan_order
 
@@ -38,21 +39,11 @@ def sorted_batches(
         with cursor() as connection:
             yield from _sorted(rows, query, by, connection)
         return
-    with tempfile.TemporaryDirectory(prefix="lakehouse-sort-") as folder:
-        connection = duckdb.connect(
-            ":memory:",
-            config={
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-                "enable_external_file_cache": "false",
-                "python_enable_replacements": "false",
-                "memory_limit": memory,
-                "temp_directory": folder,
-            },
-        )
-        with connection:
-            connection.execute("SET TimeZone = 'UTC'")
-            yield from _sorted(rows, query, by, connection)
+    with (
+        tempfile.TemporaryDirectory(prefix="lakehouse-sort-") as folder,
+        open_memory(memory_limit=memory, temp_directory=folder) as connection,
+    ):
+        yield from _sorted(rows, query, by, connection)
 
 
 def _sorted(

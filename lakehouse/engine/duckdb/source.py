@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lakehouse.arguments import has_surrogate
 from lakehouse.engine.door import NOT_UTF8
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidRows
 
 SLICE_ROWS = 1 << 20
 """Rows handled at a time."""
@@ -36,7 +36,7 @@ def tables(rows: Any, names: list[str]) -> Iterator[pa.Table]:
         case _ if hasattr(rows, "__arrow_c_stream__"):
             yield from _gathered(_opened(rows))
         case _:
-            raise InvalidInput(
+            raise InvalidRows(
                 "not rows; pass a Spark, pandas or polars frame, a pyarrow Table or anything with __arrow_c_stream__",
                 found=type(rows).__name__,
             )
@@ -47,7 +47,7 @@ def _check_names(rows: Any) -> None:
         try:
             rows.schema.names  # noqa: B018 - decodes them
         except UnicodeDecodeError as error:
-            raise InvalidInput("a column's name is not UTF-8; rename it", name=repr(error.object)[:200]) from error
+            raise InvalidRows("a column's name is not UTF-8; rename it", name=repr(error.object)[:200]) from error
 
 
 def _slices(table: pa.Table) -> Iterator[pa.Table]:
@@ -77,14 +77,14 @@ def _read(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     try:
         yield from reader
     except pa.ArrowException as error:
-        raise InvalidInput("rows cannot be read as Arrow", cause=str(error)[:200]) from error
+        raise InvalidRows("rows cannot be read as Arrow", cause=str(error)[:200]) from error
 
 
 def _opened(rows: Any) -> pa.RecordBatchReader:
     try:
         return pa.RecordBatchReader.from_stream(rows)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InvalidInput("rows cannot be read as Arrow", found=type(rows).__name__, cause=error) from error
+        raise InvalidRows("rows cannot be read as Arrow", found=type(rows).__name__, cause=error) from error
 
 
 def _is_pandas(rows: Any) -> bool:
@@ -99,9 +99,9 @@ def _from_pandas(frame: Any, names: list[str]) -> pa.Table:
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except UnicodeError as error:
-        raise InvalidInput(f"the column holds {NOT_UTF8}", **_first_surrogate(frame)) from error
+        raise InvalidRows(f"the column holds {NOT_UTF8}", **_first_surrogate(frame)) from error
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InvalidInput("a pandas column has no one type; convert it first", cause=str(error)[:200]) from error
+        raise InvalidRows("a pandas column has no one type; convert it first", cause=str(error)[:200]) from error
 
 
 def _first_surrogate(frame: Any) -> dict[str, Any]:

@@ -11,14 +11,9 @@ import duckdb
 import pyarrow as pa
 
 from lakehouse.engine.duckdb import literals as sql
-from lakehouse.errors import InvalidInput, SegmentUnreadable
+from lakehouse.engine.duckdb.connection import open_memory
+from lakehouse.errors import InvalidInput, InvalidStatement, SegmentUnreadable
 
-_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "enable_external_file_cache": "false",
-    "python_enable_replacements": "false",
-}
 Bind = Callable[[duckdb.DuckDBPyConnection], duckdb.DuckDBPyRelation]
 _BATCH_ROWS = 2048
 _PART_OF_MEMORY = 70
@@ -39,7 +34,7 @@ def run_query(text: str, relations: Mapping[str, Bind], warehouse: Path) -> duck
 
     Raises `InvalidInput` for what DuckDB refuses. Sums of integers are 64 bits wide, as in Spark.
     """
-    return _bound(duckdb.connect(":memory:", config=_SETTINGS), text, relations, warehouse)
+    return _bound(open_memory(), text, relations, warehouse)
 
 
 def run_limited(
@@ -50,7 +45,7 @@ def run_limited(
     Raises `InvalidInput` for what DuckDB refuses. Nothing here measures time: who has to end it ends the process.
     """
     memory = f"{limits.memory * _PART_OF_MEMORY // 100}B"
-    connection = duckdb.connect(":memory:", config={**_SETTINGS, "memory_limit": memory, "temp_directory": ""})
+    connection = open_memory(memory_limit=memory, temp_directory="")
     try:
         found = _bound(connection, text, relations, warehouse).limit(limits.rows + 1)
         return _first(found.to_arrow_reader(_BATCH_ROWS), limits)
@@ -80,7 +75,6 @@ def _first(reader: pa.RecordBatchReader, limits: QueryLimits) -> tuple[pa.Table,
 def _bound(
     connection: duckdb.DuckDBPyConnection, text: str, relations: Mapping[str, Bind], warehouse: Path
 ) -> duckdb.DuckDBPyRelation:
-    connection.execute("SET TimeZone = 'UTC'")
     for name, bind in relations.items():
         bind(connection).create_view(name)
     connection.execute(f"SET allowed_directories = [{sql.text(str(warehouse))}]")
@@ -89,7 +83,7 @@ def _bound(
     try:
         statements = duckdb.extract_statements(text)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-            raise InvalidInput("one query at a time")
+            raise InvalidStatement("one query at a time")
         rows = connection.sql(text)
         return _narrowed(rows)
     except duckdb.OutOfMemoryException:
@@ -103,7 +97,9 @@ def explained(error: duckdb.Error) -> InvalidInput | SegmentUnreadable:
     cause = str(error).split("\n", maxsplit=1)[0][:300]
     if isinstance(error, duckdb.IOException):
         return SegmentUnreadable("data file is missing or malformed; restore it from a copy", cause=cause)
-    return InvalidInput('the in-process engine refuses the statement; correct it, or use engine="spark"', cause=cause)
+    return InvalidStatement(
+        'the in-process engine refuses the statement; correct it, or use engine="spark"', cause=cause
+    )
 
 
 def read_relation(rows: duckdb.DuckDBPyRelation) -> pa.Table:

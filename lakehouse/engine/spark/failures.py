@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from lakehouse.engine.spark.columns import REFUSED
-from lakehouse.errors import EngineUnavailable, InvalidInput, LakehouseError, SegmentUnreadable
+from lakehouse.errors import EngineUnavailable, InvalidRows, LakehouseError, SegmentUnreadable
 
 _REFUSED = re.compile(re.escape(REFUSED) + r": column=(.*?) type=(.*?);")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakehouse[\w.]*|pyarrow|numpy)'")
@@ -32,7 +32,7 @@ def explaining_jobs() -> Iterator[None]:
 
 def _explained(text: str) -> LakehouseError | None:
     if found := _REFUSED.search(text):
-        return InvalidInput(
+        return InvalidRows(
             "the column cannot hold a value; correct it or cast the column first", column=found[1], type=found[2]
         )
     if found := _MISSING.search(text):

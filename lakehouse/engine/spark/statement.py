@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.engine.spark.settings import held
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidStatement
 
 _ZONE = "spark.sql.session.timeZone"
 _SETTINGS = {
@@ -28,7 +28,7 @@ def run_query(session: SparkSession, text: str, frames: Mapping[str, DataFrame])
     would read times without an offset as something else than UTC.
     """
     if _is_connect(session) and session.conf.get(_ZONE) not in ("UTC", "Etc/UTC", "Z"):
-        raise InvalidInput(
+        raise InvalidStatement(
             "statements read times as UTC: set spark.sql.session.timeZone to UTC on this session",
             found=session.conf.get(_ZONE),
         )
@@ -41,7 +41,9 @@ def run_query(session: SparkSession, text: str, frames: Mapping[str, DataFrame])
             rows = session.sql(text, None, **frames)
             rows.schema  # noqa: B018 - on Connect this is what analyzes the query
     except (AnalysisException, ParseException) as error:
-        raise InvalidInput("Spark refuses the statement", cause=str(error).split("\n", maxsplit=1)[0][:300]) from error
+        raise InvalidStatement(
+            "Spark refuses the statement", cause=str(error).split("\n", maxsplit=1)[0][:300]
+        ) from error
     return rows
 
 
@@ -51,7 +53,7 @@ def read_frame_rows(frame: DataFrame) -> pa.Table:
         return frame.toArrow()
     except PySparkException as error:
         cause = str(error).split("\n", maxsplit=1)[0][:300]
-        raise InvalidInput("Spark fails on some row; correct the statement", cause=cause) from error
+        raise InvalidStatement("Spark fails on some row; correct the statement", cause=cause) from error
 
 
 def _is_connect(session: SparkSession) -> bool:

@@ -14,7 +14,7 @@ from lakehouse.engine.spark.failures import explaining_jobs
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.task import REPORT, TaskWriter
 from lakehouse.engine.write import stored_schema, write_tables
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidRows
 from lakehouse.storage.files import make_folder
 
 _SETTINGS = {
@@ -31,7 +31,7 @@ def write_frame(frame: DataFrame, target: WriteTarget) -> list[Written]:
     folder is of attempts that failed or lost, and is deleted. Each task counts its rows against its files' footers.
     """
     if frame.isStreaming:
-        raise InvalidInput("a streaming frame cannot be written at once; use writeStream")
+        raise InvalidRows("a streaming frame cannot be written at once; use writeStream")
     rows = conformed(frame, stored_schema(target))
     folder = target.folder / f"{target.batch:05d}"
     make_folder(folder)

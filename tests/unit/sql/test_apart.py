@@ -20,10 +20,12 @@ from lakehouse.apart.process import QueryProcess
 from lakehouse.apart.wire import Ended, read_error, write_error
 from lakehouse.errors import (
     InvalidInput,
+    InvalidStatement,
     LakehouseError,
     QueryLimitExceeded,
     SegmentUnreadable,
     TableNotFound,
+    UnknownColumn,
     VersionNotFound,
 )
 from lakehouse.testing.rows import many
@@ -121,8 +123,8 @@ def test_the_bytes_of_a_result_are_never_more_than_was_asked_for(numbers: lakeho
     [
         ("SELECT * FROM gone", TableNotFound),
         ("SELECT * FROM trips VERSION AS OF 999", VersionNotFound),
-        ("SELECT nothing FROM trips", InvalidInput),
-        ("SELECT repeat('a', 9)", InvalidInput),
+        ("SELECT nothing FROM trips", UnknownColumn),
+        ("SELECT repeat('a', 9)", InvalidStatement),
     ],
 )
 def test_errors_come_back_as_what_they_are(still_lake: lakehouse.Lake, statement: str, kind: type) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import lakehouse
@@ -206,6 +206,10 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @settings(deadline=None)
+@example(
+    "SELECT a.x, a.y, b.x, b.y, c.x, c.y FROM a LEFT JOIN b ON b.y = a.y RIGHT JOIN c ON c.x = b.x AND b.y IS NULL "
+    "WHERE b.x IS NULL"
+)
 @given(text=queries())
 def test_a_query_gives_what_it_gives_over_whole_tables(three: Any, text: str) -> None:
     lake, database = three
