@@ -370,7 +370,7 @@ class Lake:
         >>> folder = tempfile.mkdtemp()
         >>> with connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
         ...     [task.kind.value for task in lake.maintain().tasks]
-        ['gc']
+        ['collect']
         """
         kept = read_properties(properties) or {}
         return maintain(self.session, Limits(workers, table, read_limit(budget_bytes), engine, kept), dry_run=dry_run)

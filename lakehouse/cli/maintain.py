@@ -35,7 +35,7 @@ def maintain(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep tables in shape: plan, merge, resolve, clean, collect. Runs until Ctrl-C, or one round with --once."""
+    """Keep tables in shape: plan, compact, resolve, clean, collect. Runs until Ctrl-C, or one round with --once."""
     interrupts.in_steps()
     limits = _limits(table, budget, engine, worker)
     with open_lake(catalog, warehouse) as lake:

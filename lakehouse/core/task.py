@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import datetime
@@ -34,12 +35,20 @@ class TaskKind(StrEnum):
     """What a task does."""
 
     PLAN = "plan"
-    MERGE = "merge"
+    COMPACT = "compact"
     RESOLVE = "resolve"
     CLEAN = "clean"
-    GC = "gc"
+    COLLECT = "collect"
     STATS = "stats"
     INDEX = "index"
+
+    @classmethod
+    def _missing_(cls, value: object) -> TaskKind | None:
+        """What earlier versions called merge and gc."""
+        known = {"merge": cls.COMPACT, "gc": cls.COLLECT}.get(str(value))
+        if known is not None:
+            warnings.warn(f"a task of the kind {value!r} is called {known.value!r}", DeprecationWarning, stacklevel=3)
+        return known
 
 
 class TaskState(StrEnum):

@@ -86,7 +86,7 @@ def _plan(session: Session, claim: Claim, _: str | None) -> Outcome:
     return Outcome(details={"tasks": len(plan.proposals), "failed_strategies": len(plan.failed)})
 
 
-def _merge(session: Session, claim: Claim, engine: str | None) -> Outcome:
+def _compact(session: Session, claim: Claim, engine: str | None) -> Outcome:
     table = _table(session, claim)
     wanted = set(claim.entries.tolist())
     operation = table.begin_compaction(
@@ -97,7 +97,7 @@ def _merge(session: Session, claim: Claim, engine: str | None) -> Outcome:
     before = scan_cost(segments.where(np.isin(segments.ids, list(wanted))), tombstones)
     commit = commit_if_useful(operation)
     if commit is None:
-        raise Outdated("segments that it was to merge are no longer there")
+        raise Outdated("segments that it was to compact are no longer there")
     return _merged(session, table, operation, commit, before)
 
 
@@ -151,10 +151,10 @@ def _sketch(session: Session, claim: Claim, engine: str | None) -> Outcome:
 
 _RUN: Mapping[TaskKind, Callable[[Session, Claim, str | None], Outcome]] = {
     TaskKind.PLAN: _plan,
-    TaskKind.MERGE: _merge,
+    TaskKind.COMPACT: _compact,
     TaskKind.RESOLVE: _resolve,
     TaskKind.CLEAN: _clean,
-    TaskKind.GC: _collect,
+    TaskKind.COLLECT: _collect,
     TaskKind.STATS: _sketch,
     TaskKind.INDEX: _index,
 }

@@ -22,7 +22,7 @@ _LOOK_SECONDS = 0.5
 class Service:
     """Maintains a lake until it is stopped. Any number of them share the work, in as many processes.
 
-    What the service does itself (PLAN, CLEAN, GC, small RESOLVE) runs in one thread, what rewrites in another; with the
+    What the service does itself (PLAN, CLEAN, COLLECT, small RESOLVE) runs in one thread, what rewrites in another; with the
     engine ``spark`` the latter is a process of its own, a job that starts when such a task waits and ends when none
     does any more. ``told`` is called with each task that ended here.
 

@@ -82,7 +82,7 @@ def test_a_compaction_is_followed_from_the_queue_to_the_history(
     expect(page.get_by_role("region", name="history")).to_be_visible()
     expect(page.get_by_text("each point is a task")).to_be_visible()
     picture(page, "service", request)
-    assert [one.state for one in lake.tasks() if one.kind == "merge"] == ["done", "done"]
+    assert [one.state for one in lake.tasks() if one.kind == "compact"] == ["done", "done"]
     assert len(table.segments()) == 2
     assert "by" in table.log(1)[0].properties
 

@@ -121,7 +121,7 @@ def test_an_action_is_signed_with_the_login(
     roles('maintainer = ["ada@example.org"]')
     for day in range(20, 32):
         flights.append(flights.scan(interval="2013-01-02").to_arrow(), message=f"{day}")
-    [task] = [one for one in lake.plan_tasks(table="flights") if one.kind == "merge"][:1]
+    [task] = [one for one in lake.plan_tasks(table="flights") if one.kind == "compact"][:1]
     app = open_page("service", user=ADA).button(key=f"cancel {task.id}").click().run()
     app = app.button(key=f"cancel {task.id} yes").click().run()
     assert not app.exception

@@ -48,7 +48,7 @@ def test_the_queue_tells_score_cause_and_what_is_gained(open_page: Any, small: l
     app = open_page("service")
     assert not app.exception
     waiting = frame(app, "score").iloc[0]
-    assert (waiting["kind"], waiting["table"], waiting["segments"]) == ("merge", "small", 12)
+    assert (waiting["kind"], waiting["table"], waiting["segments"]) == ("compact", "small", 12)
     assert "small" in waiting["cause"]
     assert waiting["files less"] == 11
     assert waiting["score"] > 0
@@ -94,7 +94,7 @@ def test_a_maintainer_runs_a_task_and_finds_it_in_the_history(
     assert "by" in next(one for one in small.log() if one.version == ended.version).properties
     app = open_page("service")
     done = frame(app, "gained ms").iloc[0]
-    assert (done["task"], done["state"], done["kind"]) == (task.id, "done", "merge")
+    assert (done["task"], done["state"], done["kind"]) == (task.id, "done", "compact")
     assert done["gained ms"] == pytest.approx(done["predicted ms"], rel=0.5)
     assert done["made"] == f"/versions?table=small&version={ended.version}"
 

@@ -106,7 +106,7 @@ def test_users_neither_fail_nor_wait_beside_a_service_and_no_row_is_lost(connect
 
     def told(task):
         ended.append(task)
-        if task.kind is TaskKind.MERGE and task.state is TaskState.DONE:
+        if task.kind is TaskKind.COMPACT and task.state is TaskState.DONE:
             merged.set()
 
     def live(user):

@@ -17,6 +17,7 @@ from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.encoding import encode_statistics
 from lakehouse.catalog.store.rows import spec_definition
 from lakehouse.core.interval import Interval, to_utc
+from lakehouse.core.task import TaskKind
 from lakehouse.schema import define_table
 from lakehouse.testing.rows import SCHEMA, arrow
 
@@ -95,3 +96,39 @@ def test_every_version_of_the_first_form_reads_the_same(bare_url: str, tmp_path:
         commit = table.append(arrow([(FIRST, "a", 7)]))
         assert commit.version == 5
         assert len(table.segments()) == 2
+
+
+def test_stored_tasks_get_their_names_of_today(bare_url: str, tmp_path: Path) -> None:
+    with lakehouse.connect(bare_url, tmp_path / "warehouse") as lake:
+        flights = lake.create_table("flights", SCHEMA, time="time", properties={"small_files": "2"})
+        for _ in range(3):
+            flights.append(arrow([(FIRST, "a", 7)]))
+        planned = {task.id: (task.kind, task.state) for task in lake.plan_tasks()}
+        collected = {task.id for task in lake.maintain().tasks if task.kind == "collect"}
+    assert {"compact"} == {kind for kind, _ in planned.values()}
+    database = Database(bare_url)
+
+    def age(connection: sa.Connection) -> list[str]:
+        identities = "SELECT identity FROM task ORDER BY id"
+        now = list(connection.execute(sa.text(identities)).scalars())
+        for old, new in (("merge", "compact"), ("gc", "collect")):
+            text = (
+                f"UPDATE task SET kind = '{old}', identity = replace(identity, '{new}', '{old}') WHERE kind = '{new}'"
+            )
+            connection.execute(sa.text(text))
+        assert list(connection.execute(sa.text(identities)).scalars()) != now
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0009'"))
+        return now
+
+    known = database.run(age)
+    database.close()
+    with lakehouse.connect(bare_url, tmp_path / "warehouse") as lake:
+        kinds = {task.id: task.kind for task in lake.tasks()}
+        assert {kinds[one] for one in planned} == {"compact"}
+        assert {kinds[one] for one in collected} == {"collect"}
+        with pytest.warns(DeprecationWarning, match="'merge' is called 'compact'"):
+            assert TaskKind("merge") is TaskKind.COMPACT
+    database = Database(bare_url)
+    stored = database.read(lambda at: list(at.execute(sa.text("SELECT identity FROM task ORDER BY id")).scalars()))
+    database.close()
+    assert stored == known

@@ -30,7 +30,7 @@ def appended(table, count=10, day=DAY):
     return table
 
 
-def candidate(table, *, kind=TaskKind.MERGE, gain=100, interval=SPAN, segments=None):
+def candidate(table, *, kind=TaskKind.COMPACT, gain=100, interval=SPAN, segments=None):
     ids = [one.id for one in table.segments(interval=interval)] if segments is None else segments
     return Candidate(
         kind, "test", "because", interval, np.array(sorted(ids), dtype=np.int64), bytes=1000, gain=Gain(files=gain)
@@ -52,7 +52,7 @@ def test_small_appends_are_merged_and_no_row_changes(lake, table):
     before = visible(appended(table, 20))
     done = lake.maintain().tasks
     assert {one.state for one in done} == {TaskState.DONE}
-    assert TaskKind.MERGE in {one.kind for one in done}
+    assert TaskKind.COMPACT in {one.kind for one in done}
     assert visible(table) == before
     assert len(table.segments()) == 1
     assert [one.kind for one in lake.maintain().tasks if one.kind is not TaskKind.PLAN] == []
@@ -60,7 +60,7 @@ def test_small_appends_are_merged_and_no_row_changes(lake, table):
 
 def test_a_task_tells_its_cause_prediction_and_what_it_gained(lake, table):
     appended(table, 20)
-    (merge,) = [one for one in lake.maintain().tasks if one.kind is TaskKind.MERGE]
+    (merge,) = [one for one in lake.maintain().tasks if one.kind is TaskKind.COMPACT]
     assert "small" in merge.cause
     assert merge.predicted.files == merge.actual.files == 19
     commit = next(one for one in table.log() if one.version == merge.version)
@@ -73,7 +73,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(lake, table):
     appended(table, 20)
     head = lake.head
     wanted = lake.maintain(dry_run=True)
-    assert [one.kind for one in wanted.tasks] == [TaskKind.MERGE]
+    assert [one.kind for one in wanted.tasks] == [TaskKind.COMPACT]
     assert wanted.bytes > 0
     assert lake.head == head
     assert lake.tasks() == []
@@ -82,10 +82,10 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(lake, table):
 def test_a_round_reads_no_more_than_its_budget(lake, table):
     for day in ("2013-01-05", "2013-01-06", "2013-01-07"):
         appended(table, 20, day)
-    merges = [one for one in lake.maintain(dry_run=True).tasks if one.kind is TaskKind.MERGE]
+    merges = [one for one in lake.maintain(dry_run=True).tasks if one.kind is TaskKind.COMPACT]
     assert len(merges) == 3
     some = lake.maintain(budget_bytes=merges[0].budget_bytes + 1)
-    assert len([one for one in some.tasks if one.kind is TaskKind.MERGE]) == 1
+    assert len([one for one in some.tasks if one.kind is TaskKind.COMPACT]) == 1
     assert some.bytes <= merges[0].budget_bytes + 1
 
 
@@ -94,20 +94,20 @@ def test_tasks_run_by_score_over_all_tables(lake, table):
     appended(table), appended(other)
     proposed(lake, table, candidate(table, gain=10))
     proposed(lake, other, candidate(other, gain=1000))
-    claims = [lake.catalog.tasks().claim(kinds=[TaskKind.MERGE]) for _ in range(2)]
+    claims = [lake.catalog.tasks().claim(kinds=[TaskKind.COMPACT]) for _ in range(2)]
     assert [one.task.table for one in claims] == ["other", "flights"]
-    assert lake.catalog.tasks().claim(kinds=[TaskKind.MERGE]) is None
+    assert lake.catalog.tasks().claim(kinds=[TaskKind.COMPACT]) is None
 
 
 def test_what_is_claimed_is_nobody_elses_until_its_lease_ends(lake, connect, table):
     appended(table)
     proposed(lake, table, candidate(table))
     queue, theirs = lake.catalog.tasks(), connect().catalog.tasks()
-    mine = queue.claim(kinds=[TaskKind.MERGE])
-    assert theirs.claim(kinds=[TaskKind.MERGE]) is None
+    mine = queue.claim(kinds=[TaskKind.COMPACT])
+    assert theirs.claim(kinds=[TaskKind.COMPACT]) is None
     assert queue.renew(mine)
     late(queue, mine)
-    second = theirs.claim(kinds=[TaskKind.MERGE])
+    second = theirs.claim(kinds=[TaskKind.COMPACT])
     assert (second.task.id, second.task.attempts) == (mine.task.id, 2)
     assert not queue.renew(mine)
     assert not queue.end(mine, TaskState.DONE)
@@ -124,7 +124,7 @@ def test_claims_from_many_threads_take_each_task_once(lake, connect, table):
     guard = threading.Lock()
 
     def work(queue):
-        while (claim := queue.claim(kinds=[TaskKind.MERGE])) is not None:
+        while (claim := queue.claim(kinds=[TaskKind.COMPACT])) is not None:
             with guard:
                 taken.append(claim.task.id)
 
@@ -143,10 +143,10 @@ def test_tasks_that_lock_one_chunk_are_not_run_side_by_side(lake, table):
     ids = [one.id for one in table.segments()]
     proposed(lake, table, candidate(table, segments=ids[:5]), candidate(table, segments=ids[5:]))
     queue = lake.catalog.tasks()
-    first = queue.claim(kinds=[TaskKind.MERGE])
-    assert queue.claim(kinds=[TaskKind.MERGE]) is None
+    first = queue.claim(kinds=[TaskKind.COMPACT])
+    assert queue.claim(kinds=[TaskKind.COMPACT]) is None
     queue.end(first, TaskState.DONE)
-    assert queue.claim(kinds=[TaskKind.MERGE]) is not None
+    assert queue.claim(kinds=[TaskKind.COMPACT]) is not None
 
 
 def test_a_new_plan_replaces_what_waits_and_keeps_what_it_proposes_again(lake, table):
@@ -224,7 +224,7 @@ def test_a_task_that_fails_waits_longer_each_time_and_is_then_given_up(lake, tab
     assert len(table.segments()) == 10
     with pytest.raises(InvalidInput, match="cannot be run"):
         lake.run_task(task.id)
-    assert [one.kind for one in lake.plan_tasks()] == [TaskKind.MERGE]  # the next plan proposes it anew
+    assert [one.kind for one in lake.plan_tasks()] == [TaskKind.COMPACT]  # the next plan proposes it anew
 
 
 def test_a_worker_that_dies_before_its_end_is_told_leaves_nothing_to_do(lake, table):
@@ -273,10 +273,10 @@ def test_retention_forgets_versions_and_deletes_their_files(lake, table, warehou
     table.set_properties({"retention": "0s", "keep_last": 1})
     for n in range(5):
         table.replace(arrow([(DAY, "a", n)]), DAY)
-    (gc,) = [one for one in lake.maintain().tasks if one.kind is TaskKind.GC]
-    assert gc.details["versions"] > 0
+    (collected,) = [one for one in lake.maintain().tasks if one.kind is TaskKind.COLLECT]
+    assert collected.details["versions"] > 0
     assert len(table.log()) == 1
-    assert [one.kind for one in lake.maintain().tasks if one.kind is TaskKind.GC] == []  # not again so soon
+    assert [one.kind for one in lake.maintain().tasks if one.kind is TaskKind.COLLECT] == []  # not again so soon
 
 
 def test_nothing_is_forgotten_where_a_table_is_to_be_kept_for_ever(lake, table):
@@ -296,7 +296,7 @@ def test_a_table_that_nothing_was_written_to_has_nothing_to_do(lake, table):
 def test_a_table_whose_maintenance_is_off_is_left_alone(lake, table):
     table.set_properties({"maintenance": "off"})
     appended(table, 20)
-    assert [one.kind for one in lake.maintain().tasks if one.kind is not TaskKind.GC] == [TaskKind.PLAN]
+    assert [one.kind for one in lake.maintain().tasks if one.kind is not TaskKind.COLLECT] == [TaskKind.PLAN]
     assert len(table.segments()) == 20
 
 
@@ -304,16 +304,16 @@ def test_nothing_is_rewritten_in_quiet_hours(lake, table):
     appended(table, 20)
     hour = lake.catalog.now().hour
     table.set_properties({"quiet_hours": f"{hour}-{(hour + 2) % 24}"})
-    assert TaskKind.MERGE not in {one.kind for one in lake.maintain().tasks}
-    assert [one.kind for one in lake.tasks(state="waiting")] == [TaskKind.MERGE]
+    assert TaskKind.COMPACT not in {one.kind for one in lake.maintain().tasks}
+    assert [one.kind for one in lake.tasks(state="waiting")] == [TaskKind.COMPACT]
     table.set_properties({"quiet_hours": None})
-    assert TaskKind.MERGE in {one.kind for one in lake.maintain().tasks}
+    assert TaskKind.COMPACT in {one.kind for one in lake.maintain().tasks}
 
 
 def test_no_more_is_rewritten_than_the_policy_allows(lake, table):
     appended(table, 20)
     table.set_properties({"write_amplification": 0})
-    assert TaskKind.MERGE not in {one.kind for one in lake.maintain().tasks}
+    assert TaskKind.COMPACT not in {one.kind for one in lake.maintain().tasks}
     table.set_properties({"write_amplification": None})
     lake.maintain()
     told = table.amplification()
@@ -327,7 +327,7 @@ def test_what_is_read_more_often_is_done_first(lake, connect, table):
     for _ in range(50):
         table.scan(interval="2013-02-05").plan()
     lake.session.plan_counts.tell()
-    first, second = [one for one in connect().plan_tasks() if one.kind is TaskKind.MERGE]
+    first, second = [one for one in connect().plan_tasks() if one.kind is TaskKind.COMPACT]
     assert first.interval.contains(Interval.of("2013-02-05"))
     assert first.score > second.score
 
@@ -371,7 +371,7 @@ def test_services_share_the_work_until_they_are_stopped(lake, connect, table):
     def told(task):
         with guard:
             ended.append(task)
-            if len({one.interval for one in ended if one.kind is TaskKind.MERGE}) == len(days):
+            if len({one.interval for one in ended if one.kind is TaskKind.COMPACT}) == len(days):
                 done.set()
 
     services = [Service(connect().session, Limits(), every_seconds=0.05, told=told) for _ in range(2)]
@@ -384,7 +384,7 @@ def test_services_share_the_work_until_they_are_stopped(lake, connect, table):
         thread.join()
     assert len(table.segments()) == len(days)
     assert visible(table) == before
-    merged = [one.id for one in ended if one.kind is TaskKind.MERGE and one.state is TaskState.DONE]
+    merged = [one.id for one in ended if one.kind is TaskKind.COMPACT and one.state is TaskState.DONE]
     assert len(merged) == len(set(merged))
 
 
@@ -401,7 +401,7 @@ def test_ended_tasks_are_listed_and_forgotten_in_time(lake, table):
 
 def test_indexes_and_statistics_are_made_where_the_policy_asks_for_them(lake, table):
     table.append(arrow([(DAY, "a", n) for n in range(100)]))
-    assert {one.kind for one in lake.maintain().tasks} == {TaskKind.PLAN, TaskKind.GC}
+    assert {one.kind for one in lake.maintain().tasks} == {TaskKind.PLAN, TaskKind.COLLECT}
     table.set_properties({"index": "client", "statistics": "on"})
     kinds = [one.kind for one in lake.maintain().tasks]
     assert sorted(kinds) == ["index", "plan", "stats"]
@@ -438,4 +438,4 @@ def test_segments_that_overlap_are_sorted_so_that_looks_for_a_key_open_fewer(lak
     segments = table.segments()
     assert (opened, len(segments)) == (20, 12)
     assert len(table.scan(where=look).plan().segments) <= 6
-    assert [one.kind for one in lake.maintain().tasks if one.kind is TaskKind.MERGE] == []
+    assert [one.kind for one in lake.maintain().tasks if one.kind is TaskKind.COMPACT] == []

@@ -66,7 +66,7 @@ def run(request: Any, instance: dg.DagsterInstance, address: dict[str, str]) -> 
 
 
 def merges(found: Any) -> list[Any]:
-    return [one for one in found.run_requests if one.job_name == "lakehouse_merge"]
+    return [one for one in found.run_requests if one.job_name == "lakehouse_compact"]
 
 
 def test_a_lake_with_nothing_to_do_gets_no_run(lake: lakehouse.Lake, tick: Tick) -> None:
@@ -85,7 +85,7 @@ def test_versions_that_no_retention_keeps_become_a_run_that_forgets_them(
     table = lake.create_table("events", SCHEMA, time="at", properties={"retention": "0s", "keep_last": "1"})
     for _ in range(3):
         table.append(rows_of("2013-01-05"))
-    (request,) = [one for one in tick().run_requests if one.job_name == "lakehouse_gc"]
+    (request,) = [one for one in tick().run_requests if one.job_name == "lakehouse_collect"]
     assert "lakehouse/table" not in request.tags
     assert run(request, instance, address).success
     assert len(table.log()) == 1
@@ -176,4 +176,4 @@ def test_no_more_runs_are_under_way_than_allowed_and_only_of_the_tables_and_scor
 def test_all_maintenance_shares_a_concurrency_pool() -> None:
     assert {op.pool for job in JOBS for op in (node.definition for node in job.nodes)} == {"lakehouse_maintenance"}
     assert [job.name for job in JOBS] == [f"lakehouse_{kind}" for kind in
-                                          ("merge", "resolve", "clean", "gc", "stats", "index")]  # fmt: skip
+                                          ("compact", "resolve", "clean", "collect", "stats", "index")]  # fmt: skip

@@ -36,7 +36,7 @@ def test_tasks_by_spark_change_no_row(filled, monkeypatch):
     before = visible(table)
     done = lake.maintain(engine="spark").tasks
     assert {one.state for one in done} == {TaskState.DONE}, [one.error for one in done]
-    assert {TaskKind.MERGE, TaskKind.INDEX, TaskKind.STATS} <= {one.kind for one in done}
+    assert {TaskKind.COMPACT, TaskKind.INDEX, TaskKind.STATS} <= {one.kind for one in done}
     assert visible(table) == before
     assert len(table.segments()) == 1
     assert table.tombstones() == []
@@ -68,7 +68,7 @@ def test_a_job_starts_for_what_waits_and_goes_away(filled):
     finally:
         stop.set()
         running.join()
-    (merge,) = [one for one in lake.tasks(state="done") if one.kind is TaskKind.MERGE]
+    (merge,) = [one for one in lake.tasks(state="done") if one.kind is TaskKind.COMPACT]
     assert merge.worker is Worker.ELASTIC
     assert visible(table) == before
     assert len(table.segments()) == 1

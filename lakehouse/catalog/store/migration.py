@@ -12,7 +12,7 @@ from sqlalchemy import Connection, inspect, text
 from lakehouse.catalog.store.database import Database, damaged
 from lakehouse.errors import CatalogUnavailable, LakehouseError
 
-REVISION = "0009"
+REVISION = "0010"
 """The newest migration; a catalog at this revision is opened without loading Alembic."""
 _REVISION = re.compile(r"[0-9]{4}")
 _MIGRATIONS = Path(__file__).parents[1] / "migrations"

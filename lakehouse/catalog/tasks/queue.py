@@ -36,7 +36,7 @@ MOST_ATTEMPTS = 5
 """A task that failed so often is given up; the next plan may propose it again."""
 _FIRST_PAUSE_SECONDS = 5.0
 _OPEN = (TaskState.WAITING.value, TaskState.RUNNING.value)
-_LOCKING = (TaskKind.MERGE.value, TaskKind.CLEAN.value)
+_LOCKING = (TaskKind.COMPACT.value, TaskKind.CLEAN.value)
 """Kinds that lock the chunks of their interval."""
 
 
@@ -151,17 +151,17 @@ class TaskQueue:
         return self._database.run(work)
 
     def ask_for_collection(self, every_seconds: float) -> None:
-        """Propose a GC of the lake, unless one waits, runs or ended less than so long ago."""
+        """Propose to collect garbage, unless one waits, runs or ended less than so long ago."""
 
         def work(connection: Connection) -> None:
             now_us = self._database.now_us(connection)
             recent = exists().where(
-                task.c.kind == TaskKind.GC.value, task.c.ended_us > now_us - int(every_seconds * 1_000_000)
+                task.c.kind == TaskKind.COLLECT.value, task.c.ended_us > now_us - int(every_seconds * 1_000_000)
             )
             if not connection.execute(select(recent)).scalar():
                 cause = "forget what retention lets go, delete files that nothing can reach"
                 row = new_row(
-                    kind=TaskKind.GC, identity="gc", table_id=None, worker=Worker.RESIDENT, score=1.0, cause=cause,
+                    kind=TaskKind.COLLECT, identity="collect", table_id=None, worker=Worker.RESIDENT, score=1.0, cause=cause,
                     now_us=now_us,
                 )  # fmt: skip
                 self._insert(connection, [row])

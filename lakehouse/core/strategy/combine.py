@@ -17,7 +17,7 @@ from lakehouse.errors import InvalidCandidate
 
 IntArray = npt.NDArray[np.int64]
 
-_SERVICE = frozenset({TaskKind.PLAN, TaskKind.CLEAN, TaskKind.GC})
+_SERVICE = frozenset({TaskKind.PLAN, TaskKind.CLEAN, TaskKind.COLLECT})
 """Kinds that the service starts by itself."""
 
 
@@ -36,12 +36,12 @@ def combine(
     """
     known = _Known.of(state)
     listed = sorted((known.checked(one) for one in candidates), key=lambda one: -one.score)
-    merges = [part for one in listed if one.kind is TaskKind.MERGE for part in known.steps(one)]
+    merges = [part for one in listed if one.kind is TaskKind.COMPACT for part in known.steps(one)]
     tasks = _Tasks(known)
     for one in sorted(merges, key=lambda one: -one.score):
         tasks.add(one)
     chosen = tasks.within(rewritable_bytes)
-    rest = [one for one in listed if one.kind is not TaskKind.MERGE]
+    rest = [one for one in listed if one.kind is not TaskKind.COMPACT]
     return sorted(chosen + _others(tasks, rest), key=lambda one: -one.score)
 
 
@@ -80,7 +80,7 @@ class _Known:
             return candidate
         if candidate.kind in _SERVICE:
             raise InvalidCandidate(
-                "a strategy cannot ask for such a task; use merge, resolve, index or stats",
+                "a strategy cannot ask for such a task; use compact, resolve, index or stats",
                 strategy=candidate.strategy,
                 kind=candidate.kind.value,
             )
@@ -98,8 +98,8 @@ class _Known:
                     strategy=candidate.strategy,
                     of=what,
                 )
-        if candidate.kind is TaskKind.MERGE and not len(candidate.segments):
-            raise InvalidCandidate("a merge without segments; name at least one", strategy=candidate.strategy)
+        if candidate.kind is TaskKind.COMPACT and not len(candidate.segments):
+            raise InvalidCandidate("a compaction without segments; name at least one", strategy=candidate.strategy)
         self._right[id(candidate)] = candidate
         return candidate
 

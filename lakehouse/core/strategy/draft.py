@@ -60,7 +60,7 @@ def propose(state: TableState, strategy: str, drafts: Drafts, cause: Callable[[i
     ends_at = np.append(begins[1:], len(places))
     return [
         Candidate(
-            TaskKind.MERGE,
+            TaskKind.COMPACT,
             strategy,
             cause(number),
             Interval(int(first[number]), int(last[number])),

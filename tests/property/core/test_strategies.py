@@ -114,7 +114,7 @@ def test_strategies_name_only_what_they_were_given(table: TableState) -> None:
 @given(tables(), st.integers(0, 100_000))
 def test_tasks_are_disjoint_ordered_and_within_the_budget(table: TableState, budget: int) -> None:
     tasks = combine(table, proposed(table), rewritable_bytes=budget)
-    merges = [one for one in tasks if one.kind is TaskKind.MERGE]
+    merges = [one for one in tasks if one.kind is TaskKind.COMPACT]
     taken = [number for one in merges for number in one.segments.tolist()]
     assert len(taken) == len(set(taken))
     assert sum(one.bytes for one in merges) <= budget

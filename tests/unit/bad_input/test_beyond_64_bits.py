@@ -23,7 +23,7 @@ def test_a_retention_beyond_all_time_stops_nobody_from_collecting(trips):
     table.set_properties({"retention": "99999999999d", "keep_last": "3"})
     lake.sql("INSERT INTO trips VALUES ('2013-01-05', 1)")
     assert {task.state.value for task in lake.maintain().tasks} == {"done"}
-    assert "gc" in {task.kind.value for task in lake.tasks(state="done")}
+    assert "collect" in {task.kind.value for task in lake.tasks(state="done")}
 
 
 @pytest.mark.parametrize("number", [2**70, -1, 0, True, "7", None])

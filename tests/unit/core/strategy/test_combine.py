@@ -19,7 +19,9 @@ def table(*days: int, size: int = MIB, **properties: str) -> TableState:
     return state([segment(number, day=day, size=size) for number, day in enumerate(days)], properties=properties)
 
 
-def wish(*ids: int, kind: TaskKind = TaskKind.MERGE, strategy: str = "a", files: int = 1, size: int = MIB) -> Candidate:
+def wish(
+    *ids: int, kind: TaskKind = TaskKind.COMPACT, strategy: str = "a", files: int = 1, size: int = MIB
+) -> Candidate:
     segments = np.array(ids, dtype=np.int64)
     return Candidate(kind, strategy, f"because of {strategy}", DAY_5, segments, bytes=size * len(ids), gain=Gain(files))
 
@@ -78,7 +80,7 @@ def test_what_is_too_large_for_now_stands_in_nobodys_way() -> None:
 def test_other_tasks_do_not_ask_for_what_is_merged_and_rewrite_nothing() -> None:
     wishes = [wish(0, 1, files=9), wish(0, 1, 2, kind=TaskKind.INDEX, strategy="b"), wish(0, kind=TaskKind.STATS)]
     found = combine(table(5, 5, 6), wishes, rewritable_bytes=2 * MIB)
-    assert [(one.kind, one.segments.tolist()) for one in found] == [(TaskKind.MERGE, [0, 1]), (TaskKind.INDEX, [2])]
+    assert [(one.kind, one.segments.tolist()) for one in found] == [(TaskKind.COMPACT, [0, 1]), (TaskKind.INDEX, [2])]
 
 
 def test_what_may_not_be_merged_yet_is_indexed_meanwhile() -> None:
@@ -95,7 +97,7 @@ def test_what_may_not_be_merged_yet_is_indexed_meanwhile() -> None:
         replace(wish(0, 1), segments=np.array([0.0])),
         replace(wish(0, 1), tombstones=np.array([3])),
         wish(),
-        wish(0, kind=TaskKind.GC),
+        wish(0, kind=TaskKind.COLLECT),
     ],
 )
 def test_a_wish_that_cannot_be_a_task_is_refused_by_the_name_of_its_strategy(wrong: Candidate) -> None:
