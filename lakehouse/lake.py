@@ -133,7 +133,15 @@ class Lake:
     ) -> Table:
         """Create a table and return it; with ``if_not_exists``, return the one that is there, whatever its definition.
 
-        Raises `AlreadyExists`, and `InvalidInput` for names, types, keys or properties that cannot be.
+        ``schema``: a `pyarrow.Schema`, a Spark ``StructType``, or DDL text. ``time``: the column of a row's time, a
+        timestamp or date. ``grain``: length of a time chunk: hour, day, week, month or year. ``primary_key``: what
+        upserts go by. ``cluster_by``: columns that tell rows of one chunk apart in plans and locks, with a number of
+        hash buckets where values are many. ``write_order``: ``commit`` (the later commit wins) or ``start``.
+        Raises `AlreadyExists`, `InvalidName`, `InvalidSchema`, `InvalidProperty`.
+
+        >>> stops = lake.create_table("stops", "at TIMESTAMP, line INT", time="at", grain="month", cluster_by=["line"])
+        >>> stops
+        <table stops by month of at, 2 columns>
         """
         return create_table(
             self.session,
@@ -149,7 +157,11 @@ class Lake:
         )
 
     def table(self, name: str) -> Table:
-        """A table by name. Raises `TableNotFound`."""
+        """A table by name. Raises `TableNotFound`.
+
+        >>> lake.table("flights").count()
+        3
+        """
         return open_table(self.session, name)
 
     def tables(self) -> list[str]:
@@ -161,7 +173,12 @@ class Lake:
         self.catalog.drop_table(name)
 
     def rename_table(self, old: str, new: str) -> None:
-        """Rename a table; files and history stay where they are. Raises `TableNotFound`, `AlreadyExists`."""
+        """Rename a table; files and history stay where they are. Raises `TableNotFound`, `AlreadyExists`.
+
+        >>> lake.rename_table("flights", "departures")
+        >>> lake.tables()
+        ['departures']
+        """
         self.catalog.rename_table(old, check_table_name(new))
 
     # Versions
@@ -176,7 +193,15 @@ class Lake:
         return self.catalog.commits(limit=read_limit(limit))
 
     def tag(self, name: str, version: Any = None) -> None:
-        """Name a version (default: the head). Raises `AlreadyExists` if the name means another one."""
+        """Name a version, tag or time (None: the head), which keeps it from expiry.
+
+        Raises `AlreadyExists` if the name means another version, `InvalidName`, `VersionNotFound`.
+
+        >>> lake.tag("january")
+        >>> gone = flights.delete("TRUE")
+        >>> flights.scan(as_of="january").count()
+        3
+        """
         self.catalog.tag(name, version)
 
     def tags(self) -> dict[str, int]:
@@ -283,6 +308,7 @@ class Lake:
         Kept in any case are the head, tagged versions, of each table the newest version at any of these, what a reader
         or a running operation holds and what is newer than that. Files go later: see `collect`. With the versions go
         what ended operations left, ``txn`` marks beyond their table's ``txn_retention``, and all of dropped tables.
+        Cost: what is forgotten. Raises `InvalidArgument` where neither is given.
 
         Examples
         --------

@@ -45,8 +45,7 @@ def register(spark: SparkSession) -> None:
     while it reads; what a write has stored, for an hour (``lease_seconds``) from when a task last wrote. Turns on the
     session's filter push-down for Python sources. Writing appends; use `Table.replace` to put rows in place of others.
 
-    >>> lakehouse.register(spark)                                                         # doctest: +SKIP
-    >>> spark.read.format("lakehouse").option("table", "flights").load().count()          # doctest: +SKIP
+    ``spark.read.format("lakehouse").option("table", "flights").load()`` is then a frame of the table's rows.
     """
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")  # else Spark refuses a source that uses filters
     spark.dataSource.register(LakehouseSource)

@@ -97,12 +97,12 @@ class Policy:
 
     ``retention_seconds`` and ``keep_last`` say how long versions stay readable (None: for ever);
     ``txn_retention_seconds`` how long a ``txn`` is known, at least as long. ``small_files``: a chunk's segments below
-    half the target are merged once that many of like size are there. ``overlap``: so many segments, on average, over
+    half the target are compacted once that many of like size are there. ``overlap``: so many segments, on average, over
     one point of time and cluster keys. ``deleted_rows``: that share of hidden rows. ``outliers``: an interval that many
     times wider than the share of its rows. ``tombstone_debt``: so many milliseconds of a scan for masks. ``order``:
-    what merges sort by. ``index`` names columns that get Bloom filters, ``statistics`` asks for sketches of distinct
-    values: each reads a segment once more. ``task_bytes`` is the most that one task reads, ``write_amplification`` the
-    most that may be rewritten for each byte that was written.
+    what compactions sort by. ``index`` names columns that get Bloom filters, ``statistics`` asks for sketches of
+    distinct values: each reads a segment once more. ``task_bytes`` is the most that one task reads,
+    ``write_amplification`` the most that may be rewritten for each byte that was written.
     """
 
     enabled: bool = True

@@ -41,7 +41,7 @@ def build_maintenance_jobs(
     pool: str = POOL,
     engine: str | None = None,
 ) -> list[dg.JobDefinition]:
-    """A job for each kind of task (compact, resolve, clean, collect, stats, index), which does the task that its run names.
+    """A job for each kind of task (compact, resolve, clean, collect, stats, index), which does what its run names.
 
     All of them share a concurrency pool, so that no more rewrite at once than its limit says. ``engine``: ``spark``
     rewrites by Spark, else it is done in process. A task that somebody else did meanwhile is left alone.

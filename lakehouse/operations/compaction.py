@@ -14,12 +14,12 @@ from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import CleanContribution, CompactionContribution
 from lakehouse.core.gaps import cut_at_gaps
 from lakehouse.core.interval import MIN_TIME, Interval
-from lakehouse.core.layout import Merge, plan_merges
 from lakehouse.core.operation import Begun, Kind, NothingToDo
 from lakehouse.core.plan import plan_read
 from lakehouse.core.policy import Policy
 from lakehouse.core.skyline import distinct
 from lakehouse.core.spec import TableSpec
+from lakehouse.core.strategy.whole import CompactionGroup, whole
 from lakehouse.engine import Engine, Query
 from lakehouse.engine.verifying import verify_whole
 from lakehouse.errors import LockLost, SegmentUnreadable
@@ -59,8 +59,8 @@ class Compaction(Operation):
         """
         self._start()
         try:
-            for merge in self._merges():
-                self._rewrite(merge)
+            for group in self._groups():
+                self._compact(group)
         except SegmentUnreadable as error:
             self._fail()
             if is_replaced(self._session, error):
@@ -70,37 +70,37 @@ class Compaction(Operation):
                 ) from error
             raise
 
-    def _merges(self) -> Iterator[Merge]:
+    def _groups(self) -> Iterator[CompactionGroup]:
         begun = self._begun
         spec = begun.table
         locked = spec.grain.align(begun.locked)
         segments, tombstones = self._session.catalog.live(spec, begun.base_version, locked)
-        if self._chosen is not None:
-            taken = segments.where(np.isin(segments.ids, list(self._chosen)))
-            whole = len(taken) == len(self._chosen) and all(locked.contains(one.interval) for one in taken)
-            return iter([Merge(tuple(taken), tuple(tombstones))] if whole else [])
-        inside = [one for one in segments if locked.contains(one.interval)]
-        return iter(plan_merges(inside, tombstones, grain=spec.grain, target_rows=spec.target_rows, ragged=spec.ragged))
+        starts, ends, _ = segments.bounds
+        inside = segments.where((starts >= locked.start_us) & (ends <= locked.end_us))
+        if self._chosen is None:
+            return whole(spec, inside, tombstones)
+        taken = inside.where(np.isin(inside.ids, list(self._chosen)))
+        return iter([CompactionGroup(taken, tuple(tombstones))] if len(taken) == len(self._chosen) else [])
 
-    def _rewrite(self, merge: Merge) -> None:
+    def _compact(self, group: CompactionGroup) -> None:
         spec = self._begun.table
-        verify_whole(self._engine, self._session.warehouse, merge.segments)
-        self._inputs.update(one.id for one in merge.segments)
+        verify_whole(self._engine, self._session.warehouse, group.segments)
+        self._inputs.update(one.id for one in group.segments)
         is_curve = Policy.of(spec.properties).order == "zorder"
         by = (spec.time, *spec.cluster_by) if is_curve else (spec.time,)
-        for part in self._parts(merge):
-            plan = plan_read(merge.segments, merge.tombstones, version=self.base_version, interval=part)
+        for part in self._parts(group):
+            plan = plan_read(group.segments, group.tombstones, version=self.base_version, interval=part)
             if plan.groups:
                 query = Query(plan, spec, self._session.warehouse, row_ids=True, sets=sets_of(self._session, plan))
                 self._store(self._engine, self._engine.ordered(query, by), row_ids=True)
 
-    def _parts(self, merge: Merge) -> Sequence[Interval | None]:
+    def _parts(self, group: CompactionGroup) -> Sequence[Interval | None]:
         """What to write apart: a lone segment of a ragged table is cut where it is empty. Reads its times for that."""
         spec = self._begun.table
-        alone = merge.segments[0]
-        if not spec.ragged or len(merge.segments) > 1 or spec.grain.chunk(alone.start).contains(alone.interval):
+        alone = group.segments[0]
+        if not spec.ragged or len(group.segments) > 1 or spec.grain.chunk(alone.start).contains(alone.interval):
             return [None]
-        plan = plan_read(merge.segments, (), version=self.base_version)
+        plan = plan_read(group.segments, (), version=self.base_version)
         times = self._session.local_engine.read(
             Query(plan, spec, self._session.warehouse, columns=(spec.time,))
         ).reader()

@@ -43,9 +43,10 @@ class Operation:
 
     Examples
     --------
-    >>> op = flights.begin_append()                              # doctest: +SKIP
-    >>> op.write(frame); op.commit().version                     # doctest: +SKIP
-    7
+    >>> op = flights.begin_append()
+    >>> op.write(late)
+    >>> op.commit().version - op.base_version, flights.count()
+    (1, 5)
     """
 
     kind: ClassVar[Kind]

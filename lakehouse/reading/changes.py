@@ -44,7 +44,10 @@ class Changes:
 
     Examples
     --------
-    >>> flights.changes(since=7).to_arrow()                                                 # doctest: +SKIP
+    >>> before = flights.version
+    >>> changed = flights.update({"delay": "delay + 1"}, "id = 2")
+    >>> flights.changes(since=before).to_arrow().select(["delay", "_change_type"]).to_pydict()
+    {'delay': [30, 31], '_change_type': ['update_before', 'update_after']}
     """
 
     def __init__(self, session: Session, spec: TableSpec, since: int, until: int, verify: Verify | None = None) -> None:

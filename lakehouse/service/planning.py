@@ -64,9 +64,9 @@ def plan_table(session: Session, table: Table) -> TablePlan:
             failed.append(f"{name}: {error}")
     written = table.amplification()
     left = policy.write_amplification * written.appended_bytes - written.rewritten_bytes
-    merges = combine(state, candidates, rewritable_bytes=max(0.0, left))
-    taken = np.concatenate([np.empty(0, dtype=np.int64), *(one.segments for one in merges)])
-    tasks = [*merges, *clean(state), *summaries(session, state, taken)]
+    compactions = combine(state, candidates, rewritable_bytes=max(0.0, left))
+    taken = np.concatenate([np.empty(0, dtype=np.int64), *(one.segments for one in compactions)])
+    tasks = [*compactions, *clean(state), *summaries(session, state, taken)]
     proposals = sorted((Proposal(one, _worker(one)) for one in tasks), key=lambda one: -one.candidate.score)
     is_young = state.settled.get(max(policy.ages, default=0.0), version) < version
     due_seconds = _HOUR if is_young else None

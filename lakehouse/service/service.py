@@ -22,15 +22,18 @@ _LOOK_SECONDS = 0.5
 class Service:
     """Maintains a lake until it is stopped. Any number of them share the work, in as many processes.
 
-    What the service does itself (PLAN, CLEAN, COLLECT, small RESOLVE) runs in one thread, what rewrites in another; with the
-    engine ``spark`` the latter is a process of its own, a job that starts when such a task waits and ends when none
-    does any more. ``told`` is called with each task that ended here.
+    What the service does itself (PLAN, CLEAN, COLLECT, small RESOLVE) runs in one thread, what rewrites in another;
+    with the engine ``spark`` the latter is a process of its own, a job that starts when such a task waits and ends when
+    none does any more. ``told`` is called with each task that ended here.
 
     Examples
     --------
     >>> stop = threading.Event()
-    >>> service = Service(lake.session, Limits())                          # doctest: +SKIP
-    >>> service.run(stop)                                          # doctest: +SKIP
+    >>> service = Service(lake.session, Limits(), told=lambda task: stop.set())  # until the first task has ended
+    >>> added = flights.append(late)
+    >>> service.run(stop)
+    >>> len(lake.tasks(state="done")) > 0
+    True
     """
 
     def __init__(

@@ -17,9 +17,9 @@ _MOST_SEGMENTS = 256
 """Segments of one task."""
 
 
-def summaries(session: Session, state: TableState, merged: Ids) -> Iterator[Candidate]:
-    """Candidates for what is not about to be merged. A table that asks for nothing costs nothing."""
-    left = state.segments.where(~np.isin(state.segments.ids, merged)) if len(merged) else state.segments
+def summaries(session: Session, state: TableState, compacted: Ids) -> Iterator[Candidate]:
+    """Candidates for what is not about to be compacted. A table that asks for nothing costs nothing."""
+    left = state.segments.where(~np.isin(state.segments.ids, compacted)) if len(compacted) else state.segments
     if state.policy.index:
         missing = missing_indexes(session, state.spec, left)
         what = f"an index of {', '.join(state.policy.index)}"

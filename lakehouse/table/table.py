@@ -164,9 +164,19 @@ class Table(Writes):
 
         return again_if_forgotten(held, as_of)
 
-    def read(self, **options: Any) -> Any:
-        """``scan(...)`` as a Spark DataFrame."""
-        return self.scan(**options).to_spark()
+    def read(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        interval: Any = None,
+        as_of: Any = None,
+        best_effort: bool = False,
+    ) -> Any:
+        """``scan(...)`` as a lazy Spark DataFrame. Raises `EngineUnavailable` without Java or Spark."""
+        return self.scan(
+            columns=columns, where=where, interval=interval, as_of=as_of, best_effort=best_effort
+        ).to_spark()
 
     def count(self, *, interval: Any = None, as_of: Any = None, most_rows: int = MOST_ROWS) -> int | None:
         """How many rows a version shows; None where more than ``most_rows`` would have to be read for it.

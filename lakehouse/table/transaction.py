@@ -28,11 +28,12 @@ class Transaction:
 
     Examples
     --------
-    >>> with lake.transaction(message="new season") as tx:                              # doctest: +SKIP
-    ...     tx.table("airlines").replace(airlines, "2013")
-    ...     tx.table("planes").append(planes)
-    >>> tx.commit().version                                                             # doctest: +SKIP
-    12
+    >>> planes = lake.create_table("planes", "at TIMESTAMP, id BIGINT, carrier STRING, delay BIGINT", time="at")
+    >>> with lake.transaction(message="new season") as tx:
+    ...     replaced = tx.table("flights").replace(late, "2013-01-05")
+    ...     added = tx.table("planes").append(late)
+    >>> tx.commit().tables, flights.count(), planes.count()
+    (('flights', 'planes'), 3, 2)
     """
 
     def __init__(self, session: Session, *, message: str | None, properties: Mapping[str, str] | None) -> None:
@@ -193,9 +194,27 @@ class TransactionTable:
         """Give columns of some rows new values; must come before other writes to the table."""
         return self._run(self._table.begin_update(assigned, where))
 
-    def merge(self, source: Any, on: str | Sequence[str], **clauses: Any) -> Merge:
+    def merge(
+        self,
+        source: Any,
+        on: str | Sequence[str],
+        *,
+        when_matched_update: Mapping[str, str] | bool | None = None,
+        when_matched_delete: str | bool | None = None,
+        when_not_matched_insert: Mapping[str, str] | bool = True,
+        engine: str | None = None,
+    ) -> Merge:
         """Put rows to those that they match, as `Table.merge`; must come before other writes to the table."""
-        return self._run(self._table.begin_merge(source, on, **clauses))
+        return self._run(
+            self._table.begin_merge(
+                source,
+                on,
+                when_matched_update=when_matched_update,
+                when_matched_delete=when_matched_delete,
+                when_not_matched_insert=when_not_matched_insert,
+                engine=engine,
+            )
+        )
 
     def _run(self, operation: C) -> C:
         self._transaction.add(operation)

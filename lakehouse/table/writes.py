@@ -1,59 +1,35 @@
-"""A table's writes, in one call and in three steps."""
+"""A table's writes in one call: each begins an operation, runs it, commits, and retries where others are in its way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any, TypeVar
+from typing import Any
 
 from lakehouse.admin.export import renew_exports
-from lakehouse.arguments import Txn, read_message, read_properties, read_text, read_txn, read_wait
+from lakehouse.arguments import Txn, read_properties, read_text
 from lakehouse.core.commit import Commit
 from lakehouse.core.erased import Erased
-from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Begun, Kind, Priority
-from lakehouse.core.replace import check_replaceable
-from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidInterval, LockLost, LockTimeout, UnknownColumn, WriteConflict
-from lakehouse.operations.append import Append
-from lakehouse.operations.clauses import Whens, read_arguments, read_clauses, read_source
-from lakehouse.operations.compaction import Clean, Compaction, commit_if_useful, locked_for_compaction
+from lakehouse.errors import LockLost, LockTimeout, WriteConflict
+from lakehouse.operations.clauses import Whens, read_arguments, read_source
+from lakehouse.operations.compaction import commit_if_useful
 from lakehouse.operations.erase import Erase
-from lakehouse.operations.merge import Merge
-from lakehouse.operations.operation import Operation
-from lakehouse.operations.replace import Replace
-from lakehouse.operations.resolve import Resolve
-from lakehouse.operations.restore import Restore
 from lakehouse.operations.retry import retried
-from lakehouse.operations.row_change import Delete, RowChange, Update, read_assignments
-from lakehouse.operations.upsert import DeleteKeys, Upsert, require_primary_key
-from lakehouse.predicate import parse
-from lakehouse.schema import typed_scope
-from lakehouse.session.session import Session
-
-Begins = TypeVar("Begins", bound=Operation)
+from lakehouse.operations.row_change import RowChange
+from lakehouse.table.begins import Begins, marks_of
 
 
-class Writes:
-    """What changes one table."""
+class Writes(Begins):
+    """What changes one table. ``message``, ``properties`` and ``txn`` are those of `Begins`.
 
-    def __init__(self, session: Session, spec: TableSpec, created_version: int) -> None:
-        self._session = session
-        self._spec = spec
-        self._created_version = created_version
+    ``data`` is a Spark frame (written by Spark's tasks), or anything that Arrow can read: pyarrow, pandas, polars,
+    DuckDB relations, readers of batches (written in process, without a job). Its columns are matched by name.
 
-    @property
-    def name(self) -> str:
-        """The table's name when this value was made."""
-        return self._spec.name
-
-    @property
-    def session(self) -> Session:
-        """What the process keeps open of the lake that the table is in."""
-        return self._session
-
-    # Writes in one call
+    What all of them may raise: `InvalidInput` for arguments and rows that cannot be (nothing is committed then),
+    `StorageUnavailable` for a full or broken disk, `CatalogUnavailable`, and `CommitUnknown` if the answer to the
+    commit was lost and cannot be found out.
+    """
 
     def append(
         self,
@@ -63,13 +39,20 @@ class Writes:
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Add rows and return the commit. Waits for nobody.
+        """Add rows and return the commit. It takes no lock and waits for nobody.
 
-        ``data``: a Spark frame (written by Spark), or anything Arrow can read (written in process, without a job).
-        ``txn``: ``(app, sequence)``; the same pair again changes nothing and returns the first commit.
+        Cost: the rows; the commit does not depend on the size of the table. Raises `InvalidRows`.
+
+        >>> flights.append(late, message="two late flights", txn=("nightly", 17)).rows_added
+        2
+        >>> flights.append(late, txn=("nightly", 17)).message, flights.count()
+        ('two late flights', 5)
         """
-        marks = _marks(message, properties, txn)
-        with self._begin_append(marks, ahead=not is_spark_frame(data)) as op:
+        if is_spark_frame(data):
+            op = self.begin_append(txn, message=message, properties=properties)
+        else:
+            op = self._begin_ahead(marks_of(message, properties, txn))
+        with op:
             op.write(data)
             return op.commit()
 
@@ -84,9 +67,14 @@ class Writes:
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Put ``data`` in place of every row in the interval (and of these keys); None or no rows: drop what is there.
+        """Put ``data`` in place of every row in the interval (and of these keys); None or no rows drops what is there.
 
-        Raises `InvalidInput` for rows outside, `LockTimeout` if another replace holds a chunk for too long.
+        Arguments as of `begin_replace`. Cost: the rows, and what is live in the interval's chunks. Raises `RowsOutside`
+        for rows outside of the interval or keys, `LockTimeout` if another replace holds a chunk for too long,
+        `LockLost` if the operation's lease ran out and another one took its chunks.
+
+        >>> flights.replace(late.slice(0, 1), "2013-01-05").rows_deleted
+        2
         """
         with self.begin_replace(
             interval, keys=keys, txn=txn, wait_seconds=wait_seconds, message=message, properties=properties
@@ -94,30 +82,88 @@ class Writes:
             op.write(data)
             return op.commit()
 
-    def drop(self, interval: Any, *, keys: Mapping[str, Any] | None = None, **marks: Any) -> Commit:
-        """Drop the rows of an interval (and of these keys): a replace by nothing."""
-        return self.replace(None, interval, keys=keys, **marks)
+    def drop(
+        self,
+        interval: Any,
+        *,
+        keys: Mapping[str, Any] | None = None,
+        txn: Txn | None = None,
+        wait_seconds: float | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
+        """Drop the rows of an interval (and of these keys): a `replace` by nothing.
 
-    def delete(self, where: str, *, engine: str | None = None, **marks: Any) -> Commit:
+        >>> flights.drop("2013-01-06").rows_deleted
+        1
+        """
+        return self.replace(
+            None,
+            interval,
+            keys=keys,
+            txn=txn,
+            wait_seconds=wait_seconds,
+            message=message,
+            properties=properties,
+        )
+
+    def delete(
+        self,
+        where: str,
+        *,
+        engine: str | None = None,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
         """Remove the rows for which a SQL predicate is true; ``TRUE`` means all.
 
-        Waits for nobody. A predicate that says nothing but an interval and values of cluster columns reads no row.
-        ``engine``: ``duckdb`` (in process, the default) or ``spark``. Raises `WriteConflict` if the table is restored
+        It takes no lock and waits for nobody. ``engine``: ``duckdb`` (in process, the default) or ``spark``. Cost: the
+        predicate's columns of the segments whose bounds it meets; a predicate that says nothing but an interval and
+        values of cluster columns reads no row. Raises `InvalidPredicate`, and `WriteConflict` if the table is restored
         meanwhile each time, and for longer than the lake waits.
-        """
-        return self._repeated(lambda: self.begin_delete(where, engine=engine, **marks))
 
-    def update(self, assigned: Mapping[str, str], where: str, *, engine: str | None = None, **marks: Any) -> Commit:
+        >>> flights.delete("delay > 5").rows_deleted
+        1
+        """
+        return self._repeated(
+            lambda: self.begin_delete(where, engine=engine, txn=txn, message=message, properties=properties)
+        )
+
+    def update(
+        self,
+        assigned: Mapping[str, str],
+        where: str,
+        *,
+        engine: str | None = None,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
         """Give columns new values, SQL expressions over the row, where a predicate is true. Rows keep their ids.
 
-        If another operation changes one of these rows meanwhile, this one runs again on what is there then. Raises
-        `WriteConflict` if that happens each time, and for longer than the lake waits.
+        If another operation changes one of these rows meanwhile, this one runs again on what is there then. Cost: the
+        segments whose bounds the predicate meets, and a copy of the rows. Raises `InvalidPredicate`, `UnknownColumn`,
+        `InvalidRows` for a value that a column cannot hold, and `WriteConflict` if it conflicts each time, and for
+        longer than the lake waits.
 
-        >>> flights.update({"delay": "delay + 1"}, "carrier = 'UA'").rows_added               # doctest: +SKIP
+        >>> flights.update({"delay": "delay + 1"}, "carrier = 'UA'").rows_added
+        2
         """
-        return self._repeated(lambda: self.begin_update(assigned, where, engine=engine, **marks))
+        return self._repeated(
+            lambda: self.begin_update(assigned, where, engine=engine, txn=txn, message=message, properties=properties)
+        )
 
-    def erase(self, where: str, *, reason: str | None = None, engine: str | None = None, **marks: Any) -> Erased:
+    def erase(
+        self,
+        where: str,
+        *,
+        reason: str | None = None,
+        engine: str | None = None,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Erased:
         """Remove the rows for which a SQL predicate is true from every version, as a law may demand.
 
         Rows that a version shows, and rows that none shows any more; their values leave the catalog's bounds and
@@ -133,33 +179,61 @@ class Writes:
         rows. Raises `SegmentUnreadable`, and changes nothing, where a file cannot be read; `WriteConflict` if
         updates and compactions are faster than the search for longer than the lake waits.
 
-        >>> events.erase("client = 4711", message="request 17").rows_deleted                   # doctest: +SKIP
+        >>> erased = flights.erase("carrier = 'UA'", reason="request 17")
+        >>> erased.rows_deleted, flights.scan(as_of=erased.version - 1).count()
+        (2, 1)
         """
         last: list[Erase] = []
+        if reason is not None:
+            properties = {**(read_properties(properties) or {}), "reason": read_text(reason, "reason")}
 
         def begin() -> Erase:
-            last[:] = [self.begin_erase(where, engine=engine, **marks)]
+            last[:] = [self.begin_erase(where, engine=engine, txn=txn, message=message, properties=properties)]
             return last[0]
 
-        if reason is not None:
-            given = read_properties(marks.get("properties")) or {}
-            marks["properties"] = {**given, "reason": read_text(reason, "reason")}
         commit = self._repeated(begin)
         renew_exports(self._session.catalog, self._session.warehouse)
         return last[0].erased(commit)
 
-    def upsert(self, data: Any, *, newest: str | None = None, txn: Txn | None = None, **marks: Any) -> Commit:
+    def upsert(
+        self,
+        data: Any,
+        *,
+        newest: str | None = None,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
         """Write rows in the place of those with their primary keys. Reads nothing, waits for nobody, never conflicts.
 
-        No key may be there twice, unless ``newest`` names the column whose greatest value says which row is meant.
+        ``newest``: the column whose greatest value says which of several rows with one key is meant. Cost: the rows.
+        Raises `NoPrimaryKey`, `DuplicateKey` for a key that is there twice without ``newest``, `InvalidRows`.
+
+        >>> added = flights.upsert(late)
+        >>> flights.scan(where="id IN (1, 4)").to_arrow()["delay"].to_pylist()
+        [42, 7]
         """
-        with self.begin_upsert(newest=newest, txn=txn, **marks) as op:
+        with self.begin_upsert(txn, newest=newest, message=message, properties=properties) as op:
             op.write(data)
             return op.commit()
 
-    def delete_keys(self, data: Any, *, txn: Txn | None = None, **marks: Any) -> Commit:
-        """Remove every row with one of these primary keys: rows that have at least the key's columns. Reads nothing."""
-        with self.begin_delete_keys(txn=txn, **marks) as op:
+    def delete_keys(
+        self,
+        data: Any,
+        *,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
+        """Remove every row with one of these primary keys: rows that have at least the key's columns. Reads nothing.
+
+        Cost: the keys. Raises `NoPrimaryKey`, `InvalidRows`.
+
+        >>> gone = flights.delete_keys(late.select(["id"]))
+        >>> flights.count()
+        2
+        """
+        with self.begin_delete_keys(txn, message=message, properties=properties) as op:
             op.write(data)
             return op.commit()
 
@@ -172,35 +246,62 @@ class Writes:
         when_matched_delete: str | bool | None = None,
         when_not_matched_insert: Mapping[str, str] | bool = True,
         engine: str | None = None,
-        **marks: Any,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> Commit:
         """Put each row of ``source`` to the rows that it matches: update or delete those, or insert it if none does.
 
         ``on``: a SQL condition over ``target.column`` and ``source.column``, or columns that must be equal. Updates and
         inserts are SQL expressions by column; True takes the source's columns of the same names. A row for which
-        ``when_matched_delete`` (a condition; True: always) holds is deleted, not updated. Conflicts as `update` does.
+        ``when_matched_delete`` (a condition; True: always) holds is deleted, not updated. Case does not count in
+        columns' names.
 
-        Case does not count in columns' names. Raises `InvalidInput` where two rows of the source would change one row.
+        If another operation changes one of these rows meanwhile, this one runs again. Cost: the columns of ``on`` in
+        the segments whose bounds the source's keys meet, and a copy of the rows that match. Raises `InvalidMerge`,
+        `UnknownColumn`, `DuplicateKey` where two rows of the source would change one row, and `WriteConflict` if it
+        conflicts each time, and for longer than the lake waits.
 
-        >>> flights.merge(late, on=["id"], when_matched_update={"delay": "source.delay"})      # doctest: +SKIP
+        >>> merged = flights.merge(late, on=["id"], when_matched_update={"delay": "source.delay"})
+        >>> merged.rows_added, flights.count()
+        (2, 4)
         """
         whens = read_arguments(when_matched_update, when_matched_delete, when_not_matched_insert)
-        return self.merge_when(source, on, whens, engine=engine, **marks)
+        return self.merge_when(source, on, whens, engine=engine, txn=txn, message=message, properties=properties)
 
     def merge_when(
-        self, source: Any, on: str | Sequence[str], whens: Whens, *, engine: str | None = None, **marks: Any
+        self,
+        source: Any,
+        on: str | Sequence[str],
+        whens: Whens,
+        *,
+        engine: str | None = None,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> Commit:
         """Merge by clauses with conditions of their own, the first of which counts that a row meets; as `merge`."""
-        source = read_source(source, self._spec)
-        return self._repeated(lambda: self._begin_merge(source, on, whens, engine, **marks))
+        marks = marks_of(message, properties, txn)
+        read = read_source(source, self._spec)
+        return self._repeated(lambda: self._begin_merge(read, on, whens, engine, marks))
 
-    def resolve(self, **marks: Any) -> Commit | None:
+    def resolve(
+        self,
+        *,
+        engine: str | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit | None:
         """Turn key tombstones into row tombstones, so that reads need not compare keys; None if there are none.
 
         Reads the key columns of what they may be about. Runs beside everything and changes no row.
+
+        >>> added = flights.upsert(late)
+        >>> flights.resolve().operation, flights.resolve()
+        ('resolve', None)
         """
         return retried(
-            lambda: commit_if_useful(self.begin_resolve(**marks)),
+            lambda: commit_if_useful(self.begin_resolve(engine=engine, message=message, properties=properties)),
             on=WriteConflict,  # files that it read were erased and collected
             wait_seconds=self._session.wait_seconds,
         )
@@ -211,6 +312,9 @@ class Writes:
         """Drop segments that can no longer be seen, and tombstones that hide nothing; None if there are none.
 
         Reads no row. Raises `LockTimeout` if a user's operation holds a chunk, `LockLost` if one took it meanwhile.
+
+        >>> flights.clean() is None
+        True
         """
         return commit_if_useful(self.begin_clean(interval, message=message, properties=properties))
 
@@ -222,11 +326,17 @@ class Writes:
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit | None:
-        """Rewrite small and masked segments into fewer; None when there is nothing to gain.
+        """Rewrite small and masked segments into fewer; None when there is nothing to gain. No row changes.
 
         Where a user's operation takes a chunk from it, it waits for that one's end and begins again; so it does where
-        rows are erased from what it read. Raises `LockTimeout` if one holds a chunk when it begins, or for longer than
-        the lake waits, `LockLost` if it loses what it has each time, and for longer than the lake waits.
+        rows are erased from what it read. Cost: the bytes of the segments that gain by it. Raises `LockTimeout` if one
+        holds a chunk when it begins, or for longer than the lake waits, `LockLost` if it loses what it has each time,
+        and for longer than the lake waits.
+
+        >>> added = flights.append(late)
+        >>> before = len(flights.segments())
+        >>> flights.compact().operation, before, len(flights.segments())
+        ('compact', 3, 2)
         """
         waits = chain([0.0], repeat(self._session.wait_seconds))
 
@@ -247,174 +357,22 @@ class Writes:
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Make the table what it was at a version, by a new commit; history stays.
+        """Make the table what it was at a version, tag or time, by a new commit; history stays.
 
-        Waits for running replaces of chunks that change; takes them from maintenance.
+        Waits for running replaces of chunks that change; takes them from maintenance. Cost: what was added and dropped
+        since, no row is read. Raises `VersionNotFound`, `InvalidVersion`, `LockTimeout`.
+
+        >>> gone = flights.delete("TRUE")
+        >>> back = flights.restore(gone.version - 1)
+        >>> flights.count()
+        3
         """
         target = self._at(version)
-        marks = _marks(message, properties)
+        marks = marks_of(message, properties)
         waits = self._wait(wait_seconds)
-        begun = self._session.catalog.begin(self._spec, Kind.RESTORE)
-        with Restore(self._session, begun, target=target, **marks) as op:
+        with self._begin_restore(target, marks) as op:
             op.wait_seconds = waits
             return op.commit()
-
-    # Writes in three steps
-
-    def begin_append(
-        self, txn: Txn | None = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
-    ) -> Append:
-        """Begin an append: write any number of times, then commit."""
-        return self._begin_append(_marks(message, properties, txn))
-
-    def _begin_append(self, marks: dict[str, Any], *, ahead: bool = False) -> Append:
-        begun = self._session.catalog.begin(self._spec, Kind.APPEND, ahead=ahead)
-        return Append(self._session, begun, **marks)
-
-    def begin_replace(
-        self,
-        interval: Any,
-        keys: Mapping[str, Any] | None = None,
-        txn: Txn | None = None,
-        wait_seconds: float | None = None,
-        *,
-        message: str | None = None,
-        properties: Mapping[str, str] | None = None,
-    ) -> Replace:
-        """Lock the interval's chunks (for these keys) and begin a replace.
-
-        Waits up to ``wait_seconds`` (default: the lake's) for another replace, then raises `LockTimeout`, which names
-        it. A compaction is not waited for: it loses its chunks.
-        """
-        marks = _marks(message, properties, txn)
-        covered = Interval.of(interval)
-        if self._spec.write_order == "start":
-            check_replaceable(covered, self._spec.grain)
-        begun = self._session.catalog.begin(
-            self._spec,
-            Kind.REPLACE,
-            interval=covered,
-            keys=typed_scope(keys, self._spec),
-            priority=Priority.USER,
-            wait_seconds=self._wait(wait_seconds),
-        )
-        return Replace(self._session, begun, **marks)
-
-    def begin_delete(self, where: str, *, engine: str | None = None, **marks: Any) -> Delete:
-        """Begin a delete of what a predicate lets through now: `run`, then `commit`."""
-        return self._begin(Delete, where=parse(where, self._spec.schema), engine=self._session.engine(engine), **marks)
-
-    def begin_erase(self, where: str, *, engine: str | None = None, **marks: Any) -> Erase:
-        """Begin to remove what a predicate lets through from every version: `run`, then `commit`.
-
-        What was exported before is not made anew: call `Lake.export`.
-        """
-        return self._begin(Erase, where=parse(where, self._spec.schema), engine=self._session.engine(engine), **marks)
-
-    def begin_update(
-        self, assigned: Mapping[str, str], where: str, *, engine: str | None = None, **marks: Any
-    ) -> Update:
-        """Begin an update of what a predicate lets through now: `run`, then `commit`."""
-        values = read_assignments(assigned, self._spec)
-        where_read = parse(where, self._spec.schema)
-        return self._begin(Update, assigned=values, where=where_read, engine=self._session.engine(engine), **marks)
-
-    def begin_merge(
-        self,
-        source: Any,
-        on: str | Sequence[str],
-        *,
-        when_matched_update: Mapping[str, str] | bool | None = None,
-        when_matched_delete: str | bool | None = None,
-        when_not_matched_insert: Mapping[str, str] | bool = True,
-        engine: str | None = None,
-        **marks: Any,
-    ) -> Merge:
-        """Begin a merge into the rows that are there now: `run`, then `commit`."""
-        whens = read_arguments(when_matched_update, when_matched_delete, when_not_matched_insert)
-        return self._begin_merge(read_source(source, self._spec), on, whens, engine, **marks)
-
-    def _begin_merge(self, source: Any, on: Any, whens: Whens, engine: str | None, **marks: Any) -> Merge:
-        clauses = read_clauses(self._spec, source, on, whens)
-        chosen = self._session.engine("spark" if engine is None and is_spark_frame(source) else engine)
-        return self._begin(Merge, source=source, clauses=clauses, engine=chosen, **marks)
-
-    def begin_upsert(self, txn: Txn | None = None, *, newest: str | None = None, **marks: Any) -> Upsert:
-        """Begin an upsert: write any number of times, then commit."""
-        require_primary_key(self._spec)
-        if newest is not None and newest not in self._spec.schema.names:
-            raise UnknownColumn("no such column", table=self.name, newest=newest, columns=self._spec.schema.names)
-        return self._begin(Upsert, newest=newest, txn=txn, **marks)
-
-    def begin_delete_keys(self, txn: Txn | None = None, **marks: Any) -> DeleteKeys:
-        """Begin a delete by primary key: write keys any number of times, then commit."""
-        require_primary_key(self._spec)
-        return self._begin(DeleteKeys, txn=txn, **marks)
-
-    def begin_resolve(
-        self, tombstones: Collection[int] | None = None, *, engine: str | None = None, **marks: Any
-    ) -> Resolve:
-        """Begin to turn key tombstones (all, or those of some ids) into row tombstones: `run`, then `commit`."""
-        return self._begin(Resolve, engine=self._session.engine(engine), chosen=tombstones, **marks)
-
-    def begin_compaction(
-        self,
-        interval: Any = None,
-        *,
-        segments: Collection[int] | None = None,
-        engine: str | None = None,
-        wait_seconds: float = 0.0,
-        message: str | None = None,
-        properties: Mapping[str, str] | None = None,
-    ) -> Compaction:
-        """Lock the interval's chunks (None: all) at low priority and begin a compaction: `run`, then `commit`.
-
-        ``segments``: ids of those to rewrite together, inside the interval; the default are those that gain by it.
-        """
-        marks = _marks(message, properties)
-        wanted = None if interval is None else Interval.of(interval)
-        if segments is None:
-            wanted = locked_for_compaction(self._session, self._spec, wanted)
-        elif wanted is None:
-            raise InvalidInterval("give the interval in which the segments lie", segments=len(segments))
-        begun = self._maintains(Kind.COMPACTION, wanted, wait_seconds)
-        return Compaction(self._session, begun, engine=self._session.engine(engine), chosen=segments, **marks)
-
-    def begin_clean(
-        self,
-        interval: Any = None,
-        *,
-        wait_seconds: float = 0.0,
-        message: str | None = None,
-        properties: Mapping[str, str] | None = None,
-    ) -> Clean:
-        """Lock the interval's chunks (None: all) at low priority; the commit drops there what can no longer matter."""
-        wanted = None if interval is None else Interval.of(interval)
-        locked = locked_for_compaction(self._session, self._spec, wanted)
-        return Clean(self._session, self._maintains(Kind.CLEAN, locked, wait_seconds), **_marks(message, properties))
-
-    def _maintains(self, kind: Kind, interval: Interval, wait_seconds: float) -> Begun:
-        """Begin an operation that holds chunks until a user wants them."""
-        return self._session.catalog.begin(
-            self._spec,
-            kind,
-            interval=interval,
-            priority=Priority.MAINTENANCE,
-            wait_seconds=self._wait(wait_seconds),
-        )
-
-    def _begin(
-        self,
-        operation: type[Begins],
-        *,
-        txn: Any = None,
-        message: str | None = None,
-        properties: Mapping[str, str] | None = None,
-        **what: Any,
-    ) -> Begins:
-        """Begin an operation that takes no lock."""
-        marks = _marks(message, properties, txn)
-        return operation(self._session, self._session.catalog.begin(self._spec, operation.kind), **what, **marks)
 
     def _repeated(self, begin: Callable[[], RowChange | Erase]) -> Commit:
         """Run an operation, again where it conflicts; after a replace where one is in the way."""
@@ -438,11 +396,3 @@ class Writes:
     def _at(self, as_of: Any) -> int:
         """The table's newest version at or before what ``as_of`` means."""
         return self._session.catalog.table_version(self._spec, self._created_version, as_of)
-
-    def _wait(self, wait_seconds: float | None) -> float:
-        return self._session.wait_seconds if wait_seconds is None else read_wait(wait_seconds)
-
-
-def _marks(message: Any, properties: Any, txn: Any = None) -> dict[str, Any]:
-    """What a commit will carry, checked."""
-    return {"txn": read_txn(txn), "message": read_message(message), "properties": read_properties(properties)}

@@ -161,8 +161,8 @@ class TaskQueue:
             if not connection.execute(select(recent)).scalar():
                 cause = "forget what retention lets go, delete files that nothing can reach"
                 row = new_row(
-                    kind=TaskKind.COLLECT, identity="collect", table_id=None, worker=Worker.RESIDENT, score=1.0, cause=cause,
-                    now_us=now_us,
+                    kind=TaskKind.COLLECT, identity="collect", table_id=None, worker=Worker.RESIDENT, score=1.0,
+                    cause=cause, now_us=now_us,
                 )  # fmt: skip
                 self._insert(connection, [row])
 

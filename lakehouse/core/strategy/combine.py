@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lakehouse.core.interval import Interval
 from lakehouse.core.skyline import distinct
-from lakehouse.core.strategy.draft import compaction_groups, pieces
+from lakehouse.core.strategy.draft import pieces
 from lakehouse.core.strategy.state import TableState
 from lakehouse.core.task import Candidate, Gain, TaskKind
 from lakehouse.errors import InvalidCandidate
@@ -24,21 +24,20 @@ _SERVICE = frozenset({TaskKind.PLAN, TaskKind.CLEAN, TaskKind.COLLECT})
 def combine(
     state: TableState, candidates: Iterable[Candidate], *, rewritable_bytes: float = float("inf")
 ) -> list[Candidate]:
-    """Tasks that have no segment in common, by score, the greatest first.
+    """Tasks that have no segment in common, by score, the greatest first, of candidates that were `checked`.
 
-    Merges that want the same segments, or segments of one chunk, become one that gives the causes of all, where a task
-    can read them all; where not, the one with the smaller score is left for a later plan. A merge of more than
-    ``policy.task_bytes`` is cut into steps in order of time; one segment may go alone whatever its size. Segments that
-    are merged are not asked for by tasks of other kinds. Merges are taken in order of score, as long as all together
-    rewrite no more than ``rewritable_bytes``; one that is too large for what is left waits until more was written.
-    Raises `InvalidInput` for a candidate that names what the state does not have. Cost: one sort of the segments, and a
-    step for each candidate.
+    Compactions that want the same segments, or segments of one chunk, become one that gives the causes of all, where a
+    task can read them all; where not, the one with the smaller score is left for a later plan. A compaction of more
+    than ``policy.task_bytes`` is cut into steps in order of time; one segment may go alone whatever its size. Segments
+    that are compacted are not asked for by tasks of other kinds. Compactions are taken in order of score, as long as
+    all together rewrite no more than ``rewritable_bytes``; one that is too large for what is left waits until more was
+    written. Cost: one sort of the segments, and a step for each candidate.
     """
-    known = _Known.of(state)
-    listed = sorted((known.checked(one) for one in candidates), key=lambda one: -one.score)
-    merges = [part for one in listed if one.kind is TaskKind.COMPACT for part in known.steps(one)]
+    known = _Known(state)
+    listed = sorted(candidates, key=lambda one: -one.score)
+    compactions = [part for one in listed if one.kind is TaskKind.COMPACT for part in known.steps(one)]
     tasks = _Tasks(known)
-    for one in sorted(merges, key=lambda one: -one.score):
+    for one in sorted(compactions, key=lambda one: -one.score):
         tasks.add(one)
     chosen = tasks.within(rewritable_bytes)
     rest = [one for one in listed if one.kind is not TaskKind.COMPACT]
@@ -46,38 +45,27 @@ def combine(
 
 
 def checked(state: TableState, candidates: Iterable[Candidate]) -> list[Candidate]:
-    """A strategy's candidates, if all of them can be tasks. Raises `InvalidInput` as `combine` does."""
-    known = _Known.of(state)
+    """A strategy's candidates, if all of them can be tasks.
+
+    Raises `InvalidCandidate` for one that names what the state does not have, or is of a kind of the service's own.
+    """
+    known = _Known(state)
     return [known.checked(one) for one in candidates]
 
 
 class _Known:
     """The state's ids in order, to find places by."""
 
-    @classmethod
-    def of(cls, state: TableState) -> _Known:
-        """That of a state, made once."""
-        if "known" not in state.found:
-            state.found["known"] = cls(state)
-        found: _Known = state.found["known"]
-        return found
-
     def __init__(self, state: TableState) -> None:
         self.state = state
-        self.compaction_groups, _ = compaction_groups(state)
+        self.compaction_groups, _ = state.compaction_groups
         self.bytes = state.segments.numbers("bytes")
         self.rows = state.segments.numbers("rows")
-        ids = state.segments.ids
-        is_sorted = bool((ids[1:] > ids[:-1]).all())
-        self._order = np.arange(len(ids)) if is_sorted else np.argsort(ids, kind="stable")
-        self._ids = ids[self._order]
+        self._ids, self._order = state.by_id
         self._tombstones = np.array(sorted(one.id for one in state.tombstones), dtype=np.int64)
-        self._right: dict[int, Candidate] = {}
 
     def checked(self, candidate: Candidate) -> Candidate:
-        """The candidate, its ids known to be sorted and the table's; one found right is not looked at again."""
-        if self._right.get(id(candidate)) is candidate:
-            return candidate
+        """The candidate, its ids known to be sorted and the table's."""
         if candidate.kind in _SERVICE:
             raise InvalidCandidate(
                 "a strategy cannot ask for such a task; use compact, resolve, index or stats",
@@ -100,7 +88,6 @@ class _Known:
                 )
         if candidate.kind is TaskKind.COMPACT and not len(candidate.segments):
             raise InvalidCandidate("a compaction without segments; name at least one", strategy=candidate.strategy)
-        self._right[id(candidate)] = candidate
         return candidate
 
     def places(self, ids: IntArray) -> IntArray:
@@ -121,7 +108,7 @@ class _Known:
         )
 
     def steps(self, candidate: Candidate) -> list[Candidate]:
-        """A merge as merges that read no more than a task may."""
+        """A compaction as some that each read no more than a task may."""
         most = self.state.policy.task_bytes
         places = self.places(candidate.segments)
         if int(self.bytes[places].sum()) <= most:
@@ -138,7 +125,7 @@ class _Known:
 
 
 @dataclass(slots=True)
-class _Merge:
+class _Joined:
     """A task in the making."""
 
     best: Candidate
@@ -147,17 +134,17 @@ class _Merge:
 
 
 class _Tasks:
-    """Disjoint merges, found by segment and by group."""
+    """Disjoint compactions, found by segment and by group."""
 
     def __init__(self, known: _Known) -> None:
         self._known = known
         self._owner = np.full(len(known.state.segments), -1, dtype=np.int64)
         self._by_group: dict[int, int] = {}
-        self._merges: dict[int, _Merge] = {}
+        self._held: dict[int, _Joined] = {}
         self._next = 0
 
     def add(self, candidate: Candidate) -> None:
-        """Take a merge in, with those that it meets; leave it out where all together would be too large."""
+        """Take a compaction in, with those that it meets; leave it out where all together would be too large."""
         places = self._known.places(candidate.segments)
         owners = {int(one) for one in distinct(self._owner[places]) if one >= 0}
         met = owners | {
@@ -166,7 +153,7 @@ class _Tasks:
             if group in self._by_group
         }
         for wanted in (met, owners):
-            union = distinct(np.concatenate([places, *(self._merges[one].places for one in sorted(wanted))]))
+            union = distinct(np.concatenate([places, *(self._held[one].places for one in sorted(wanted))]))
             if not wanted or int(self._known.bytes[union].sum()) <= self._known.state.policy.task_bytes:
                 self._put(candidate, places, union, wanted)
                 return
@@ -175,10 +162,10 @@ class _Tasks:
         causes = {}
         best, gain, scans = candidate, Gain(), candidate.scans
         for one in sorted(met):
-            merge = self._merges.pop(one)
-            causes.update(merge.causes)
-            gain, scans = gain + merge.best.gain, max(scans, merge.best.scans)
-            best = merge.best
+            other = self._held.pop(one)
+            causes.update(other.causes)
+            gain, scans = gain + other.best.gain, max(scans, other.best.scans)
+            best = other.best
         is_new = self._owner[places] < 0
         added = _share(candidate.gain, float(is_new.mean()))
         gain = gain + added if met else candidate.gain
@@ -186,7 +173,7 @@ class _Tasks:
         gain = Gain(*(max(one, other) for one, other in zip(astuple(gain), astuple(candidate.gain), strict=True)))
         causes.setdefault(candidate.strategy, candidate.cause)
         joined = replace(self._known.remade(best, union, gain), scans=scans)
-        self._merges[self._next] = _Merge(joined, union, causes)
+        self._held[self._next] = _Joined(joined, union, causes)
         self._owner[union] = self._next
         for group in distinct(self._known.compaction_groups[union]).tolist():
             self._by_group[group] = self._next
@@ -194,7 +181,7 @@ class _Tasks:
 
     def within(self, rewritable_bytes: float) -> list[Candidate]:
         """The best tasks that together rewrite no more than that; the others are forgotten."""
-        tasks = sorted((_named(one) for one in self._merges.values()), key=lambda one: -one.score)
+        tasks = sorted((_named(one) for one in self._held.values()), key=lambda one: -one.score)
         chosen = []
         for one in tasks:
             if one.bytes <= rewritable_bytes:
@@ -205,8 +192,8 @@ class _Tasks:
             self._owner[self._known.places(one.segments)] = number
         return chosen
 
-    def without_merged(self, candidate: Candidate) -> Candidate | None:
-        """What a task of another kind has to do beside the merges; None for nothing."""
+    def without_compacted(self, candidate: Candidate) -> Candidate | None:
+        """What a task of another kind has to do beside the compactions; None for nothing."""
         if not len(candidate.segments):
             return candidate
         places = self._known.places(candidate.segments)
@@ -223,7 +210,7 @@ def _others(tasks: _Tasks, candidates: list[Candidate]) -> list[Candidate]:
     seen: dict[tuple[TaskKind, str], set[int]] = {}
     chosen = []
     for one in candidates:
-        left = tasks.without_merged(one)
+        left = tasks.without_compacted(one)
         if left is None:
             continue
         by_segment = seen.setdefault((left.kind, "segments"), set())
@@ -238,10 +225,10 @@ def _others(tasks: _Tasks, candidates: list[Candidate]) -> list[Candidate]:
     return chosen
 
 
-def _named(merge: _Merge) -> Candidate:
-    if len(merge.causes) == 1:
-        return merge.best
-    return replace(merge.best, strategy="+".join(merge.causes), cause="; ".join(merge.causes.values()))
+def _named(joined: _Joined) -> Candidate:
+    if len(joined.causes) == 1:
+        return joined.best
+    return replace(joined.best, strategy="+".join(joined.causes), cause="; ".join(joined.causes.values()))
 
 
 def _share(gain: Gain, share: float) -> Gain:

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lakehouse.core.strategy.draft import Drafts, by_group, compaction_groups, merged_by_group, propose, total
-from lakehouse.core.strategy.hidden import Hidden
+from lakehouse.core.strategy.draft import Drafts, by_group, merged_by_group, propose, total
 from lakehouse.core.strategy.state import TableState
 from lakehouse.core.task import Candidate
 
@@ -19,14 +18,14 @@ def deleted_rows(state: TableState) -> Iterable[Candidate]:
     hidden is an estimate by bounds (`lakehouse.core.strategy.hidden`).
     """
     segments = state.segments
-    hidden = Hidden.of(state)
+    hidden = state.hidden
     rows = segments.numbers("rows")
     share = hidden.rows / np.maximum(rows, 1)
     limits = state.limits(state.policy.deleted_rows, np.maximum(hidden.newest, segments.ordinals))
     places = np.flatnonzero((share >= limits) & (hidden.rows >= 0.5))
     if not len(places):
         return []
-    keys, _ = compaction_groups(state)
+    keys, _ = state.compaction_groups
     places, begins = merged_by_group(state, places[by_group(keys[places], rows[places])], keys)
     gone = total(hidden.rows[places], begins)
     held = total(rows[places], begins)

@@ -19,9 +19,6 @@ Mask = npt.NDArray[np.bool_]
 
 MOST = 1_000
 """Candidates that one strategy proposes at a time, the best first: the others are found again by the next plan."""
-_HOUR_US = 3_600_000_000
-_LEVEL_BITS = 3
-_LEVELS = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +39,7 @@ class Drafts:
 
 
 def propose(state: TableState, strategy: str, drafts: Drafts, cause: Callable[[int], str]) -> list[Candidate]:
-    """The `MOST` best sets as candidates of a merge, the best first; ``cause`` says why, by a set's number.
+    """The `MOST` best sets as candidates of a compaction, the best first; ``cause`` says why, by a set's number.
 
     Cost: a few passes over the segments of the sets, and a step for each candidate.
     """
@@ -136,34 +133,6 @@ def pieces(size: IntArray, begins: IntArray, most_bytes: int) -> IntArray:
     is_first = np.ones(len(size), dtype=np.bool_)
     is_first[1:] = (np.diff(number) != 0) | (np.diff(runs) != 0)
     return np.flatnonzero(is_first)
-
-
-def compaction_groups(state: TableState) -> tuple[IntArray, Mask]:
-    """The group of each segment, and whether it lies in one: segments of one group can be rewritten together.
-
-    A group is a time chunk. In a ragged table, where segments may span chunks, segments of like width share one, so
-    that a narrow segment does not become a part of a wide one.
-    """
-    if "compaction_groups" not in state.found:
-        state.found["compaction_groups"] = _compaction_groups(state)
-    found: tuple[IntArray, Mask] = state.found["compaction_groups"]
-    return found
-
-
-def _compaction_groups(state: TableState) -> tuple[IntArray, Mask]:
-    starts, ends, _ = state.segments.bounds
-    grain = state.spec.grain
-    first = grain.floor_us(starts)
-    if not state.spec.ragged:
-        return first // _HOUR_US, grain.floor_us(ends - 1) == first
-    chunk = state.spec.grain.chunk(Interval(0, 1).start)
-    unit = chunk.end_us - chunk.start_us
-    spanned = (ends - 1) // unit - starts // unit + 1
-    level = np.zeros(len(starts), dtype=np.int64)
-    for number in range(1, _LEVELS):
-        level[spanned > 1 << _LEVEL_BITS * (number - 1)] = number
-    width = unit * (np.int64(1) << np.minimum(_LEVEL_BITS * level, 20))
-    return (starts // width) * _LEVELS + level, np.ones(len(starts), dtype=np.bool_)
 
 
 def by_group(keys: IntArray, then: IntArray) -> IntArray:

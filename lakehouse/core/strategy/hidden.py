@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lakehouse.core.interval import to_us
@@ -15,9 +17,11 @@ from lakehouse.core.row_masks import reached
 from lakehouse.core.segments import HIGH, LOW, Segments
 from lakehouse.core.skyline import BARE, Skyline, bounds
 from lakehouse.core.spec import ROW_ID
-from lakehouse.core.strategy.draft import FloatArray, IntArray, Mask
-from lakehouse.core.strategy.state import TableState
 from lakehouse.core.tombstone import Tombstone
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 _CLASSES = 64
 """Numbers of newer tombstones that are told apart: above, an estimate leaves out some of the oldest."""
@@ -45,19 +49,12 @@ class Hidden:
     """Key tombstones that reach a segment."""
 
     @classmethod
-    def of(cls, state: TableState) -> Hidden:
+    def of(cls, segments: Segments, tombstones: Sequence[Tombstone]) -> Hidden:
         """Look at all of them. What covers a segment wholly is not counted: such segments are dropped, not rewritten.
 
         Cost: some sorts of the tombstones, a few passes over the segments for each kind of tombstone, and for those of
         keys one for each of at most about fifty bundles.
         """
-        if "hidden" not in state.found:
-            state.found["hidden"] = cls._looked_up(state.segments, state.tombstones)
-        found: Hidden = state.found["hidden"]
-        return found
-
-    @classmethod
-    def _looked_up(cls, segments: Segments, tombstones: tuple[Tombstone, ...]) -> Hidden:
         length = len(segments)
         found = cls(
             np.zeros(length), np.zeros(length, np.bool_), np.zeros(length, np.bool_), np.full(length, BARE, np.int64)

@@ -16,7 +16,7 @@ def outliers(state: TableState) -> Iterable[Candidate]:
 
     In a table whose segments are to lie in one chunk, that is each that does not. In a ragged table, those that span
     chunks, are that many times as wide as its middle segment, and hold less than that share of the rows in their
-    interval: a merge cuts them where they are empty. One that a merge made stays as it is, for it was cut.
+    interval: a compaction cuts them where they are empty. One that a compaction made stays as it is, for it was cut.
     """
     starts, ends, ordinals = state.segments.bounds
     grain = state.spec.grain

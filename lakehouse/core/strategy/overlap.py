@@ -13,7 +13,6 @@ from lakehouse.core.strategy.draft import (
     IntArray,
     Mask,
     begins_of,
-    compaction_groups,
     numbers_of,
     pieces,
     propose,
@@ -31,18 +30,18 @@ _FULL = 0.75
 
 
 def overlap(state: TableState) -> Iterable[Candidate]:
-    """Merge the large segments of a chunk where on average ``overlap`` of them lie over one point.
+    """Compact the large segments of a chunk where on average ``overlap`` of them lie over one point.
 
     A point is a time and a value of each cluster column (`lakehouse.core.strategy.boxes`). Segments of one rewrite are
     one run: they were sorted, and sorting them again gives the same. What one task cannot read is cut in the order in
-    which a merge sorts, and each part has to gain by itself.
+    which a compaction sorts, and each part has to gain by itself.
 
     Small segments are left to `small_files`; those of more than half a task's bytes are left alone, for it could not
     read two.
     """
     segments, policy = state.segments, state.policy
     rows, size = segments.numbers("rows"), segments.numbers("bytes")
-    keys, inside = compaction_groups(state)
+    keys, inside = state.compaction_groups
     starts, ends, _ = segments.bounds
     is_large = (rows * 2 >= policy.target_rows) & (size * 2 < policy.task_bytes) & inside & (ends - starts > 1)
     places = _crowded(state, np.flatnonzero(is_large), keys)
@@ -54,7 +53,7 @@ def overlap(state: TableState) -> Iterable[Candidate]:
     chosen = np.flatnonzero(_is_deep(state, places, groups, depth) & (depth >= 2.0))
     if not len(chosen):
         return []
-    # As a merge sorts, so that what lies over each other comes into one task.
+    # As a compaction sorts, so that what lies over each other comes into one task.
     middles = boxes.middles(len(boxes.sides) if policy.order == "zorder" else 1)
     chosen = chosen[np.lexsort((segments.ordinals[places[chosen]], middles[chosen], keys[places[chosen]]))]
     places, boxes = places[chosen], boxes.take(chosen)

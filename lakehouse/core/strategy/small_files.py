@@ -1,8 +1,8 @@
-"""Small files: segments far below the target are merged with others of like size, as in a log-structured merge tree.
+"""Small files: segments far below the target are compacted with others of like size, as in a log-structured merge tree.
 
-A merge of n segments of which the largest has an n-th of the rows multiplies the size of each by at least n: so a row
-is rewritten once for each power of n between the size of an append and the target (O'Neil et al., The log-structured
-merge-tree, Acta Informatica 33, 1996).
+A compaction of n segments of which the largest has an n-th of the rows multiplies the size of each by at least n: so a
+row is rewritten once for each power of n between the size of an append and the target (O'Neil et al., The
+log-structured merge-tree, Acta Informatica 33, 1996).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from lakehouse.core.strategy.draft import (
     Mask,
     begins_of,
     by_group,
-    compaction_groups,
     numbers_of,
     pieces,
     propose,
@@ -35,16 +34,16 @@ _LEAST_GROWTH = 1 + 1 / 16
 
 
 def small_files(state: TableState) -> Iterable[Candidate]:
-    """Merge, in each chunk, the smallest segments as long as all together are ``small_files`` times their largest.
+    """Compact, in each chunk, the smallest segments as long as all together are ``small_files`` times their largest.
 
     Small is what has less than half of the target's rows and of a task's bytes, so that two make one. A chunk's limit
     is that of its youngest small segment: what is still written to is rewritten a few times only. A chunk that is older
-    than the threshold's last age is expected to stay as it is: there, segments are also merged where opening them takes
-    more than `WORTH` of a scan, and no more than `LEFT` of them stay.
+    than the threshold's last age is expected to stay as it is: there, segments are also compacted where opening them
+    takes more than `WORTH` of a scan, and no more than `LEFT` of them stay.
     """
     segments, policy = state.segments, state.policy
     rows, size = np.maximum(segments.numbers("rows"), 1), segments.numbers("bytes")
-    keys, inside = compaction_groups(state)
+    keys, inside = state.compaction_groups
     places = np.flatnonzero(inside & (rows * 2 < policy.target_rows) & (size * 2 < policy.task_bytes))
     if len(places) < 2:
         return []
@@ -69,7 +68,7 @@ def _of_one_rewrite(state: TableState, places: IntArray, begins: IntArray) -> Ma
 
 
 def _smallest(rows: IntArray, size: IntArray, begins: IntArray, limits: FloatArray, settled: Mask) -> Mask:
-    """Of segments by group and rows, the smallest of each group that are worth a merge."""
+    """Of segments by group and rows, the smallest of each group that are worth a compaction."""
     lengths = np.diff(np.append(begins, len(rows)))
     place = np.arange(len(rows))
     number = place - np.repeat(begins, lengths) + 1
@@ -85,9 +84,9 @@ def _smallest(rows: IntArray, size: IntArray, begins: IntArray, limits: FloatArr
 
 
 def _proposed(state: TableState, places: IntArray) -> list[Candidate]:
-    """Candidates of what is to be merged, by group and rows; what one task cannot read is cut into several."""
+    """Candidates of what is to be compacted, by group and rows; what one task cannot read is cut into several."""
     segments, target = state.segments, state.policy.target_rows
-    keys, _ = compaction_groups(state)
+    keys, _ = state.compaction_groups
     begins = pieces(segments.numbers("bytes")[places], begins_of(keys[places]), state.policy.task_bytes)
     count = np.diff(np.append(begins, len(places)))
     kept = np.repeat(count > 1, count)

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from lakehouse.core.interval import Interval
 from lakehouse.core.policy import Policy, Threshold
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
+from lakehouse.core.strategy.hidden import Hidden, IntArray, Mask
 from lakehouse.core.task import Candidate
 from lakehouse.core.tombstone import Tombstone
 
+_HOUR_US = 3_600_000_000
+_LEVEL_BITS = 3
+_LEVELS = 16
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class TableState:
     """A table at one version, without what other tasks are working on.
 
@@ -36,8 +42,40 @@ class TableState:
     scans: tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] = field(
         default_factory=lambda: (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
     )
-    found: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What one strategy found out about all segments, kept for the others."""
+
+    @cached_property
+    def hidden(self) -> Hidden:
+        """How many rows of each segment tombstones hide, estimated."""
+        return Hidden.of(self.segments, self.tombstones)
+
+    @cached_property
+    def by_id(self) -> tuple[IntArray, IntArray]:
+        """The segments' ids, ascending, and the place of each."""
+        ids = self.segments.ids
+        is_sorted = bool((ids[1:] > ids[:-1]).all())
+        order = np.arange(len(ids)) if is_sorted else np.argsort(ids, kind="stable")
+        return ids[order], order
+
+    @cached_property
+    def compaction_groups(self) -> tuple[IntArray, Mask]:
+        """The group of each segment, and whether it lies in one: segments of one group can be rewritten together.
+
+        A group is a time chunk. In a ragged table, where segments may span chunks, segments of like width share one, so
+        that a narrow segment does not become a part of a wide one.
+        """
+        starts, ends, _ = self.segments.bounds
+        grain = self.spec.grain
+        first = grain.floor_us(starts)
+        if not self.spec.ragged:
+            return first // _HOUR_US, grain.floor_us(ends - 1) == first
+        chunk = grain.chunk(Interval(0, 1).start)
+        unit = chunk.end_us - chunk.start_us
+        spanned = (ends - 1) // unit - starts // unit + 1
+        level = np.zeros(len(starts), dtype=np.int64)
+        for number in range(1, _LEVELS):
+            level[spanned > 1 << _LEVEL_BITS * (number - 1)] = number
+        width = unit * (np.int64(1) << np.minimum(_LEVEL_BITS * level, 20))
+        return (starts // width) * _LEVELS + level, np.ones(len(starts), dtype=np.bool_)
 
     def limits(self, threshold: Threshold, ordinals: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """A threshold's limit for things whose newest ordinal is given.

@@ -13,13 +13,11 @@ from lakehouse.core.strategy.draft import (
     Mask,
     begins_of,
     by_group,
-    compaction_groups,
     merged_by_group,
     numbers_of,
     propose,
     total,
 )
-from lakehouse.core.strategy.hidden import Hidden
 from lakehouse.core.strategy.state import TableState
 from lakehouse.core.task import MASK_MS_PER_ROW, READ_MS_PER_BYTE, Candidate, Gain, TaskKind
 from lakehouse.core.tombstone import Tombstone
@@ -31,11 +29,11 @@ REWRITE_MS_PER_BYTE = 10 * READ_MS_PER_BYTE
 
 
 def tombstone_debt(state: TableState) -> Iterable[Candidate]:
-    """Resolve key tombstones, and merge what others mask, where one scan of it pays ``tombstone_debt`` milliseconds.
+    """Resolve key tombstones, and compact what others mask, where one scan of it pays ``tombstone_debt`` milliseconds.
 
     Key tombstones are compared with every row of the segments that they reach: those of an age at which all of them
     together cost a scan more than the limit become one task (RESOLVE). Segments masked by row tombstones, or by
-    interval tombstones that cover a part of them or some keys, are merged where the scans of `PAYBACK_DAYS` days pay
+    interval tombstones that cover a part of them or some keys, are compacted where the scans of `PAYBACK_DAYS` days pay
     more for that than the rewrite costs.
     """
     return [*_resolved(state), *_merged(state)]
@@ -53,7 +51,7 @@ def _resolved(state: TableState) -> list[Candidate]:
 
 def _resolve(state: TableState, tombstones: list[Tombstone], limit: float) -> Candidate | None:
     """A task for those that reach something, if together they cost enough."""
-    hidden = Hidden.of(state)
+    hidden = state.hidden
     part, telling = state.segments.where(hidden.keyed), hidden.keys
     if part.rows * MASK_MS_PER_ROW < limit:
         return None
@@ -87,7 +85,7 @@ def _resolve(state: TableState, tombstones: list[Tombstone], limit: float) -> Ca
 
 def _merged(state: TableState) -> list[Candidate]:
     segments = state.segments
-    hidden = Hidden.of(state)
+    hidden = state.hidden
     if not hidden.placed.any():
         return []
     starts, ends, ordinals = segments.bounds
@@ -97,7 +95,7 @@ def _merged(state: TableState) -> list[Candidate]:
     places = np.flatnonzero(hidden.placed & pays)
     if not len(places):
         return []
-    keys, _ = compaction_groups(state)
+    keys, _ = state.compaction_groups
     places = places[by_group(keys[places], rows[places])]
     groups = begins_of(keys[places])
     newest = np.maximum.reduceat(np.maximum(hidden.newest, ordinals)[places], groups)

@@ -71,7 +71,7 @@ def rewritten(table: TableState, task: Candidate, ordinal: int) -> TableState:
     """The table after a task: the rows of what it takes, in order of time, in as few segments as hold them."""
     if task.kind is TaskKind.RESOLVE:
         gone = set(task.tombstones.tolist())
-        return replace(table, tombstones=tuple(one for one in table.tombstones if one.id not in gone), found={})
+        return replace(table, tombstones=tuple(one for one in table.tombstones if one.id not in gone))
     taken = set(task.segments.tolist())
     left = [one for one in table.segments if one.id not in taken]
     inputs = [one for one in table.segments if one.id in taken]
@@ -95,7 +95,7 @@ def rewritten(table: TableState, task: Candidate, ordinal: int) -> TableState:
             made = segment(number, rows=rows_here, ordinal=ordinal, has_row_ids=True, **bounds)
             left.append(replace(made, start=from_us(begin), end=from_us(end)))
             number += 1
-    return replace(table, segments=Segments.of(left), found={})
+    return replace(table, segments=Segments.of(left))
 
 
 @given(tables())
@@ -136,7 +136,7 @@ def test_rewriting_comes_to_an_end_with_few_segments_a_chunk(table: TableState) 
             table = rewritten(table, task, ordinal)
             ordinal += 1
         # Time goes on: all that is there grows old.
-        table = replace(table, settled=dict.fromkeys(table.policy.ages, ordinal), found={})
+        table = replace(table, settled=dict.fromkeys(table.policy.ages, ordinal))
     assert combine(table, proposed(table)) == []
     if not table.spec.ragged:
         half = table.policy.target_rows / 2

@@ -66,6 +66,6 @@ def test_segments_that_no_sort_can_cut_are_left_alone() -> None:
 def test_where_very_many_lie_over_each_other_each_plan_looks_at_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("lakehouse.core.strategy.overlap"), "_MOST_LOOKED_AT", 8)
     held = state([segment(day * 10 + n, day=day, rows=FULL) for day in range(1, 6) for n in range(4)])
-    found = [ids(overlap(replace(held, version=version, found={}))) for version in range(10)]
+    found = [ids(overlap(replace(held, version=version))) for version in range(10)]
     assert all(len(one) <= 3 for one in found)
     assert {part[0] // 10 for one in found for part in one} == {1, 2, 3, 4, 5}

@@ -3,7 +3,6 @@ from datetime import UTC, datetime
 import pytest
 
 from lakehouse.core.strategy import deleted_rows, outliers, tombstone_debt
-from lakehouse.core.strategy.hidden import Hidden
 from lakehouse.core.task import TaskKind
 from lakehouse.core.tombstone import Tombstone
 from tests.unit.core.strategy.tables import MIB, NEW, OLD, segment, state
@@ -20,12 +19,12 @@ def rows_gone(id: int, *, first: int, last: int, rows: int, ordinal: int = OLD) 
 def test_rows_under_row_tombstones_are_estimated_by_their_share_of_the_row_ids() -> None:
     held = [segment(1, rows=1_000, ordinal=5), segment(2, rows=1_000, ordinal=5)]
     gone = rows_gone(9, first=10_000_000, last=10_000_999, rows=300)
-    assert Hidden.of(state(held, [gone])).rows.tolist() == pytest.approx([300, 0], abs=1)
+    assert state(held, [gone]).hidden.rows.tolist() == pytest.approx([300, 0], abs=1)
 
 
 def test_a_tombstone_hides_no_row_of_what_is_as_young() -> None:
     held = [segment(1, ordinal=OLD)]
-    hidden = Hidden.of(state(held, [rows_gone(9, first=0, last=10**9, rows=10**6)]))
+    hidden = state(held, [rows_gone(9, first=0, last=10**9, rows=10**6)]).hidden
     assert hidden.rows.tolist() == [0]
     assert not hidden.placed.any()
 
@@ -33,7 +32,7 @@ def test_a_tombstone_hides_no_row_of_what_is_as_young() -> None:
 def test_rows_of_a_rewritten_segment_are_spread_over_the_row_ids_that_it_bounds() -> None:
     low, high = {"_row_id": 0}, {"_row_id": 99_999}
     held = [segment(1, rows=50_000, ordinal=5, has_row_ids=True, min=low, max=high)]
-    hidden = Hidden.of(state(held, [rows_gone(9, first=0, last=99_999, rows=1_000)]))
+    hidden = state(held, [rows_gone(9, first=0, last=99_999, rows=1_000)]).hidden
     assert hidden.rows.tolist() == pytest.approx([500], abs=1)
 
 
@@ -42,7 +41,7 @@ def test_an_interval_tombstone_hides_the_part_that_it_covers() -> None:
     whole = Tombstone(id=10, start="2013-01-06", end="2013-01-07", ordinal=50)
     held = [segment(1, ordinal=5), segment(2, day=6, ordinal=5), segment(3, ordinal=60)]
     # What is covered wholly is dropped without a rewrite.
-    assert Hidden.of(state(held, [half, whole])).rows.tolist() == pytest.approx([500, 0, 0])
+    assert state(held, [half, whole]).hidden.rows.tolist() == pytest.approx([500, 0, 0])
 
 
 def test_a_keyed_tombstone_hides_the_share_of_its_keys() -> None:
@@ -51,7 +50,7 @@ def test_a_keyed_tombstone_hides_the_share_of_its_keys() -> None:
         segment(1, ordinal=5, min={"client": 0}, max={"client": 9}),
         segment(2, ordinal=5, min={"client": 7}, max={"client": 9}),
     ]
-    assert Hidden.of(state(held, [gone])).rows.tolist() == pytest.approx([200, 0])
+    assert state(held, [gone]).hidden.rows.tolist() == pytest.approx([200, 0])
 
 
 def test_segments_of_which_much_is_deleted_are_rewritten_together() -> None:
@@ -112,7 +111,7 @@ def test_a_few_rows_over_years_in_a_ragged_table_are_cut_once() -> None:
 
 def test_a_row_tombstone_without_bounds_is_of_all_row_ids() -> None:
     held = [segment(1, rows=1_000, ordinal=5)]
-    hidden = Hidden.of(state(held, [Tombstone(id=9, kind="row", ordinal=OLD, rows=3)]))
+    hidden = state(held, [Tombstone(id=9, kind="row", ordinal=OLD, rows=3)]).hidden
     assert hidden.placed.all()
     assert hidden.rows[0] < 1
     assert datetime(2013, 1, 1, tzinfo=UTC) < state(held).now

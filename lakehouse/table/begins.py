@@ -1,0 +1,293 @@
+"""A table's writes in three steps: each begins an operation, which is written to or run, and committed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeVar
+
+from lakehouse.arguments import Txn, read_message, read_properties, read_txn, read_wait
+from lakehouse.core.interval import Interval
+from lakehouse.core.operation import Begun, Kind, Priority
+from lakehouse.core.replace import check_replaceable
+from lakehouse.core.spec import TableSpec
+from lakehouse.engine.frames import is_spark_frame
+from lakehouse.errors import InvalidInterval, UnknownColumn
+from lakehouse.operations.append import Append
+from lakehouse.operations.clauses import Whens, read_arguments, read_clauses, read_source
+from lakehouse.operations.compaction import Clean, Compaction, locked_for_compaction
+from lakehouse.operations.erase import Erase
+from lakehouse.operations.merge import Merge
+from lakehouse.operations.operation import Operation
+from lakehouse.operations.replace import Replace
+from lakehouse.operations.resolve import Resolve
+from lakehouse.operations.restore import Restore
+from lakehouse.operations.row_change import Delete, Update, read_assignments
+from lakehouse.operations.upsert import DeleteKeys, Upsert, require_primary_key
+from lakehouse.predicate import parse
+from lakehouse.schema import typed_scope
+from lakehouse.session.session import Session
+
+Began = TypeVar("Began", bound=Operation)
+
+
+class Begins:
+    """What begins an operation on one table.
+
+    Every operation takes the same marks, which its commit carries. ``message``: text for people, shown by logs.
+    ``properties``: a map of text to text, for programs. ``txn``: ``(app, number)``; a pair that was committed on the
+    table before changes nothing, and the operation's commit returns the first one.
+
+    An operation is a context manager, which commits on leaving normally and aborts on leaving by an exception.
+    """
+
+    def __init__(self, session: Session, spec: TableSpec, created_version: int) -> None:
+        self._session = session
+        self._spec = spec
+        self._created_version = created_version
+
+    @property
+    def name(self) -> str:
+        """The table's name when this value was made."""
+        return self._spec.name
+
+    @property
+    def session(self) -> Session:
+        """What the process keeps open of the lake that the table is in."""
+        return self._session
+
+    def begin_append(
+        self, txn: Txn | None = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
+    ) -> Append:
+        """Begin an append: `write` any number of times, then `commit`. It takes no lock and waits for nobody.
+
+        >>> with flights.begin_append(message="two files") as op:
+        ...     op.write(late.slice(0, 1))
+        ...     op.write(late.slice(1))
+        >>> flights.count()
+        5
+        """
+        return self._begin(Append, marks_of(message, properties, txn))
+
+    def _begin_ahead(self, marks: dict[str, Any]) -> Append:
+        """Begin an append with one of the operations that the process has registered in advance."""
+        return Append(self._session, self._session.catalog.begin(self._spec, Kind.APPEND, ahead=True), **marks)
+
+    def begin_replace(
+        self,
+        interval: Any,
+        keys: Mapping[str, Any] | None = None,
+        txn: Txn | None = None,
+        wait_seconds: float | None = None,
+        *,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Replace:
+        """Lock the interval's chunks (for these keys) and begin a replace: `write` any number of times, then `commit`.
+
+        ``interval``: a period such as ``"2013-01"``, a ``(start, end)`` pair or an `Interval`, in UTC. ``keys``: values
+        by cluster column. Waits up to ``wait_seconds`` (None: the lake's) for another replace; a compaction is not
+        waited for, it loses its chunks. Raises `LockTimeout`, which names the holder, `InvalidInterval`, `InvalidKeys`.
+
+        >>> with flights.begin_replace("2013-01-05", keys={"carrier": "UA"}) as op:
+        ...     op.write(late.slice(0, 1))
+        >>> flights.scan(where="carrier = 'UA'").to_arrow()["delay"].to_pylist()
+        [0, 42]
+        """
+        marks = marks_of(message, properties, txn)
+        covered = Interval.of(interval)
+        if self._spec.write_order == "start":
+            check_replaceable(covered, self._spec.grain)
+        begun = self._session.catalog.begin(
+            self._spec,
+            Kind.REPLACE,
+            interval=covered,
+            keys=typed_scope(keys, self._spec),
+            priority=Priority.USER,
+            wait_seconds=self._wait(wait_seconds),
+        )
+        return Replace(self._session, begun, **marks)
+
+    def begin_delete(
+        self,
+        where: str,
+        *,
+        engine: str | None = None,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Delete:
+        """Begin a delete of the rows for which a SQL predicate is true now: `run`, then `commit`.
+
+        ``engine``: ``duckdb`` (in process, the default) or ``spark``. Raises `InvalidPredicate`, `UnknownColumn`.
+
+        >>> op = flights.begin_delete("delay > 5")
+        >>> op.run()
+        >>> op.commit().rows_deleted
+        1
+        """
+        marks = marks_of(message, properties, txn)
+        where_read, chosen = parse(where, self._spec.schema), self._session.engine(engine)
+        return self._begin(Delete, marks, where=where_read, engine=chosen)
+
+    def begin_update(
+        self,
+        assigned: Mapping[str, str],
+        where: str,
+        *,
+        engine: str | None = None,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Update:
+        """Begin an update of the rows for which a SQL predicate is true now: `run`, then `commit`.
+
+        ``assigned``: SQL expressions over the row, by column. Raises `InvalidPredicate`, `UnknownColumn`.
+        """
+        marks = marks_of(message, properties, txn)
+        values = read_assignments(assigned, self._spec)
+        where_read, chosen = parse(where, self._spec.schema), self._session.engine(engine)
+        return self._begin(Update, marks, assigned=values, where=where_read, engine=chosen)
+
+    def begin_erase(
+        self,
+        where: str,
+        *,
+        engine: str | None = None,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Erase:
+        """Begin to remove the rows for which a SQL predicate is true from every version: `run`, then `commit`.
+
+        Exports that were written before still hold the rows: call `Lake.export` afterwards. Raises `InvalidPredicate`,
+        `UnknownColumn`.
+        """
+        marks = marks_of(message, properties, txn)
+        where_read, chosen = parse(where, self._spec.schema), self._session.engine(engine)
+        return self._begin(Erase, marks, where=where_read, engine=chosen)
+
+    def begin_merge(
+        self,
+        source: Any,
+        on: str | Sequence[str],
+        *,
+        when_matched_update: Mapping[str, str] | bool | None = None,
+        when_matched_delete: str | bool | None = None,
+        when_not_matched_insert: Mapping[str, str] | bool = True,
+        engine: str | None = None,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Merge:
+        """Begin a merge into the rows that are there now: `run`, then `commit`. Arguments and errors as of `merge`."""
+        whens = read_arguments(when_matched_update, when_matched_delete, when_not_matched_insert)
+        marks = marks_of(message, properties, txn)
+        return self._begin_merge(read_source(source, self._spec), on, whens, engine, marks)
+
+    def _begin_merge(self, source: Any, on: Any, whens: Whens, engine: str | None, marks: dict[str, Any]) -> Merge:
+        clauses = read_clauses(self._spec, source, on, whens)
+        chosen = self._session.engine("spark" if engine is None and is_spark_frame(source) else engine)
+        return self._begin(Merge, marks, source=source, clauses=clauses, engine=chosen)
+
+    def begin_upsert(
+        self,
+        txn: Txn | None = None,
+        *,
+        newest: str | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Upsert:
+        """Begin an upsert: `write` any number of times, then `commit`. It takes no lock and reads nothing.
+
+        ``newest``: of rows with one key, that with the greatest value in this column counts. Raises `NoPrimaryKey`,
+        `UnknownColumn`.
+        """
+        require_primary_key(self._spec)
+        if newest is not None and newest not in self._spec.schema.names:
+            raise UnknownColumn("no such column", table=self.name, newest=newest, columns=self._spec.schema.names)
+        return self._begin(Upsert, marks_of(message, properties, txn), newest=newest)
+
+    def begin_delete_keys(
+        self, txn: Txn | None = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
+    ) -> DeleteKeys:
+        """Begin a delete by primary key: `write` keys any number of times, then `commit`. Raises `NoPrimaryKey`."""
+        require_primary_key(self._spec)
+        return self._begin(DeleteKeys, marks_of(message, properties, txn))
+
+    def begin_resolve(
+        self,
+        tombstones: Collection[int] | None = None,
+        *,
+        engine: str | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Resolve:
+        """Begin to turn key tombstones (None: all; or those of these ids) into row tombstones: `run`, then `commit`."""
+        marks = marks_of(message, properties)
+        return self._begin(Resolve, marks, engine=self._session.engine(engine), chosen=tombstones)
+
+    def begin_compaction(
+        self,
+        interval: Any = None,
+        *,
+        segments: Collection[int] | None = None,
+        engine: str | None = None,
+        wait_seconds: float = 0.0,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Compaction:
+        """Lock the interval's chunks (None: all) at low priority and begin a compaction: `run`, then `commit`.
+
+        ``segments``: ids of those to compact together, inside the interval; None: those that gain by it. Raises
+        `LockTimeout` if a user's operation holds a chunk for longer than ``wait_seconds``.
+        """
+        marks = marks_of(message, properties)
+        wanted = None if interval is None else Interval.of(interval)
+        if segments is None:
+            wanted = locked_for_compaction(self._session, self._spec, wanted)
+        elif wanted is None:
+            raise InvalidInterval("give the interval in which the segments lie", segments=len(segments))
+        begun = self._maintains(Kind.COMPACTION, wanted, wait_seconds)
+        return Compaction(self._session, begun, engine=self._session.engine(engine), chosen=segments, **marks)
+
+    def begin_clean(
+        self,
+        interval: Any = None,
+        *,
+        wait_seconds: float = 0.0,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Clean:
+        """Lock the interval's chunks (None: all) at low priority; the `commit` drops there what can no longer matter.
+
+        Raises `LockTimeout` if a user's operation holds a chunk for longer than ``wait_seconds``.
+        """
+        marks = marks_of(message, properties)
+        wanted = None if interval is None else Interval.of(interval)
+        locked = locked_for_compaction(self._session, self._spec, wanted)
+        return Clean(self._session, self._maintains(Kind.CLEAN, locked, wait_seconds), **marks)
+
+    def _begin_restore(self, target: int, marks: dict[str, Any]) -> Restore:
+        return self._begin(Restore, marks, target=target)
+
+    def _maintains(self, kind: Kind, interval: Interval, wait_seconds: float) -> Begun:
+        """Begin an operation that holds chunks until a user wants them."""
+        return self._session.catalog.begin(
+            self._spec,
+            kind,
+            interval=interval,
+            priority=Priority.MAINTENANCE,
+            wait_seconds=self._wait(wait_seconds),
+        )
+
+    def _begin(self, operation: type[Began], marks: dict[str, Any], **what: Any) -> Began:
+        """Begin an operation that takes no lock."""
+        return operation(self._session, self._session.catalog.begin(self._spec, operation.kind), **what, **marks)
+
+    def _wait(self, wait_seconds: float | None) -> float:
+        return self._session.wait_seconds if wait_seconds is None else read_wait(wait_seconds)
+
+
+def marks_of(message: Any, properties: Any, txn: Any = None) -> dict[str, Any]:
+    """What a commit will carry, checked."""
+    return {"txn": read_txn(txn), "message": read_message(message), "properties": read_properties(properties)}
