@@ -39,14 +39,14 @@ def compaction_at_its_commit(patch: pytest.MonkeyPatch) -> None:
 def compaction_loses_row_ids(patch: pytest.MonkeyPatch) -> None:
     """A compaction does not store row ids, so that its rows get others."""
 
-    def rewrite(self: Any, merge: Any) -> None:
-        plan = plan_read(merge.segments, merge.tombstones, version=self.base_version)
-        self._inputs.update(one.id for one in merge.segments)
+    def compact(self: Any, group: Any) -> None:
+        plan = plan_read(group.segments, group.tombstones, version=self.base_version)
+        self._inputs.update(one.id for one in group.segments)
         if plan.groups:
             query = Query(plan, self._begun.table, self._session.warehouse, sets=sets_of(self._session, plan))
             self._store(self._session.local_engine, self._session.local_engine.read(query).reader())
 
-    patch.setattr(Compaction, "_rewrite", rewrite)
+    patch.setattr(Compaction, "_compact", compact)
 
 
 def replace_ignores_what_was_rewritten(patch: pytest.MonkeyPatch) -> None:
