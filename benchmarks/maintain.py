@@ -130,7 +130,7 @@ def live(folder: str) -> dict[str, float]:
                 "scan over a fresh table's": round(scan, 2),
                 "scan without the service over a fresh table's": round(small, 2),
                 "bytes rewritten for each appended": round(table.amplification().ratio, 2),
-                "merges": sum(one.kind is TaskKind.COMPACT for one in kept.tasks()),
+                "compactions": sum(one.kind is TaskKind.COMPACT for one in kept.tasks()),
                 "append beside it, median ms": round(statistics.median(beside) * 1000, 2),
                 "append without it, median ms": round(statistics.median(alone) * 1000, 2),
             }

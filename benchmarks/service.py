@@ -1,9 +1,9 @@
-"""What the table service does with a table under load: `python benchmarks/service.py [policy|merge] [days|rows]`.
+"""What the table service does with a table under load: `python benchmarks/service.py [policy|compact] [days|rows]`.
 
 ``policy`` simulates months of appends on segments without files, with the default policy, its strategies and their
 combination, and times one plan of 1,000,000 segments. It prints bytes rewritten for each byte appended, tasks, and
-segments a chunk. ``merge`` appends rows of one day in eight pieces to a real table, merges them in process
-by time or along the Z-order of time and keys, and prints what looks for one time or key open afterwards.
+segments a chunk. ``compact`` appends rows of one day in eight pieces to a real table, compacts them in
+process by time or by the Z-order of time and keys, and prints how many segments a look-up of a time or key then opens.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def main(part: str = "", size: str = "") -> None:
             print(f"{appends:>6,} appends a day of {rows:,} rows, {rest:<30} {load.report()}", flush=True)
             figures[f"{appends:,} appends a day, {rest}, rewritten over appended"] = load.rewritten / load.appended
         figures |= plans()
-    if part in ("", "merge"):
+    if part in ("", "compact"):
         for order in ("time", "zorder"):
             with tempfile.TemporaryDirectory() as folder:
-                figures[f"merge by {order}, s"] = merged(Path(folder), order, int(size or 4_000_000))
+                figures[f"compaction by {order}, s"] = compacted(Path(folder), order, int(size or 4_000_000))
     keep(__file__, figures)
 
 
@@ -94,7 +94,7 @@ class Load:
             tasks = combine(state, proposed(state), rewritable_bytes=left)
             self.seconds = max(self.seconds, perf_counter() - began)
             for task in tasks:
-                self.merge(task, now)
+                self.compact(task, now)
             self.most = max(self.most, int(self.chunks().max(initial=0)))
 
     def append(self, now: int, count: int, random: np.random.Generator) -> None:
@@ -117,8 +117,8 @@ class Load:
         new = (ids, starts, ends, ordinals, rows, rows * ROW_BYTES, has_row_ids)
         self.segments = {name: np.append(self.segments[name], one) for name, one in zip(COLUMNS, new, strict=True)}
 
-    def merge(self, task: Candidate, now: int) -> None:
-        """What one merge does: all rows by time, in segments of the target's size, as old as the snapshot read."""
+    def compact(self, task: Candidate, now: int) -> None:
+        """Simulate one compaction: all rows by time, in segments of the target size, with the ordinal that was read."""
         taken = np.isin(self.segments["id"], task.segments)
         rows = int(self.segments["rows"][taken].sum())
         first, last = int(self.segments["start_us"][taken].min()), int(self.segments["end_us"][taken].max())
@@ -169,8 +169,8 @@ def body(columns: dict[str, np.ndarray], **statistics: pa.Array) -> pa.Table:
     )
 
 
-def merged(folder: Path, order: str, rows: int) -> float:
-    """Seconds of one merge of a day in a real table, and what is opened for one time, a frequent key and a rare one."""
+def compacted(folder: Path, order: str, rows: int) -> float:
+    """Seconds to compact a day of a real table; prints what look-ups of a time, a frequent and a rare key then open."""
     random, part = np.random.default_rng(7), rows // 8
     with lakehouse.connect(f"sqlite:///{folder}/catalog.db", warehouse=str(folder / "files")) as lake:
         properties = {"order": order, "target_rows": str(rows // 8)}
@@ -200,7 +200,7 @@ def merged(folder: Path, order: str, rows: int) -> float:
         opened = [f"{name}: {len(scan.plan().segments)}" for name, scan in scans.items()]
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
-            f"merge of {rows:,} rows by {order}: {seconds:.1f} s, peak memory so far {peak:,.0f} MiB; "
+            f"compaction of {rows:,} rows by {order}: {seconds:.1f} s, peak memory so far {peak:,.0f} MiB; "
             f"opened of {len(table.segments())} segments for {', '.join(opened)}"
         )
     return seconds

@@ -1,4 +1,4 @@
-"""What a laser at one instant is told: what it strikes, what stands in its way, and what happened there."""
+"""What lies under the laser at one instant: segments, the tombstones over them, and versions that changed it."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -84,7 +84,7 @@ def read_laser(lake: Any, name: str, version: int, at: datetime, keys: dict[str,
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """The rows of a segment that a laser strikes: how many it holds, and how many of them can be seen."""
+    """The rows of a segment under the laser: how many there are, and how many are visible."""
 
     stored: int
     visible: int
@@ -179,7 +179,7 @@ def summed_up(
         )
     told = Counter(verdict_of(one, counts.get(one.segment.id)) for one in found)
     parts = [f"{told[words]} {words}" for words in _WORDS if told[words]]
-    sentence = f"The laser strikes {len(found)} segment{'s' if len(found) > 1 else ''}: {', '.join(parts)}."
+    sentence = f"The laser crosses {len(found)} segment{'s' if len(found) > 1 else ''}: {', '.join(parts)}."
     blocking = {one.id: one for probed in found for one in probed.blocking}
     if blocking and told.keys() <= _NOTHING_SEEN:
         newest = max(blocking.values(), key=lambda one: one.ordinal)

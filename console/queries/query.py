@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from lakehouse.core.pruned import Pruned, Reason
 from lakehouse.errors import QueryLimitExceeded
-from queries.turns import Tell, Turns
+from queries.fair_queue import FairQueue, OnWait
 from queries.words import text_of
 from shown import shown
 
@@ -24,8 +24,8 @@ MOST_BYTES = 16_000_000
 MOST_SECONDS = 20.0
 MOST_MEMORY = 1_000_000_000
 MOST_WAITING_SECONDS = 60.0
-TURNS = Turns(at_once=2, each=1, most_waiting=20, most_waiting_each=3)
-"""Statements run side by side, each reader's one by one, so that memory is bounded and nobody waits for one reader."""
+QUEUE = FairQueue(at_once=2, each=1, most_waiting=20, most_waiting_each=3)
+"""Queries run two at a time and one per reader, so memory is bounded and no reader waits for another's queries."""
 MOST_KEPT = 8
 KEPT_SECONDS = 600.0
 MOST_LISTED = 200
@@ -70,16 +70,16 @@ class Asked:
     reads: tuple[TableRead, ...]
 
 
-def ask(lake: Any, sql: str, as_of: str | None, *, reader: str, tell: Tell) -> Asked:
-    """Run a statement that only looks, when it is the reader's turn; ``tell`` is told the place in the queue.
+def ask(lake: Any, sql: str, as_of: str | None, *, reader: str, on_wait: OnWait) -> Asked:
+    """Run a read-only statement once the reader has a slot; ``on_wait`` is called with the place in the queue.
 
-    Raises as `Lake.query` does, and where too many wait. The last answers are kept while the head stays: to draw one
-    anew asks nothing.
+    Raises as `Lake.query` does, and `QueryLimitExceeded` if too many wait. Recent answers are cached while the head
+    stays the same, so redrawing one costs nothing.
     """
     key = (lake.catalog.address, str(lake.warehouse), sql, as_of, lake.head)
     asked = _kept.get(key)
     if asked is None:
-        with TURNS.turn(reader, most_seconds=MOST_WAITING_SECONDS, tell=tell):
+        with QUEUE.slot(reader, most_seconds=MOST_WAITING_SECONDS, on_wait=on_wait):
             asked = _asked(lake, sql, as_of)
         _kept.put(key, asked)
     return asked

@@ -18,7 +18,7 @@ MOST_DRAWN = 2_000
 
 
 def ask(sql: str, as_of: str | None) -> query.Asked:
-    """The answer, when it is this reader's turn; until then, their place in the queue is shown."""
+    """Wait for a slot, showing the reader's place in the queue, and return the answer."""
     place = st.empty()
     with st.spinner("Asking..."):
         asked = query.ask(
@@ -26,7 +26,7 @@ def ask(sql: str, as_of: str | None) -> query.Asked:
             sql,
             as_of,
             reader=who.reader(),
-            tell=lambda number: place.caption(f"Other queries run. Yours is number {number} of those that wait."),
+            on_wait=lambda number: place.caption(f"Other queries run. Yours is number {number} in the queue."),
         )
     place.empty()
     return asked

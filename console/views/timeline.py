@@ -1,4 +1,4 @@
-"""The Timeline page: the laser picture of a table, and what a laser at one instant strikes."""
+"""The Timeline page: the laser picture of a table, and what lies under the laser at one instant."""
 
 from contextlib import suppress
 from datetime import datetime

@@ -1,7 +1,7 @@
 """Deleting files that nothing can reach: the catalog says which, storage deletes them.
 
-Any error ends a collection: nothing more is deleted, and what was deleted but not struck off is no error for the next
-one. Storage is never listed to find out what is garbage.
+Any error ends a collection: nothing more is deleted. A file that was deleted but is still on the list is no error for
+the next collection. Storage is never listed to find out what is garbage.
 """
 
 from __future__ import annotations

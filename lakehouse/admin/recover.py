@@ -54,7 +54,7 @@ class Recovered:
     """What a recovery found, and made unless it was a dry run.
 
     ``export`` is the folder of the export that was used and ``version`` the version that it holds; ``damaged`` names
-    exports that were passed over, ``missing`` data files that the export names and that are not there as they were
+    exports that were skipped, ``missing`` data files that the export names and that are not there as they were
     committed. ``superseded`` counts files that no version in the export needs, of operations that it knows.
     """
 

@@ -96,7 +96,7 @@ class Catalog(CatalogWriter):
         self._database.run(lambda connection: pins.remove(connection, pin_id), wait_seconds=wait_seconds)
 
     def expire(self, request: RetentionRequest, *, dry_run: bool = False) -> Expired:
-        """Forget what a wish lets go and nobody holds."""
+        """Expire the versions that a request names and nobody holds."""
         return expiry.expire(self._database, request, dry_run=dry_run)
 
     def collection(self, grace_seconds: float) -> Collection:

@@ -202,14 +202,14 @@ class CatalogWriter(CatalogReader):
         @interrupts.committing()
         def attempt() -> commit.Recorded:
             if not database.is_sqlite and fits_one_trip(contributions):
-                blind = OneTripAppend(contributions[0], message=message, properties=given)
+                one_trip = OneTripAppend(contributions[0], message=message, properties=given)
                 try:
                     return (
-                        database.run(lambda _: None, last=lambda at, _: _write(at, blind), settled=settled)
-                        or blind.recorded()
+                        database.run(lambda _: None, last=lambda at, _: _write(at, one_trip), settled=settled)
+                        or one_trip.recorded()
                     )
                 except Refused as refused:
-                    logger.debug("an append could not be committed blindly: %s", refused)
+                    logger.debug("an append could not be committed in one trip: %s", refused)
             while True:
                 try:
                     return database.run(work, last=_write, settled=settled)

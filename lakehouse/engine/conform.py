@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakehouse.engine.castable import castable
-from lakehouse.engine.door import GIVEN, Origin, first_refused, refuse_unreadable
+from lakehouse.engine.validate import GIVEN, Origin, first_refused, refuse_unreadable
 from lakehouse.errors import InvalidInput, InvalidRows
 
 

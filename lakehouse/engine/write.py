@@ -20,7 +20,7 @@ from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import MAX_TIME, to_us
 from lakehouse.engine import ROW_ID_FIELD, WriteTarget, Written
 from lakehouse.engine.conform import conform
-from lakehouse.engine.door import GIVEN, Origin
+from lakehouse.engine.validate import GIVEN, Origin
 from lakehouse.errors import InternalError, InvalidInput, InvalidRows
 from lakehouse.schema import definition_to_json, schema_to_json
 from lakehouse.storage.blocks import write_blocks

@@ -64,7 +64,7 @@ def _merged(summaries: Summaries, spec: TableSpec, segments: Segments) -> dict[s
             try:
                 registers, size = decode_registers(one.content)
             except DamagedSketch as error:
-                logger.warning("a sketch of segment %d is passed over: %s", one.segment, error)
+                logger.warning("a sketch of segment %d is skipped: %s", one.segment, error)
                 continue
             into = merged.setdefault(names[one.field_id], _Merged())
             np.maximum(into.registers, registers, out=into.registers)

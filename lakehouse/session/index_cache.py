@@ -32,18 +32,18 @@ logger = logging.getLogger(__name__)
 
 _REMEMBERED_BYTES = 64 << 20
 _TOGETHER = 2_000
-"""Segments whose filters are in memory together, whatever is remembered."""
+"""How many segments' indexes are in memory at once, apart from the cache."""
 _COST_BYTES = 400
-"""What a remembered filter takes beside its blocks."""
+"""Memory of a cached index beside its blocks."""
 _Held: TypeAlias = "Blocks | Summary"
-"""A filter's blocks, or where its file is."""
+"""An index's blocks, or where its file is."""
 
 
 class IndexCache:
-    """Filters by segment and column, the last used of which are remembered up to a size. Thread-safe.
+    """Indexes by segment and column: the least recently used leave when a size is exceeded. Thread-safe.
 
-    Filters in files are read a page at a time, and what is remembered is where they are. One that is missing or damaged
-    is passed over, with a warning: the segment is read.
+    An index in a file is read a page at a time; only its location is cached. One that is missing or damaged is skipped
+    with a warning, and its segment is read.
     """
 
     def __init__(self, summaries: Summaries, warehouse: Path, size: int = _REMEMBERED_BYTES) -> None:
@@ -59,10 +59,10 @@ class IndexCache:
         self._guard = threading.Lock()
 
     def narrowed(self, plan: ReadPlan, spec: TableSpec, predicate: Predicate | None) -> ReadPlan:
-        """A plan without segments whose indexes say that no row can pass.
+        """The plan without the segments whose indexes rule out every row.
 
-        Free for tables without the property ``index`` and for filters that it cannot serve; else a question to the
-        catalog for each condition, and a look at a page for each segment and value that nothing else left out.
+        Free for tables without the property ``index`` and for predicates that indexes cannot serve. Otherwise it costs
+        a catalog query for each condition, and a page for each value and each segment that nothing else left out.
         """
         names = indexed_columns(spec)
         if predicate is None or not names or not plan.groups:
@@ -82,14 +82,14 @@ class IndexCache:
         return ReadPlan(plan.version, plan.interval, tuple(groups))
 
     def _look(self, spec: TableSpec, column: str, segments: Segments, hashes: Hashes) -> Mask:
-        """What `lakehouse.core.lookup` asks: of each segment whether a value may be there."""
+        """For each segment whether it may hold a value; called by `lakehouse.core.lookup`."""
         field, probe = field_id(spec, column), Probe.of(hashes)
         ids = segments.ids.tolist()
         parts = [self._look_at(ids[first : first + _TOGETHER], field, probe) for first in range(0, len(ids), _TOGETHER)]
         return np.concatenate(parts)
 
     def _look_at(self, ids: list[int], field: int, probe: Probe) -> Mask:
-        held = self._filters(ids, field)
+        held = self._indexes(ids, field)
         found = np.ones(len(ids), np.bool_)
         there = [(place, held[one]) for place, one in enumerate(ids) if one in held]
         inline = [(place, one) for place, one in there if not isinstance(one, Summary)]
@@ -100,8 +100,8 @@ class IndexCache:
                 found[place] = _holds_any(one, probe, locator)
         return found
 
-    def _filters(self, segments: list[int], field: int) -> dict[int, _Held]:
-        """The filters that there are of one column, by segment."""
+    def _indexes(self, segments: list[int], field: int) -> dict[int, _Held]:
+        """The existing indexes of one column, by segment."""
         found: dict[int, _Held] = {}
         with self._guard:
             for segment in segments:
@@ -123,7 +123,7 @@ class IndexCache:
         try:
             return decode_blocks(stored.content, Owner(stored.segment, stored.field_id))
         except DamagedFilter as error:
-            logger.warning("the index of segment %d is passed over, the segment is read: %s", stored.segment, error)
+            logger.warning("the index of segment %d is skipped, the segment is read: %s", stored.segment, error)
             return None
 
     def _remember(self, key: tuple[int, int], held: _Held) -> None:
@@ -138,10 +138,10 @@ class IndexCache:
 
 
 def _holds_any(held: Summary, probe: Probe, locator: Locator) -> bool:
-    """Whether a filter in a file may hold one of some values; one that cannot be read may hold anything."""
+    """Whether an index in a file may hold one of some values; one that cannot be read may hold anything."""
     try:
         read = partial(read_part, locator.file(held.path))
         return bool(may_hold_stored(held.bytes, read, probe, Owner(held.segment, held.field_id)).any())
     except (DamagedFilter, OSError, SegmentUnreadable) as error:
-        logger.warning("the index in %s is passed over, its segment is read: %s", held.path, error)
+        logger.warning("the index in %s is skipped, its segment is read: %s", held.path, error)
         return True

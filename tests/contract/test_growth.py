@@ -14,9 +14,9 @@ from lakehouse.catalog.store.models import (
     lock_wait,
     operation,
     plan_count,
-    rewritten,
     task,
     txn,
+    updated_rows,
     upkeep,
 )
 from lakehouse.errors import InvalidInput, LakehouseError, LockTimeout, TableNotFound
@@ -138,7 +138,7 @@ def test_what_a_replace_that_died_would_have_had_to_hide_goes(lake, table, way):
     table.append(arrow([(DAY, "a", 1), (DAY, "b", 2)]))
     dead = table.begin_replace(DAY)
     table.update({"value": "3"}, where="value = 2")
-    assert held(lake, rewritten) == 1
+    assert held(lake, updated_rows) == 1
     change(lake, update(operation).where(operation.c.id == dead.id).values(lease_until_us=1))
     if way == "collect":
         lake.collect(grace_seconds=0)
@@ -147,7 +147,7 @@ def test_what_a_replace_that_died_would_have_had_to_hide_goes(lake, table, way):
     else:
         change(lake, update(operation).where(operation.c.id == dead.id).values(state="aborted"))
         lake.expire(keep_last=1)
-    assert held(lake, rewritten) == 0
+    assert held(lake, updated_rows) == 0
     with pytest.raises(LakehouseError):
         dead.commit()
 

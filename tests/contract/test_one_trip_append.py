@@ -45,17 +45,17 @@ def appended(lake) -> dict[str, list[dict[str, object]]]:
 
 def test_what_an_append_leaves_is_the_same_either_way(connect, tmp_path, monkeypatch):
     with connect() as lake:
-        blind = appended(lake)
+        one_trip = appended(lake)
         assert lake.check().findings == []
     monkeypatch.setattr(writer, "fits_one_trip", lambda _: False)
     with lakehouse.connect(f"sqlite:///{tmp_path}/other.db", tmp_path / "other") as other:
-        assert appended(other) == blind
+        assert appended(other) == one_trip
 
 
 @pytest.fixture
 def tried(caplog):
     caplog.set_level(logging.DEBUG, logger="lakehouse.catalog.writer")
-    return lambda: [one.message for one in caplog.records if "blindly" in one.message]
+    return lambda: [one.message for one in caplog.records if "in one trip" in one.message]
 
 
 def test_an_append_whose_operation_was_ended_commits_nothing(lake, table, tried):

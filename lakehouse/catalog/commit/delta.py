@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from lakehouse.catalog.commit.concurrent import least_in_flight
 from lakehouse.catalog.commit.erasure import plan_erasure
 from lakehouse.catalog.commit.plan import CommitContext, OperationPlan
-from lakehouse.catalog.commit.row_changes import plan_resolve, plan_rows, plan_scope, rewritten_rows
+from lakehouse.catalog.commit.row_changes import plan_resolve, plan_rows, plan_scope, rows_updated_meanwhile
 from lakehouse.catalog.locks import locks
 from lakehouse.catalog.state.bins import unchanged_since
 from lakehouse.catalog.state.diff import changes_between
@@ -99,7 +99,7 @@ def _plan_drops(
             plan.change(DROP, resolved)
         case ReplaceContribution():
             tombstones = _plan_replace(context, plan, ordinal)
-            rows = rewritten_rows(context)
+            rows = rows_updated_meanwhile(context)
             sets = [] if rows is None else [(rows, context.version)]
         case CompactionContribution():
             _plan_compaction(context, plan, contribution.inputs, segments)

@@ -28,9 +28,9 @@ from lakehouse.catalog.store.models import (
     key_frame,
     lake_table,
     operation,
-    rewritten,
     segment,
     tombstone,
+    updated_rows,
 )
 from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import Entry, segment_values, tombstone_values
@@ -102,9 +102,10 @@ def apply(connection: Connection, plan: OperationPlan, version: int, now_us: int
         taken = update(operation).where(operation.c.number == begun.number)
         connection.execute(taken.values(start_us=interval.start_us, end_us=interval.end_us, keys=encode_keys(keys)))
     brought = [
-        {"operation": number, "version": version, "row_ids": encode_set(row_ids)} for number, row_ids in plan.rewritten
+        {"operation": number, "version": version, "row_ids": encode_set(row_ids)}
+        for number, row_ids in plan.updated_rows
     ]
-    run_for_each(connection, rewritten.insert(), brought)
+    run_for_each(connection, updated_rows.insert(), brought)
     for number in [*plan.gives_way, *([begun.number] if begun.locks else [])]:
         locks.release(connection, number)
 

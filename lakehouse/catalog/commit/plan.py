@@ -77,7 +77,7 @@ class OperationPlan:
     """By bin and entry id: 1 for ADD or -1 for DROP, and the entry."""
     taken: tuple[Interval, KeyScope | None] | None = None
     """What the operation turned out to take over, for those that ask `concurrent.removals_since`."""
-    rewritten: list[tuple[int, BitMap64]] = field(default_factory=list)
+    updated_rows: list[tuple[int, BitMap64]] = field(default_factory=list)
     """Row ids that a running replace, by its number, has to hide besides what it finds."""
     gives_way: list[int] = field(default_factory=list)
     """Numbers of other operations that lose their locks."""

@@ -23,7 +23,7 @@ from lakehouse.catalog.commit.concurrent import (
 )
 from lakehouse.catalog.commit.plan import CommitContext, OperationPlan
 from lakehouse.catalog.state.bins import live_in, touching
-from lakehouse.catalog.store.models import rewritten
+from lakehouse.catalog.store.models import updated_rows
 from lakehouse.core.contribution import (
     MergeContribution,
     ResolveContribution,
@@ -41,7 +41,7 @@ from lakehouse.core.spec import ROW_ID
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import WriteConflict
 
-_REWRITES = (Kind.UPDATE, Kind.MERGE)
+_UPDATES = (Kind.UPDATE, Kind.MERGE)
 _TAKE_OVER = (Kind.REPLACE, Kind.DELETE)
 """Kinds that leave an interval tombstone, a delete where it takes an interval whole: what comes there comes after."""
 NOTE = 0
@@ -53,8 +53,8 @@ def plan_rows(
 ) -> tuple[list[tuple[NewTombstone, int]], Segments]:
     """Tombstones with their ordinals, and the segments that are dropped whole, of a change of single rows.
 
-    Raises `WriteConflict` if a row that is rewritten was removed or rewritten by another operation since it was read,
-    or if it moves out of what a running replace covers.
+    Raises `WriteConflict` if a row to update was removed or updated by another operation since it was read, or if it
+    would move out of what a running replace covers.
     """
     version, hits = context.version, contribution.hits
     keys = contribution.keys if isinstance(contribution, MergeContribution) else None
@@ -74,7 +74,7 @@ def plan_rows(
         interval = _followed(context, contribution, changes)
     else:
         _refuse_lost(context, contribution, [one for _, one in removals], changes)
-        plan.rewritten = _brought_into_replaces(context, contribution)
+        plan.updated_rows = _brought_into_replaces(context, contribution)
         interval = hits.interval
     tombstones.append((row_tombstone(contribution, interval), version))
     return tombstones, _emptied(context, contribution, interval)
@@ -145,14 +145,14 @@ def _followed(context: CommitContext, contribution: RowChangeContribution, chang
     hits = contribution.hits
     interval, seen = hits.interval, set[int]()
     while True:
-        moved = [one for one in changes if one.kind in _REWRITES and one.operation not in seen]
+        moved = [one for one in changes if one.kind in _UPDATES and one.operation not in seen]
         sets = context.sets.under_head(context.connection, _meeting(hits, [one.tombstone for one in moved]))
         reached = interval
         for one in moved:
             row_ids = sets.get(one.tombstone.id)
             if isinstance(row_ids, BitMap64) and row_ids & hits.row_ids:
                 if one.kind is Kind.MERGE:  # without these rows it would have inserted them
-                    raise _conflict(contribution, "rows were rewritten by a merge", row_ids & hits.row_ids)
+                    raise _conflict(contribution, "rows were updated by a merge", row_ids & hits.row_ids)
                 seen.add(one.operation)
                 written = written_interval(context.connection, one.operation)
                 if written is not None:
@@ -183,7 +183,7 @@ def _refuse_lost(
     keys = [one for one in sets.values() if not isinstance(one, BitMap64)]
     gone = lost(hits, removals, row_ids, keys)
     if gone:
-        raise _conflict(contribution, "rows were removed or rewritten by another operation", gone)
+        raise _conflict(contribution, "rows were removed or updated by another operation", gone)
 
 
 def _refuse_keys(context: CommitContext, inserted: pa.Table) -> None:
@@ -204,7 +204,7 @@ def _refuse_keys(context: CommitContext, inserted: pa.Table) -> None:
 
 
 def _brought_into_replaces(context: CommitContext, contribution: RowChangeContribution) -> list[tuple[int, BitMap64]]:
-    """By number of a running replace, the rows rewritten in what it covers; refuse a move out of that."""
+    """Rows updated in what a running replace covers, by the replace's number; refuse a move out of that."""
     hits = contribution.hits
     after = hits.interval_after
     if after is None:
@@ -273,10 +273,10 @@ def plan_scope(
     return [Tombstone(id=0, start=covered.start, end=covered.end, ordinal=context.version, keys=keys)], inside
 
 
-def rewritten_rows(context: CommitContext) -> NewTombstone | None:
-    """Rows that were rewritten in what a replace covers while it ran: it hides them too."""
+def rows_updated_meanwhile(context: CommitContext) -> NewTombstone | None:
+    """A tombstone of the rows that were updated in the scope of a replace while it ran."""
     begun = context.contribution.begun
-    query = rewritten.select().where(rewritten.c.operation == begun.number)
+    query = updated_rows.select().where(updated_rows.c.operation == begun.number)
     rows = context.connection.execute(query).all()
     if not rows:
         return None
@@ -314,8 +314,8 @@ def plan_resolve(
 
 
 def _least_come(context: CommitContext, inputs: frozenset[int], segments: Segments) -> int:
-    """The least ordinal of the segments that came since a resolve looked, but for rewrites of what it looked at."""
+    """The least ordinal of the segments added since a resolve read, compactions of what it read excepted."""
     come = segments.where(~np.isin(segments.ids, list(inputs)))
-    rewrites = compactions(context.connection, {one >> ENTRY_BITS for one in come.ids.tolist()})
-    mine = come.where(~np.isin(come.ids >> ENTRY_BITS, list(rewrites)))
+    compacting = compactions(context.connection, {one >> ENTRY_BITS for one in come.ids.tolist()})
+    mine = come.where(~np.isin(come.ids >> ENTRY_BITS, list(compacting)))
     return int(mine.ordinals.min()) if len(mine) else EVERYTHING

@@ -22,7 +22,6 @@ from lakehouse.catalog.store.models import (
     lock_wait,
     operation,
     plan_count,
-    rewritten,
     segment,
     segment_summary,
     tag,
@@ -30,6 +29,7 @@ from lakehouse.catalog.store.models import (
     tombstone,
     tombstone_set,
     txn,
+    updated_rows,
     upkeep,
 )
 from lakehouse.catalog.store.prepared import run_for_each
@@ -181,7 +181,7 @@ def forget_marks(connection: Connection, clean: int, now_us: int) -> int:
 def forget_operations(connection: Connection, clean: int, now_us: int) -> int:
     """Forget operations that ended long ago and that nothing refers to any more: so many, at most `MOST_OPERATIONS`."""
     ended = operation.c.state.in_(("committed", "collected")), operation.c.begun_us < now_us - _WEEK_US
-    users = (segment, segment_summary, chunk_lock, rewritten)
+    users = (segment, segment_summary, chunk_lock, updated_rows)
     used = [exists().where(of.c.operation == operation.c.number) for of in users]
     old = (
         select(operation.c.number)

@@ -174,9 +174,9 @@ def _held(connection: Connection, now_us: int) -> list[int]:
 
 
 def count_forgotten(connection: Connection, now_us: int) -> int:
-    """Segments, tombstones and rows of the log that nobody can reach and the next expiry takes out, whatever its wish.
+    """Segments, tombstones and log rows that no version reaches and any next expiry removes.
 
-    There are some where a tag went, or an expiry was cut short or runs.
+    There are some after a tag was removed, or while an expiry runs or after one was killed.
     """
     horizon: int = connection.execute(select(lake.c.horizon)).scalar_one()
     limits = _limits_at(connection, horizon, _held(connection, now_us), 0)
@@ -185,7 +185,7 @@ def count_forgotten(connection: Connection, now_us: int) -> int:
 
 
 def _asked(connection: Connection, request: RetentionRequest, now_us: int, horizon: int) -> Iterator[int]:
-    """Up to which version each part of a wish lets go."""
+    """Up to which version each part of a request expires."""
     before_us = request.before_us if request.age_seconds is None else now_us - int(request.age_seconds * 1_000_000)
     if before_us is not None:
         yield version_at(connection, before_us) or 0

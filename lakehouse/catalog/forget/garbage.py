@@ -2,7 +2,7 @@
 
 There are two kinds. The folder of an operation that was aborted, or is past its lease and a grace and is ended here:
 it can never commit, so nothing of it was ever seen. And the file of a segment that an expiry forgot. Each is looked at
-again under the head before it is deleted, and struck off the list after; a file that is gone already is no error.
+again under the head before it is deleted, and removed from the list after; a file that is gone already is no error.
 """
 
 from __future__ import annotations

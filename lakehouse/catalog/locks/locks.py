@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
 
 from lakehouse.catalog.store.encoding import decode_keys, encode_keys
-from lakehouse.catalog.store.models import chunk_lock, lake, lock_wait, operation, rewritten
+from lakehouse.catalog.store.models import chunk_lock, lake, lock_wait, operation, updated_rows
 from lakehouse.core.commit import ChunkLock
 from lakehouse.core.conflict import Cell, locks_clash
 from lakehouse.core.interval import Interval, from_us
@@ -135,7 +135,7 @@ def remove_dead(connection: Connection, now_us: int) -> None:
     """Forget places of processes that no longer ask, and what replaces that were ended would have had to hide."""
     connection.execute(delete(lock_wait).where(lock_wait.c.lease_until_us < now_us))
     running = select(operation.c.number).where(operation.c.state == "running")
-    connection.execute(delete(rewritten).where(rewritten.c.operation.not_in(running)))
+    connection.execute(delete(updated_rows).where(updated_rows.c.operation.not_in(running)))
 
 
 def take(connection: Connection, wanted: Wanted, *, number: int, now_us: int) -> int:
@@ -173,7 +173,7 @@ def count_held(connection: Connection, number: int) -> int:
 def release(connection: Connection, number: int) -> None:
     """Give back an operation's locks, and forget what it would have had to hide."""
     connection.execute(delete(chunk_lock).where(chunk_lock.c.operation == number))
-    connection.execute(delete(rewritten).where(rewritten.c.operation == number))
+    connection.execute(delete(updated_rows).where(updated_rows.c.operation == number))
 
 
 def read_locks(connection: Connection, spec: TableSpec) -> Listing[ChunkLock]:

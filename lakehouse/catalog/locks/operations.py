@@ -13,7 +13,7 @@ from lakehouse.catalog.locks.locks import Wanted, release, take
 from lakehouse.catalog.store import statements
 from lakehouse.catalog.store.clock import host_clocks
 from lakehouse.catalog.store.encoding import encode_keys
-from lakehouse.catalog.store.models import chunk_lock, lake, operation, rewritten
+from lakehouse.catalog.store.models import chunk_lock, lake, operation, updated_rows
 from lakehouse.catalog.store.prepared import Fetched, run_for_each
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import RESERVED, Begun, Kind
@@ -169,5 +169,5 @@ def end_operations(connection: Connection, numbers: list[int]) -> None:
     values = [{"ended": number} for number in numbers]
     running = and_(operation.c.number == bindparam("ended"), operation.c.state == "running")
     run_for_each(connection, update(operation).where(running).values(state="aborted"), values)
-    for of in (chunk_lock, rewritten):
+    for of in (chunk_lock, updated_rows):
         run_for_each(connection, delete(of).where(of.c.operation == bindparam("ended")), values)

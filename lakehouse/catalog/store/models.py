@@ -128,8 +128,8 @@ class OperationRow(SQLModel, table=True):
     keys: str | None = Field(default=None, sa_column=Column(Text()))
 
 
-class RewrittenRow(SQLModel, table=True):
-    """Rows that were rewritten, while a replace runs, in what it covers: it hides them too when it commits."""
+class UpdatedRows(SQLModel, table=True):
+    """Rows updated inside the scope of a running replace, by row id; the replace hides them when it commits."""
 
     __tablename__ = "rewritten"
     operation: int = Field(sa_column=_reference("operation.number", primary_key=True, autoincrement=False))
@@ -453,7 +453,7 @@ segment = SegmentRow.__table__  # type: ignore[attr-defined]
 tombstone = TombstoneRow.__table__  # type: ignore[attr-defined]
 tombstone_set = TombstoneSetRow.__table__  # type: ignore[attr-defined]
 segment_summary = SegmentSummaryRow.__table__  # type: ignore[attr-defined]
-rewritten = RewrittenRow.__table__  # type: ignore[attr-defined]
+updated_rows = UpdatedRows.__table__  # type: ignore[attr-defined]
 bin = BinRow.__table__  # type: ignore[attr-defined]  # noqa: A001 - the word of the scheme
 delta = DeltaRow.__table__  # type: ignore[attr-defined]
 key_frame = KeyFrameRow.__table__  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.arguments import has_surrogate
-from lakehouse.engine.door import NOT_UTF8
+from lakehouse.engine.validate import NOT_UTF8
 from lakehouse.errors import InvalidRows
 
 SLICE_ROWS = 1 << 20

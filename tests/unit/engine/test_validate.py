@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lakehouse.engine.conform import conform
-from lakehouse.engine.door import Origin
+from lakehouse.engine.validate import Origin
 from lakehouse.errors import InvalidInput
 
 TEXTS = [b"ok", b"\xff\xfe and too long to lie in a view itself", b"x"]

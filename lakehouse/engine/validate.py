@@ -1,4 +1,4 @@
-"""The door: values that a file can hold and no reader could read again are refused, by column and row.
+"""Validation of incoming rows: refuse values that a file can store but no reader could read back, by column and row.
 
 Arrow checks little of what it is given: text may be no UTF-8, a date may lie in no calendar, an offset may point beyond
 its buffer. Only what a row shows counts: neither the bytes behind a null nor what a slice left out.

@@ -1,4 +1,4 @@
-"""Whose query runs next: readers take turns, so that nobody's queries keep another reader waiting for all of them."""
+"""A bounded, fair queue of queries: readers are served round robin, so one reader's queries never starve another's."""
 
 import threading
 import time
@@ -8,16 +8,16 @@ from contextlib import contextmanager
 
 from lakehouse.errors import QueryLimitExceeded
 
-Tell = Callable[[int], object]
+OnWait = Callable[[int], object]
 _LOOK_SECONDS = 1.0
-"""How often one who waits is told their place, which is also when it is noticed that they went away."""
+"""How often a waiting query reports its place, which is also when a reader who left is noticed."""
 
 
-class Turns:
-    """At most ``at_once`` turns at a time, of one reader ``each``; readers that wait are served one after the other.
+class FairQueue:
+    """``at_once`` slots, of which one reader holds at most ``each``; waiting readers are served round robin.
 
-    So one reader alone cannot take every place while ``each`` is less than ``at_once``: whoever comes then begins at
-    once. Of one reader ``most_waiting_each`` wait, of all ``most_waiting``. Thread-safe.
+    While ``each`` is less than ``at_once``, one reader cannot take every slot, so a second reader starts at once. At
+    most ``most_waiting_each`` queries of one reader wait, and ``most_waiting`` in all. Thread-safe.
     """
 
     def __init__(self, *, at_once: int, each: int, most_waiting: int, most_waiting_each: int) -> None:
@@ -28,17 +28,17 @@ class Turns:
         self._waiting: OrderedDict[str, deque[object]] = OrderedDict()
 
     @contextmanager
-    def turn(self, reader: str, *, most_seconds: float, tell: Tell = bool) -> Iterator[None]:
-        """Wait for a turn, and have it inside a ``with`` block; ``tell`` is told the place in the queue, from 1.
+    def slot(self, reader: str, *, most_seconds: float, on_wait: OnWait = bool) -> Iterator[None]:
+        """Wait for a slot and hold it inside a ``with`` block; ``on_wait`` gets the place in the queue, from 1.
 
-        Raises `QueryLimitExceeded` where too many wait already, and after waiting for ``most_seconds``.
+        Raises `QueryLimitExceeded` if too many wait already, or after waiting for ``most_seconds``.
         """
         ticket = object()
         with self._changed:
             self._stand(reader, ticket)
             self._serve()
         try:
-            self._wait(reader, ticket, time.monotonic() + most_seconds, most_seconds, tell)
+            self._wait(reader, ticket, time.monotonic() + most_seconds, most_seconds, on_wait)
         except BaseException:
             self._leave(reader, ticket)
             raise
@@ -58,7 +58,7 @@ class Turns:
             )
         self._waiting.setdefault(reader, deque()).append(ticket)
 
-    def _wait(self, reader: str, ticket: object, until: float, most_seconds: float, tell: Tell) -> None:
+    def _wait(self, reader: str, ticket: object, until: float, most_seconds: float, on_wait: OnWait) -> None:
         while True:
             with self._changed:
                 place = self._place(reader, ticket)
@@ -72,7 +72,7 @@ class Turns:
                         place=place,
                         waited_seconds=most_seconds,
                     )
-            tell(place)  # not under the lock: it may take long, or end whoever waits
+            on_wait(place)  # not under the lock: it may take long, or raise
             with self._changed:
                 self._changed.wait_for(
                     lambda: self._place(reader, ticket) != place,  # noqa: B023 - called before the next round
@@ -85,26 +85,26 @@ class Turns:
                 self._waiting[reader].remove(ticket)
                 if not self._waiting[reader]:
                     del self._waiting[reader]
-            else:  # its turn came just now
+            else:  # it got its slot just now
                 self._running[reader] -= 1
                 self._running += Counter()
             self._serve()
 
     def _serve(self) -> None:
-        """Give turns to those who come next; to be called under the lock."""
+        """Give free slots to those next in the queue; call it under the lock."""
         while sum(self._running.values()) < self._at_once:
             following = next((one for one in self._waiting if self._running[one] < self._each), None)
             if following is None:
                 break
-            line = self._waiting.pop(following)
-            line.popleft()
+            tickets = self._waiting.pop(following)
+            tickets.popleft()
             self._running[following] += 1
-            if line:
-                self._waiting[following] = line  # behind all others
+            if tickets:
+                self._waiting[following] = tickets  # behind all others
         self._changed.notify_all()
 
     def _place(self, reader: str, ticket: object) -> int:
-        """How many get their turn before this one does, and it; 0 when it has its turn."""
+        """The place in the queue, from 1; 0 once it has a slot."""
         own = self._waiting.get(reader, ())
         if ticket not in own:
             return 0
