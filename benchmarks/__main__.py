@@ -1,7 +1,7 @@
 """Every measurement, one after the other, and how each figure stands to those of `baseline.json`.
 
 ``python benchmarks`` runs them; ``--store`` makes their figures the new baseline. Names choose scripts. Nothing is
-asserted: a ratio tells where to look, on the machine that the baseline was made on.
+asserted: a ratio shows where to look, on the machine that the baseline was made on.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def by_processes(url: str, warehouse: Path) -> float:
 
 
 def write(url: str, warehouse: str) -> None:
-    """One of the processes: appends when told to, and prints when it began and ended."""
+    """One of the processes: appends on a signal, and prints when it began and ended."""
     data = many(ROWS, step_us=1000)
     with lakehouse.connect(url, warehouse) as lake:
         table, warm = lake.table("shared"), lake.table("alone")

@@ -179,7 +179,7 @@ def commit_one(catalog: Catalog, spec: TableSpec) -> float:
 
 
 def run_writer(url: str, table: str, commits: int) -> dict[str, Any]:
-    """Begin and commit appends, when told to: when that began and ended, and the milliseconds of each."""
+    """Begin and commit appends on a signal: when that began and ended, and the milliseconds of each."""
     catalog = Catalog(url)
     spec, _ = catalog.table(table)
     for _ in range(5):
@@ -223,7 +223,7 @@ def run_reader(url: str, table: str, what: str, rounds: int) -> dict[str, Any]:
 
 
 def peak_mebibytes() -> float:
-    """The most memory of this process so far; what `resource` tells begins with that of the process that started it."""
+    """Peak memory of this process; `resource` would start from that of the parent process."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 

@@ -183,11 +183,11 @@ def follow(browser: BrowserContext, server: tuple[str, int], turns: int) -> dict
 
 
 def processor_seconds(process: int) -> float:
-    """What a process has used of the processor; 0 where the system does not tell."""
-    told = Path(f"/proc/{process}/stat")
-    if not told.exists():
+    """Processor seconds that a process has used; 0 where the system does not report them."""
+    stat = Path(f"/proc/{process}/stat")
+    if not stat.exists():
         return 0.0
-    fields = told.read_text().rpartition(")")[2].split()
+    fields = stat.read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -106,7 +106,7 @@ def live(folder: str) -> dict[str, float]:
         with lakehouse.connect(f"sqlite:///{folder}/on.db", f"{folder}/on") as kept:
             other = lakehouse.connect(f"sqlite:///{folder}/on.db", f"{folder}/on")
             service = threading.Thread(
-                target=Service(other.session, Limits(), every_seconds=0.05, told=ended.append).run, args=(stop,)
+                target=Service(other.session, Limits(), every_seconds=0.05, on_end=ended.append).run, args=(stop,)
             )
             service.start()
             table, beside = month(kept)
@@ -144,8 +144,8 @@ def plan(segments: int) -> dict[str, float]:
         scale.fill(filled, scale.make_table(filled, "big"), segments)
         filled.close()
         command = [sys.executable, __file__, "--plan", url, folder]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    first, again, proposed = json.loads(told.splitlines()[-1])
+        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    first, again, proposed = json.loads(printed.splitlines()[-1])
     size = f"{segments:,} segments"
     return {
         f"plan of {size}, new process, s": round(first, 2),

@@ -171,7 +171,7 @@ def during_compaction(lake: Any, total: int) -> dict[str, float]:
 
 
 def apart(lake: Any, table: str, what: str, count: int, processor: int) -> subprocess.Popen[str]:
-    """A part of `during_compaction` as a process on one processor; it says when it is ready, and begins when told."""
+    """A part of `during_compaction` as a process on one processor; it reports when ready and begins on a signal."""
     mine = sorted(os.sched_getaffinity(0))
     given = (lake.catalog.address, lake.warehouse, table, what, count, mine[processor % len(mine)])
     command = [sys.executable, __file__, "--part", *map(str, given)]

@@ -1,4 +1,4 @@
-"""Buttons that change something: asked for, told in a sentence, confirmed, done. The library checks each step."""
+"""Buttons that change something: requested, described in a sentence, confirmed, done. The library checks each step."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +17,7 @@ from shown import shown
 _PROPOSAL, _DONE = "acting.proposal", "acting.done"
 
 
-def told() -> None:
+def show_result() -> None:
     """What the last action came to, once. To be called at the top of a page with buttons."""
     headline, line = st.session_state.pop(_DONE, ("", ""))
     if headline:
@@ -35,14 +35,14 @@ def offer(
     *,
     key: str,
     icon: str | None = None,
-    tell: Callable[[Any], str] = lambda _: "",
+    describe: Callable[[Any], str] = lambda _: "",
     is_long: bool = False,
 ) -> None:
     """A button, disabled for those who may not; after a click, what will happen, and a second button that confirms it.
 
-    ``label`` is the console's own words; ``tell`` turns what came of it into a line of text. ``key`` says what it is
-    about, so that what was asked for one thing is not confirmed for another. What ``is_long`` goes on by itself, and
-    ``tell`` is given None.
+    ``label`` is the console's own text; ``describe`` turns the result into a line of text. ``key`` says what the action
+    is about, so that a request for one thing is not confirmed for another. An action that ``is_long`` continues in the
+    background, and ``describe`` gets None.
     """
     may = who.actions().may(action)
     why_not = None if may else f"Takes the role of {NEEDS[action].value}."
@@ -54,10 +54,10 @@ def offer(
             shell.failed(error)
     asked, proposal = st.session_state.get(_PROPOSAL, (None, None))
     if asked == key and proposal is not None:
-        _confirm(proposal, key, tell, is_long=is_long)
+        _confirm(proposal, key, describe, is_long=is_long)
 
 
-def _confirm(proposal: Proposal, key: str, tell: Callable[[Any], str], *, is_long: bool) -> None:
+def _confirm(proposal: Proposal, key: str, describe: Callable[[Any], str], *, is_long: bool) -> None:
     with st.container(border=True, key=f"{key} asked"):
         st.text(proposal.sentence)
         confirmed = proposal.word
@@ -78,7 +78,7 @@ def _confirm(proposal: Proposal, key: str, tell: Callable[[Any], str], *, is_lon
                 shell.failed(error)
                 return
             del st.session_state[_PROPOSAL]
-            st.session_state[_DONE] = ("Begun." if is_long else "Done.", tell(done))
+            st.session_state[_DONE] = ("Begun." if is_long else "Done.", describe(done))
             st.rerun()
 
 

@@ -28,16 +28,16 @@ def _last() -> dict[str, str]:
 
 
 def begin(what: str, work: Callable[[], Any]) -> None:
-    """Do something after what was begun before. ``what`` is told with its failure."""
+    """Run something after what was started before it; a failure is shown under ``what``."""
     _last().pop(what, None)
-    told = _last()
+    failures = _last()
 
     def ended(done: Future[Any]) -> None:
         error = done.exception()
         if isinstance(error, LakehouseError):
-            told[what] = str(error)
+            failures[what] = str(error)
         elif error is not None:
-            told[what] = "It failed. Its details are in the console's log."
+            failures[what] = "It failed. Its details are in the console's log."
             logger.error("%s failed", what, exc_info=error)
 
     _threads().submit(work).add_done_callback(ended)

@@ -81,7 +81,7 @@ def _of_login() -> list[str]:
         if path.is_file():
             try:
                 login = tomllib.loads(path.read_text("utf-8")).get("auth")
-            except (OSError, ValueError):  # told where somebody is let in
+            except (OSError, ValueError):  # reported when somebody logs in
                 continue
             if isinstance(login, dict):
                 found.append(urlsplit(str(login.get("redirect_uri", ""))).netloc)

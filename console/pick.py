@@ -20,7 +20,7 @@ _OFFERED = 200
 
 
 def draw() -> bool:
-    """The pickers, at the left of every page; False where there is no table to look at, which is then told."""
+    """The pickers, at the left of every page; shows a note and returns False where there is no table."""
     names = opened.lake().tables()
     wanted = st.session_state.get("table") or st.query_params.get("table")
     if not names or (wanted is not None and wanted not in names):
@@ -96,7 +96,7 @@ def show_all_time() -> None:
 def parameters(**changed: object) -> dict[str, str]:
     """Query parameters of an address that shows the same to whoever opens it: the version is named, also the newest."""
     held: dict[str, object] = {"table": table().name, "version": as_of(), "interval": None}
-    with suppress(LakehouseError):  # what was typed and means nothing is told where it is used
+    with suppress(LakehouseError):  # text that means nothing is reported where it is used
         held["version"] = version()
         held["interval"] = interval()
     return {name: str(value) for name, value in (held | changed).items() if value is not None}

@@ -18,7 +18,7 @@ COLOURS = {
     "tombstone": "#d55e00",
     "tombstone of some rows": "#cc79a7",
 }
-"""Told apart by the colour-blind, and the same in light and dark."""
+"""Distinguishable for colour-blind readers, and the same in light and dark."""
 LASER = "#e5c100"
 _LEVEL_PIXELS = 26
 _MAX_PIXELS = 560
@@ -58,11 +58,11 @@ def _drawn(
     **parameters: float,
 ) -> dict[str, Any]:
     at = [laser] if laser is not None and start <= laser < end else []
-    told = {"from": milliseconds(start), "until": milliseconds(end), **parameters}
+    bound = {"from": milliseconds(start), "until": milliseconds(end), **parameters}
     return {
         **form,
         "height": height,
-        "params": [*form["params"], *({"name": name, "value": value} for name, value in told.items())],
+        "params": [*form["params"], *({"name": name, "value": value} for name, value in bound.items())],
         "datasets": {**data, "laser": pd.DataFrame({"start": pd.Series(at, dtype="datetime64[us, UTC]")})},
     }
 

@@ -26,13 +26,13 @@ class Returned:
 
         async def send_with_place(message: Message) -> None:
             if message["type"] == "http.response.start":
-                asked, told = Headers(scope=scope), MutableHeaders(scope=message)
+                asked, answer = Headers(scope=scope), MutableHeaders(scope=message)
                 if begins:
-                    told.append("set-cookie", kept(place_of(asked.get("referer", ""))))
-                elif told.get("location"):
+                    answer.append("set-cookie", kept(place_of(asked.get("referer", ""))))
+                elif answer.get("location"):
                     held = cookie_parser(asked.get("cookie", "")).get(COOKIE, "")
-                    told["location"] = place_of(unquote(held)) or told["location"]
-                    told.append("set-cookie", kept(""))
+                    answer["location"] = place_of(unquote(held)) or answer["location"]
+                    answer.append("set-cookie", kept(""))
             await send(message)
 
         await self.app(scope, receive, send_with_place if begins or ends else send)

@@ -17,14 +17,14 @@ logger = logging.getLogger("lakehouse.console")
 _MOST_CHARACTERS = 4_000
 _MOST_NAMES = 50
 _REMEDIES = {
-    "catalog_unavailable": "`lakehouse doctor` tells what is wrong and what to do. Then reload this page.",
+    "catalog_unavailable": "`lakehouse doctor` says what is wrong and what to do. Then reload this page.",
     "version_not_found": "Pick another version at the left, or clear it to see the newest one.",
     "table_not_found": "Pick another table at the left. It may have been renamed or dropped.",
     "invalid_input": "Change what is named here, at the left or on this page.",
     "segment_unreadable": "Restore the file that is named from a copy; `lakehouse check` lists all that are missing.",
     "forbidden": "Ask somebody with that role, or start the console with `--allow-actions`.",
 }
-_ELSE = "`lakehouse doctor` tells whether the lake is well. Then reload this page."
+_ELSE = "`lakehouse doctor` checks the lake. Then reload this page."
 
 
 @contextmanager

@@ -47,12 +47,12 @@ def metrics(request: Request) -> Response:
     if not is_loopback(client) or is_forwarded(request.headers):
         return PlainTextResponse("not found\n", 404)
     try:
-        told = figures(_lake())
+        found = figures(_lake())
     except LakehouseError as error:
         logger.warning("the catalog does not answer: %s", error)
         return PlainTextResponse("the catalog does not answer\n", 503)
     lines = (
-        f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value}\n" for name, (meaning, value) in told.items()
+        f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value}\n" for name, (meaning, value) in found.items()
     )
     return PlainTextResponse("".join(lines), media_type="text/plain; version=0.0.4")
 

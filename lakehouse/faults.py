@@ -18,7 +18,7 @@ POINTS: Final[Mapping[str, str]] = {
     "commit.table": "one table's delta is recorded, in a commit of several once for each",
     "commit.frames": "the commit stands, key frames that it made due are about to be recorded",
     "commit.recorded": "everything is recorded, COMMIT is about to be sent",
-    "commit.after": "COMMIT was answered, the caller has not been told",
+    "commit.after": "COMMIT was answered, the caller does not know yet",
     "abort.before": "an operation is about to be marked as aborted",
     "erase.looked": "an erasure looked into everything, and its commit was not called",
     "erase.committed": "an erasure is committed, the key frames that it took out are not written again",

@@ -1,6 +1,6 @@
 """What a child process must not take over from its parent by a fork: threads, locks, connections, leases, operations.
 
-Whatever holds such a thing asks to be told with `watch_forks`, and then becomes the child's own: nothing of the
+Whatever holds such a thing registers with `watch_forks`, and then becomes the child's own: nothing of the
 parent's is renewed, released, closed or ended by a child.
 """
 
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Inherited(Protocol):
-    """Something that is told in a child process that it was copied there."""
+    """Something to notify in a child process that it was copied there."""
 
     def after_fork(self) -> None:
         """Let go of everything of the parent's, without a word to anybody; no other thread runs."""

@@ -1,9 +1,9 @@
-"""Ctrl-C and SIGTERM on the command line: nothing is written, or it is told what was.
+"""Ctrl-C and SIGTERM on the command line: nothing is written, or the command says what was.
 
 Python raises `KeyboardInterrupt` wherever it happens to be. Some of what lies below (DuckDB, Arrow's C streams) turns
 that into an error of its own, and a shell starts what it puts in the background with SIGINT ignored: so an interrupt is
 noted too, and a commit that has not been sent looks for it. While a commit is on its way an interrupt only waits; what
-is committed is told as done. Only a process that is
+is committed is reported as done. Only a process that is
 `listening` is concerned.
 """
 
@@ -35,7 +35,7 @@ class _State:
         self.is_done = False
         self.in_steps = False
 
-    def told(self) -> str:
+    def message(self) -> str:
         """What an interrupt came to."""
         return IN_STEPS if self.in_steps else NOTHING
 
@@ -58,7 +58,7 @@ def listening(*, ends: bool = False) -> Iterator[None]:
         is_interrupt = isinstance(error, (Interrupted, KeyboardInterrupt)) or _state.signal is not None
         if not is_interrupt or (_state.is_done and not _state.in_steps):
             raise
-        print(f"lakehouse: {_state.told()}", file=sys.stderr)
+        print(f"lakehouse: {_state.message()}", file=sys.stderr)
         raise SystemExit(128 + (_state.signal or signal.SIGINT)) from error  # whatever it became on the way here
     finally:
         is_over = _state.is_done and not _state.in_steps
@@ -83,7 +83,7 @@ def check() -> None:
 
 @contextmanager
 def committing() -> Iterator[None]:
-    """Around what makes something visible: an interrupt waits, for else nobody could tell whether it did.
+    """Around what makes something visible: an interrupt waits, or the outcome would be unknown.
 
     `check`, before the transaction ends, ends it without a commit.
     """
@@ -103,7 +103,7 @@ def _noted(number: int, _: FrameType | None) -> None:
     if _state.is_committing or (_state.is_done and not _state.in_steps):
         return
     if is_second:  # whoever insists need not wait for the clean-up: leases run out by themselves
-        os.write(2, f"lakehouse: {_state.told()}\n".encode())
+        os.write(2, f"lakehouse: {_state.message()}\n".encode())
         os._exit(128 + number)
     raise Interrupted
 

@@ -135,7 +135,7 @@ class Lake:
 
         ``schema``: a `pyarrow.Schema`, a Spark ``StructType``, or DDL text. ``time``: the column of a row's time, a
         timestamp or date. ``grain``: length of a time chunk: hour, day, week, month or year. ``primary_key``: what
-        upserts go by. ``cluster_by``: columns that tell rows of one chunk apart in plans and locks, with a number of
+        upserts go by. ``cluster_by``: columns by which plans and locks distinguish rows of one chunk, with a number of
         hash buckets where values are many. ``write_order``: ``commit`` (the later commit wins) or ``start``.
         Raises `AlreadyExists`, `InvalidName`, `InvalidSchema`, `InvalidProperty`.
 
@@ -223,7 +223,7 @@ class Lake:
     def activity(self) -> Activity:
         """Running operations, the locks of all tables, and who waits for whom, at one moment.
 
-        An append in process and in one call is told once it has outlasted a heartbeat, a third of a lease.
+        An in-process append in one call is listed once it has run for a heartbeat, a third of a lease.
         """
         return self.catalog.activity()
 
@@ -278,8 +278,8 @@ class Lake:
     ) -> Answer:
         """Look by SQL, without Spark: the first rows, and what each table's scan opens and leaves out, and why.
 
-        Takes queries, SHOW TABLES, DESCRIBE and EXPLAIN, as told by the parsed statement. Rows beyond ``most_rows`` and
-        ``most_bytes`` are left out, and ``is_cut`` says so.
+        Takes queries, SHOW TABLES, DESCRIBE and EXPLAIN, as decided from the parsed statement. Rows beyond
+        ``most_rows`` and ``most_bytes`` are left out, and ``is_cut`` says so.
 
         Everything from parsing on runs in a process of its own, which is killed after ``most_seconds`` and can have no
         more than ``most_memory`` bytes; its start, half a second, is not counted, and it is kept for the next question.

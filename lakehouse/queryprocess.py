@@ -71,8 +71,8 @@ def _serve(channel: socket.socket, settings: Mapping[str, Any]) -> None:
         base = _memory()[1]
         while select.select([channel], [], [], _IDLE_SECONDS)[0]:
             question, _ = receive(channel, most_bytes=0)
-            told, body = _answered(lake, question)
-            send(channel, {"is_sound": _memory()[1] < base + _KEPT_BYTES, **told}, body)
+            answer, body = _answered(lake, question)
+            send(channel, {"is_sound": _memory()[1] < base + _KEPT_BYTES, **answer}, body)
     return None
 
 
@@ -98,13 +98,13 @@ def _answered(lake: Any, question: Mapping[str, Any]) -> tuple[dict[str, Any], m
                 most_memory=most,
             )
         )
-    except Exception as error:  # noqa: BLE001 - told to whoever asked, by name
+    except Exception as error:  # noqa: BLE001 - reported by name to the asker
         cause = f"{type(error).__name__}: {error}"[:300]
         return _failed(InternalError("the query failed in a way that nobody foresaw; please report it", cause=cause))
 
 
 def _failed(error: LakehouseError) -> tuple[dict[str, Any], bytes]:
-    """What is told by a process that nobody should ask again."""
+    """The answer of a process that nobody should ask again."""
     return {**write_error(error), "is_sound": False}, b""
 
 

@@ -1,7 +1,7 @@
 """What happens to flights besides loading them: late rows arrive, and a carrier states its flights anew.
 
-Neither is an asset: both change some rows of `flights`, and tell Dagster which chunks they touched, so that what is
-made of these follows by itself. A chunk that was never loaded is not marked materialized by it.
+Neither is an asset: both change some rows of `flights` and report the touched chunks to Dagster, so that derived assets
+follow by themselves. A chunk that was never loaded is not marked as materialized.
 """
 
 import dagster as dg

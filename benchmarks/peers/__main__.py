@@ -96,7 +96,7 @@ def measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
             results["records"].append(record)
             results["versions"] |= {worker.entry.name: worker.versions for worker in workers}
             asked.out.write_text(json.dumps(results, indent=1) + "\n")
-    except SystemExit:  # told to end
+    except SystemExit:  # asked to end
         for worker in workers:
             worker.kill()
         raise

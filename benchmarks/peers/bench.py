@@ -80,7 +80,7 @@ class Bench:
         return self.system.metadata_bytes("") if self.system.shares_catalog else 0
 
     def keep_metadata(self, figure: str, table: str, before: int, things: int) -> None:
-        """KiB that are kept beside the data for each commit or file, if the catalog grew by as much as it can tell."""
+        """KiB of metadata for each commit or file, if the catalog grew enough to measure."""
         try:
             grown = self.system.metadata_bytes(table) - before
         except Unsupported:
@@ -90,7 +90,7 @@ class Bench:
 
 
 def without_keys(totals: Totals) -> Totals:
-    """The totals as a system tells them that was not asked for keys."""
+    """The totals of a system that was not asked for keys."""
     return Totals(totals.rows, totals.total)
 
 

@@ -147,11 +147,11 @@ def run(
                     unsupported.add((name, work))
                     continue
                 record = {"system": name, "work": work, "repeat": repeat, **said}
-                _tell(record)
+                _print(record)
                 yield record
 
 
-def _tell(record: dict[str, Any]) -> None:
+def _print(record: dict[str, Any]) -> None:
     figures = "  ".join(f"{name} {value:.4g}" for name, value in record["figures"].items() if ": " not in name)
     notes = [f"FAILED {record['error']}"] if "error" in record else []
     notes += [f"WRONG {one}" for one in record["wrong"]]

@@ -26,7 +26,7 @@ REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
 @dataclass(frozen=True, slots=True)
 class Jars:
-    """Coordinates, and by which begins of file names those are told that PySpark does not bring itself."""
+    """Coordinates, and the prefixes of file names of those that PySpark does not include."""
 
     coordinates: tuple[str, ...]
     kept: tuple[str, ...]

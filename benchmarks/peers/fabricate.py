@@ -54,8 +54,8 @@ def _delta_begin(folder: Path) -> None:
 
 
 def _delta_commit(folder: Path, version: int, added: list[dict[str, Any]]) -> None:
-    told = {"commitInfo": {"timestamp": _MILLISECONDS + version, "operation": "WRITE"}}
-    _write_lines(folder, version, [told, *added])
+    info = {"commitInfo": {"timestamp": _MILLISECONDS + version, "operation": "WRITE"}}
+    _write_lines(folder, version, [info, *added])
 
 
 def _write_lines(folder: Path, version: int, lines: list[dict[str, Any]]) -> None:

@@ -179,8 +179,8 @@ def race(bench: Bench) -> None:
                 _count(bench, f"{way}: {one.kind} failed", one.error is not None)
                 _count(bench, f"{way}: {one.kind} tried", True)
             if one.error is not None:
-                told = f"{one.kind}{'' if beside else ' (not beside it)'}: {one.error}"
-                problems[told] = problems.get(told, 0) + 1
+                problem = f"{one.kind}{'' if beside else ' (not beside it)'}: {one.error}"
+                problems[problem] = problems.get(problem, 0) + 1
         found, expected = bench.system.totals(name, keys=True), run.expected(source)
         _count(bench, f"{way}: rounds", True)
         _count(bench, f"{way}: right", found == expected)

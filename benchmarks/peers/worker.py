@@ -39,7 +39,7 @@ def answer(bench: Bench, asked: dict[str, Any]) -> dict[str, Any]:
         WORKS[asked["work"]](bench)
     except Unsupported:
         said["unsupported"] = True
-    except Exception as error:  # noqa: BLE001 - told to the driver, and shown in the table
+    except Exception as error:  # noqa: BLE001 - reported to the driver, and shown in the table
         said["error"] = named_error(error)
         sys.excepthook(type(error), error, error.__traceback__)
     said |= {"figures": bench.figures, "facts": bench.facts, "wrong": bench.wrong}

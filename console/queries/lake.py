@@ -13,7 +13,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def list_tables(lake: Any) -> pd.DataFrame:
-    """A row a table. *rows stored* counts those that tombstones hide too; *rows* is told where there are none.
+    """A row a table. *rows stored* counts those that tombstones hide too; *rows* is given where there are none.
 
     Added up by the database.
 

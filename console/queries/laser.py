@@ -23,7 +23,7 @@ from queries.timeline import MICROSECOND
 from queries.words import change, count_text, describe, framed, keys_text
 
 MOST_TOLD = 200
-"""Segments, and versions, that are told of one instant."""
+"""How many segments, and versions, are listed for one instant."""
 MOST_LOOKED_INTO = 20
 """Segments whose rows are looked at."""
 MOST_KEYS = 1_000_000
@@ -177,11 +177,11 @@ def summed_up(
             f"Nothing lies here at version {version}. What did was dropped by version {last['version']}, "
             f"a {last['operation']}."
         )
-    told = Counter(verdict_of(one, counts.get(one.segment.id)) for one in found)
-    parts = [f"{told[words]} {words}" for words in _WORDS if told[words]]
+    verdicts = Counter(verdict_of(one, counts.get(one.segment.id)) for one in found)
+    parts = [f"{verdicts[words]} {words}" for words in _WORDS if verdicts[words]]
     sentence = f"The laser crosses {len(found)} segment{'s' if len(found) > 1 else ''}: {', '.join(parts)}."
     blocking = {one.id: one for probed in found for one in probed.blocking}
-    if blocking and told.keys() <= _NOTHING_SEEN:
+    if blocking and verdicts.keys() <= _NOTHING_SEEN:
         newest = max(blocking.values(), key=lambda one: one.ordinal)
         sentence += f" Nothing comes through: {describe(newest)} of ordinal {newest.ordinal} is in the way."
     return sentence

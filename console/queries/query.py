@@ -45,7 +45,7 @@ MEANING = {
 class TableRead:
     """One table of a statement: what its scan opens of what there is, and why not the rest.
 
-    ``opened`` is None, and what follows says nothing, where the filter is too long to tell.
+    ``opened`` is None, and the rest empty, where the filter is too long to plan again.
     """
 
     table: str
@@ -96,7 +96,7 @@ def _asked(lake: Any, sql: str, as_of: str | None) -> Asked:
         most_memory=MOST_MEMORY,
     )
     seconds = time.perf_counter() - begun
-    return Asked(found.rows, found.is_cut, seconds, tuple(_told(one) for one in found.reads))
+    return Asked(found.rows, found.is_cut, seconds, tuple(_table_read(one) for one in found.reads))
 
 
 class _Kept:
@@ -122,7 +122,7 @@ class _Kept:
 _kept = _Kept()
 
 
-def _told(read: Any) -> TableRead:
+def _table_read(read: Any) -> TableRead:
     try:
         pruned, segments = read.pruned(), read.segments
     except QueryLimitExceeded:  # the filter is too long to be looked at without a limit of time
@@ -175,9 +175,9 @@ def drawable(rows: pa.Table) -> pa.Table:
     """The rows as a data frame can show them: each name once, long and odd values as text that is cut."""
     names: list[str] = []
     for name in rows.column_names:
-        told = shown(name, 100) or "(no name)"
-        same = sum(one == told or one.startswith(f"{told} (") for one in names)
-        names.append(f"{told} ({same + 1})" if same else told)
+        header = shown(name, 100) or "(no name)"
+        same = sum(one == header or one.startswith(f"{header} (") for one in names)
+        names.append(f"{header} ({same + 1})" if same else header)
     columns = [column if _is_plain(column.type) else _as_text(column) for column in rows.columns]
     return pa.Table.from_arrays(columns, names=names)
 

@@ -152,7 +152,7 @@ def read_file(lake: Any, segment: Segment) -> File:
     columns = [
         {"column": shown(one.path, 100), "type": one.physical_type, "meaning": str(one.logical_type)} for one in schema
     ]
-    told = [
+    properties = [
         {
             "row group": place,
             "rows": group.num_rows,
@@ -162,7 +162,7 @@ def read_file(lake: Any, segment: Segment) -> File:
         }
         for place, group in enumerate(groups)
     ]
-    return File(facts, pd.DataFrame(columns), pd.DataFrame(told))
+    return File(facts, pd.DataFrame(columns), pd.DataFrame(properties))
 
 
 def preview(lake: Any, name: str, version: int, segment: Segment, tombstones: tuple[Tombstone, ...]) -> pa.Table:

@@ -31,7 +31,7 @@ def running(lake: Any, table: str | None) -> pd.DataFrame:
     now = lake.catalog.now()
     return pd.DataFrame(
         {
-            **_told(one),
+            **_facts(one),
             "for": age_text((now - one.started_at).total_seconds()) if one.started_at else "",
             "claim left": age_text(max(0.0, (one.lease_until - now).total_seconds())) if one.lease_until else "",
             "cause": shown(one.cause),
@@ -68,7 +68,7 @@ def policy(table: Any) -> pd.DataFrame:
     )
 
 
-def _told(one: Task) -> dict[str, Any]:
+def _facts(one: Task) -> dict[str, Any]:
     return {"task": one.id, "kind": one.kind.value, "table": one.table or "the lake"}
 
 
@@ -78,7 +78,7 @@ def _interval(one: Task) -> str:
 
 def _waiting(one: Task) -> dict[str, Any]:
     return {
-        **_told(one),
+        **_facts(one),
         "score": one.score,
         "ms a scan": one.predicted.cost_ms,
         "reads": one.budget_bytes,
@@ -96,7 +96,7 @@ def _waiting(one: Task) -> dict[str, Any]:
 def _ended(one: Task) -> dict[str, Any]:
     took = (one.ended_at - one.started_at).total_seconds() if one.started_at and one.ended_at else None
     return {
-        **_told(one),
+        **_facts(one),
         "state": one.state.value,
         "ended": one.ended_at,
         "took s": took,

@@ -19,7 +19,7 @@ from lakehouse.core.skyline import Skyline, bounds
 from queries.words import describe, framed, text_of
 
 MOST_DRAWN = 400
-"""Entries that are drawn one by one; above this no single one can be told from the next."""
+"""Entries that are drawn one by one; above this neighbours cannot be distinguished."""
 COLUMNS = 240
 """Columns of a counted picture."""
 MOST_PAIRS = 2_000_000
@@ -31,7 +31,7 @@ KINDS = {
     "mask": "tombstone of some rows",
 }
 NARROWEST = timedelta(seconds=1)
-"""No picture is of less time, for its parts could not be told apart by a microsecond."""
+"""No picture covers less time: its parts would be closer than a microsecond."""
 _NARROWEST_PART = 1 / 400
 """No bar is drawn narrower than this part of the picture: a segment of one row would not be seen."""
 MICROSECOND = timedelta(microseconds=1)

@@ -60,8 +60,8 @@ def describe_tombstones(lake: Any, name: str, listed: list[Tombstone], segments:
 def _set_text(tombstone: Tombstone) -> str:
     if tombstone.kind == "interval":
         return ""
-    told = count_text(tombstone.rows, "row" if tombstone.kind == "row" else "key")
-    return f"{told}, {size_text(tombstone.bytes)} in a file" if tombstone.path else told
+    listed = count_text(tombstone.rows, "row" if tombstone.kind == "row" else "key")
+    return f"{listed}, {size_text(tombstone.bytes)} in a file" if tombstone.path else listed
 
 
 def masks(tombstone: Tombstone, segments: Segments) -> Any:

@@ -140,11 +140,11 @@ def _by_chunk(grain: Any, found: EntryDiff) -> pd.DataFrame:
     summed = pd.concat(parts).groupby(["chunk", "sign"]).sum().unstack(fill_value=0)
     rows = []
     for chunk, row in summed.iterrows():
-        told = {
+        counts = {
             name: say(int(row.get((name, 1), 0)), int(row.get((name, -1), 0)))
             for name, say in (("segments", change), ("rows", change), ("size", sizes_text), ("tombstones", change))
         }
-        rows.append({"chunk": grain.label(from_us(int(chunk))), **told})
+        rows.append({"chunk": grain.label(from_us(int(chunk))), **counts})
         if len(rows) > MOST_CHUNKS:
             break
     return pd.DataFrame(rows)

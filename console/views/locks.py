@@ -21,7 +21,7 @@ shell.title(
     "Everything that runs now, on all tables. An operation whose process died keeps its locks until its lease runs "
     "out; then whoever wants them takes them.",
 )
-acting.told()
+acting.show_result()
 
 
 @st.fragment(run_every=REFRESH_SECONDS)
@@ -62,7 +62,7 @@ if running:
         partial(who.actions().release, operation),
         key=f"release {operation}",
         icon=":material/lock_open:",
-        tell=lambda _: f"Operation {operation} has ended; its locks are free.",
+        describe=lambda _: f"Operation {operation} has ended; its locks are free.",
     )
 copied.offer(
     "locks", copied.Copied(python=copied.python("lake.activity()"), command=copied.command("locks", pick.table().name))

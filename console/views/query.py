@@ -64,7 +64,7 @@ def draw_read(read: query.TableRead, place: int) -> None:
     with st.container(border=True):
         st.text(f"{read.table} at version {read.version}")
         if read.opened is None:
-            st.caption("The filter is too long to tell what it leaves out.")
+            st.caption("The filter is too long to show what it leaves out.")
             st.code(f"{read.columns}\n{read.where}", language="sql", wrap_lines=True)
             return
         shell.figures(

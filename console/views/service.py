@@ -25,7 +25,7 @@ shell.title(
     "Maintenance rewrites segments so that scans cost less, and forgets what nobody may read again. It changes no row "
     "and gives way to users. The score is what it saves, in milliseconds of scans a day, for each megabyte read.",
 )
-acting.told()
+acting.show_result()
 lake, table = opened.lake(), pick.table()
 scope = st.segmented_control("Tables", ["all", "picked"], default="all", key="of", bind="query-params")
 chosen = table.name if scope == "picked" else None
@@ -89,7 +89,7 @@ with st.container(horizontal=True):
         key=f"maintain {chosen}",
         icon=":material/play_arrow:",
         is_long=True,
-        tell=lambda _: "The round has begun; what it does is listed here.",
+        describe=lambda _: "The round has begun; what it does is listed here.",
     )
 is_dry = st.toggle("Dry run: what a round would do now, from a plan that is not kept", key="dry")
 if is_dry:
@@ -108,7 +108,7 @@ if tasks:
         key=f"run {task.id}",
         icon=":material/bolt:",
         is_long=True,
-        tell=lambda _: f"Task {task.id} has begun.",
+        describe=lambda _: f"Task {task.id} has begun.",
     )
     acting.offer(
         Action.CANCEL_TASK,
@@ -116,7 +116,7 @@ if tasks:
         partial(actions.cancel_task, task.id),
         key=f"cancel {task.id}",
         icon=":material/cancel:",
-        tell=lambda _: f"Task {task.id} is cancelled.",
+        describe=lambda _: f"Task {task.id} is cancelled.",
     )
 done_tab, bytes_tab, policy_tab = st.tabs(["History", "Write amplification", "Policy of the picked table"])
 with done_tab:

@@ -110,7 +110,7 @@ def aim(at: Interval) -> None:
 
 
 def aimed() -> datetime | None:
-    """Where the laser stands, for the picture; what was typed wrongly is told below it."""
+    """Where the laser stands, for the picture; an error in what was typed is shown below it."""
     with suppress(InvalidInput):
         text = str(st.session_state.get("laser") or st.query_params.get("laser") or "").strip()
         return to_utc(text) if text else None

@@ -27,7 +27,7 @@ shell.title(
     "Every commit, newest first. Pick a row to see what it did, two to see what lies between them. The time at the "
     "left keeps those that touched it.",
 )
-acting.told()
+acting.show_result()
 lake, table, interval = opened.lake(), pick.table(), pick.interval()
 
 
@@ -95,8 +95,8 @@ def draw_version(commit: Commit) -> None:
         if commit.message:
             st.text(shown(commit.message))
         if commit.properties or commit.txn:
-            told = {**commit.properties, **({"txn": str(commit.txn)} if commit.txn else {})}
-            rows = [{"property": shown(name, 100), "value": shown(value)} for name, value in told.items()]
+            properties = {**commit.properties, **({"txn": str(commit.txn)} if commit.txn else {})}
+            rows = [{"property": shown(name, 100), "value": shown(value)} for name, value in properties.items()]
             st.dataframe(pd.DataFrame(rows), hide_index=True, alt="Properties", key="properties")
         with st.container(horizontal=True):
             if run:
@@ -126,7 +126,7 @@ def draw_difference(a: int, b: int) -> None:
 
 def draw_changes(a: int, b: int) -> None:
     """Rows are counted only when somebody asks: files are read for it."""
-    st.caption("Reads the files that changed, to tell which rows were inserted, deleted and updated.")
+    st.caption("Reads the files that changed, to list the rows that were inserted, deleted and updated.")
     if not st.toggle("Compare rows", key="rows"):
         return
     found = versions.count_changes(lake, table.name, a, b)
@@ -150,7 +150,7 @@ def draw_actions(version: int) -> None:
             partial(who.actions().tag, name, version),
             key=f"tag {version}",
             icon=":material/sell:",
-            tell=lambda _: f"Version {version} has the tag.",
+            describe=lambda _: f"Version {version} has the tag.",
         )
     with restore_column, st.container(border=True):
         st.text(f"Make {table.name} what it was at version {version}.")
@@ -160,7 +160,7 @@ def draw_actions(version: int) -> None:
             partial(who.actions().restore, table.name, version),
             key=f"restore {table.name} {version}",
             icon=":material/history:",
-            tell=lambda commit: f"Version {commit.version} is what version {version} was.",
+            describe=lambda commit: f"Version {commit.version} is what version {version} was.",
         )
 
 

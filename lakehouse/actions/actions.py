@@ -125,10 +125,10 @@ class Actions:
 
     def expire(self, *, older_than: str | None = None, keep_last: int | None = None) -> Proposal:
         """Forget old versions."""
-        told = self._lake.expire(older_than=older_than, keep_last=keep_last, dry_run=True)
+        found = self._lake.expire(older_than=older_than, keep_last=keep_last, dry_run=True)
         return self._proposed(
             Action.EXPIRE,
-            f"Forget {told.versions:,} versions, with {told.segments:,} segments of {told.bytes:,} bytes that they "
+            f"Forget {found.versions:,} versions, with {found.segments:,} segments of {found.bytes:,} bytes that they "
             "alone reach. They cannot be read or restored again.",
             "expire",
             is_final=True,
@@ -137,10 +137,10 @@ class Actions:
 
     def collect(self, *, grace_seconds: float = 3600.0) -> Proposal:
         """Delete the files of what was forgotten or never committed."""
-        told = self._lake.collect(grace_seconds=grace_seconds, dry_run=True)
+        found = self._lake.collect(grace_seconds=grace_seconds, dry_run=True)
         return self._proposed(
             Action.COLLECT,
-            f"Delete {told.files:,} files of {told.bytes:,} bytes that no version reaches.",
+            f"Delete {found.files:,} files of {found.bytes:,} bytes that no version reaches.",
             "collect",
             is_final=True,
             arguments={"grace_seconds": grace_seconds},
@@ -198,8 +198,8 @@ class Actions:
         }
 
     def _restore(self, table: str, version: int, message: str | None) -> Any:
-        told = message or f"restore of version {version}"
-        return self._lake.table(table).restore(version, message=f"{told} (by {self.by})", properties={"by": self.by})
+        reason = message or f"restore of version {version}"
+        return self._lake.table(table).restore(version, message=f"{reason} (by {self.by})", properties={"by": self.by})
 
     def _log(self, proposal: Proposal, **outcome: Any) -> None:
         line = {"by": self.by, "role": self.role, "action": proposal.action, **proposal.arguments, **outcome}

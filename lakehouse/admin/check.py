@@ -1,4 +1,4 @@
-"""Checking a lake: the catalog against itself and against what is stored. Repairs only what it is told to."""
+"""Checking a lake: the catalog against itself and against what is stored. Repairs only what it is asked to."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def add_checksums(checks: Checks, warehouse: Path, but: Iterable[str]) -> int:
             try:
                 made[one.path] = checksum_file(locator.file(one.path), one.bytes)
             except SegmentUnreadable:
-                continue  # the next check tells
+                continue  # the next check reports it
     if made:
         checks.add_checksums(made)
         checks.rebuild_key_frames()

@@ -73,7 +73,7 @@ def _summaries(
                 try:
                     made = work.contents(by_id[entry])
                 except SegmentUnreadable:
-                    continue  # told of its file
+                    continue  # reported for its file
                 for one in held:
                     if one.path in damaged or one.field_id not in made:
                         continue

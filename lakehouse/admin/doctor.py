@@ -190,7 +190,7 @@ def check_space(free_bytes: int) -> Finding:
 
 
 def filesystem(folder: Path, mounts: Path) -> str:
-    """The kind of file system that holds a folder, "unknown" where the system does not tell."""
+    """The kind of file system that holds a folder, "unknown" where the system does not say."""
     try:
         lines = mounts.read_text().splitlines()
     except OSError:

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Data files of one operation that no export knows: nobody can tell whether it was committed.
+    """Data files of one operation that no export knows: it is unknown whether it was committed.
 
     ``start`` and ``end`` bound the rows' times. ``version`` is the one that adopted them, ``problem`` why they cannot
     be adopted.
@@ -89,7 +89,7 @@ def recover(
         Append the files that no export knows, each operation's as one commit. This may bring back rows that were
         replaced, dropped, compacted or never committed after the export.
     dry_run
-        Only tell what there is.
+        Only report what there is.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def recover(
         tables=tuple(sorted(survey.names.values())),
         tags=contents.tags,
         segments=survey.segments,
-        unknown=tuple(left.told for left in survey.left),
+        unknown=tuple(left.described for left in survey.left),
         missing=tuple(survey.missing),
         damaged=damaged,
         superseded=survey.superseded,
@@ -155,12 +155,12 @@ def _rebuild(found: Recovered, url: str, contents: Contents, survey: _Survey, *,
             specs[folder] = rebuilding.create(spec)
         unknown: list[Unknown] = []
         for left in survey.left:
-            told = left.told
-            if adopt and told.problem is None:
-                message = f"adopted what operation {told.operation} left"
-                head = rebuilding.adopt(specs[told.folder], told.operation, left.segments, message)
-                told = replace(told, version=head)
-            unknown.append(told)
+            described = left.described
+            if adopt and described.problem is None:
+                message = f"adopted what operation {described.operation} left"
+                head = rebuilding.adopt(specs[described.folder], described.operation, left.segments, message)
+                described = replace(described, version=head)
+            unknown.append(described)
         return replace(found, catalog=rebuilding.url, head=head, unknown=tuple(unknown))
     finally:
         rebuilding.close()
@@ -170,7 +170,7 @@ def _rebuild(found: Recovered, url: str, contents: Contents, survey: _Survey, *,
 class _Left:
     """An operation that no export knows, and its segments where it can be adopted."""
 
-    told: Unknown
+    described: Unknown
     segments: Sequence[NewSegment] = ()
 
 
@@ -183,7 +183,7 @@ class _Survey:
     known: dict[str, TableSpec] = field(default_factory=dict)
     """By folder, tables of the export that are in the lake."""
     new: dict[str, TableSpec] = field(default_factory=dict)
-    """By folder, tables that only footers tell of."""
+    """By folder, tables known only from footers."""
     names: dict[str, str] = field(default_factory=dict)
     """By folder, names of all of these."""
     left: list[_Left] = field(default_factory=list)
@@ -235,7 +235,7 @@ class _Survey:
         self.segments = len(seen)
 
     def _origins(self, files: Iterable[DataFile]) -> tuple[Origin | None, str | None]:
-        """Where an operation's files come from, or why one of them cannot be told."""
+        """Where an operation's files come from, or why it cannot be known of one of them."""
         origin: Origin | None = None
         for file in files:
             try:
@@ -258,7 +258,7 @@ class _Survey:
         self.new[folder], self.names[folder] = spec, spec.name
 
     def _examine(self, folder: str, operation: str, files: Sequence[DataFile], problem: str | None) -> _Left:
-        told = Unknown(
+        described = Unknown(
             table=self.names.get(folder, ""),
             folder=folder,
             operation=operation,
@@ -269,26 +269,26 @@ class _Survey:
         spec = self.known.get(folder) or self.new.get(folder)
         if spec is None and problem is None:
             dropped = folder in self._dropped
-            told = replace(told, problem="its table was dropped" if dropped else "its table cannot be told")
-        if told.problem is not None or spec is None:
-            return _Left(told)
+            described = replace(described, problem="its table was dropped" if dropped else "its table is not known")
+        if described.problem is not None or spec is None:
+            return _Left(described)
         try:
             found = read_footers(self.warehouse / folder / operation, [file.name for file in files], spec)
         except LakehouseError as error:
-            return _Left(replace(told, problem=str(error)))
+            return _Left(replace(described, problem=str(error)))
         if not found:
-            return _Left(replace(told, problem="it has no rows"))
-        told = replace(
-            told,
+            return _Left(replace(described, problem="it has no rows"))
+        described = replace(
+            described,
             rows=sum(one.rows for one in found),
             start=min(one.start for one in found),
             end=max(one.end for one in found),
         )
         prefix = f"{folder}/{operation}"
         try:
-            return _Left(told, [_segment(self.warehouse, prefix, one) for one in found])
+            return _Left(described, [_segment(self.warehouse, prefix, one) for one in found])
         except SegmentUnreadable as error:
-            return _Left(replace(told, problem=str(error)))
+            return _Left(replace(described, problem=str(error)))
 
 
 def _segment(warehouse: Path, prefix: str, file: FileStatistics) -> NewSegment:

@@ -38,8 +38,8 @@ class QueryProcesses:
         process = self._taken(most_seconds)
         is_sound = False
         try:
-            told, body = process.ask(question, most_bytes=most_bytes, seconds=most_seconds)
-            is_sound = bool(told.get("is_sound"))
+            answer, body = process.ask(question, most_bytes=most_bytes, seconds=most_seconds)
+            is_sound = bool(answer.get("is_sound"))
         except TimeoutError as error:
             raise QueryLimitExceeded(
                 "the query was stopped, for it took too long; ask for less, or allow more seconds",
@@ -66,9 +66,9 @@ class QueryProcesses:
                 self._give_back(process)
             else:
                 self._end(process)
-        if "error" in told:
-            raise read_error(told)
-        return told, body
+        if "error" in answer:
+            raise read_error(answer)
+        return answer, body
 
     def idle(self) -> list[QueryProcess]:
         """Those that wait for a question."""

@@ -53,7 +53,7 @@ class QueryProcess:
         self._end = weakref.finalize(self, _end, self._process, ours, self._process.stdin, os.getpid())
         try:
             send(ours, {"lake": settings, "seconds": seconds})
-            told, _ = receive(ours, most_bytes=0, seconds=_START_SECONDS)
+            answer, _ = receive(ours, most_bytes=0, seconds=_START_SECONDS)
         except (Ended, TooMuch, TimeoutError) as error:
             self.end()
             raise InternalError(
@@ -62,10 +62,10 @@ class QueryProcess:
         except BaseException:
             self.end()
             raise
-        if "error" in told:
+        if "error" in answer:
             self.end()
-            raise read_error(told)
-        self.pin_id: str = told["pin"]
+            raise read_error(answer)
+        self.pin_id: str = answer["pin"]
 
     @property
     def pid(self) -> int:

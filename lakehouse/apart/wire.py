@@ -30,9 +30,9 @@ class TooMuch(Exception):
 
 def send(channel: socket.socket, document: Mapping[str, Any], body: bytes | memoryview = b"") -> None:
     """Send one message. Raises `Ended` where nobody listens, `TimeoutError` past the channel's time-out."""
-    told = json.dumps(document, ensure_ascii=True).encode()
+    text = json.dumps(document, ensure_ascii=True).encode()
     try:
-        for part in (_SIZES.pack(len(told), len(body)), told, body):
+        for part in (_SIZES.pack(len(text), len(body)), text, body):
             channel.sendall(part)
     except (BrokenPipeError, ConnectionResetError) as error:
         raise Ended from error
@@ -44,10 +44,10 @@ def receive(channel: socket.socket, *, most_bytes: int, seconds: float | None = 
     Raises `Ended`, `TooMuch`, and `TimeoutError`.
     """
     until = None if seconds is None else time.monotonic() + seconds
-    told, size = _SIZES.unpack(_read(channel, _SIZES.size, until))
-    if told > _MOST_JSON or size > most_bytes:
+    length, size = _SIZES.unpack(_read(channel, _SIZES.size, until))
+    if length > _MOST_JSON or size > most_bytes:
         raise TooMuch
-    document: dict[str, Any] = json.loads(_read(channel, told, until))
+    document: dict[str, Any] = json.loads(_read(channel, length, until))
     return document, bytes(_read(channel, size, until))
 
 
@@ -84,13 +84,13 @@ def write_point(as_of: Any) -> Any:
             raise InvalidVersion("not a version; pass a number, a tag or a time", as_of=repr(as_of)[:200])
 
 
-def read_point(told: Any) -> Any:
+def read_point(value: Any) -> Any:
     """What `write_point` wrote.
 
     >>> read_point(write_point(date(2013, 1, 5))), read_point(write_point(-7)), read_point(write_point("nightly"))
     (datetime.date(2013, 1, 5), -7, 'nightly')
     """
-    match told:
+    match value:
         case {"time": text}:
             return datetime.fromisoformat(text)
         case {"date": text}:
@@ -98,7 +98,7 @@ def read_point(told: Any) -> Any:
         case {"version": text}:
             return int(text, 16)
         case _:
-            return told
+            return value
 
 
 def write_error(error: LakehouseError) -> dict[str, Any]:
@@ -110,17 +110,17 @@ def write_error(error: LakehouseError) -> dict[str, Any]:
     return {"error": type(error).__name__, "message": str(error.args[0]), "facts": facts}
 
 
-def read_error(told: Mapping[str, Any]) -> LakehouseError:
+def read_error(answer: Mapping[str, Any]) -> LakehouseError:
     """The error that `write_error` wrote.
 
     >>> found = read_error(write_error(InvalidVersion("too long; cut it", most=7)))
     >>> str(found), found.most, type(found).__name__
     ('too long; cut it (most=7)', 7, 'InvalidVersion')
     """
-    kind = getattr(errors, str(told["error"]), InternalError)
+    kind = getattr(errors, str(answer["error"]), InternalError)
     if not (isinstance(kind, type) and issubclass(kind, LakehouseError)):
         kind = InternalError
     found = LakehouseError.__new__(kind)
-    Exception.__init__(found, told["message"])
-    found.facts = dict(told["facts"])
+    Exception.__init__(found, answer["message"])
+    found.facts = dict(answer["facts"])
     return found

@@ -132,7 +132,7 @@ class Catalog(CatalogWriter):
         return self._read(lambda connection: leftover.scopes_named(connection, spec, taken))
 
     def leftovers(self, spec: TableSpec) -> leftover.Leftovers:
-        """What may tell of rows that were erased from a table."""
+        """Where values of rows erased from a table may remain."""
         return self._read(lambda connection: leftover.read_leftovers(connection, spec))
 
     def newest_erasure(self) -> int:

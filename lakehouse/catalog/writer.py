@@ -197,7 +197,7 @@ class CatalogWriter(CatalogReader):
             versions = [commit.committed_version(connection, one) for one in contributions]
             if None in versions:
                 return None
-            return commit.Recorded(commit.told(connection, max(filter(None, versions)), contributions))
+            return commit.Recorded(commit.logged(connection, max(filter(None, versions)), contributions))
 
         @interrupts.committing()
         def attempt() -> commit.Recorded:
@@ -228,7 +228,7 @@ class CatalogWriter(CatalogReader):
 
     def _repeated(self, version: int, contributions: Sequence[Contribution]) -> Commit:
         """The commit that was there before; the operations that would have repeated it end."""
-        first = self._read(lambda connection: commit.told(connection, version, contributions))
+        first = self._read(lambda connection: commit.logged(connection, version, contributions))
         begun = [one.begun for one in contributions]
         self._database.run(lambda connection: [operations.abort(connection, one) for one in begun])
         self._waiting.notify()

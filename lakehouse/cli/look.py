@@ -62,7 +62,7 @@ def tables(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_
 
 
 def _summary(table: Table) -> dict[str, Any]:
-    """What a table holds. ``rows_stored`` includes what tombstones hide; ``rows`` is null where it is dear to tell."""
+    """What a table holds. ``rows_stored`` includes hidden rows; ``rows`` is null where counting would be expensive."""
     version = table.version
     segments, chunks = table.segments(as_of=version), table.chunks(as_of=version)
     tombstones, stored = len(table.tombstones(as_of=version)), sum(segment.rows for segment in segments)

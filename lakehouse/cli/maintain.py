@@ -49,8 +49,8 @@ def maintain(
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
-        told = print_json if as_json else _show_one
-        Service(lake.session, limits, every_seconds=every, told=told).run(stop)
+        on_end = print_json if as_json else _show_one
+        Service(lake.session, limits, every_seconds=every, on_end=on_end).run(stop)
     return None
 
 

@@ -49,7 +49,7 @@ def open_lake(catalog: str | None, warehouse: str | None) -> Lake:
 
 
 _MOST_DIGITS = 100
-"""Versions are told apart from tags by their digits; a longer text is neither."""
+"""Only digits make a version, other text is a tag; longer text is neither."""
 
 
 def point_in_history(text: str | None) -> int | str | None:

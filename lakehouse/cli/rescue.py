@@ -45,7 +45,7 @@ def recover(
     adopt: Annotated[
         bool, typer.Option("--adopt", help="append files that no export knows; may bring back what was replaced")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only tell what there is")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only report what there is")] = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -54,10 +54,10 @@ def recover(
     recovered = lakehouse.recover(warehouse, catalog, adopt=adopt, dry_run=dry_run)
     if as_json:
         return print_json(recovered)
-    return _tell(recovered, is_adopted=adopt)
+    return _print(recovered, is_adopted=adopt)
 
 
-def _tell(recovered: Recovered, *, is_adopted: bool) -> None:
+def _print(recovered: Recovered, *, is_adopted: bool) -> None:
     source = "without an export" if recovered.export is None else f"from {recovered.export}"
     if recovered.dry_run:
         print_line(f"nothing was made; {recovered.catalog} would be made {source}")
@@ -92,4 +92,4 @@ def _tell(recovered: Recovered, *, is_adopted: bool) -> None:
         ]
         print_table(columns, rows, title="operations that no export knows")
         if not is_adopted:
-            print_line("nobody can tell whether these were committed; --adopt appends them (docs/recovery.md)")
+            print_line("it is unknown whether these were committed; --adopt appends them (docs/recovery.md)")

@@ -80,7 +80,7 @@ def console(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Serve the console until Ctrl-C: to this machine only and for looking only, unless told otherwise.
+    """Serve the console until Ctrl-C: to this machine only and read-only, unless options say otherwise.
 
     Where people log in, LAKEHOUSE_ROLES names the file of their roles.
     """

@@ -57,15 +57,15 @@ def replace_chunks(
     """Replace exactly the partitions of the run by rows, in one commit, and describe it to Dagster.
 
     ``rows`` is anything that `Table.replace` takes; a row outside the run's partitions fails the run and nothing is
-    committed. A retry of a run that had committed changes nothing and tells of that commit; a new run replaces anew.
+    committed. A retry of a run that had committed changes nothing and reports that commit; a new run replaces again.
     """
     cells = run_cells(context)
     started = time.monotonic()
     commit = write_rows(table, rows, cells, **origin(context))
     seconds = time.monotonic() - started
     add_partition_rows(context, table, commit)
-    told = commit_metadata(table, commit, hull(cells), duration_seconds=seconds, console_url=console_url)
-    return dg.MaterializeResult(metadata=told, data_version=data_version(commit))
+    metadata = commit_metadata(table, commit, hull(cells), duration_seconds=seconds, console_url=console_url)
+    return dg.MaterializeResult(metadata=metadata, data_version=data_version(commit))
 
 
 def replace_each_chunk(
@@ -96,9 +96,9 @@ def replace_each_chunk(
         started = time.monotonic()
         commit = write_rows(table, rows_of(cell.interval), [cell], **origin(context, key=key))
         seconds = time.monotonic() - started
-        told = commit_metadata(table, commit, cell.interval, duration_seconds=seconds, console_url=console_url)
+        metadata = commit_metadata(table, commit, cell.interval, duration_seconds=seconds, console_url=console_url)
         tags = {"dagster/data_version": str(commit.version), "dagster/data_version_is_user_provided": "true"}
-        context.log_event(dg.AssetMaterialization(context.asset_key, partition=key, metadata=told, tags=tags))
+        context.log_event(dg.AssetMaterialization(context.asset_key, partition=key, metadata=metadata, tags=tags))
 
 
 def replace_together(
@@ -129,8 +129,10 @@ def replace_together(
         if commit is None:
             yield dg.MaterializeResult(asset_key=name)
         else:
-            told = commit_metadata(lake.table(name), commit, span, duration_seconds=seconds, console_url=console_url)
-            yield dg.MaterializeResult(asset_key=name, metadata=told, data_version=data_version(commit))
+            metadata = commit_metadata(
+                lake.table(name), commit, span, duration_seconds=seconds, console_url=console_url
+            )
+            yield dg.MaterializeResult(asset_key=name, metadata=metadata, data_version=data_version(commit))
 
 
 def report_commit(
@@ -141,7 +143,7 @@ def report_commit(
     *,
     console_url: str | None = None,
 ) -> Sequence[str]:
-    """Tell Dagster of a commit that no asset's step made: late rows, a re-statement, a restore. Returns the partitions.
+    """Report a commit that no asset's step made, such as late rows or a restore, to Dagster. Returns the partitions.
 
     Each time chunk that the commit changed is one event: a materialization where Dagster knows one of the chunk, so
     that what lies downstream follows; else an observation, for a chunk that was only touched is not there as a whole.
@@ -157,9 +159,9 @@ def report_commit(
         ]
     whole = _materialized(context.instance, asset.key, has_partitions=partitions is not None)
     for key, chunk in changed:
-        told = commit_metadata(table, commit, chunk, console_url=console_url)
+        metadata = commit_metadata(table, commit, chunk, console_url=console_url)
         event = dg.AssetMaterialization if key in whole else dg.AssetObservation
-        context.log_event(event(asset.key, partition=key, metadata=told, tags=tags))
+        context.log_event(event(asset.key, partition=key, metadata=metadata, tags=tags))
     return [key for key, _ in changed if key is not None]
 
 

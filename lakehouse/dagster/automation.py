@@ -41,7 +41,7 @@ def observe_table(
 ) -> dg.SourceAsset:
     """A table that is written outside Dagster, as an observable source asset that reports its versions.
 
-    Observed, it tells the newest version of the table; partitioned by the table's chunks, of each chunk the newest
+    An observation reports the newest version of the table; partitioned by the table's chunks, of each chunk the newest
     version that changed it, so that only what was made of those chunks is out of date. ``every``: how often Dagster's
     daemon observes it by itself. From the catalog alone; nothing is read but versions.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lakehouse.table.table import Table
 
 Found = tuple[bool, dict[str, Any], str]
-"""Whether a check passed, what it tells, and in a sentence."""
+"""Whether a check passed, its metadata, and a sentence."""
 _MOST_NAMED = 20
 
 
@@ -74,9 +74,9 @@ def _definition(
         with getattr(context.resources, lakehouse_key).get_lake(spark=False) as lake:
             found = lake.table(table)
             version = found.version
-            passed, told, sentence = check.look(found)
+            passed, facts, sentence = check.look(found)
         return dg.AssetCheckResult(
-            passed=passed, severity=severity, description=sentence, metadata={"version": version, **told}
+            passed=passed, severity=severity, description=sentence, metadata={"version": version, **facts}
         )
 
     return looked
@@ -108,8 +108,8 @@ def chunk_complete(interval: Any = None, *, allowed: int = 0) -> TableCheck:
             return False, {"missing": 0}, "the table is empty"
         seen = {chunk.start for one in slices for chunk in grain.chunks(one.interval)}
         missing = [chunk for chunk in grain.chunks(span) if chunk.start not in seen]
-        told = {"missing": len(missing), "examples": [grain.label(one.start) for one in missing[:_MOST_NAMED]]}
-        return len(missing) <= allowed, told, f"{len(missing)} of the chunks of {span} hold no visible row"
+        facts = {"missing": len(missing), "examples": [grain.label(one.start) for one in missing[:_MOST_NAMED]]}
+        return len(missing) <= allowed, facts, f"{len(missing)} of the chunks of {span} hold no visible row"
 
     return TableCheck("chunk_complete", "Every time chunk holds rows.", look)
 
@@ -123,8 +123,8 @@ def row_count(expected: Callable[["Table"], int] | int, *, interval: Any = None,
     def look(table: "Table") -> Found:
         must = expected(table) if callable(expected) else expected
         found = table.scan(interval=interval).count()
-        told = {"expected": must, "found": found}
-        return abs(found - must) <= tolerance * must, told, f"{found:,} rows, and the source has {must:,}"
+        facts = {"expected": must, "found": found}
+        return abs(found - must) <= tolerance * must, facts, f"{found:,} rows, and the source has {must:,}"
 
     return TableCheck("row_count", "As many rows as the source has.", look)
 
@@ -189,10 +189,10 @@ def tombstone_debt(most: int = 100, *, share: float = 0.2) -> TableCheck:
         hidden = sum(one.rows for one in tombstones)
         stored = sum(segment.rows for segment in table.segments())
         part = hidden / stored if stored else 0.0
-        told = {"tombstones": len(tombstones), "rows_listed": hidden, "share": round(part, 4)}
+        facts = {"tombstones": len(tombstones), "rows_listed": hidden, "share": round(part, 4)}
         return (
             len(tombstones) <= most and part <= share,
-            told,
+            facts,
             f"{len(tombstones)} tombstones list {part:.1%} of the rows",
         )
 
@@ -214,7 +214,7 @@ def freshness(
         if newest is None:
             return False, {}, "the table is empty"
         age = to_utc(now()) - newest
-        told = {"newest": newest.isoformat(), "age_seconds": round(age.total_seconds(), 3)}
-        return age <= most, told, f"the newest of {of} is {age} old, and {most} is allowed"
+        facts = {"newest": newest.isoformat(), "age_seconds": round(age.total_seconds(), 3)}
+        return age <= most, facts, f"the newest of {of} is {age} old, and {most} is allowed"
 
     return TableCheck("freshness", "What is there is new enough.", look)

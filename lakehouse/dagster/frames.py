@@ -26,7 +26,7 @@ _FORMS: tuple[tuple[str, str, Form], ...] = (
     ("pyspark", "DataFrame", "spark"),
     ("lakehouse", "Scan", "scan"),
 )
-"""Package, class and form: told apart by name, so that nobody imports what they do not use."""
+"""Package, class and form: distinguished by name, so that nobody imports what they do not use."""
 
 _LOADERS: Mapping[Form, "Callable[[Scan], Any]"] = {
     "arrow": lambda scan: scan.to_arrow(),

@@ -33,7 +33,7 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
     **Outputs** are Spark, Arrow, pandas or polars tables, streams of Arrow batches or DuckDB relations. They replace
     the partitions of the run in one commit, whatever their number (without any: the whole table), or are appended or
     upserted, as ``table_metadata(mode=...)`` says. A replace fails for a row outside those partitions. A retry of a run
-    that had committed writes nothing and tells of that commit, so nothing is doubled; a new run writes anew.
+    that had committed writes nothing and reports that commit, so nothing is doubled; a new run writes again.
 
     **Inputs** come in the form of their annotation, and hold the rows of the partitions that Dagster maps to those of
     the run, and no others. ``AssetIn(metadata={"columns": [...], "where": "...", "as_of": ...})`` reads fewer columns
@@ -89,7 +89,7 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
         mode = options.mode or _mode(self.mode)
         started = time.monotonic()
         commit = write_rows(table, rows, cells, mode=mode, newest=options.newest, **_marks(context, mode))
-        self._tell(context, table, commit, cells, time.monotonic() - started)
+        self._report(context, table, commit, cells, time.monotonic() - started)
 
     def load_input(self, context: dg.InputContext) -> Any:
         """The rows of an upstream asset's partitions, in the form of the input's annotation."""
@@ -118,7 +118,7 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
                 self._heads = {step: lake.head}
             return self._heads[step]
 
-    def _tell(
+    def _report(
         self, context: dg.OutputContext, table: "Table", commit: "Commit", cells: Sequence[Cell], seconds: float
     ) -> None:
         by = commit.properties.get(RUN_ID)
@@ -129,8 +129,8 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
                 by,
                 commit.version,
             )
-        told = commit_metadata(table, commit, hull(cells), duration_seconds=seconds, console_url=self.console_url)
-        context.add_output_metadata(told)
+        metadata = commit_metadata(table, commit, hull(cells), duration_seconds=seconds, console_url=self.console_url)
+        context.add_output_metadata(metadata)
         step = context.step_context
         step.set_data_version(context.asset_key, data_version(commit))
         if context.has_asset_partitions:

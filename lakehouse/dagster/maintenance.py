@@ -64,11 +64,11 @@ def _job(kind: TaskKind, lakehouse_key: str, pool: str, engine: str | None) -> d
             except InvalidInput as refused:
                 context.log.info("Left alone: %s", refused)
                 return
-        context.add_output_metadata(_told(done))
+        context.add_output_metadata(_facts(done))
         if done.table is not None:
-            context.log_event(dg.AssetObservation(dg.AssetKey(done.table), metadata=_told(done)))
+            context.log_event(dg.AssetObservation(dg.AssetKey(done.table), metadata=_facts(done)))
         if done.state is TaskState.FAILED:
-            raise dg.Failure(f"the task failed: {done.error}", metadata=_told(done), allow_retries=False)
+            raise dg.Failure(f"the task failed: {done.error}", metadata=_facts(done), allow_retries=False)
 
     @dg.job(name=f"lakehouse_{kind}", description=f"Do one task of the table service: {kind}.")
     def maintenance() -> None:
@@ -229,7 +229,7 @@ _ENDED = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRu
 
 
 def _tags(task: Task) -> dict[str, str]:
-    told = {
+    facts = {
         PRIORITY_TAG: "-1",  # what people start goes first
         TASK_TAG: str(task.id),
         KIND_TAG: task.kind.value,
@@ -237,12 +237,12 @@ def _tags(task: Task) -> dict[str, str]:
         CHUNK_TAG: None if task.interval is None else str(task.interval),
         SCORE_TAG: f"{task.score:.3g}",
     }
-    return {name: value[:_MOST_TEXT] for name, value in told.items() if value is not None}
+    return {name: value[:_MOST_TEXT] for name, value in facts.items() if value is not None}
 
 
-def _told(task: Task) -> dict[str, Any]:
+def _facts(task: Task) -> dict[str, Any]:
     """What a task came to."""
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "task": task.id,
         "kind": task.kind.value,
         "state": task.state.value,
@@ -256,4 +256,4 @@ def _told(task: Task) -> dict[str, Any]:
         "interval": None if task.interval is None else str(task.interval),
         "error": task.error,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in facts.items() if value is not None}

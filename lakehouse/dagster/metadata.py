@@ -1,4 +1,4 @@
-"""What a materialization tells of the commit behind it."""
+"""Metadata of a materialization: the commit behind it."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What tells a retry from a new run: the run that a write is committed for, once."""
+"""Distinguishes a retry from a new run: finds the run for which a write is committed, once."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Spark as a Dagster resource: one session a process, told apart from the settings that were asked for."""
+"""Spark as a Dagster resource: one session a process, compared with the settings that were requested."""
 
 import threading
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class SparkUse:
         self._is_counted = False
 
     def session(self, settings: Mapping[str, str]) -> "SparkSession":
-        """The process's session, started with these settings if there is none; differences are told.
+        """The process's session, started with these settings if there is none; logs how its settings differ.
 
         Raises `EngineUnavailable` if Spark does not start.
         """
@@ -45,9 +45,9 @@ class SparkUse:
             if session is _started.session and not self._is_counted:
                 _started.users += 1
                 self._is_counted = True
-        # A Connect session does not tell where its server is.
-        told = {key: value for key, value in settings.items() if key != "spark.remote"}
-        ignored = sorted(key for key, value in told.items() if session.conf.get(key, None) != value)
+        # A Connect session does not say where its server is.
+        wanted = {key: value for key, value in settings.items() if key != "spark.remote"}
+        ignored = sorted(key for key, value in wanted.items() if session.conf.get(key, None) != value)
         if ran and ignored:
             dg.get_dagster_logger().warning("Spark runs already, without these settings: %s", ignored)
         return session

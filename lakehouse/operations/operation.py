@@ -101,9 +101,9 @@ class Operation:
     def commit(self, *, if_useful: bool = False) -> Commit:
         """Make everything visible as one version. A second call returns the same commit.
 
-        Raises `LockLost` if the chunks were taken, `WriteConflict` if rows that it rewrites were changed by another
-        one since it began, `CommitUnknown` if nobody can tell. With ``if_useful``, raises `NothingToDo`, and goes on,
-        where nothing would change.
+        Raises `LockLost` if the chunks were taken, `WriteConflict` if rows that it removes or updates were changed by
+        another operation since it began, `CommitUnknown` if the outcome is unknown. With ``if_useful``, raises
+        `NothingToDo` if nothing would change; the operation then goes on.
         """
         if self._commit is not None:
             return self._commit

@@ -1,4 +1,4 @@
-"""What may still tell of erased rows when an erasure has ended, in words."""
+"""Where values of erased rows may remain after an erasure, in words."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lakehouse.core.predicate import And, Compare, In, Or, Predicate, may_match
 from lakehouse.core.segment import Segment
 
 _SHOWN = 5
-"""Names of one kind that are told at most."""
+"""The most names of one kind that are listed."""
 
 
 def residue(found: Leftovers, tree: Predicate, *, exports: int, unfinished: int) -> Iterator[Residue]:
-    """All that may tell of rows that a condition chose; ``exports`` are finished, others are ``unfinished``."""
+    """Where values of rows that a condition chose may remain; ``exports`` are finished, others are ``unfinished``."""
     if found.garbage or found.ended:
         what = f"{found.garbage} files and {found.ended} folders of operations that were not committed"
         yield Residue(what, "the warehouse", "run collect; they go after its grace")
@@ -42,10 +42,10 @@ def residue(found: Leftovers, tree: Predicate, *, exports: int, unfinished: int)
 
 def _words(found: Leftovers, words: _Words) -> Iterator[Residue]:
     """What users wrote beside rows, and may have named them in."""
-    may = "" if words.are_all else " that may tell of them"
-    told = words.among(found.texts)
-    if told:
-        yield Residue(f"words of users{may}", _listed("commits", told), "expire these versions")
+    may = "" if words.are_all else " that may name them"
+    versions = words.among(found.texts)
+    if versions:
+        yield Residue(f"words of users{may}", _listed("commits", versions), "expire these versions")
     marked = words.among(found.marks)
     if marked:
         remedy = "they stay, so that no pair commits twice; name what writes, and nobody, in a txn"
@@ -57,7 +57,7 @@ def _words(found: Leftovers, words: _Words) -> Iterator[Residue]:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What a text has to hold to tell of chosen rows; where a condition is more than a list of values, any text may."""
+    """What a text must contain to name chosen rows; where a condition is more than a list of values, any text may."""
 
     patterns: tuple[re.Pattern[str], ...]
     are_all: bool
@@ -69,7 +69,7 @@ class _Words:
         return cls(patterns, all(one is not None for one in values))
 
     def among(self, texts: Iterable[tuple[int, str]]) -> list[int]:
-        """Versions with a text that may tell."""
+        """Versions with a text that may name chosen rows."""
         return sorted(
             {version for version, text in texts if not self.are_all or any(one.search(text) for one in self.patterns)}
         )

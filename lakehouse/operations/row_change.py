@@ -201,7 +201,7 @@ class Update(RowChange):
 
 
 def emptied(segments: Segments, hits: Hits | None) -> frozenset[int]:
-    """Segments of which every row was found, as far as their row ids tell."""
+    """Segments of which every row was found, as far as their row ids show."""
     if hits is None or not len(hits.rows) or not len(segments):
         return frozenset()
     found = np.sort(hits.rows.column(ROW_ID).to_numpy())

@@ -39,7 +39,7 @@ class Changes:
 
     Each row has the table's columns, ``_change_type`` (``insert``, ``delete``, ``update_before`` or ``update_after``,
     the last two of one row next to each other) and ``_version``, the commit's; in order of versions. A row is the same
-    row as long as its ``_row_id`` is; a compaction changes none. An update is told where a value is another: null and
+    row as long as its ``_row_id`` is; a compaction changes none. A row counts as updated if a value differs: null and
     not-a-number are two values, 0.0 and -0.0 are one. Lazy: each method reads anew.
 
     Examples

@@ -177,9 +177,9 @@ class Scan:
             return [Pruned(Reason.TIME, segments, str(self._interval))] if len(segments) else []
         predicate = None if self._where is None else self._where.tree
         found = why_pruned(segments, tombstones, interval=within, predicate=predicate)
-        told = np.concatenate([self._planned.segments.ids, *(one.segments.ids for one in found)])
-        if len(told) < len(segments) and predicate is not None:
-            by_index = segments.where(~np.isin(segments.ids, told))
+        explained = np.concatenate([self._planned.segments.ids, *(one.segments.ids for one in found)])
+        if len(explained) < len(segments) and predicate is not None:
+            by_index = segments.where(~np.isin(segments.ids, explained))
             found.append(Pruned(Reason.INDEX, by_index, text_of(predicate), indexed_columns(self._spec)))
         return found
 

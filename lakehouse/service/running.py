@@ -68,7 +68,7 @@ def run_claim(session: Session, claim: Claim, *, engine: str | None = None) -> T
         queue.end(claim, TaskState.CANCELLED, error=str(error))
     except (LockTimeout, LockLost) as error:
         queue.put_back(claim, str(error), is_failure=False)
-    except Exception as error:  # whatever it is, the other tasks have to go on; the task tells of it
+    except Exception as error:  # whatever it is, the other tasks have to go on; the task records it
         logger.exception("task %s (%s of %s) failed", claim.task.id, claim.task.kind, claim.task.table)
         queue.put_back(claim, f"{type(error).__name__}: {error}")
     return queue.task(claim.task.id)

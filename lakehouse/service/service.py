@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from warnings import warn
 
 from lakehouse.core.task import Task, TaskState, Worker
 from lakehouse.errors import LakehouseError
@@ -24,12 +25,12 @@ class Service:
 
     What the service does itself (PLAN, CLEAN, COLLECT, small RESOLVE) runs in one thread, what rewrites in another;
     with the engine ``spark`` the latter is a process of its own, a job that starts when such a task waits and ends when
-    none does any more. ``told`` is called with each task that ended here.
+    none does any more. ``on_end`` is called with each task that ended here.
 
     Examples
     --------
     >>> stop = threading.Event()
-    >>> service = Service(lake.session, Limits(), told=lambda task: stop.set())  # until the first task has ended
+    >>> service = Service(lake.session, Limits(), on_end=lambda task: stop.set())  # until the first task has ended
     >>> added = flights.append(late)
     >>> service.run(stop)
     >>> len(lake.tasks(state="done")) > 0
@@ -42,12 +43,15 @@ class Service:
         limits: Limits,
         *,
         every_seconds: float = 5.0,
+        on_end: Callable[[Task], None] | None = None,
         told: Callable[[Task], None] | None = None,
     ) -> None:
+        if told is not None:
+            warn("Service(told=) is called Service(on_end=) now", DeprecationWarning, stacklevel=2)
         self._session = session
         self._limits = limits
         self._every_seconds = every_seconds
-        self._told = told
+        self._on_end = on_end or told
 
     def run(self, stop: threading.Event) -> None:
         """Go on until ``stop`` is set; a task that runs then is finished first, but for one of a job."""
@@ -68,14 +72,14 @@ class Service:
             try:
                 do_round(stop)
             except LakehouseError as error:
-                # A catalog that does not answer now may do so later; what concerns a task is told by it.
+                # A catalog that does not answer now may do so later; a task records its own errors.
                 logger.warning("a round of maintenance ended early: %s", error)
             stop.wait(self._every_seconds)
 
     def _tasks(self, stop: threading.Event, limits: Limits) -> None:
         for done in work(self._session, limits, patient=True):
-            if self._told is not None:
-                self._told(done)
+            if self._on_end is not None:
+                self._on_end(done)
             if stop.is_set():
                 return
 

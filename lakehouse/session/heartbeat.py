@@ -111,7 +111,7 @@ class Heartbeat:
 
 
 def _beat(held: weakref.ref[Heartbeat], stop: threading.Event) -> None:
-    """Beat until told to stop, or nobody else holds the heartbeat."""
+    """Beat until stopped, or until nobody else holds the heartbeat."""
     while (heartbeat := held()) is not None:
         pause_seconds = heartbeat.pause_seconds
         del heartbeat

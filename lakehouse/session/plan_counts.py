@@ -1,4 +1,4 @@
-"""How often this process plans which chunks: counted in memory, told to the catalog with the heartbeat.
+"""How often this process plans which chunks: counted in memory, written to the catalog with the heartbeat.
 
 The table service weighs what it could gain by it. A count that is lost with its process is no harm.
 """
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class PlanCounter:
-    """Plans since the catalog was told last. Thread-safe."""
+    """Plans since the last `flush`. Thread-safe."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -40,7 +40,7 @@ class PlanCounter:
         with self._guard:
             self._counts.update((spec.id, one) for one in bins)
 
-    def tell(self) -> None:
+    def flush(self) -> None:
         """Add what was counted to the catalog's counts."""
         with self._guard:
             counts, self._counts = self._counts, Counter()

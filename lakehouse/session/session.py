@@ -60,7 +60,7 @@ class Session:
 
     def _beat(self) -> None:
         self.pins.beat()
-        self.plan_counts.tell()
+        self.plan_counts.flush()
 
     def engine(self, name: str | None) -> Engine:
         """An engine by name, ``duckdb`` (the default: in process) or ``spark``. Raises `InvalidInput`."""
@@ -92,7 +92,7 @@ class Session:
         """Close the catalog's connections. A Spark session that was given, or started, goes on."""
         self.query_processes.close()
         self.heartbeat.close()
-        self.plan_counts.tell()
+        self.plan_counts.flush()
         self.pins.close()
         self.local_engine.close()
         self.catalog.close()

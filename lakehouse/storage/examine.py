@@ -80,7 +80,7 @@ def _problems(file: pq.ParquetFile, segment: Segment, spec: TableSpec) -> Iterat
 
 
 def _identity(held: dict[bytes, bytes], segment: Segment) -> Iterator[_Problem]:
-    """Whether the footer names the place at which the file is; older ones tell no more than the operation."""
+    """Whether the footer names the place at which the file is; older ones name only the operation."""
     folder, operation, name = segment.path.split("/", 2)
     expected = {"table": folder, "operation": operation, "file": name}
     for what, value in expected.items():
@@ -143,17 +143,17 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _footer_lies(name: str, seen: _Seen, told: Any) -> Iterator[_Problem]:
+def _footer_lies(name: str, seen: _Seen, footer: Any) -> Iterator[_Problem]:
     """What the footer says of a row group's column, by which engines leave row groups out."""
-    if told is None:
+    if footer is None:
         return
-    if told.has_null_count and told.null_count != seen.nulls:
+    if footer.has_null_count and footer.null_count != seen.nulls:
         yield (
             "statistics",
-            f"the footer counts nulls wrong: column={name} expected={told.null_count} found={seen.nulls}",
+            f"the footer counts nulls wrong: column={name} expected={footer.null_count} found={seen.nulls}",
         )
-    if told.has_min_max:
-        low, high = (told.min_raw, told.max_raw) if pa.types.is_timestamp(seen.type) else (told.min, told.max)
+    if footer.has_min_max:
+        low, high = (footer.min_raw, footer.max_raw) if pa.types.is_timestamp(seen.type) else (footer.min, footer.max)
         if seen.exceeds(low, high):
             yield "statistics", f"values lie outside the footer's bounds: column={name}"
 

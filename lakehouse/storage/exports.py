@@ -1,7 +1,7 @@
 """Exports of the catalog in the warehouse: written whole or not at all, and checked before they are believed.
 
 An export is a folder ``<warehouse>/_catalog/<version>-<time>-<random>`` with one Arrow file a part and a manifest that
-tells each file's length and checksum. It is written under another name, flushed, and renamed.
+lists each file's length and checksum. It is written under another name, flushed, and renamed.
 """
 
 from __future__ import annotations

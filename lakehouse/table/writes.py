@@ -170,7 +170,7 @@ class Writes(Begins):
         indexes too, and its exports, which are made anew. Files that held them go with `Lake.collect`, after its grace.
         What is committed after it began stays: stop what brings such rows first. Waits for nobody; updates and
         compactions that read such rows and did not commit yet begin again. Keys of replaces go where the predicate says
-        nothing but values of cluster columns; ``residue`` of what is returned names what else may tell of the rows.
+        nothing but values of cluster columns; ``residue`` of the result names where values of the rows may remain.
 
         ``reason``: kept in the commit's properties.
         ``engine``: ``duckdb`` (in process, the default) or ``spark``, in whose tasks the segments are looked into.

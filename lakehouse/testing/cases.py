@@ -53,7 +53,7 @@ class Case:
 
     @classmethod
     def read(cls, text: str) -> Case:
-        """A case as `str` tells it."""
+        """A case from its `str`."""
         stage, menu, schedule = text.split(":")
         found = next(one for one in EVERY_STAGE if str(one) == stage)
         return cls(found, *(tuple(int(part) for part in listed.split(",")) for listed in (menu, schedule)))

@@ -1,6 +1,6 @@
 """Kill a writing process at every point of its work, open the lake again, and check that nothing is lost or half done.
 
-A lake lives through many deaths: each victim goes on with the lake that the one before it left, and tells what was
+A lake lives through many deaths: each victim goes on with the lake that the one before it left, and reports what was
 acknowledged before it goes on. After its death a new handle has to find exactly that, and the step in flight wholly or
 not at all; every version as it was; no lock in anybody's way for longer than its lease; and it can write at once.
 

@@ -56,8 +56,8 @@ def explore(listed: Iterable[Iterable[Case]], catalog: str | None = None) -> tup
                 if found.check(case):
                     shortest = found.shortest(case)
                     wrong.append((shortest, found.check(shortest)))
-                    told = "\n    ".join([f"{place}: {one}" for place, one in enumerate(shortest.planned)])
-                    sys.stdout.write(f"wrong: {shortest}\n    {told}\n")
+                    steps = "\n    ".join([f"{place}: {one}" for place, one in enumerate(shortest.planned)])
+                    sys.stdout.write(f"wrong: {shortest}\n    {steps}\n")
                     sys.stdout.write("".join(f"    {text}\n" for text in wrong[-1][1]))
     return ran, wrong
 
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--schedules", type=int, default=1_000)
     parser.add_argument("--seed", type=int, help="a random one by default")
     parser.add_argument("--first", type=int, default=0, help="how many of the seed's schedules to leave out")
-    parser.add_argument("--case", help="run one schedule, as it is told where it is wrong")
+    parser.add_argument("--case", help="run one schedule, as printed where it is wrong")
     parser.add_argument("--catalog", help="URL of an empty catalog; a new SQLite file by default")
     chosen = parser.parse_args(arguments)
     seed = random.SystemRandom().randrange(10**6) if chosen.seed is None else chosen.seed

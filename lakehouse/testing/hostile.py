@@ -1,6 +1,6 @@
 """Arrow columns of every type, with values at the ends of what it holds and beyond, and what their rows mean.
 
-A made column tells what each of its rows is, as a Python value, or that nobody could read it.
+A generated column knows each of its rows as a Python value, or that it is unreadable.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class Planned:
         return None if self.clients is None else {"client": list(self.clients)}
 
     def numbered(self, place: int) -> Planned:
-        """The same with values that tell its rows from those of the others that it runs beside."""
+        """The same with values that distinguish its rows from those of concurrent operations."""
         return replace(self, rows=tuple((*row[:3], row[3] + 100 * (place + 1)) for row in self.rows))
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """What a power cut would leave of a SQLite database: a record of what was written and synced, and its replay.
 
 `Recorder` puts itself between SQLite and the operating system, in this process, and appends every write, sync, cut and
-deletion of a database's files to a record that many processes share, with whatever else the test tells. `Disk` replays
+deletion of a database's files to a record that many processes share, with whatever else the test notes. `Disk` replays
 a record and holds, at each point of it, the bytes that a disk has which keeps nothing that was not synced: the least
 that a power cut may leave. A sync can be refused; the pages that it should have written are lost then, and a later sync
 of the same file succeeds without them, as Linux does it.
@@ -58,7 +58,7 @@ class Recorder:
         self._refused: Counter[str] = Counter()
         self._dies = False
 
-    def tell(self, **facts: Any) -> None:
+    def note(self, **facts: Any) -> None:
         """Append a line to the record, in one write: its place among the others is when it happened."""
         os.write(self._handle, (json.dumps(facts) + "\n").encode())
 
@@ -92,7 +92,7 @@ class Recorder:
         def deleted(own: int, name: bytes, durably: int) -> int:
             code: int = genuine_delete(own, name, durably)
             refused = bool(durably) and self._is_refused("folder")
-            self.tell(do="delete", file=Path(os.fsdecode(name)).name, durably=bool(durably) and not refused)
+            self.note(do="delete", file=Path(os.fsdecode(name)).name, durably=bool(durably) and not refused)
             return _FOLDER_UNSYNCED if refused else code
 
         self._kept += [_OPEN_TYPE(opened), _DELETE_TYPE(deleted), genuine_open, genuine_delete]
@@ -113,12 +113,12 @@ class Recorder:
         def written(file: int, data: int, size: int, at: int) -> int:
             code: int = write(file, data, size, at)
             text = base64.b64encode(ctypes.string_at(data, size)).decode()
-            self.tell(do="write", file=self._paths[file], at=at, data=text)
+            self.note(do="write", file=self._paths[file], at=at, data=text)
             return code
 
         def truncated(file: int, size: int) -> int:
             code: int = truncate(file, size)
-            self.tell(do="truncate", file=self._paths[file], size=size)
+            self.note(do="truncate", file=self._paths[file], size=size)
             return code
 
         def synced(file: int, flags: int) -> int:
@@ -126,9 +126,9 @@ class Recorder:
             kind = "log" if name.endswith("-wal") else "journal" if name.endswith("-journal") else "database"
             if self._dies:
                 os.kill(os.getpid(), signal.SIGKILL)
-            self.tell(do="sync", file=name, key=key)
+            self.note(do="sync", file=name, key=key)
             code = _UNSYNCED if self._is_refused(kind) else sync(file, flags)
-            self.tell(do="synced", file=name, key=key, taken=code == 0, folder=code == 0 and file in self._new)
+            self.note(do="synced", file=name, key=key, taken=code == 0, folder=code == 0 and file in self._new)
             if code == 0:
                 self._new.discard(file)
             return code

@@ -1,4 +1,4 @@
-"""Small rows for tests: a time, a cluster column that may be null, and a value that tells rows apart."""
+"""Small rows for tests: a time, a cluster column that may be null, and a value that distinguishes rows."""
 
 from __future__ import annotations
 

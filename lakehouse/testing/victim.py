@@ -216,7 +216,7 @@ def _serve(pipe: Connection) -> None:
             try:
                 Victim(task, pipe).live()
                 status = 0
-            except BaseException as error:  # noqa: BLE001 - the parent is told
+            except BaseException as error:  # noqa: BLE001 - reported to the parent
                 pipe.send(("failed", f"{type(error).__name__}: {error}"))
             finally:
                 os._exit(status)

@@ -82,7 +82,7 @@ def test_rows_names_plans_and_errors_of_a_query_are_text(open_page: Any, table: 
 def test_what_is_taken_away_is_whole_and_no_formula_runs(
     open_page: Any, lake: lakehouse.Lake, table: lakehouse.Table
 ) -> None:
-    found = query.ask(lake, QUERY, None, reader="somebody", tell=bool)
+    found = query.ask(lake, QUERY, None, reader="somebody", on_wait=bool)
     back = pq.read_table(pa.BufferReader(query.to_parquet(found.rows)))
     assert sorted(back["what"].to_pylist()) == sorted(found.rows["what"].to_pylist())
     csv.field_size_limit(2_000_000)

@@ -176,7 +176,7 @@ def test_a_stretch_drawn_over_many_segments_zooms_in_and_a_click_aims_the_laser(
 
     box = ready(page)
     page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.6)
-    page.mouse.move(0, 0)  # away from what the pointer tells
+    page.mouse.move(0, 0)  # away from what the pointer shows
     page.get_by_role("button", name="Put the laser here").click()
     expect(page.get_by_text("The laser crosses 1 segment: 1 not hidden by anything.")).to_be_visible()
     expect(page).to_have_url(re.compile("laser="))

@@ -129,7 +129,7 @@ def test_an_action_is_signed_with_the_login(
     assert task.id in [one.id for one in lake.tasks(state="cancelled")]
 
 
-def test_a_file_of_roles_that_cannot_be_read_is_told_and_nobody_acts(
+def test_a_file_of_roles_that_cannot_be_read_is_reported_and_nobody_acts(
     open_page: Any, configure: Any, roles: Any, flights: lakehouse.Table
 ) -> None:
     configure()

@@ -45,7 +45,7 @@ def test_the_lake_page_has_a_row_a_table_with_its_totals(open_page: Any, lake: A
     assert figures(app)["Head"] == str(lake.head)
 
 
-def test_the_lake_page_tells_what_runs(open_page: Any, flights: lakehouse.Table) -> None:
+def test_the_lake_page_shows_what_runs(open_page: Any, flights: lakehouse.Table) -> None:
     with flights.begin_append():
         app = open_page()
         assert app.dataframe[0].value.set_index("table").loc["flights", "running"] == 1
@@ -108,7 +108,7 @@ def test_a_version_is_compared_with_the_one_before_it(open_page: Any, flights: l
     assert "From version 3 to version 5" in texts(open_page("versions", version="5"))
 
 
-def test_a_restore_is_told_confirmed_and_signed(
+def test_a_restore_is_reported_confirmed_and_signed(
     open_page: Any, flights: lakehouse.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAKEHOUSE_CONSOLE_ROLE", "maintainer")
@@ -164,7 +164,7 @@ def test_zooming_changes_the_time_that_is_looked_at(open_page: Any, flights: lak
     assert figures(app)["Segments"] == str(len(flights.segments()))
 
 
-def test_a_laser_tells_which_tombstone_is_in_the_way(open_page: Any, flights: lakehouse.Table) -> None:
+def test_a_laser_shows_which_tombstone_is_in_the_way(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("timeline", laser="2013-01-07T13:00")
     assert "Nothing comes through" in texts(app)
     probed = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
@@ -212,7 +212,7 @@ def test_a_laser_that_is_mistyped_leaves_the_picture(open_page: Any, flights: la
 # Tombstones
 
 
-def test_the_tombstones_page_tells_what_each_masks_and_when_it_goes(open_page: Any, flights: lakehouse.Table) -> None:
+def test_the_tombstones_page_shows_what_each_masks_and_when_it_goes(open_page: Any, flights: lakehouse.Table) -> None:
     flights.delete("delay < 7")
     listed = open_page("tombstones").dataframe[0].value
     assert list(listed["tombstone"]) == [
@@ -271,7 +271,7 @@ def test_segments_are_listed_filtered_and_ordered(open_page: Any, flights: lakeh
     assert list(ordered["from"]) == sorted(ordered["from"])
 
 
-def test_segments_tell_how_often_rows_were_erased_from_them(open_page: Any, flights: lakehouse.Table) -> None:
+def test_segments_show_how_often_rows_were_erased_from_them(open_page: Any, flights: lakehouse.Table) -> None:
     segment = flights.segments(interval="2013-01-09")[0]
     least = segment.min["delay"]
     flights.erase(f"delay = {least} AND at >= '2013-01-09' AND at < '2013-01-10'")
@@ -283,7 +283,7 @@ def test_segments_tell_how_often_rows_were_erased_from_them(open_page: Any, flig
     assert "erase" in set(open_page("versions").dataframe[0].value["operation"])
 
 
-def test_a_filter_that_is_no_predicate_is_told(open_page: Any, flights: lakehouse.Table) -> None:
+def test_a_filter_that_is_no_predicate_is_reported(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("segments", where="delay >")
     assert not app.exception
     assert app.error
@@ -303,7 +303,7 @@ def test_one_segment_is_shown_in_full(open_page: Any, lake: Any, flights: lakeho
     assert rows["at"].max() < flights.tombstones(interval="2013-01-07")[0].start
 
 
-def test_a_segment_whose_file_is_gone_is_told(open_page: Any, lake: Any, flights: lakehouse.Table) -> None:
+def test_a_segment_whose_file_is_gone_is_reported(open_page: Any, lake: Any, flights: lakehouse.Table) -> None:
     segment = flights.segments(interval="2013-01-02")[0]
     file = lake.warehouse / segment.path
     for damage in (lambda: file.write_bytes(b"PAR1 is all that is left"), file.unlink):
@@ -318,7 +318,7 @@ def test_a_segment_whose_file_is_gone_is_told(open_page: Any, lake: Any, flights
 
 
 @pytest.mark.parametrize("name", ["versions", "timeline", "tombstones", "key_frames", "segments"])
-def test_after_an_expiry_what_is_left_is_shown_and_what_is_gone_is_told(
+def test_after_an_expiry_what_is_left_is_shown_and_what_is_gone_is_reported(
     open_page: Any, lake: lakehouse.Lake, flights: lakehouse.Table, name: str
 ) -> None:
     lake.untag("before-the-drop")

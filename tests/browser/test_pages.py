@@ -54,7 +54,7 @@ def test_table_version_and_time_come_from_the_address(open_page: Any, flights: l
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_table_that_is_not_in_the_lake_is_told_and_no_other_is_shown(
+def test_a_table_that_is_not_in_the_lake_is_reported_and_no_other_is_shown(
     open_page: Any, lake: lakehouse.Lake, flights: lakehouse.Table, name: str
 ) -> None:
     lake.create_table("dropped", "at timestamp", time="at")
@@ -69,7 +69,7 @@ def test_a_table_that_is_not_in_the_lake_is_told_and_no_other_is_shown(
         assert [one.proto.label for one in app.get("page_link")] == ["flights", "weather"]
 
 
-def test_a_table_that_goes_while_it_is_looked_at_is_told(
+def test_a_table_that_goes_while_it_is_looked_at_is_reported(
     open_page: Any, lake: lakehouse.Lake, flights: lakehouse.Table
 ) -> None:
     app = open_page("timeline", table="weather")
@@ -80,7 +80,7 @@ def test_a_table_that_goes_while_it_is_looked_at_is_told(
         assert app.code[0].value == "no table is called weather"
 
 
-def test_an_interval_that_is_none_is_told(open_page: Any, flights: lakehouse.Table) -> None:
+def test_an_interval_that_is_none_is_reported(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("timeline", interval="yesterday")
     assert not app.exception
     assert "not a period" in app.code[0].value

@@ -67,7 +67,7 @@ def test_what_is_no_look_is_refused_and_changes_nothing(
     assert (lake.head, lake.tables()) == (head, ["flights", "weather"])
 
 
-def test_what_was_left_out_is_told_with_its_reason(open_page: Any, flights: lakehouse.Table) -> None:
+def test_what_was_left_out_is_reported_with_its_reason(open_page: Any, flights: lakehouse.Table) -> None:
     app = asked(open_page, "SELECT carrier FROM flights WHERE at < '2013-01-03' AND delay > 30")
     opened, _, whole = metrics(app)["Segments opened"].partition(" of ")
     assert int(whole) == len(flights.segments())

@@ -44,7 +44,7 @@ def test_an_idle_service_says_so(open_page: Any, flights: lakehouse.Table) -> No
     assert set(frame(app, "ratio")["table"]) == {"flights", "weather"}
 
 
-def test_the_queue_tells_score_cause_and_what_is_gained(open_page: Any, small: lakehouse.Table) -> None:
+def test_the_queue_shows_score_cause_and_what_is_gained(open_page: Any, small: lakehouse.Table) -> None:
     app = open_page("service")
     assert not app.exception
     waiting = frame(app, "score").iloc[0]
@@ -111,7 +111,7 @@ def test_a_maintainer_cancels_a_task(
     assert len(small.segments()) == 12
 
 
-def test_what_was_begun_and_failed_is_told(open_page: Any, small: lakehouse.Table) -> None:
+def test_what_was_begun_and_failed_is_reported(open_page: Any, small: lakehouse.Table) -> None:
     open_page("service")
 
     def fail() -> None:

@@ -18,7 +18,7 @@ def got(url: str, **headers: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-def test_health_and_figures_are_told_to_this_machine_only(serve: Any, flights: lakehouse.Table) -> None:
+def test_health_and_figures_are_reported_to_this_machine_only(serve: Any, flights: lakehouse.Table) -> None:
     address = serve()
     operation = flights.begin_replace("2013-01-05")
     assert got(f"{address}/healthz") == (200, "ok\n")
@@ -31,7 +31,7 @@ def test_health_and_figures_are_told_to_this_machine_only(serve: Any, flights: l
     operation.abort()
 
 
-def test_a_catalog_that_is_down_is_told(serve: Any, monkeypatch: pytest.MonkeyPatch, lake: lakehouse.Lake) -> None:
+def test_a_catalog_that_is_down_is_reported(serve: Any, monkeypatch: pytest.MonkeyPatch, lake: lakehouse.Lake) -> None:
     address = serve("--catalog", "postgresql+psycopg://nobody:secret@127.0.0.1:1/none")
     for path in ("healthz", "metrics"):
         code, text = got(f"{address}/{path}")

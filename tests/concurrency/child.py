@@ -1,4 +1,4 @@
-"""Another process on a lake: says what it did at each stage through a pipe, and goes on when it is told to.
+"""Another process on a lake: says what it did at each stage through a pipe, and goes on at a signal.
 
 Run by the fixture `start`, in a process of its own.
 """
@@ -28,7 +28,7 @@ def append(lake: Any, task: Task, pipe: Connection) -> None:
 
 
 def operate(lake: Any, task: Task, pipe: Connection) -> None:
-    """Begin, write and commit, waiting to be told before each of the last two."""
+    """Begin, write and commit, waiting for a signal before each of the last two."""
     table = lake.table(task["table"])
     match task["kind"]:
         case "append":
@@ -80,7 +80,7 @@ def wait(lake: Any, task: Task, pipe: Connection) -> None:
 
 
 def call(lake: Any, task: Task, pipe: Connection) -> None:
-    """Do one of `CALLS` when told to."""
+    """Do one of `CALLS` at a signal."""
     pipe.send({"ready": True})
     pipe.recv()
     CALLS[task["name"]][0](lake)

@@ -24,7 +24,7 @@ class Child:
         self.process.start()
         theirs.close()
 
-    def tell(self) -> None:
+    def signal(self) -> None:
         """Let it go on."""
         self._pipe.send(None)
 
@@ -38,7 +38,7 @@ class Child:
 
     def ask(self) -> dict[str, Any]:
         """Let it go on, and hear what it says next."""
-        self.tell()
+        self.signal()
         return self.hear()
 
     def end(self) -> int | None:

@@ -69,7 +69,7 @@ def test_several_processes_write_one_catalog(table, start):
     children = [start("append", table="flights", time="2013-01-05", value=1000 * index, count=10) for index in range(3)]
     assert all(child.hear() == {"ready": True} for child in children)
     for child in children:
-        child.tell()
+        child.signal()
     here = [table.append(arrow([("2013-01-05", "a", 9000 + turn)])).version for turn in range(10)]
     there = [child.hear()["versions"] for child in children]
     assert [child.end() for child in children] == [0, 0, 0]

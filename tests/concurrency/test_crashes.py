@@ -126,7 +126,7 @@ def test_a_writer_paused_past_its_lease_and_the_grace_is_fenced_and_its_files_go
     os.kill(child.process.pid, signal.SIGSTOP)
     while not Lake(table.session).collect(grace_seconds=0.1).operations:
         time.sleep(0.05)
-    child.tell()
+    child.signal()
     os.kill(child.process.pid, signal.SIGCONT)
     assert child.hear()["error"] == "LockLost"
     assert values(table) == []

@@ -40,7 +40,7 @@ def test_a_killed_waiter_keeps_others_out_only_until_its_place_expires(lake, tab
     holder = table.begin_replace("2013-01-05")
     child = start("wait", table="flights", time="2013-01-05", place_seconds=LEASE_SECONDS)
     assert child.hear() == {"ready": True}
-    child.tell()
+    child.signal()
     wait_until(lambda: waiting(lake) == 1)
     child.kill()
     killed = time.monotonic()
@@ -59,7 +59,7 @@ def test_a_killed_holder_and_a_killed_waiter_behind_it_leave_the_chunk_to_the_ne
     child.hear()
     waiter = start("wait", table="flights", time="2013-01-05", place_seconds=LEASE_SECONDS)
     waiter.hear()
-    waiter.tell()
+    waiter.signal()
     wait_until(lambda: waiting(lake) == 1)
     for one in (child, waiter):
         one.kill()

@@ -121,7 +121,7 @@ def test_children_that_are_forked_while_threads_commit_do_not_hang(lake, table):
     assert table.scan().count() == 3 + len(lake.log()) - 2
 
 
-def test_a_child_that_was_forked_within_a_transaction_is_told_so(lake, table, monkeypatch):
+def test_a_child_that_was_forked_within_a_transaction_gets_an_error_that_says_so(lake, table, monkeypatch):
     if not lake.catalog._database.is_sqlite:
         return  # a server knows connections from each other
     monkeypatch.setattr("lakehouse.catalog.store.database._FORK_SECONDS", 0.1)
@@ -133,8 +133,8 @@ def test_a_child_that_was_forked_within_a_transaction_is_told_so(lake, table, mo
             return str(error)
         return "nothing"
 
-    told = lake.catalog._database.read(lambda _: in_child(work))
-    assert "forked while its parent" in told
+    answer = lake.catalog._database.read(lambda _: in_child(work))
+    assert "forked while its parent" in answer
     assert table.append(many(1)).version == 3
 
 

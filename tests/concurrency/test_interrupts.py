@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at every point of a command: nothing is written, or what was is told."""
+"""Ctrl-C and SIGTERM at every point of a command: nothing is written, or the command says what was."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_interrupted_at_any_point_before_the_commit_nothing_is_written(
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_interrupted_after_the_commit_it_is_told_as_done(run: Run, folder: Path, name: str) -> None:
+def test_interrupted_after_the_commit_it_is_reported_as_done(run: Run, folder: Path, name: str) -> None:
     before = state(folder)
     code, said = run(*COMMANDS[name], point="commit.after")
     assert (code, said) == (0, f"lakehouse: {TOO_LATE}\n")

@@ -34,7 +34,7 @@ def test_a_process_paused_past_its_lease_is_fenced_when_another_has_committed(ta
         table.begin_replace("2013-01-05", wait_seconds=0)
     table.replace(arrow([("2013-01-05", "a", 2)]), "2013-01-05", wait_seconds=30)
     version = table.version
-    child.tell()
+    child.signal()
     os.kill(child.process.pid, signal.SIGCONT)
     answer = child.hear()
     assert answer["error"] == "LockLost", answer
@@ -51,7 +51,7 @@ def test_a_process_paused_past_its_lease_commits_if_nobody_took_its_chunk(table,
     os.kill(child.process.pid, signal.SIGSTOP)
     wait_until(lambda: all(lock.expires_at.timestamp() < time.time() - 0.1 for lock in table.locks()))
     append = table.append(arrow([("2013-01-05", "a", 5)]))
-    child.tell()
+    child.signal()
     os.kill(child.process.pid, signal.SIGCONT)
     answer = child.hear()
     assert answer["version"] > append.version
@@ -98,7 +98,7 @@ def test_a_paused_compaction_is_fenced(table, start, warehouse):
     assert child.ask() == {"written": True}
     os.kill(child.process.pid, signal.SIGSTOP)
     table.replace(arrow([("2013-01-05", "a", 9)]), "2013-01-05", wait_seconds=0)
-    child.tell()
+    child.signal()
     os.kill(child.process.pid, signal.SIGCONT)
     assert child.hear()["error"] == "LockLost"
     assert values(table) == [9]

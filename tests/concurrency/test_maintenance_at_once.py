@@ -61,16 +61,16 @@ def test_an_expiry_that_another_one_overtook_forgets_what_is_left(connect, lake,
     fill(lake)
     lake.untag("kept")
     lake.table("flights").replace(None, DAY)
-    gate, told = Gate(), []
+    gate, results = Gate(), []
     with faults.armed({"expire.recorded": faults.on_count(1, gate.hold)}):
-        slow = threading.Thread(target=lambda: told.append(connect().expire(keep_last=1)))
+        slow = threading.Thread(target=lambda: results.append(connect().expire(keep_last=1)))
         slow.start()
         gate.wait_reached()
         fast = lake.expire(keep_last=1)
         gate.open()
         slow.join()
     assert fast.segments > 0
-    assert [(one.segments, one.tombstones, one.bytes) for one in told] == [(0, 0, 0)]
+    assert [(one.segments, one.tombstones, one.bytes) for one in results] == [(0, 0, 0)]
     assert lake.check().findings == []
 
 
@@ -79,13 +79,13 @@ def test_an_expiry_overtaken_between_its_look_and_its_deletions_forgets_nothing_
     fill(lake)
     lake.untag("kept")
     lake.table("flights").replace(None, DAY)
-    foreseen, told, other = lake.expire(keep_last=1, dry_run=True), [], connect()
-    overtaking = faults.on_count(2, lambda: told.append(other.expire(keep_last=1)))
+    foreseen, results, other = lake.expire(keep_last=1, dry_run=True), [], connect()
+    overtaking = faults.on_count(2, lambda: results.append(other.expire(keep_last=1)))
     with faults.armed({"expire.forgotten": overtaking}):
-        told.append(lake.expire(keep_last=1))
-    assert len(told) == 2
-    assert sum(one.segments for one in told) == foreseen.segments
-    assert sum(one.bytes for one in told) == foreseen.bytes
+        results.append(lake.expire(keep_last=1))
+    assert len(results) == 2
+    assert sum(one.segments for one in results) == foreseen.segments
+    assert sum(one.bytes for one in results) == foreseen.bytes
     assert lake.check().findings == []
 
 
@@ -98,7 +98,7 @@ def test_other_processes_may_call_it_at_the_same_moment(start, lake, name):
         children = [start("call", name=name) for _ in range(3)]
         assert [one.hear() for one in children] == [{"ready": True}] * 3
         for one in children:
-            one.tell()
+            one.signal()
         heard = [one.hear() for one in children]
         assert [one for one in heard if one != {"done": True} and one.get("error") not in may_say] == []
     assert lake.check().findings == []

@@ -40,7 +40,7 @@ def test_the_command_runs_one_schedule(capsys):
     assert "schedules=1 wrong=0" in capsys.readouterr().out
 
 
-def test_a_case_that_is_wrong_is_told_as_short_as_it_can_be(monkeypatch):
+def test_a_case_that_is_wrong_is_reported_as_short_as_it_can_be(monkeypatch):
     monkeypatch.setattr("lakehouse.testing.schedules.differences", lambda target, case: case.menu[:1])
     with explorer() as found:
         short = found.shortest(Case.read("day,split,commit,plain:0,2,2:0,1,2,1,0,0,1,2,2"))

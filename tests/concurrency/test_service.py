@@ -104,7 +104,7 @@ def test_users_neither_fail_nor_wait_beside_a_service_and_no_row_is_lost(connect
     stop, merged = threading.Event(), threading.Event()
     ended = []
 
-    def told(task):
+    def on_end(task):
         ended.append(task)
         if task.kind is TaskKind.COMPACT and task.state is TaskState.DONE:
             merged.set()
@@ -115,10 +115,10 @@ def test_users_neither_fail_nor_wait_beside_a_service_and_no_row_is_lost(connect
             for step in range(10 * steps):
                 if step < steps or not merged.is_set():
                     user.step()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the test tells of it
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test reports it
             failures.append(error)
 
-    services = [Service(connect().session, Limits(), every_seconds=0.01, told=told) for _ in range(2)]
+    services = [Service(connect().session, Limits(), every_seconds=0.01, on_end=on_end) for _ in range(2)]
     working = [threading.Thread(target=one.run, args=(stop,)) for one in services]
     living = [threading.Thread(target=live, args=(user,)) for user in users]
     for thread in (*working, *living):

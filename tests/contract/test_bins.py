@@ -76,7 +76,7 @@ def test_a_planner_that_holds_a_version_reads_one_delta_to_reach_the_next(table:
     assert seen == [*ASKED, bins._BINS, bins._DELTAS, bins._ENTRIES["segment"][1]]
 
 
-def test_chunks_and_differences_tell_of_every_chunk_that_something_spans(lake: Any) -> None:
+def test_chunks_and_differences_list_every_chunk_that_something_spans(lake: Any) -> None:
     table = lake.create_table("flights", SCHEMA, time="time", properties={"ragged": "true"})
     before = table.version
     table.append(arrow([(FIRST, "a", 1), (FIRST + timedelta(days=9), "a", 2)]))

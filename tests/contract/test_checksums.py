@@ -82,8 +82,8 @@ def test_a_flip_in_any_kind_of_file_is_found_by_a_deep_check(lake, table, wareho
     path = next(path for path in sorted(stored(lake)) if path.endswith(kind))
     flip(warehouse / path, 100)
     assert lake.check().findings == []
-    told = [(one.kind, one.subject) for one in lake.check(deep=True).findings]
-    assert ("content", path) in told
+    problems = [(one.kind, one.subject) for one in lake.check(deep=True).findings]
+    assert ("content", path) in problems
 
 
 def test_checksums_travel_with_an_export_and_a_restore(lake, table, warehouse, tmp_path):
@@ -156,9 +156,9 @@ def test_two_files_of_one_size_that_were_swapped_are_found(lake, table, warehous
     forget_checksums(lake)
     with pytest.raises(SegmentUnreadable):
         table.compact()
-    told = [one.problem for one in lake.check(deep=True).findings if one.kind == "rows"]
-    assert len(told) == 2
-    assert all("the file is another one" in problem for problem in told)
+    problems = [one.problem for one in lake.check(deep=True).findings if one.kind == "rows"]
+    assert len(problems) == 2
+    assert all("the file is another one" in problem for problem in problems)
 
 
 def test_whatever_is_made_of_rows_is_made_of_what_was_written(lake, table, warehouse):

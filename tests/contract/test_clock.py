@@ -180,7 +180,7 @@ def test_leases_of_before_a_boot_are_over_soon_after_it(table, host, open_lake, 
     after.begin_replace("2013-01-05", wait_seconds=0).commit()
 
 
-def told(state: tuple[int, str, int], host: Host) -> int:
+def clock_of(state: tuple[int, str, int], host: Host) -> int:
     """The clock's rule in plain words: what was remembered is a time, a boot and its ticks."""
     clock_us, boot, ticks_us = state
     passed = host.ticks_us - ticks_us
@@ -222,7 +222,7 @@ def test_the_clock_follows_its_rule_over_any_history(database, steps):
             elif step == "boot":
                 host.boot, host.ticks_us = host.boot + "+", abs(amount)
             else:
-                expected = told(state, host)
+                expected = clock_of(state, host)
                 ask = database.run if step == "write" else database.read
                 assert ask(database.now_us) == expected
                 assert expected >= state[0]
@@ -230,7 +230,7 @@ def test_the_clock_follows_its_rule_over_any_history(database, steps):
                     state = expected, host.boot, host.ticks_us
 
 
-def test_steady_seconds_and_the_boot_are_told_by_this_host():
+def test_steady_seconds_and_the_boot_are_reported_by_this_host():
     assert clock.steady_seconds() > 0
     assert clock.host_clocks()["boot"]
     assert timedelta(seconds=clock.steady_seconds()) < timedelta(days=10_000)

@@ -46,7 +46,7 @@ LOOKS = {
 
 
 @pytest.mark.parametrize("place", DAMAGE)
-def test_whoever_meets_a_value_that_cannot_be_is_told_that_the_catalog_is_damaged(connect, lake, place):
+def test_a_value_that_cannot_be_raises_that_the_catalog_is_damaged(connect, lake, place):
     with connect() as there:
         made = there.create_table("flights", arrow([(DAY, "a", 1)]).schema, time="time", cluster_by=["client"])
         for value in range(3):

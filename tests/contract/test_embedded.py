@@ -158,7 +158,7 @@ def test_reads_writes_and_the_end_of_a_lake_wait_once_for_a_program_that_holds_i
 
 
 @pytest.mark.parametrize("is_warm", [False, True])
-def test_a_query_tells_within_its_seconds_that_another_program_holds_the_catalog(real, tmp_path, is_warm):
+def test_a_query_shows_within_its_seconds_that_another_program_holds_the_catalog(real, tmp_path, is_warm):
     with lakehouse.connect(f"sqlite:///{real}", tmp_path / "warehouse") as lake:
         lake.table("flights").append(many(3))
         if is_warm:

@@ -47,8 +47,8 @@ def test_rows_at_the_ends_of_time_are_replaced_changed_compacted_and_erased(lake
     assert ends.chunks()[0].start.year == 1
     assert ends.timeline().slices[-1].end.isoformat() == f"{END}+00:00"
     assert ends.chunks().to_arrow().num_rows == ends.segments().to_arrow().num_rows == 3
-    told = ends.changes(first).to_arrow()
-    assert told.num_rows > 0
+    changed = ends.changes(first).to_arrow()
+    assert changed.num_rows > 0
     lake.export()
     ends.erase("time > '9999-01-01' AND value < 130")
     assert values(ends) == [one for one in shown if not 120 <= one < 130]

@@ -1,4 +1,4 @@
-"""Erasures: rows go from every version and from all that tells of them, and nobody brings them back."""
+"""Erasures: rows go from every version and from all that the catalog holds of them, and nobody brings them back."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def stored_clients(warehouse: Path) -> set[str]:
     return found
 
 
-def told(lake: Any) -> str:
-    """All that the catalog tells of values: bounds, key frames (not compressed, where few), indexes."""
+def catalog_text(lake: Any) -> str:
+    """All that the catalog holds of values: bounds, key frames (not compressed, where few), indexes."""
 
     def question(connection: Any) -> str:
         pages = connection.execute(key_frame.select()).all()
@@ -97,9 +97,9 @@ def test_values_leave_bounds_key_frames_and_exports(lake, table, warehouse):
         table.append(arrow([(DAY, "c", 9)]))
     lake.export()
     frames = len(table.key_frames())
-    assert WHO in told(lake)
+    assert WHO in catalog_text(lake)
     table.erase(f"client = '{WHO}'")
-    assert WHO not in told(lake)
+    assert WHO not in catalog_text(lake)
     assert len(table.key_frames()) == frames, "frames are written again"
     assert max(one.chain for one in lake.catalog.chain_lengths(table.spec, None, 100)) <= 32
     (export,) = (warehouse / "_catalog").iterdir()
@@ -194,20 +194,20 @@ def test_every_process_sees_it_at_versions_that_it_remembers(connect, lake, tabl
     assert values(table) == [2, 8, 9]
 
 
-def test_changes_tell_of_no_erased_row(table):
+def test_changes_have_no_erased_row(table):
     first = table.append(arrow([(DAY, "b", 0)])).version
     table.append(arrow([(DAY, WHO, 1), (DAY, "b", 2)]))
     table.update({"value": "value + 10"}, "TRUE")
     table.erase(f"client = '{WHO}'")
-    told = table.changes(first).to_arrow().to_pylist()
-    assert {one["client"] for one in told} == {"b"}
-    assert sorted((one["_change_type"], one["value"]) for one in told) == [
+    changed = table.changes(first).to_arrow().to_pylist()
+    assert {one["client"] for one in changed} == {"b"}
+    assert sorted((one["_change_type"], one["value"]) for one in changed) == [
         ("insert", 2), ("update_after", 10), ("update_after", 12), ("update_before", 0), ("update_before", 2),
     ]  # fmt: skip
     assert table.changes(table.version - 1).to_arrow().num_rows == 0
 
 
-def test_an_erasure_is_told_like_any_commit(lake, table):
+def test_an_erasure_is_reported_like_any_commit(lake, table):
     history(table)
     version = table.erase(f"client = '{WHO}'", properties={"ticket": "17"}).version
     (newest,) = table.log(1)
@@ -344,7 +344,7 @@ def test_erasures_side_by_side_all_succeed(connect, table):
     def erase(value: int) -> None:
         try:
             connect().table("flights").erase(f"value = {value}")
-        except BaseException as error:  # noqa: BLE001 - told below
+        except BaseException as error:  # noqa: BLE001 - raised below
             failures.append(error)
 
     threads = [threading.Thread(target=erase, args=(value,)) for value in range(3)]
@@ -366,7 +366,7 @@ def test_erasures_beside_everything_lose_and_bring_back_nothing(connect, lake, t
             for turn in range(times):
                 try:
                     work(own, turn)
-                except BaseException as error:  # noqa: BLE001 - told below
+                except BaseException as error:  # noqa: BLE001 - raised below
                     failures.append(error)
 
         return threading.Thread(target=run)

@@ -134,13 +134,13 @@ def _unpacked(value: Any) -> bytes:
         return repr(decode_set("key", content).to_pylist()).encode()
     except (pa.ArrowInvalid, InternalError, OSError):
         pass
-    told = b""
+    shown = b""
     for start in _streams(content):
         try:
-            told += repr(pa.ipc.open_stream(pa.BufferReader(content[start:])).read_all().to_pylist()).encode()
+            shown += repr(pa.ipc.open_stream(pa.BufferReader(content[start:])).read_all().to_pylist()).encode()
         except (pa.ArrowInvalid, OSError):
             continue
-    return told
+    return shown
 
 
 def _streams(content: bytes) -> list[int]:
@@ -201,10 +201,10 @@ def test_primary_keys_and_words_that_stay_are_named(lake: Any) -> None:
     table.delete_keys(pa.table({"client": [NUMBER]}))
     op = table.begin_append()
     erased = table.erase(f"client = {NUMBER}")
-    told = "\n".join(str(one) for one in erased.residue)
-    assert "primary keys of 2 upserts" in told
-    assert "words of users in commits 2" in told
-    assert op.id in told
+    shown = "\n".join(str(one) for one in erased.residue)
+    assert "primary keys of 2 upserts" in shown
+    assert "words of users in commits 2" in shown
+    assert op.id in shown
     op.abort()
 
 
@@ -216,9 +216,9 @@ def test_words_marks_and_tags_are_named_whatever_chooses_the_rows(lake: Any, whe
     version = table.append(one, message="of Zq7secretname, by mail", txn=("app-Zq7secretname", 1)).version
     lake.tag("for-Zq7secretname", version)
     erased = table.erase(where)
-    told = {one.what.split(" that may")[0]: one.where for one in erased.residue}
-    assert told.keys() >= {"words of users", "marks (txn)", "names of tags"}
-    assert str(version) in told["words of users"]
+    shown = {one.what.split(" that may")[0]: one.where for one in erased.residue}
+    assert shown.keys() >= {"words of users", "marks (txn)", "names of tags"}
+    assert str(version) in shown["words of users"]
 
 
 def test_keys_of_others_stay_and_keep_hiding(lake: Any, clients: Any) -> None:

@@ -60,7 +60,7 @@ def test_the_horizon_never_goes_back(lake, table, history):
     assert values(table) == [4]
 
 
-def test_a_dry_run_tells_the_same_and_changes_nothing(lake, table, history):
+def test_a_dry_run_shows_the_same_and_changes_nothing(lake, table, history):
     before = [commit.version for commit in lake.log()]
     foreseen = lake.expire(keep_last=2, dry_run=True)
     assert [commit.version for commit in lake.log()] == before
@@ -325,7 +325,7 @@ def test_a_restore_of_what_is_forgotten_before_its_commit_fails(lake, table, his
     assert values(table) == [4]
 
 
-def test_a_chain_tells_what_a_version_is_built_of(table):
+def test_a_chain_shows_what_a_version_is_built_of(table):
     for n in range(20):
         table.append(arrow([("2013-01-05", "a", n)]))
     table.replace(None, "2013-01-05")

@@ -215,7 +215,7 @@ def test_an_idle_expiry_costs_the_same_however_many_tables_were_dropped(lake, ta
         """What an expiry asks of the catalog that has nothing to do."""
         asked = []
         engine = lake.catalog._database.engine
-        event.listen(engine, "after_cursor_execute", lambda *told: asked.append(told[2]))
+        event.listen(engine, "after_cursor_execute", lambda *event_args: asked.append(event_args[2]))
         lake.expire(keep_last=1)
         return len(asked)
 

@@ -1,4 +1,4 @@
-"""A reader that was held up past its lease, and whose files are gone since, is told so by name."""
+"""A reader that was held up past its lease, and whose files are gone since, gets an error that says so."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_a_clash_names_the_holder_and_commits_nothing(lake, table, connect):
     assert visible(table) == []
 
 
-def test_a_replace_waits_no_longer_than_it_was_told(table, connect):
+def test_a_replace_waits_no_longer_than_its_limit(table, connect):
     table.begin_replace("2013-01-05")
     there = connect().table("flights")
     started = time.monotonic()
@@ -229,7 +229,7 @@ def test_a_restore_takes_the_chunk_from_a_compaction(table):
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("grain", ["hour", "year"])
-def test_a_lock_on_all_of_time_is_told_at_once(lake, grain):
+def test_a_lock_on_all_of_time_is_reported_at_once(lake, grain):
     table = lake.create_table("t", SCHEMA, time="time", grain=grain)
     for value in range(4):
         table.append(arrow([("2013-01-05", "a", value)]))

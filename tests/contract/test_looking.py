@@ -1,4 +1,4 @@
-"""What a table tells about itself: segments, tombstones, timeline, chunks, key frames, diff; and all their forms."""
+"""What a table shows about itself: segments, tombstones, timeline, chunks, key frames, diff; and all their forms."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_the_log_is_limited_by_time_operation_and_version(history):
     assert history.log(operation="merge") == []
 
 
-def test_history_tells_what_each_version_did_to_an_interval_newest_first(history):
+def test_history_shows_what_each_version_did_to_an_interval_newest_first(history):
     appended, replaced, keyed = (commit.version for commit in reversed(history.log()))
     found = history.history("2013-01-05")
     assert [(one.version, one.segments_added, one.rows_added, one.tombstones_added) for one in found] == [
@@ -178,7 +178,7 @@ def test_history_tells_what_each_version_did_to_an_interval_newest_first(history
     assert (newest.version, newest.segments_dropped, newest.rows_dropped) == (dropped, 1, 3)
 
 
-def test_what_spans_many_chunks_is_told_once_in_a_history(lake):
+def test_what_spans_many_chunks_is_listed_once_in_a_history(lake):
     table = lake.create_table("wide", SCHEMA, time="time", properties={"ragged": "true"})
     appended = table.append(arrow([("2012-01-01", "a", 1), ("2014-01-01", "a", 2)]))
     for interval in ("2013", "2013-01-05", "2012-06"):
@@ -186,7 +186,7 @@ def test_what_spans_many_chunks_is_told_once_in_a_history(lake):
     assert table.history("2015") == []
 
 
-def test_a_chunk_history_tells_every_change_of_a_chunk_and_its_key_frames(history):
+def test_a_chunk_history_shows_every_change_of_a_chunk_and_its_key_frames(history):
     for number in range(20):
         history.append(arrow([("2013-01-05T12:00", "a", number)]))
     chunk_history = history.chunk_history("2013-01-05")
@@ -245,7 +245,7 @@ def test_every_entry_knows_the_versions_that_added_and_dropped_it(history, lake)
     assert lake.catalog.origins(history.spec, [-1]) == {}
 
 
-def test_versions_are_numbered_and_tell_the_bytes_that_they_wrote(history, lake):
+def test_versions_are_numbered_and_report_the_bytes_that_they_wrote(history, lake):
     numbers = lake.catalog.version_numbers(history.spec.id)
     assert numbers == [one.version for one in reversed(history.log())]
     written = lake.catalog.bytes_written(numbers)
@@ -266,7 +266,7 @@ def test_a_difference_in_columns_is_the_one_by_chunk(history, lake):
             assert dropped == {one.id for one in by_chunk.dropped}
 
 
-def test_chains_are_told_with_those_first_that_changed_last(history, lake):
+def test_chains_are_reported_with_those_first_that_changed_last(history, lake):
     newest = history.append(arrow([("2013-01-06T12:00", "a", 1)]))
     chains = lake.catalog.chain_lengths(history.spec, None, 100)
     assert [one.version for one in chains] == sorted((one.version for one in chains), reverse=True)

@@ -35,7 +35,7 @@ def counted(rows: list[Row]) -> Counter[Any]:
     return Counter(tuple(sorted(row.items(), key=str)) for row in rows)
 
 
-def told(table: Any, since: int) -> dict[str, int]:
+def change_counts(table: Any, since: int) -> dict[str, int]:
     """How many rows a table says were changed since a version, in which way."""
     kinds = Counter(table.changes(since).to_arrow().column("_change_type").to_pylist())
     return {"insert": kinds["insert"], "update": kinds["update_after"], "delete": kinds["delete"]}
@@ -64,7 +64,7 @@ def run_and_compare(lake: Any, case: Planned, form: str, convert: Any = lambda r
     commit = run()
     assert commit.rows_deleted == changed.pop("rewritten") + changed["delete"], case
     assert counted(table.scan().to_arrow().to_pylist()) == counted(expected), case
-    assert told(table, before) == changed, case
+    assert change_counts(table, before) == changed, case
     return "changed" if any(changed.values()) else "nothing"
 
 
@@ -93,7 +93,7 @@ def test_a_clause_that_no_row_meets_writes_nothing(lake: Any, flights: Any) -> N
             engine="duckdb",
         )
         assert (commit.rows_added, commit.rows_deleted) == (0, 0)
-    assert told(flights, before) == {"insert": 0, "update": 0, "delete": 0}
+    assert change_counts(flights, before) == {"insert": 0, "update": 0, "delete": 0}
     assert len(flights.segments()) == files
 
 

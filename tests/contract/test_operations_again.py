@@ -120,7 +120,7 @@ def test_a_repeated_change_of_rows_gives_its_first_commit_whatever_the_rows_are_
     assert sorted(values(keyed)) == [0, 2, 5]
 
 
-def test_a_commit_tells_the_mark_of_what_it_made_alone(lake, table):
+def test_a_commit_shows_the_mark_of_what_it_made_alone(lake, table):
     other = lake.create_table("other", SCHEMA, time="time")
     table.append(arrow([(DAY, "a", 1)]), txn=("feed", 1))
     with lake.transaction() as tx:

@@ -1,4 +1,4 @@
-"""A lost catalog is made again from an export and from footers; what neither holds is told."""
+"""A lost catalog is made again from an export and from footers; what neither holds is reported."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def listing(warehouse: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def told(table: Any, as_of: Any = None) -> Any:
+def state(table: Any, as_of: Any = None) -> Any:
     """All that a version of a table shows, but for which versions changed its chunks without a trace."""
     return (
         visible(table, as_of=as_of),
@@ -173,8 +173,8 @@ def test_the_head_and_every_tag_come_back(lake, connect, lose, recover, properti
             run(old, table, step, number)
         tags = [name for name, version in old.tags().items() if version >= created]
         old_tags = old.tags()
-        head, states = old.head, {name: told(table, name) for name in tags}
-        latest, log = told(table), list(old.log())
+        head, states = old.head, {name: state(table, name) for name in tags}
+        latest, log = state(table), list(old.log())
         exported = old.export()
         assert exported.version == head
         lose(old)
@@ -183,22 +183,22 @@ def test_the_head_and_every_tag_come_back(lake, connect, lose, recover, properti
         new = connect()
         again = new.table("flights")
         assert list(new.log())[1:] == [one for one in log if one.version in {head, *old_tags.values()}]
-        assert told(again) == told(again, head) == latest
+        assert state(again) == state(again, head) == latest
         assert_sound(new)
-        assert {name: told(again, name) for name in tags} == states
+        assert {name: state(again, name) for name in tags} == states
         frames_are_derived(new, again, [None, *tags])
         check_goes_on(new, again)
-        assert {name: told(again, name) for name in tags} == states
+        assert {name: state(again, name) for name in tags} == states
 
     check()
 
 
 def frames_are_derived(lake: Any, table: Any, points: list[Any]) -> None:
     """The deltas alone say the same as the key frames."""
-    before = [told(table, point) for point in points]
+    before = [state(table, point) for point in points]
     lake.catalog._database.run(forget)
     lake.catalog._states.__init__()
-    assert [told(table, point) for point in points] == before
+    assert [state(table, point) for point in points] == before
     lake.check(rebuild_key_frames=True)
     assert_sound(lake)
 
@@ -224,7 +224,7 @@ def test_marks_hold_and_lost_versions_are_refused(lake, table, connect, lose, re
     assert values(again) == [1, 2]
 
 
-def test_what_came_after_the_export_is_told_and_can_be_adopted(lake, table, connect, lose, recover) -> None:
+def test_what_came_after_the_export_is_reported_and_can_be_adopted(lake, table, connect, lose, recover) -> None:
     table.append(arrow([("2013-01-05", "a", 1), ("2013-01-06", "a", 2)]))
     table.replace(arrow([("2013-01-05", "a", 3)]), "2013-01-05")
     lake.export()
@@ -489,8 +489,8 @@ def test_an_export_holds_one_state_while_others_write(lake, table, connect, lose
 def test_the_commands_say_what_was_done(lake, table, lose, warehouse, catalog_url) -> None:
     table.append(arrow([("2013-01-05", "a", 1)]))
     where = ["--catalog", catalog_url, "--warehouse", str(warehouse)]
-    told = json.loads(CliRunner().invoke(app, ["export", "--json", *where]).stdout)
-    assert (told["version"], told["segments"]) == (lake.head, 1)
+    state = json.loads(CliRunner().invoke(app, ["export", "--json", *where]).stdout)
+    assert (state["version"], state["segments"]) == (lake.head, 1)
     assert "1 segments" in CliRunner().invoke(app, ["export", "--keep", "1", *where]).stdout
     table.append(arrow([("2013-01-05", "a", 2)]))
     lose(lake)

@@ -442,7 +442,7 @@ def test_a_resolve_keeps_a_key_tombstone_that_a_running_replace_may_need(keyed):
 # Changes
 
 
-def test_changes_tell_inserts_deletes_and_both_forms_of_updates(keyed):
+def test_changes_are_inserts_deletes_and_both_forms_of_updates(keyed):
     start = keyed.append(arrow([(DAY, "a", 1), (DAY, "b", 2)])).version
     keyed.update({"value": "value + 1"}, "client = 'a'")
     keyed.compact()

@@ -37,7 +37,7 @@ CHANGES = [
 
 @pytest.mark.parametrize("place", range(len(CHANGES)))
 @pytest.mark.parametrize("hidden", [None, "value = 2", "client = 'a' AND time < '2013-01-05T02:00'"])
-def test_a_commit_tells_how_many_rows_readers_lost(lake, flights, place, hidden):
+def test_a_commit_shows_how_many_rows_readers_lost(lake, flights, place, hidden):
     change, lost = CHANGES[place]
     if hidden is not None:
         flights.delete(hidden)
@@ -53,7 +53,7 @@ def test_a_commit_tells_how_many_rows_readers_lost(lake, flights, place, hidden)
     assert commit.rows_lost == str(commit.rows_deleted)
 
 
-def test_what_was_not_looked_at_is_told_as_stored_or_unknown(lake, flights, monkeypatch):
+def test_what_was_not_looked_at_is_reported_as_stored_or_unknown(lake, flights, monkeypatch):
     keyed = lake.create_table("keyed", SCHEMA, time="time", primary_key=["client", "value"])
     keyed.append(arrow(ROWS))
     for change in (
@@ -85,7 +85,7 @@ def test_a_replace_of_what_cannot_be_read_is_not_counted(lake, flights):
     assert not flights.replace(arrow([(DAY, "a", 1)]), f"{DAY}/{NEXT}").rows_lost.isdigit()
 
 
-def test_a_repeated_write_tells_of_the_first_one(flights):
+def test_a_repeated_write_returns_the_first_one(flights):
     first = flights.replace(arrow([(DAY, "a", 1)]), DAY, txn=("feed", 1))
     again = flights.replace(arrow([(DAY, "a", 1)]), DAY, txn=("feed", 1))
     assert again == first

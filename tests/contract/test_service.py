@@ -58,7 +58,7 @@ def test_small_appends_are_merged_and_no_row_changes(lake, table):
     assert [one.kind for one in lake.maintain().tasks if one.kind is not TaskKind.PLAN] == []
 
 
-def test_a_task_tells_its_cause_prediction_and_what_it_gained(lake, table):
+def test_a_task_shows_its_cause_prediction_and_what_it_gained(lake, table):
     appended(table, 20)
     (merge,) = [one for one in lake.maintain().tasks if one.kind is TaskKind.COMPACT]
     assert "small" in merge.cause
@@ -227,7 +227,7 @@ def test_a_task_that_fails_waits_longer_each_time_and_is_then_given_up(lake, tab
     assert [one.kind for one in lake.plan_tasks()] == [TaskKind.COMPACT]  # the next plan proposes it anew
 
 
-def test_a_worker_that_dies_before_its_end_is_told_leaves_nothing_to_do(lake, table):
+def test_a_worker_that_dies_before_its_end_is_recorded_leaves_nothing_to_do(lake, table):
     appended(table)
     (task,) = proposed(lake, table, candidate(table))
     before = visible(table)
@@ -316,9 +316,9 @@ def test_no_more_is_rewritten_than_the_policy_allows(lake, table):
     assert TaskKind.COMPACT not in {one.kind for one in lake.maintain().tasks}
     table.set_properties({"write_amplification": None})
     lake.maintain()
-    told = table.amplification()
-    assert told.appended_bytes > 0
-    assert 0 < told.ratio <= table.policy.write_amplification
+    written = table.amplification()
+    assert written.appended_bytes > 0
+    assert 0 < written.ratio <= table.policy.write_amplification
 
 
 def test_what_is_read_more_often_is_done_first(lake, connect, table):
@@ -326,7 +326,7 @@ def test_what_is_read_more_often_is_done_first(lake, connect, table):
         appended(table, 20, day)
     for _ in range(50):
         table.scan(interval="2013-02-05").plan()
-    lake.session.plan_counts.tell()
+    lake.session.plan_counts.flush()
     first, second = [one for one in connect().plan_tasks() if one.kind is TaskKind.COMPACT]
     assert first.interval.contains(Interval.of("2013-02-05"))
     assert first.score > second.score
@@ -360,6 +360,11 @@ def test_properties_are_checked_and_shown(lake, table):
     table.append(arrow([(DAY, "a", 1)]))
 
 
+def test_the_former_name_of_a_service_s_argument_still_works_and_warns(lake):
+    with pytest.warns(DeprecationWarning, match="Service\\(told=\\) is called Service\\(on_end=\\) now"):
+        Service(lake.session, Limits(), told=print)
+
+
 def test_services_share_the_work_until_they_are_stopped(lake, connect, table):
     days = [f"2013-01-{day:02d}" for day in range(1, 9)]
     for day in days:
@@ -368,13 +373,13 @@ def test_services_share_the_work_until_they_are_stopped(lake, connect, table):
     stop, done = threading.Event(), threading.Event()
     guard, ended = threading.Lock(), []
 
-    def told(task):
+    def on_end(task):
         with guard:
             ended.append(task)
             if len({one.interval for one in ended if one.kind is TaskKind.COMPACT}) == len(days):
                 done.set()
 
-    services = [Service(connect().session, Limits(), every_seconds=0.05, told=told) for _ in range(2)]
+    services = [Service(connect().session, Limits(), every_seconds=0.05, on_end=on_end) for _ in range(2)]
     threads = [threading.Thread(target=one.run, args=(stop,)) for one in services]
     for thread in threads:
         thread.start()

@@ -145,5 +145,5 @@ def test_in_the_place_of_a_set_or_an_index(sqlite_lake, tmp_path, kind):
             again.table("keyed").scan(where=f"id = {ids[0]}").to_arrow()
         with pytest.raises(SegmentUnreadable, match="not a plain file"):
             again.table("keyed").compact()
-        told = {(one.kind, one.subject) for one in again.check(deep=True).findings}
-        assert {("unreadable", found["index"]), ("unreadable", found["keys"])} <= told
+        findings = {(one.kind, one.subject) for one in again.check(deep=True).findings}
+        assert {("unreadable", found["index"]), ("unreadable", found["keys"])} <= findings

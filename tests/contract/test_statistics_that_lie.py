@@ -79,7 +79,7 @@ def lie(lake, change):
         put(lake, row.id, statistics=json.dumps(held))
 
 
-def told(tmp_path):
+def findings(tmp_path):
     """What a deep check by another process finds, but for key frames."""
     with lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse") as other:
         return {(one.kind, one.problem.split(":")[0]) for one in other.check(deep=True).findings}
@@ -88,7 +88,7 @@ def told(tmp_path):
 def test_a_sound_table_has_no_findings(lake, table, tmp_path):
     build_indexes(lake.session, table.spec, [one.id for one in table.segments()])
     build_statistics(lake.session, table.spec, [one.id for one in table.segments()])
-    assert told(tmp_path) == set()
+    assert findings(tmp_path) == set()
 
 
 @pytest.mark.parametrize(
@@ -100,23 +100,23 @@ def test_bounds_that_leave_a_value_out(lake, table, tmp_path, column, place):
         held[column][place] = held[column][1 - place]
 
     lie(lake, swap)
-    assert ("statistics", "values lie outside the catalog's bounds") in told(tmp_path)
+    assert ("statistics", "values lie outside the catalog's bounds") in findings(tmp_path)
 
 
 def test_nulls_that_are_counted_wrong(lake, table, tmp_path):
     lie(lake, lambda held: held["client"].__setitem__(2, 0))
-    assert told(tmp_path) == {("statistics", "the catalog counts nulls wrong")}
+    assert findings(tmp_path) == {("statistics", "the catalog counts nulls wrong")}
 
 
 def test_hash_buckets_that_leave_a_value_out(lake, table, tmp_path):
     lie(lake, lambda held: held["client"].__setitem__(3, "00" * 8))
-    assert told(tmp_path) == {("statistics", "values are in hash buckets that the catalog does not list")}
+    assert findings(tmp_path) == {("statistics", "values are in hash buckets that the catalog does not list")}
 
 
 def test_an_interval_that_leaves_rows_out(lake, table, tmp_path):
     one = table.segments()[0]
     put(lake, one.id, end_us=one.interval.start_us + 60_000_000)
-    assert any(kind == "rows" and "rows lie outside" in problem for kind, problem in told(tmp_path))
+    assert any(kind == "rows" and "rows lie outside" in problem for kind, problem in findings(tmp_path))
 
 
 @pytest.mark.parametrize(("values", "problem"), [
@@ -126,15 +126,15 @@ def test_an_interval_that_leaves_rows_out(lake, table, tmp_path):
 ])  # fmt: skip
 def test_fields_that_are_wrong(lake, table, tmp_path, values, problem):
     put(lake, **values)
-    assert problem in told(tmp_path)
+    assert problem in findings(tmp_path)
 
 
 def test_not_a_number_under_bounds(lake, tmp_path):
     made = lake.create_table("ratios", SCHEMA, time="ts")
     made.append(pa.Table.from_pylist([{**ROWS[0], "ratio": float("nan")}, ROWS[1]], SCHEMA))
-    assert told(tmp_path) == set()
+    assert findings(tmp_path) == set()
     lie(lake, lambda held: held.__setitem__("ratio", [0.0, 0.5, 0]))
-    assert told(tmp_path) == {("statistics", "values lie outside the catalog's bounds")}
+    assert findings(tmp_path) == {("statistics", "values lie outside the catalog's bounds")}
 
 
 @pytest.mark.parametrize("kind", SummaryKind)
@@ -155,7 +155,7 @@ def test_an_index_or_sketch_of_other_rows(lake, table, tmp_path, kind):
             and None
         )
     )
-    assert {one for one, _ in told(tmp_path)} == {"summary"}
+    assert {one for one, _ in findings(tmp_path)} == {"summary"}
 
 
 def test_a_footer_that_says_otherwise_than_its_pages(lake, table, tmp_path):
@@ -176,6 +176,6 @@ def test_a_footer_that_says_otherwise_than_its_pages(lake, table, tmp_path):
     start = len(true) - 8 - int.from_bytes(true[-8:-4], "little")
     path.write_bytes(false[:start] + true[start:])
     put(lake, one.id, bytes=len(true), checksum=found_checksum(path))
-    found = told(tmp_path)
+    found = findings(tmp_path)
     assert ("statistics", "values lie outside the footer's bounds") in found
     assert ("statistics", "values lie outside the catalog's bounds") in found

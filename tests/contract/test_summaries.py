@@ -29,7 +29,7 @@ def events(lake: Any) -> Any:
 
 
 def rows(first: int, count: int = ROWS, *, day: int = 0) -> pa.Table:
-    """Rows of a day with values that are spread over all there are, so that bounds tell nothing."""
+    """Rows of a day with values that are spread over all there are, so that bounds prune nothing."""
     values = [(first + n) * 7_919 % 100_003 for n in range(count)]
     times = pa.array([FIRST_US + day * DAY_US + n for n in range(count)], pa.int64()).cast(TIME_TYPE)
     clients = pa.array([f"client {value}" for value in values])

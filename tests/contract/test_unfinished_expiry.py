@@ -113,8 +113,8 @@ def assert_only_retained_can_be_read(lake, known, horizon, tags, *, every_way=Fa
                 refused(lambda of=table, at=version: of.restore(at))
             if version < horizon and version not in tags:
                 refused(lambda at=version: lake.tag("late", at))
-        told = {commit.version for commit in table.log()}
-        assert told == {one for one in known.held[name] if one in retained and one in known.times}
+        listed = {commit.version for commit in table.log()}
+        assert listed == {one for one in known.held[name] if one in retained and one in known.times}
         for version, moment in known.times.items():
             if version < horizon:
                 refused(lambda of=table, at=moment: of.scan(as_of=at))
@@ -141,8 +141,8 @@ def assert_a_feed_has_no_gap(lake, known, horizon):
             if since < horizon and since != known.newest(name, horizon):
                 refused(lambda of=table, at=since: of.changes(at).to_arrow())
             else:
-                told = set(table.changes(since).to_arrow()["_version"].to_pylist())
-                assert told == {one for one in held if one > since}
+                listed = set(table.changes(since).to_arrow()["_version"].to_pylist())
+                assert listed == {one for one in held if one > since}
 
 
 @pytest.mark.parametrize(("point", "number"), STOPS)
@@ -191,15 +191,15 @@ def test_a_tag_that_goes_takes_its_version_with_it_at_once(lake, known, point, n
     assert lake.check().is_sound
 
 
-def test_a_history_does_not_tell_of_what_is_forgotten(lake, known):
+def test_a_history_does_not_show_what_is_forgotten(lake, known):
     table = lake.table("flights")
     with faults.armed({"expire.recorded": faults.fail()}), pytest.raises(Injected):
         lake.expire(keep_last=3)
     left = [touch.version for touch in table.history(DAY)]
-    told = [commit.version for commit in table.log(interval=DAY)]
+    listed = [commit.version for commit in table.log(interval=DAY)]
     lake.expire(keep_last=3)
     assert [touch.version for touch in table.history(DAY)] == left
-    assert [commit.version for commit in table.log(interval=DAY)] == told
+    assert [commit.version for commit in table.log(interval=DAY)] == listed
 
 
 def test_a_feed_from_a_tag_does_not_leave_out_what_a_compaction_hides(lake, table):

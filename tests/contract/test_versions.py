@@ -118,7 +118,7 @@ def test_a_time_before_the_table_is_not_found(table):
 
 
 @pytest.mark.parametrize("as_of", ["²", "9" * 30, "9" * 5000, "nul\0", "\ud800", "x" * 1_000_000, "<img src=x>", "-1"])
-def test_any_text_that_names_no_version_is_told_in_a_short_line(table, as_of):
+def test_any_text_that_names_no_version_fails_in_a_short_line(table, as_of):
     with pytest.raises(VersionNotFound) as refused:
         table.scan(as_of=as_of)
     assert len(str(refused.value)) < 300

@@ -48,8 +48,8 @@ def version_before_its_delta(victim: Victim) -> None:
     statements.INSERT_VERSION.run = early  # type: ignore[method-assign]
 
 
-def told_before_commit(victim: Victim) -> None:
-    """The caller is told before COMMIT is sent."""
+def acknowledged_before_commit(victim: Victim) -> None:
+    """The caller gets its answer before COMMIT is sent."""
     original = commit.record
     commit.reach = lambda point: None if point == "commit.recorded" else faults.reach(point)
 

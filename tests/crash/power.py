@@ -38,27 +38,27 @@ def make(folder: str, scheme: str) -> None:
     recorder = recorded(folder, scheme)
     with opened(folder) as lake:
         lake.create_table("flights", SCHEMA, time="time")
-        recorder.tell(do="learned", seen={commit.version: commit.message for commit in lake.log()})
+        recorder.note(do="learned", seen={commit.version: commit.message for commit in lake.log()})
 
 
 def write(folder: str, scheme: str, name: str, times: int) -> None:
-    """Append some times, and tell of each answer."""
+    """Append some times, and note each answer."""
     recorder = recorded(folder, scheme)
     with opened(folder) as lake:
         table = lake.table("flights")
         for turn in range(times):
             commit = table.append(many(3), message=f"{name}.{turn}")
-            recorder.tell(do="learned", seen={commit.version: commit.message})
+            recorder.note(do="learned", seen={commit.version: commit.message})
 
 
 def read(folder: str, scheme: str, stop: Any) -> None:
-    """Look at the log again and again, and tell of what is new there."""
+    """Look at the log again and again, and note what is new there."""
     recorder, seen = recorded(folder, scheme), {}
     with opened(folder) as lake:
         while not stop.is_set():
             found = {commit.version: commit.message for commit in lake.log(limit=20)}
             if not found.keys() <= seen.keys():
-                recorder.tell(do="learned", seen=found)
+                recorder.note(do="learned", seen=found)
                 seen |= found
 
 
@@ -73,11 +73,11 @@ def fail(folder: str, scheme: str, what: str, nth: int, times: int) -> None:
             try:
                 commit = table.append(many(3), message=f"f.{turn}")
             except (CommitUnknown, CatalogUnavailable) as error:
-                recorder.tell(do="failed", error=type(error).__name__, message=f"f.{turn}", text=str(error))
+                recorder.note(do="failed", error=type(error).__name__, message=f"f.{turn}", text=str(error))
             else:
-                recorder.tell(do="learned", seen={commit.version: commit.message})
+                recorder.note(do="learned", seen={commit.version: commit.message})
         recorder.refuse(what, 0)
-        recorder.tell(do="learned", seen={commit.version: commit.message for commit in lake.log()})
+        recorder.note(do="learned", seen={commit.version: commit.message for commit in lake.log()})
 
 
 def die(folder: str, scheme: str, refused: int) -> None:
@@ -97,5 +97,5 @@ def die(folder: str, scheme: str, refused: int) -> None:
 def look(folder: str, scheme: str) -> None:
     """Tell of what is there, and be killed: nothing is closed."""
     recorder = recorded(folder, scheme)
-    recorder.tell(do="learned", seen={commit.version: commit.message for commit in opened(folder).log()})
+    recorder.note(do="learned", seen={commit.version: commit.message for commit in opened(folder).log()})
     os.kill(os.getpid(), signal.SIGKILL)

@@ -18,7 +18,10 @@ def at(point, *kinds):
 MUTANTS = {
     mutants.two_transactions: (at("commit.table", "transaction"), "rows differ"),
     mutants.version_before_its_delta: (at("commit.table", "append", "replace"), "rows differ|given out twice"),
-    mutants.told_before_commit: (at("commit.recorded", "append", "transaction"), "acknowledged versions are lost"),
+    mutants.acknowledged_before_commit: (
+        at("commit.recorded", "append", "transaction"),
+        "acknowledged versions are lost",
+    ),
     mutants.lost_transactions: (at("commit.after", "append"), "acknowledged versions are lost|commit.after"),
     mutants.frames_without_their_last_entry: (at("commit.after", "append"), "rows differ|a version changed|key frame"),
     mutants.locks_for_ever: (at("write.after", "replace"), "LockTimeout"),

@@ -136,7 +136,7 @@ def test_a_blocking_check_that_is_not_there_is_named() -> None:
         build_checks("trips", [checks.no_null_time()], blocking=["nul_time"])
 
 
-def test_observing_a_table_tells_dagster_its_version_and_of_chunks_each_its_own(
+def test_observing_a_table_reports_its_version_to_dagster_and_of_chunks_each_its_own(
     events: lakehouse.Table, address: dict[str, str], instance: dg.DagsterInstance
 ) -> None:
     whole = observe_table("events", key=dg.AssetKey(["outside", "events"]))

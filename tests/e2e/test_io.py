@@ -118,7 +118,7 @@ def values(table: lakehouse.Table, **options: Any) -> list[tuple[str, int, float
     return sorted((f"{row['at']:%Y-%m-%d}", row["client"], row["value"]) for row in rows)
 
 
-def told(result: dg.ExecuteInProcessResult, asset: str) -> list[dict[str, Any]]:
+def reported(result: dg.ExecuteInProcessResult, asset: str) -> list[dict[str, Any]]:
     """Metadata of an asset's materializations, in order of their partitions."""
     events = [one for one in result.get_asset_materialization_events() if one.asset_key == dg.AssetKey(asset)]
     found = sorted(events, key=lambda one: one.partition or "")
@@ -136,7 +136,7 @@ def trips() -> dg.AssetsDefinition:
     return trips
 
 
-def test_a_range_of_partitions_is_one_replace_and_each_partition_is_told_its_rows(
+def test_a_range_of_partitions_is_one_replace_and_each_partition_shows_its_rows(
     trips: dg.AssetsDefinition, run: Callable[..., Any], lake: lakehouse.Lake
 ) -> None:
     result = run(trips, first="2013-01-30", last="2013-02-02")
@@ -144,7 +144,7 @@ def test_a_range_of_partitions_is_one_replace_and_each_partition_is_told_its_row
     (commit,) = table.log()
     assert (commit.operation, commit.rows_added) == ("replace", 8)
     assert commit.message == "materialize trips 2013-01-30...2013-02-02"
-    events = told(result, "trips")
+    events = reported(result, "trips")
     assert [(one["dagster/partition_row_count"], one["version"], one["rows_in"]) for one in events] == [
         (2, commit.version, 8)
     ] * 4
@@ -321,7 +321,7 @@ def test_a_partition_of_time_and_key_replaces_the_rows_of_that_key_only(
     result = run(by_client, first="77|2013-01-02", tags={"value": "5.0"})
     assert [one for one in values(table) if one[2] == 5.0] == [("2013-01-02", 77, 5.0)]
     assert len(values(table)) == 9
-    assert told(result, "trips")[0]["tombstones"] == 1
+    assert reported(result, "trips")[0]["tombstones"] == 1
 
 
 def test_an_input_of_time_and_key_holds_the_rows_of_its_cells_only(

@@ -1,4 +1,4 @@
-"""Assets on a real Dagster instance and real Spark: what a run commits, and what Dagster is told of it."""
+"""Assets on a real Dagster instance and real Spark: what a run commits, and what is reported to Dagster."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def test_a_range_of_partitions_is_one_run_and_one_version(
     assert instance.get_runs_count() == 1
 
 
-def test_metadata_tells_version_rows_segments_bytes_tombstones_interval_and_duration(
+def test_metadata_shows_version_rows_segments_bytes_tombstones_interval_and_duration(
     materialize: Materialize, lake: lakehouse.Lake, flights_by_day: ByDay
 ) -> None:
     keys = days("2013-01-01", 3)
@@ -68,18 +68,18 @@ def test_metadata_tells_version_rows_segments_bytes_tombstones_interval_and_dura
     events = {event.partition: event.materialization for event in result.get_asset_materialization_events()}
     assert set(events) == set(keys)
     for key, event in events.items():
-        told = {name: value.value for name, value in event.metadata.items()}
-        assert told.pop("duration_seconds") > 0
+        metadata = {name: value.value for name, value in event.metadata.items()}
+        assert metadata.pop("duration_seconds") > 0
         rows = sum(expected_counts(flights_by_day, keys).values())
-        schema, _ = told.pop("dagster/column_schema"), told.pop("columns")
+        schema, _ = metadata.pop("dagster/column_schema"), metadata.pop("columns")
         assert [column.name for column in schema.columns] == flights.schema.names
         bounds = {record.data["column"]: record.data for record in event.metadata["columns"].records}
         assert bounds["carrier"] == {"column": "carrier", "min": "9E", "max": "YV", "nulls": "0"}
-        assert len(told["timeline"]) < 5_000
-        assert told.pop("timeline").startswith(
+        assert len(metadata["timeline"]) < 5_000
+        assert metadata.pop("timeline").startswith(
             f"![timeline of flights at version {flights.version}](data:image/svg+xml;"
         )
-        assert told == {
+        assert metadata == {
             "dagster/table_name": "flights",
             "dagster/row_count": rows,
             "dagster/partition_row_count": len(flights_by_day[key]),
@@ -190,13 +190,13 @@ def test_look_ups_are_updated_together_in_one_version(
         head = lake.log(limit=1)[0]
         assert sorted(head.tables) == sorted(names)
         assert {lake.table(name).version for name in names} == {head.version}
-        told = {event.asset_key.to_user_string(): event.materialization.metadata for event in
+        metadata = {event.asset_key.to_user_string(): event.materialization.metadata for event in
                 result.get_asset_materialization_events()}  # fmt: skip
         for name in names:
             rows = lake.table(name).scan().to_arrow().drop_columns("valid_from").to_pylist()
             assert Counter(map(values, rows)) == Counter(map(source_values, source(name)))
-            assert told[name]["version"].value == head.version
-            assert told[name]["rows"].value == len(rows)
+            assert metadata[name]["version"].value == head.version
+            assert metadata[name]["rows"].value == len(rows)
 
 
 def values(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -73,5 +73,5 @@ def test_facts_and_look_ups_become_visible_in_one_version_or_not_at_all(
         event = instance.get_latest_materialization_event(dg.AssetKey("looks"))
         assert event is not None
         assert event.asset_materialization is not None
-        told = {name: value.value for name, value in event.asset_materialization.metadata.items()}
-        assert (told["version"], told["rows"], told["interval"]) == (head, 2, "2000-01-01/2001-01-01")
+        metadata = {name: value.value for name, value in event.asset_materialization.metadata.items()}
+        assert (metadata["version"], metadata["rows"], metadata["interval"]) == (head, 2, "2000-01-01/2001-01-01")

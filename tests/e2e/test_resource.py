@@ -76,15 +76,15 @@ def test_a_catalog_that_cannot_be_opened_fails_the_run_by_its_name(tmp_path: Pat
         pass
 
 
-def test_metadata_of_a_commit_tells_what_lies_in_the_interval_at_its_version(address: dict[str, str]) -> None:
+def test_metadata_of_a_commit_shows_what_lies_in_the_interval_at_its_version(address: dict[str, str]) -> None:
     with lakehouse.connect(**address) as lake:
         events = lake.create_table("events", "at TIMESTAMP, value INT", time="at")
         first = events.append(ROWS)
         events.append(ROWS)
-        told = commit_metadata(events, first)
-        assert (told["version"], told["rows"], told["segments"]) == (first.version, 2, 2)
-        assert told["interval"] == "all time"
-        assert "duration_seconds" not in told
+        metadata = commit_metadata(events, first)
+        assert (metadata["version"], metadata["rows"], metadata["segments"]) == (first.version, 2, 2)
+        assert metadata["interval"] == "all time"
+        assert "duration_seconds" not in metadata
         half = events.drop(("2013-01-05", "2013-01-05T12:00"))
         day = commit_metadata(events, half, lakehouse.Interval.of("2013-01-06"), duration_seconds=0.12345)
         assert (day["rows"], day["segments"], day["interval"]) == (2, 2, "2013-01-06/2013-01-07")

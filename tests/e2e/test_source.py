@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from tests.e2e.conftest import NEW_YORK, Row, scheduled_at
 
 
-def test_the_source_has_the_rows_that_are_told_of_it(source: Callable[[str], list[Row]]) -> None:
+def test_the_source_has_the_rows_that_are_documented(source: Callable[[str], list[Row]]) -> None:
     counts = {name: len(source(name)) for name in ("flights", "weather", "airlines", "airports", "planes")}
     assert counts == {"flights": 336_776, "weather": 26_115, "airlines": 16, "airports": 1_458, "planes": 3_322}
 
@@ -22,7 +22,7 @@ def test_time_hour_of_flights_is_utc_and_never_null(source: Callable[[str], list
     assert sum(row["dep_time"] == "NA" for row in source("flights")) == 8_255
 
 
-def test_time_hour_of_weather_tells_the_two_hours_apart_that_the_clock_of_new_york_does_not(
+def test_time_hour_of_weather_distinguishes_the_two_hours_that_the_clock_of_new_york_does_not(
     source: Callable[[str], list[Row]],
 ) -> None:
     wrong: Counter[str] = Counter()

@@ -138,11 +138,11 @@ def require_backfilled(dagster: str, run: str, version: int) -> None:
     events = node["assetMaterializations"]
     assert sorted(one["partition"] for one in events) == ["2013-01-01", "2013-01-02", "2013-01-03"]
     for event in events:
-        told = {one["label"]: one for one in event["metadataEntries"]}
+        entries = {one["label"]: one for one in event["metadataEntries"]}
         assert event["runId"] == run
-        assert told["version"]["intValue"] == version
-        assert told["console"]["url"].endswith(f"/timeline?table=departures&version={version}")
-        assert told["timeline"]["mdStr"].startswith("![timeline")
+        assert entries["version"]["intValue"] == version
+        assert entries["console"]["url"].endswith(f"/timeline?table=departures&version={version}")
+        assert entries["timeline"]["mdStr"].startswith("![timeline")
         assert {"key": "dagster/data_version", "value": str(version)} in event["tags"]
 
 
@@ -228,7 +228,7 @@ def test_assets_that_cannot_be_loaded_end_it_with_their_error(tmp_path: Path, po
     assert said.splitlines()[-1].startswith("ModuleNotFoundError: No module named 'assets")
 
 
-def test_a_storage_of_dagster_that_cannot_be_opened_is_told_before_anything_starts(
+def test_a_storage_of_dagster_that_cannot_be_opened_is_reported_before_anything_starts(
     tmp_path: Path, ports: list[int]
 ) -> None:
     (tmp_path / "dagster").mkdir()

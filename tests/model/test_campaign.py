@@ -1,4 +1,4 @@
-"""A small slice of the campaign, and what its command tells."""
+"""A small slice of the campaign, and what its command prints."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_a_history_that_loses_a_row_is_noticed(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_feed_that_leaves_out_a_change_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = histories.plain
-    monkeypatch.setattr(histories, "plain", lambda table: told(table)[1:])
+    plain = histories.plain
+    monkeypatch.setattr(histories, "plain", lambda table: plain(table)[1:])
     assert "changes" in histories.run(60, seed=3).wrong[0]
 
 
@@ -53,12 +53,12 @@ def test_a_catalog_that_grows_is_noticed() -> None:
     assert year.grown(days) == ["txn grew from 41 to 83 in 84 days"]
 
 
-def test_the_command_runs_a_part_on_processes_and_tells_one_line() -> None:
+def test_the_command_runs_a_part_on_processes_and_shows_one_line() -> None:
     options = [*NONE, "--schedules=200", "--seed=3", "--processes=2", "--minutes=1"]
     command = [sys.executable, "-m", "lakehouse.testing.campaign", *options]
-    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout.splitlines()
-    assert told[0] == "seed=3 processes=2"
-    assert told[1].startswith("schedules: tried=200 refused=0 wrong=0 seconds=")
+    lines = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout.splitlines()
+    assert lines[0] == "seed=3 processes=2"
+    assert lines[1].startswith("schedules: tried=200 refused=0 wrong=0 seconds=")
 
 
 def test_the_command_fails_where_something_is_wrong(

@@ -68,7 +68,7 @@ def expected(before: dict[int, Row], after: dict[int, Row]) -> list[tuple[str, i
     return sorted(found)
 
 
-def test_a_feed_tells_every_change_of_a_value_and_no_other(lake: Any) -> None:
+def test_a_feed_has_every_change_of_a_value_and_no_other(lake: Any) -> None:
     chance = random.Random(19)
     table = lake.create_table("values", SCHEMA, time="at", primary_key=("id",))
     rows: dict[int, Row] = {}
@@ -95,16 +95,16 @@ def test_a_feed_tells_every_change_of_a_value_and_no_other(lake: Any) -> None:
                 table.compact()
         states[table.version] = dict(rows)
     for since, until in pairwise(sorted(states)):
-        told = table.changes(since, until).to_arrow().to_pylist()
-        assert sorted((one["_change_type"], one["id"]) for one in told) == expected(states[since], states[until])
-        for one in told:
+        feed = table.changes(since, until).to_arrow().to_pylist()
+        assert sorted((one["_change_type"], one["id"]) for one in feed) == expected(states[since], states[until])
+        for one in feed:
             held = states[since if one["_change_type"] in ("delete", "update_before") else until][one["id"]]
             assert is_same({name: one[name] for name in held}, held)
     assert any("update_after" in [change for change, _ in expected(states[a], states[b])] for a, b in pairwise(states))
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_each_pair_of_values_is_told_as_one_update_or_as_none(sqlite_url: str, warehouse: Any, name: str) -> None:
+def test_each_pair_of_values_is_reported_as_one_update_or_as_none(sqlite_url: str, warehouse: Any, name: str) -> None:
     kind, values = VALUES[name]
     schema = pa.schema([SCHEMA.field("at"), SCHEMA.field("id"), pa.field("x", kind)])
     pairs = [(one, other) for one in values for other in values]
@@ -117,7 +117,7 @@ def test_each_pair_of_values_is_told_as_one_update_or_as_none(sqlite_url: str, w
                 first = table.append(source).version
             else:
                 table.merge(source, "target.id = source.id", when_matched_update={"x": "source.x"})
-        told = table.changes(first).to_arrow().to_pylist()
-    updated = {one["id"] for one in told if one["_change_type"] == "update_after"}
+        feed = table.changes(first).to_arrow().to_pylist()
+    updated = {one["id"] for one in feed if one["_change_type"] == "update_after"}
     assert updated == {number for number, (one, other) in enumerate(pairs) if not is_same(one, other)}
-    assert len(told) == 2 * len(updated)
+    assert len(feed) == 2 * len(updated)

@@ -46,5 +46,5 @@ def test_every_rule_holds_in_every_state(found: str | None) -> None:
     ],
 )
 def test_a_broken_rule_is_noticed(found: str | None, mutant: str, rule: str) -> None:
-    told = found and run("--few", mutant)
-    assert told is None or told.startswith(f"mutant {mutant}: caught by {rule}, ")
+    line = found and run("--few", mutant)
+    assert line is None or line.startswith(f"mutant {mutant}: caught by {rule}, ")

@@ -17,7 +17,9 @@ Framed = Callable[[pa.Table], Any]
 
 
 @pytest.mark.timeout(300)
-def test_both_engines_make_segments_that_tell_as_much(store: Store, engine: SparkEngine, duck: DuckDBEngine) -> None:
+def test_both_engines_make_segments_with_the_same_statistics(
+    store: Store, engine: SparkEngine, duck: DuckDBEngine
+) -> None:
     given, held = visits(), spec(ROWS // 16)
     ours, theirs = rewritten(store, duck, held, given, BY), rewritten(store, engine, held, given, BY)
     assert comparable(rows_of(store, held, theirs)) == comparable(given)

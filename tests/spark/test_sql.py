@@ -159,7 +159,7 @@ def test_a_frame_is_merged(lake: lakehouse.Lake) -> None:
         "INSERT INTO clients SELECT 1",
     ],
 )
-def test_what_spark_refuses_is_told_as_bad_input(lake: lakehouse.Lake, text: str) -> None:
+def test_what_spark_refuses_is_reported_as_bad_input(lake: lakehouse.Lake, text: str) -> None:
     with pytest.raises(InvalidInput):
         lake.sql(text)
 

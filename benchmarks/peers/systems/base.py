@@ -27,9 +27,9 @@ class System:
     """
 
     packages: tuple[str, ...] = ()
-    """Distributions whose versions are told."""
+    """Distributions whose versions are reported."""
     shares_catalog = False
-    """`metadata_bytes` tells the size of all tables' catalog."""
+    """`metadata_bytes` is the size of the catalog of all tables."""
 
     def __init__(self, root: Path, shared: Path) -> None:
         self.root = root
@@ -128,7 +128,7 @@ class System:
         raise Unsupported
 
     def plan(self, table: str, day: int, *, cold: bool) -> int | None:
-        """How many files a scan of one day would open (None: not told); ``cold`` opens the table anew."""
+        """How many files a scan of one day would open (None: unknown); ``cold`` opens the table anew."""
         raise Unsupported
 
     def fabricate_versions(self, table: str, count: int) -> None:

@@ -172,8 +172,8 @@ class DuckLake(System):
                 "column_size_bytes, value_count, null_count, min_value, max_value) "
                 f"SELECT id, {number}, {column}, 8000, 1000, 0, {low}, {high} FROM {made}"
             )
-        told = f"{number}, {files * 1000}, {files * 1000}, {files * 50000}"
-        self.run(f"INSERT INTO {_META}.ducklake_table_stats VALUES ({told})")
+        statistics = f"{number}, {files * 1000}, {files * 1000}, {files * 50000}"
+        self.run(f"INSERT INTO {_META}.ducklake_table_stats VALUES ({statistics})")
         self.run(f"UPDATE {_META}.ducklake_snapshot SET next_file_id = {first + files} WHERE snapshot_id = {snapshot}")
 
     def plan(self, table: str, day: int, *, cold: bool) -> int | None:

@@ -124,11 +124,11 @@ def record(
         apply(connection, plan, version, committed_us)
     kind = _kind([contribution for contribution, _ in fresh])
     committed = [contribution for contribution, _ in fresh]
-    commit = as_told(committed, deltas, version, kind, committed_us, message, properties)
+    commit = as_logged(committed, deltas, version, kind, committed_us, message, properties)
     return Recorded(commit, committed, deltas)
 
 
-def as_told(
+def as_logged(
     contributions: Sequence[Contribution],
     deltas: Mapping[TableId, TableDelta],
     version: int,
@@ -137,7 +137,7 @@ def as_told(
     message: str | None,
     properties: dict[str, str] | None,
 ) -> Commit:
-    """The commit as the log will tell it."""
+    """The commit as the log will show it."""
     counted = [change.counts() for change in deltas.values()]
     total = {name: sum(counts[name] for counts in counted) for name in counted[0]}
     return Commit(
@@ -159,7 +159,7 @@ def as_told(
     )
 
 
-def told(connection: Connection, version: int, contributions: Sequence[Contribution]) -> Commit:
+def logged(connection: Connection, version: int, contributions: Sequence[Contribution]) -> Commit:
     """A version as its caller sees it: of the one table that was written, or of all."""
     tables = {one.begun.table.id for one in contributions}
     found = read_commits(connection, table=tables.pop() if len(tables) == 1 else None, version=version)
@@ -217,7 +217,7 @@ def _kind(contributions: Sequence[Contribution]) -> Kind:
 
 
 class _Answer(NamedTuple):
-    """Rows that tell whether a contribution may be committed; None where there is none."""
+    """Query of the rows that decide whether a contribution may be committed; None where there is none."""
 
     ended: tuple[int] | None
     """Its operation was running, and is committed now."""

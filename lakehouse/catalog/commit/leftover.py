@@ -1,4 +1,4 @@
-"""What the catalog tells of erased rows beside their segments: scopes of keys go with them, the rest is counted.
+"""Traces of erased rows in the catalog beside their segments: key scopes are removed, the rest is counted.
 
 A keyed tombstone hides older rows of its keys. Where all rows of a key went from every segment, and nothing that runs
 can add older ones, it hides nothing of that key in any version, and need not name it.
@@ -101,7 +101,7 @@ def _keyed(spec: TableSpec) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What a table still has that may tell of rows: files, running operations, keys of tombstones, users' words."""
+    """What of a table may still show values of rows: files, running operations, keys of tombstones, users' texts."""
 
     garbage: int
     running: tuple[str, ...]
@@ -120,7 +120,7 @@ class Leftovers:
 
 
 def read_leftovers(connection: Connection, spec: TableSpec) -> Leftovers:
-    """What may tell of erased rows. Cost: the table's log, and its keyed tombstones."""
+    """Where values of erased rows may remain. Cost: the table's log, and its keyed tombstones."""
     of_table = operation.c.table_id == spec.id
     running = select(operation.c.id).where(of_table, operation.c.state == "running").order_by(operation.c.number)
     ended = select(func.count()).where(of_table, operation.c.state == "aborted")

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from lakehouse.catalog.commit.commit import Recorded, as_told, end_operation
+from lakehouse.catalog.commit.commit import Recorded, as_logged, end_operation
 from lakehouse.catalog.commit.delta import new_segments
 from lakehouse.catalog.commit.execute import TableDelta, touched_bins
 from lakehouse.catalog.commit.plan import OperationPlan
@@ -64,7 +64,7 @@ def fits_one_trip(contributions: Sequence[Contribution]) -> bool:
 
 
 class OneTripAppend:
-    """A commit of one append: `write` it, together with COMMIT; `recorded` then tells what it became.
+    """A commit of one append: `write` it, together with COMMIT; `recorded` then returns the commit.
 
     Raises `InvalidInput` if it touches too many chunks.
     """
@@ -90,8 +90,8 @@ class OneTripAppend:
         self._head = statements.TAKE_VERSION.run(connection, host_clocks())
         end_operation(connection, self._contribution)
         reach("commit.head")
-        told = {"operation": begun.kind.value, "message": self._message, "properties": encode_map(self._properties)}
-        _VERSION.run(connection, told)
+        values = {"operation": begun.kind.value, "message": self._message, "properties": encode_map(self._properties)}
+        _VERSION.run(connection, values)
         _SEGMENT.run_many(connection, list(self._rows()))
         added = [{**table, "bin": one, "entry": entry} for one, entry in change.changes]
         _DELTA.run_many(connection, [{**row, "action": ADD, "is_tombstone": False} for row in added])
@@ -107,7 +107,7 @@ class OneTripAppend:
         version, committed_us = self._head.fetchone()
         begun = self._contribution.begun
         deltas = {begun.table.id: self._delta}
-        commit = as_told(
+        commit = as_logged(
             [self._contribution], deltas, version, begun.kind, committed_us, self._message, self._properties
         )
         return Recorded(commit, deltas=deltas, touched={begun.table.id: self._touched})

@@ -122,7 +122,7 @@ def forget_commits(connection: Connection, clean: int, points: Numbers) -> int:
     gone = find_forgotten(connection, clean, points)[:MOST_COMMITS]
     its = (commit_table.c.version == bindparam("of_version"), commit_table.c.table_id == bindparam("of_table"))
     run_for_each(connection, delete(commit_table).where(*its), gone)
-    # A txn's version stays known: the same pair again is told when it was committed.
+    # A txn's version stays known: the same pair again returns the commit that it made.
     bare = (
         commit_log.c.version < clean,
         ~exists().where(commit_table.c.version == commit_log.c.version),
@@ -143,12 +143,12 @@ def find_forgotten(connection: Connection, clean: int, points: Numbers) -> list[
         .order_by(commit_table.c.version)
     ).all()
     moves = {Kind.CREATE.value} | ({kind.value for kind in Kind} - {k.value for k in DEFINITIONS})
-    told = [(row.version, row.table_id) for row in rows if row.operation in moves]  # a rename changes no row
+    states = [(row.version, row.table_id) for row in rows if row.operation in moves]  # a rename changes no row
     # The log may have forgotten the drop of a table that an older tag shows.
     drops = select(lake_table.c.dropped_version, lake_table.c.id).where(lake_table.c.dropped_version <= clean)
-    versions, tables = zip(*told, *connection.execute(drops), strict=True) if told else ((), ())
+    versions, tables = zip(*states, *connection.execute(drops), strict=True) if states else ((), ())
     retained = newest_at(tables, versions, points)
-    kept = {one for one, stays in zip(told, retained[: len(told)].tolist(), strict=True) if stays}
+    kept = {one for one, stays in zip(states, retained[: len(states)].tolist(), strict=True) if stays}
     tagged = set(connection.execute(select(tag.c.version)).scalars())
     return [
         {"of_version": row.version, "of_table": row.table_id}

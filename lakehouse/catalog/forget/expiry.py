@@ -3,7 +3,7 @@
 The horizon is moved first, in one transaction under the head, and decides from then on what can be read. What that
 makes unreachable goes in batches, each a transaction that leaves every retained version readable; the log's rows go
 first, so that no row of it is left of a version that lost something. An expiry that was cut short is finished by the
-next one, and `count_forgotten` tells what that will find.
+next one, and `count_forgotten` counts what that will find.
 No storage is looked at: files of forgotten segments become rows of `garbage`, to be collected after a grace.
 
 Entries that are *dead* were dropped at or before every retained version but those older than themselves. Taking all

@@ -197,10 +197,10 @@ def _of_entries(
     connection: Connection, spec: TableSpec, changes: Numbers, entries: dict[int, dict[str, Any]]
 ) -> Iterator[Finding]:
     """Every delta's entry is there, kept in its bins, and says when it was added and dropped."""
-    told: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    events_of: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for one, version, entry, action, _ in changes.tolist():
-        told[entry].append((version, action, one))
-    for entry, events in told.items():
+        events_of[entry].append((version, action, one))
+    for entry, events in events_of.items():
         row = entries.get(entry)
         if row is None:
             yield Finding("delta", f"{spec.name} {entry}", "a delta names an entry that is not there")
@@ -215,7 +215,7 @@ def _of_entries(
             yield Finding("delta", f"{spec.name} {entry}", "an entry is not kept in the bins of its interval")
     for of in (segment, tombstone):
         held = set(connection.execute(select(of.c.id).where(of.c.table_id == spec.id)).scalars())
-        for entry in sorted(held - told.keys()):
+        for entry in sorted(held - events_of.keys()):
             yield Finding("delta", f"{spec.name} {entry}", f"no version ever added this {of.name}")
 
 

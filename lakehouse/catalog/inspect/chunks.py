@@ -1,4 +1,4 @@
-"""What a table's bins hold, told by time chunk."""
+"""What a table's bins hold, listed by time chunk."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _is_wide(grain: Grain, interval: Interval) -> bool:
 
 
 MOST_LISTED = 10_000
-"""Chunks of one segment or tombstone that are told one by one."""
+"""Chunks of one segment or tombstone that are listed one by one."""
 
 
 def list_chunks(grain: Grain, states: Iterable[BinState]) -> Listing[Chunk]:
@@ -82,7 +82,7 @@ def list_chunks(grain: Grain, states: Iterable[BinState]) -> Listing[Chunk]:
 
 
 def list_changes(grain: Grain, changes: Iterable[tuple[int, Entry]]) -> dict[Interval, ChunkDiff]:
-    """Changes, each told in every chunk that it touches, by time; once where those are more than `MOST_LISTED`."""
+    """Changes, each listed in every chunk that it touches, by time; once where these are more than `MOST_LISTED`."""
     found: defaultdict[Interval, tuple[list[Entry], list[Entry]]] = defaultdict(lambda: ([], []))
     for action, entry in changes:
         aligned = grain.align(entry.interval)

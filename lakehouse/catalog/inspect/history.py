@@ -24,7 +24,7 @@ def _changes(spec: TableSpec, interval: Interval) -> Select[Any]:
     in_bins = or_(*(delta.c.bin.between(first, last) for first, last in touching(spec, interval)))
     names = ("start_us", "end_us", "added_version", "dropped_version")
     start, end, added, dropped = (func.coalesce(segment.c[name], tombstone.c[name]) for name in names)
-    # What an expiry may forget, or is about to, is told no more.
+    # Leave out what an expiry may forget or is about to.
     horizon = select(lake.c.horizon).scalar_subquery()
     is_tagged = exists().where(tag.c.version >= added, tag.c.version < dropped)
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, func, select
 
 from lakehouse.catalog.store.models import commit_log, commit_table, lake_table, segment, tombstone
-from lakehouse.catalog.versions.horizon import is_told
+from lakehouse.catalog.versions.horizon import is_readable
 from lakehouse.catalog.versions.log import on_rows
 from lakehouse.core.commit import TableSummary
 from lakehouse.core.interval import from_us
@@ -32,7 +32,7 @@ def read_overview(connection: Connection, *, now_us: int, days: int) -> Listing[
     masks = select(tombstone.c.table_id, func.count()).where(tombstone.c.dropped_version.is_(None))
     tombstones = {row[0]: row[1] for row in connection.execute(masks.group_by(tombstone.c.table_id))}
     newest = select(commit_table.c.table_id, func.max(commit_table.c.version), func.count()).where(
-        on_rows, is_told(commit_table.c.table_id)
+        on_rows, is_readable(commit_table.c.table_id)
     )
     versions = {row[0]: row[1:] for row in connection.execute(newest.group_by(commit_table.c.table_id))}
     growth = _growth(connection, now_us, days)

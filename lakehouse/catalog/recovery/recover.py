@@ -118,7 +118,7 @@ class Rebuilding:
         return self._database.run(work)
 
     def create(self, spec: TableSpec) -> TableSpec:
-        """Put a table that only footers tell of into the catalog; its rows get ids above those that files store."""
+        """Add a table known only from footers to the catalog; its rows get ids above those that files store."""
 
         def work(connection: Connection) -> TableSpec:
             made, _ = tables.create_table(connection, spec)
@@ -183,7 +183,7 @@ class _States:
         self._before: dict[tuple[int, int], IntArray] = {}
         self._is_tombstone: dict[int, bool] = {}
         # By entry: the version that its row says added it, the least that did in any bin, and what came last.
-        self._told: dict[int, int] = {}
+        self._added: dict[int, int] = {}
         self._first: dict[int, int] = {}
         self._last: dict[int, tuple[int, int]] = {}
         self._rows: defaultdict[Table, list[dict[str, Any]]] = defaultdict(list)
@@ -214,10 +214,10 @@ class _States:
         change = diff(self._before.get(key, _NO_IDS), state.ids)
         self._before[key] = state.ids
         delta = {"table_id": spec.id, "bin": state.bin, "version": state.version}
-        new = np.array([one for one in change.added.tolist() if one not in self._told], dtype=np.int64)
+        new = np.array([one for one in change.added.tolist() if one not in self._added], dtype=np.int64)
         for entry in new.tolist():
             self._is_tombstone[entry] = entry in state.tombstones
-            self._told[entry] = state.version
+            self._added[entry] = state.version
         for action, ids in ((ADD, change.added.tolist()), (DROP, change.dropped.tolist())):
             for entry in ids:
                 self._rows[models.delta].append(
@@ -266,14 +266,14 @@ class _States:
         """Say of entries when they were dropped, and of those in several bins when the first of these got them."""
         rows: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
         for entry, (version, action) in self._last.items():
-            if action != ADD or self._first[entry] != self._told[entry]:
+            if action != ADD or self._first[entry] != self._added[entry]:
                 dropped = None if action == ADD else version
                 rows[self._is_tombstone[entry]].append({"entry": entry, "at": self._first[entry], "until": dropped})
         for table, corrected in ((models.segment, rows[False]), (models.tombstone, rows[True])):
             if corrected:
                 entry = table.update().where(table.c.id == bindparam("entry"))
-                told = entry.values(added_version=bindparam("at"), dropped_version=bindparam("until"))
-                self._connection.execute(told, corrected)
+                change = entry.values(added_version=bindparam("at"), dropped_version=bindparam("until"))
+                self._connection.execute(change, corrected)
 
 
 def _go_on(connection: Connection, counters: dict[str, int], now_us: int) -> int:

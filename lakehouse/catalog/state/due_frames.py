@@ -1,4 +1,4 @@
-"""Key frames that are due by the deltas there are, and bins that are told of what they have; under the head."""
+"""Writes key frames where deltas have piled up, and keeps each bin's counters up to date; under the head."""
 
 from __future__ import annotations
 

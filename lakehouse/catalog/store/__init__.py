@@ -1,1 +1,1 @@
-"""The database itself: how it is opened, written to by many and told its form, and rows as values."""
+"""The database itself: connections, concurrent writers, the schema, and rows as values."""

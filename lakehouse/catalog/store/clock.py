@@ -3,7 +3,7 @@
 A SQLite catalog remembers what its clock showed at a tick of the host's, which counts from the boot and never jumps.
 Now is as much later as ticks went by; and it is drawn towards the host's wall clock, by a twentieth of that and by 5
 seconds at most, so that a wrong beginning is made good in time and no lease, grace or age notices. In another boot, or
-where the host does not tell its boot, it goes on from the wall clock, never backwards.
+where the host has no boot id, it goes on from the wall clock, never backwards.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _NAMESPACE = Path("/proc/self/ns/time")
 
 
 def steady_seconds() -> float:
-    """Seconds since some moment: never jumps, and counts while the machine sleeps where the host can tell."""
+    """Seconds since some moment: never jumps, and counts while the machine sleeps where the host supports it."""
     return time.monotonic() if _TICKS is None else time.clock_gettime(_TICKS)
 
 
 @cache
 def _boot() -> str | None:
-    """Which boot of which machine counts the ticks, as containers see them; None where the host does not tell."""
+    """Which boot of which machine counts the ticks, as containers see them; None where the host has no boot id."""
     try:
         boot = _BOOT_ID.read_text().strip()
     except OSError:

@@ -26,7 +26,7 @@ _PAUSE_SECONDS = 0.01
 
 
 class Presence:
-    """Holds one connection, and a shared hold on the file ``<path>-open`` that tells whether anybody has one.
+    """Holds one connection, and a shared hold on the file ``<path>-open`` that shows whether anybody has one.
 
     Raises the driver's errors where the log cannot be brought in.
     """

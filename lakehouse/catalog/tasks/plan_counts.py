@@ -23,7 +23,7 @@ _HALF_LIFE_DAYS = 7.0
 _LIVES = 20
 """Half-lives after which a count is none, though it was a million."""
 _PER_DAY = math.log(2) / _HALF_LIFE_DAYS
-"""Plans a day of which a count of 1 tells: a steady rate keeps a count of its rate over this."""
+"""Plans a day for which a count of 1 stands: a steady rate keeps a count of its rate divided by this."""
 
 Rates = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 """Times in microseconds since 1970, ascending, at which a rate begins; and the rates, in plans a day."""

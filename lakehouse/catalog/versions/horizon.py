@@ -98,8 +98,8 @@ def newest_at_points(table: TableId | ColumnElement[int]) -> Select[Any]:
     return found.where(is_there.correlate(*outer))
 
 
-def is_told(table: TableId | ColumnElement[int]) -> ColumnElement[bool]:
-    """That a row of `models.commit_table`, which is of a table, is of a version at which that can be read."""
+def is_readable(table: TableId | ColumnElement[int]) -> ColumnElement[bool]:
+    """Whether a row of `models.commit_table` is of a version at which its table can be read."""
     horizon = select(lake.c.horizon).scalar_subquery()
     return or_(commit_table.c.version >= horizon, commit_table.c.version.in_(newest_at_points(table)))
 
@@ -126,7 +126,7 @@ def check_complete(connection: Connection, spec: TableSpec, since: int, until: i
     following = select(commit_table.c.version).where(*mine, *between).order_by(commit_table.c.version)
     before = since
     for version in connection.execute(following).scalars():
-        # Between numbers that are not next to each other there may have been another, which the log does not tell.
+        # Between two non-adjacent numbers there may have been another, which the log no longer has.
         if version != before + 1 or not _is_readable(connection, spec, version, horizon):
             raise forgotten(since, horizon)
         before = version

@@ -13,7 +13,14 @@ from sqlalchemy.dialects import postgresql, sqlite
 from lakehouse.catalog.store.encoding import decode_map
 from lakehouse.catalog.store.models import commit_log, commit_table, lake, lake_table, tag, txn
 from lakehouse.catalog.store.prepared import Prepared
-from lakehouse.catalog.versions.horizon import check_not_dropped, forgotten, gone, is_retained, is_told, read_horizon
+from lakehouse.catalog.versions.horizon import (
+    check_not_dropped,
+    forgotten,
+    gone,
+    is_readable,
+    is_retained,
+    read_horizon,
+)
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import from_us, to_us, to_utc
 from lakehouse.core.listing import Listing
@@ -77,7 +84,7 @@ def read_commits(
         newest = newest.where(commit_log.c.version.in_(touching))
     if table is not None:
         newest = newest.join(commit_table, commit_table.c.version == commit_log.c.version).where(
-            commit_table.c.table_id == table, on_rows, is_told(table)
+            commit_table.c.table_id == table, on_rows, is_readable(table)
         )
     elif version is None:
         horizon = select(lake.c.horizon).scalar_subquery()
@@ -124,8 +131,8 @@ def _commit(row: Any, parts: Sequence[Any], table: TableId | None) -> Commit:
 
 
 def version_numbers(connection: Connection, table: TableId) -> list[int]:
-    """Every version that changed a table's rows and can still be told, oldest first."""
-    numbers = select(commit_table.c.version).where(commit_table.c.table_id == table, on_rows, is_told(table))
+    """Every version that changed a table's rows and is still in the log, oldest first."""
+    numbers = select(commit_table.c.version).where(commit_table.c.table_id == table, on_rows, is_readable(table))
     return [int(one) for one in connection.execute(numbers.order_by(commit_table.c.version)).scalars()]
 
 

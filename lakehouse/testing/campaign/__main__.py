@@ -19,8 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the campaign from the command line; 0 if nothing was wrong."""
     parser = argparse.ArgumentParser(prog="python -m lakehouse.testing.campaign", description=__doc__)
     for part in PARTS:
-        told = f"cases of {part.module}, {part.count:,} by default; 0 leaves them out"
-        parser.add_argument(f"--{part.option}", type=int, default=part.count, metavar="N", help=told)
+        text = f"cases of {part.module}, {part.count:,} by default; 0 leaves them out"
+        parser.add_argument(f"--{part.option}", type=int, default=part.count, metavar="N", help=text)
     parser.add_argument("--seed", type=int, help="a random one by default; the same gives the same cases")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing more after so long")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)

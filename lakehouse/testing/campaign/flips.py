@@ -1,4 +1,4 @@
-"""Files with one bit flipped: whoever reads them is told, or gets the rows that were written; nothing is made of them.
+"""Files with one bit flipped: a reader gets an error or the rows that were written; nothing is made of them.
 
 The oracle is the rows as they were given, kept as Python values.
 """
@@ -91,7 +91,7 @@ def rows_of(chance: random.Random, first: int, count: int) -> list[dict[str, Any
 
 @dataclass(slots=True)
 class Found:
-    """How often a flip was told, and where it was not and should have been."""
+    """How often a flip was reported, and where it was not and should have been."""
 
     refused: int = 0
     wrong: list[str] = field(default_factory=list)
@@ -163,11 +163,11 @@ class Flipped:
 
     def _check(self, damaged: str, found: Found) -> None:
         try:
-            told = self.lake.check(deep=True).findings
+            findings = self.lake.check(deep=True).findings
         except Exception as error:  # noqa: BLE001 - whatever it is, it is wrong
             found.wrong.append(f"a deep check raised {error!r}")
             return
-        if damaged in {one.subject for one in told}:
+        if damaged in {one.subject for one in findings}:
             found.refused += 1
         else:
             found.wrong.append("a deep check did not name the file")

@@ -92,7 +92,7 @@ class History:
             for commit in table.log(limit=1):
                 change = commit.rows_added - commit.rows_deleted
                 if commit.version == made and commit.is_exact and change != rows - len(before.rows[place]):
-                    found.append(f"version {made} tells +{commit.rows_added} -{commit.rows_deleted} of table {place}")
+                    found.append(f"version {made} reports +{commit.rows_added} -{commit.rows_deleted} of table {place}")
         return found
 
     def _at_the_head(self) -> list[str]:
@@ -120,14 +120,14 @@ class History:
         since, until = sorted(self._chance.choices(list(self._versions), k=2))
         place = self._chance.randrange(2)
         try:
-            told = self._there.table(self._world.names[place]).changes(since, until).to_arrow()
+            reported = self._there.table(self._world.names[place]).changes(since, until).to_arrow()
         except VersionNotFound:
             self.refused += 1
             return []
         rows = Counter(self._versions[since].rows[place])
         for change, sign in (("delete", -1), ("update_before", -1), ("insert", 1), ("update_after", 1)):
-            mask = [one == change for one in told["_change_type"].to_pylist()]
-            for row in plain(told.filter(pa.array(mask, pa.bool_())).select(list(COLUMNS))):
+            mask = [one == change for one in reported["_change_type"].to_pylist()]
+            for row in plain(reported.filter(pa.array(mask, pa.bool_())).select(list(COLUMNS))):
                 rows[row] += sign
         wanted = Counter(self._versions[until].rows[place])
         if {row: many for row, many in rows.items() if many} == wanted:

@@ -7,7 +7,7 @@ from lakehouse.testing.explore import explore, lakes
 
 
 def run(count: int, seed: int) -> Outcome:
-    """Run so many schedules; each that is wrong is told as short as it can be."""
+    """Run so many schedules; each that is wrong is printed as short as it can be."""
     ran, wrong = explore(lakes(count, seed))
     again = "python -m lakehouse.testing.explore --case"
     return Outcome("schedules", ran, 0, [f"{again} '{case}': {'; '.join(found)}" for case, found in wrong])

@@ -50,7 +50,7 @@ def run(count: int, seed: int) -> Outcome:
 
 
 class _Pair:
-    """A lake, and a plain database that is told the same; versions are tables of their own there."""
+    """A lake, and a plain database that runs the same; versions are tables of their own there."""
 
     def __init__(self, folder: Path) -> None:
         self.lake = lakehouse.connect(f"sqlite:///{folder}/catalog.db", folder / "warehouse")
@@ -141,7 +141,7 @@ class _Pair:
         try:
             found = self.lake.sql(text, engine="duckdb").fetchall()
         except LakehouseError as error:
-            found, told = None, str(error)
+            found, refusal = None, str(error)
         try:
             expected = self.plain.sql(plain).fetchall()
         except duckdb.Error as error:
@@ -150,8 +150,8 @@ class _Pair:
                 self.wrong.append(f"{text}: only the lake takes it: {error}")
         if found is None:
             self.refused += 1
-            if expected is not None and "ambiguous" not in told:
-                self.wrong.append(f"{text}: only the lake refuses it: {told}")
+            if expected is not None and "ambiguous" not in refusal:
+                self.wrong.append(f"{text}: only the lake refuses it: {refusal}")
         elif expected is not None and Counter(map(repr, found)) != Counter(map(repr, expected)):
             self.wrong.append(f"{text}: {sorted(map(repr, found))[:5]} instead of {sorted(map(repr, expected))[:5]}")
 

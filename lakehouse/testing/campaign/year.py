@@ -173,13 +173,13 @@ class _World:
 
     def check(self, day: datetime) -> None:
         """Compare all rows, and those of a day, with what they have to be."""
-        for table, told in (
+        for table, expected in (
             ("events", {(ts, one, value) for (ts, one), value in self.events.items()}),
             ("clients", {(_START, one, value) for one, value in self.clients.items()}),
         ):
             found = self.lake.table(table).scan().to_arrow()
             rows = list(zip(*(found.column(name).to_pylist() for name in _SCHEMA.names), strict=True))
-            assert len(rows) == len(told) and set(rows) == told, f"{table} on {day:%Y-%m-%d} holds other rows"  # noqa: PT018
+            assert len(rows) == len(expected) and set(rows) == expected, f"{table} on {day:%Y-%m-%d} holds other rows"  # noqa: PT018
         todays = self.lake.table("events").scan(interval=day.date().isoformat()).count()
         assert todays == sum(key[0] == day for key in self.events), f"{todays} rows of {day:%Y-%m-%d}"
 
@@ -237,8 +237,8 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="year-") as folder:
         for number, day in enumerate(simulate(int(arguments[0]), Path(folder))):
             if number % 10 == 9:
-                told = {"day": number + 1, "pages": day.pages, "files": day.files, **day.rows}
-                sys.stdout.write(json.dumps(told | {name: round(one, 4) for name, one in day.seconds.items()}) + "\n")
+                facts = {"day": number + 1, "pages": day.pages, "files": day.files, **day.rows}
+                sys.stdout.write(json.dumps(facts | {name: round(one, 4) for name, one in day.seconds.items()}) + "\n")
                 sys.stdout.flush()
 
 

@@ -1,4 +1,4 @@
-"""What a laser is told agrees with the rule of visibility, asked row by row."""
+"""What a probe reports agrees with the rule of visibility, asked row by row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_verdict_is_true_of_every_row_at_the_instant(state: State, keyed: bool
 
 
 @given(states())
-def test_asked_for_a_primary_key_a_verdict_tells_of_key_tombstones_for_certain(state: State) -> None:
+def test_asked_for_a_primary_key_a_verdict_knows_key_tombstones_for_certain(state: State) -> None:
     by_key = [one for one in state.tombstones if one.kind == "key"]
     for segment in state.segments:
         for row in state.rows[segment.id]:

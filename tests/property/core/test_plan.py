@@ -40,7 +40,7 @@ PREDICATES: st.SearchStrategy[Predicate] = st.recursive(
 def executed(plan: ReadPlan, state: State) -> list[Row]:
     """What an engine reads: all rows of a group that lie in the interval and that none of its tombstones matches.
 
-    Those of keys and rows hide rows of older segments only; planning leaves it to the engine to tell.
+    Those of keys and rows hide rows of older segments only; planning leaves these rows to the engine.
     """
     return [
         row

@@ -1,4 +1,4 @@
-"""A catalog's file that is damaged, or is no file: told as such, with what to do, and never waited for."""
+"""A catalog's file that is damaged, or is no file: reported as such, with what to do, and never waited for."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_catalog_is_told(file: Path, name: str) -> None:
+def test_a_damaged_catalog_is_reported(file: Path, name: str) -> None:
     DAMAGES[name](file)
     with pytest.raises(CatalogUnavailable) as refused, lakehouse.connect(f"sqlite:///{file}", file.parent) as lake:
         lake.tables()
@@ -76,7 +76,7 @@ def test_a_damaged_catalog_is_told(file: Path, name: str) -> None:
 
 def test_bytes_that_changed_in_its_first_page_never_end_opening_by_another_error(file: Path) -> None:
     chance, whole = random.Random(SEED), file.read_bytes()
-    told = 0
+    reported = 0
     for _ in range(60):
         place, length = chance.randrange(4096), chance.choice((1, 16, 300))
         file.write_bytes(whole[:place] + chance.randbytes(length) + whole[place + length :])
@@ -85,5 +85,5 @@ def test_bytes_that_changed_in_its_first_page_never_end_opening_by_another_error
         try:
             lakehouse.connect(f"sqlite:///{file}", file.parent).close()
         except CatalogUnavailable:
-            told += 1
-    assert told
+            reported += 1
+    assert reported

@@ -140,7 +140,7 @@ def test_pages_of_garbage_fail_the_read_or_its_process_never(table, victim):
     try:
         found = table.scan().to_arrow()
     except SegmentUnreadable as error:
-        assert victim.name in str(error)  # noqa: PT017 - what cannot be told from data must not crash either
+        assert victim.name in str(error)  # noqa: PT017 - what cannot be distinguished from data must not crash either
     else:
         assert found.num_rows == 3
 

@@ -25,8 +25,8 @@ def record(system: str, figures: dict[str, float], *, work: str = "W3", wrong: s
 
 
 def results(*records: Any) -> dict[str, Any]:
-    told = {"rows": 2000, "repeats": 3, "when": "2026-01-01", "machine": "two cores", "load": 0.1, "versions": {}}
-    return {**told, "records": list(records)}
+    facts = {"rows": 2000, "repeats": 3, "when": "2026-01-01", "machine": "two cores", "load": 0.1, "versions": {}}
+    return {**facts, "records": list(records)}
 
 
 def line(page: str, begin: str) -> str:

@@ -177,7 +177,7 @@ def test_the_log_is_newest_first_limited_and_shows_messages_and_tags(run: Run, t
     assert "good" in printed
 
 
-def test_show_tells_columns_chunks_segments_tombstones_and_key_frames(run: Run, trips: Path) -> None:
+def test_show_shows_columns_chunks_segments_tombstones_and_key_frames(run: Run, trips: Path) -> None:
     run("replace", "trips", "2013-01-05", "--key", "client=1", "--empty")
     document = json.loads(run("show", "trips", "--segments", "--tombstones", "--key-frames", "--json").out)
     assert [column["name"] for column in document["schema"]] == ["at", "client", "name", "price"]
@@ -205,7 +205,7 @@ def test_diff_lists_what_came_and_went(run: Run, trips: Path) -> None:
     assert "drop" in run("diff", "trips", "2", head).out
 
 
-def test_the_timeline_is_drawn_and_told(run: Run, trips: Path) -> None:
+def test_the_timeline_is_drawn_and_reported(run: Run, trips: Path) -> None:
     run("replace", "trips", "2013-01-07T00:00/2013-01-07T01:00", "--empty")
     run("replace", "trips", "2013-01-05", "--key", "client=1", "--empty")
     lines = run("timeline", "trips", "--width", "60").out.splitlines()

@@ -27,7 +27,7 @@ def secrets(folder: Path, text: str) -> None:
     (folder / ".streamlit/secrets.toml").write_text(text)
 
 
-def test_it_listens_to_this_machine_and_only_looks_unless_told_otherwise(
+def test_it_listens_to_this_machine_and_only_looks_unless_options_say_otherwise(
     run: Callable[..., Any], started: list[list[str]]
 ) -> None:
     assert run("console").code == 0
@@ -43,7 +43,7 @@ def test_it_listens_to_this_machine_and_only_looks_unless_told_otherwise(
         (("--role", "admin"), "reader"),
     ],
 )
-def test_actions_are_for_those_who_are_told_so(
+def test_actions_are_for_those_whose_role_allows_them(
     run: Callable[..., Any], started: list[list[str]], options: tuple[str, ...], role: str
 ) -> None:
     assert run("console", *options).code == 0

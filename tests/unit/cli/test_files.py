@@ -68,7 +68,7 @@ def test_a_large_text_file_is_read_in_parts(tmp_path: Path, name: str, head: str
 
 
 @pytest.mark.parametrize(
-    ("last", "told"),
+    ("last", "message"),
     [
         ('{"client": "many"}', "row=20000 "),
         ('{"client": ', "row=20000 "),
@@ -76,12 +76,12 @@ def test_a_large_text_file_is_read_in_parts(tmp_path: Path, name: str, head: str
         ('{"other": 1}', "neither the table nor the first rows"),
     ],
 )
-def test_a_fault_late_in_json_lines_is_found_there(tmp_path: Path, last: str, told: str) -> None:
+def test_a_fault_late_in_json_lines_is_found_there(tmp_path: Path, last: str, message: str) -> None:
     path = tmp_path / JSON[0]
     path.write_text(JSON[2] * 20_000 + last + "\n")
     reader = open_rows(path, SCHEMA)
     assert reader.read_next_batch().num_rows > 0
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=message):
         list(reader)
 
 

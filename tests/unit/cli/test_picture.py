@@ -37,7 +37,7 @@ def test_the_newest_is_on_top_and_what_it_hides_is_faint() -> None:
     assert ["█" in lines[0], "╳" in lines[1], "░" in lines[2]] == [True, True, True]
 
 
-def test_many_ordinals_are_cut_and_the_cut_is_told() -> None:
+def test_many_ordinals_are_cut_and_the_cut_is_reported() -> None:
     lines = list(draw(bars([day(number, number + 1) for number in range(MAX_LINES + 5)], []), width=80))
     assert len(lines) == MAX_LINES + 2
     assert lines[-1].startswith("5 older ordinals")

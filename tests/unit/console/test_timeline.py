@@ -152,9 +152,9 @@ def test_the_pictures_know_every_kind() -> None:
     assert spec["layer"][0]["encoding"]["x"]["scale"]["type"] == "utc"
     assert spec["layer"][-1]["mark"]["color"] == picture.LASER
     assert list(spec["datasets"]["laser"]["start"]) == [START + HOUR]
-    told = {one["name"]: one.get("value") for one in spec["params"]}
-    assert told["until"] - told["from"] == 3 * HOUR / timedelta(milliseconds=1)
-    assert told["levels"] == 3
+    params = {one["name"]: one.get("value") for one in spec["params"]}
+    assert params["until"] - params["from"] == 3 * HOUR / timedelta(milliseconds=1)
+    assert params["levels"] == 3
     counts, covered = timeline.counted(segments, [], window, Skyline.of([], [], []))
     counted = picture.counted_chart(counts, covered, window.start, window.end, None)
     assert counted["datasets"]["laser"].empty

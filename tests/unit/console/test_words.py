@@ -37,7 +37,7 @@ def test_times_are_as_short_as_they_can_be_said() -> None:
     assert words.span_text(Interval("2013-01-05", "2013-01-05T07:00:00.000001")) == "2013-01-05 – 2013-01-05 07:00"
 
 
-def test_keys_are_told_as_they_can_be_typed() -> None:
+def test_keys_are_shown_as_they_can_be_typed() -> None:
     scope = Tombstone(id=1, ordinal=1, keys={"carrier": ["UA", "AA"]}).keys
     assert words.keys_text(scope) == "carrier=UA, carrier=AA"
     schema = pa.schema([("carrier", pa.string()), ("client", pa.int64())])

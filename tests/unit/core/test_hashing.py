@@ -87,7 +87,7 @@ def test_words_are_hashed_as_their_eight_bytes(words: list[int]) -> None:
     assert hash_words(np.array(words, np.uint64)).tolist() == expected
 
 
-def test_long_values_are_told_apart_and_no_slower_with_each_byte() -> None:
+def test_long_values_are_distinguished_and_no_slower_with_each_byte() -> None:
     values = [b"x" * LONG_BYTES, b"x" * (LONG_BYTES + 1), b"x" * 1_000_000, b"x" * 999_999 + b"y", b""]
     found = hash_values(pa.array(values, pa.binary())).tolist()
     assert len(set(found)) == len(values)

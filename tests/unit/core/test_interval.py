@@ -105,7 +105,7 @@ def test_times_of_any_zone_become_utc() -> None:
     assert to_utc("2013-01-05T09:00:00+09:00") == at("2013-01-05")
 
 
-def test_the_second_of_two_equal_local_hours_is_told_by_its_fold() -> None:
+def test_the_second_of_two_equal_local_hours_is_known_by_its_fold() -> None:
     first = datetime(2013, 11, 3, 1, 30, tzinfo=ZoneInfo("America/New_York"))
     assert to_utc(first.replace(fold=1)) - to_utc(first) == timedelta(hours=1)
 

@@ -206,7 +206,7 @@ def test_rows_at_the_ends_of_time_are_in_no_partition_and_in_nobodys_way(tmp_pat
     ends = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_998, tzinfo=UTC)]
     with lakehouse.connect(f"sqlite:///{tmp_path}/lake.db", tmp_path / "warehouse") as lake:
         table = lake.create_table("events", schema, time="ts", grain=grain)
-        told = []
+        reported = []
 
         @chunk_asset(partitions_def=partitions)
         def events(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
@@ -216,7 +216,7 @@ def test_rows_at_the_ends_of_time_are_in_no_partition_and_in_nobodys_way(tmp_pat
         @dg.op
         def late(context: dg.OpExecutionContext) -> None:
             commit = table.append(pa.table({"ts": [*ends, datetime(2013, 5, 5, tzinfo=UTC)]}, schema=schema))
-            told.append((commit.version, report_commit(context, events, table, commit)))
+            reported.append((commit.version, report_commit(context, events, table, commit)))
 
         @dg.job
         def arrives() -> None:
@@ -233,5 +233,5 @@ def test_rows_at_the_ends_of_time_are_in_no_partition_and_in_nobodys_way(tmp_pat
             (made,) = instance.fetch_materializations(dg.AssetRecordsFilter(events.key), limit=1).records
             assert made.asset_materialization is not None
             assert made.asset_materialization.metadata["rows"].value == 2
-        assert [keys for _, keys in told] == [[key], [key]]
-        assert _versions(table, partitions) == {key: str(told[-1][0])}
+        assert [keys for _, keys in reported] == [[key], [key]]
+        assert _versions(table, partitions) == {key: str(reported[-1][0])}

@@ -1,4 +1,4 @@
-"""Random segments under tombstones of every kind, and which of their rows can be seen, told row by row."""
+"""Random segments under tombstones of every kind, and which of their rows are visible, row by row."""
 
 from __future__ import annotations
 

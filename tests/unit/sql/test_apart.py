@@ -91,21 +91,21 @@ def test_memory_stays_within_its_limit_seen_from_outside(numbers: lakehouse.Lake
     process = QueryProcess(settings(numbers), seconds=30.0)
     question = {"text": statement, "as_of": None, "most_rows": 5000, "most_bytes": 16_000_000}
     try:
-        told, body = process.ask(
+        answer, body = process.ask(
             {**question, "most_memory": most, "most_seconds": 5.0}, most_bytes=16_000_000, seconds=5.0
         )
     except (TimeoutError, Ended):
-        told, body = {"error": "QueryLimitExceeded"}, b""
+        answer, body = {"error": "QueryLimitExceeded"}, b""
     assert len(body) < 16_100_000
     if process.is_alive:
         status = Path(f"/proc/{process.pid}/status").read_text()
         [peak] = re.findall(r"VmHWM:\s+(\d+) kB", status)
         assert int(peak) * 1024 <= most
     process.end()
-    assert told.get("error") in (None, "QueryLimitExceeded")
+    assert answer.get("error") in (None, "QueryLimitExceeded")
 
 
-def test_a_hungry_query_is_told_what_it_lacked(numbers: lakehouse.Lake) -> None:
+def test_a_hungry_query_says_what_it_lacked(numbers: lakehouse.Lake) -> None:
     with pytest.raises(QueryLimitExceeded, match="memory") as caught:
         numbers.query(HUNGRY["nested concat"], most_memory=500_000_000)
     assert (caught.value.limit, caught.value.most_memory) == ("memory", 500_000_000)
@@ -164,7 +164,7 @@ def test_a_version_that_is_none_is_refused(still_lake: lakehouse.Lake) -> None:
             still_lake.query("SELECT id FROM trips", as_of=gone)
 
 
-def test_a_filter_too_long_to_be_told_is_refused_by_name(still_lake: lakehouse.Lake) -> None:
+def test_a_filter_too_long_to_be_planned_again_is_refused_by_name(still_lake: lakehouse.Lake) -> None:
     wanted = ", ".join(str(one) for one in range(5000))
     [read] = still_lake.query(f"SELECT id FROM trips WHERE id IN ({wanted})").reads
     with pytest.raises(QueryLimitExceeded, match="too long to tell"):

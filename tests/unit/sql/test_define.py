@@ -96,7 +96,7 @@ def test_drop_table_takes_a_table_out_of_the_lake(lake: lakehouse.Lake) -> None:
         lake.sql("DROP TABLE trips")
 
 
-def test_show_tables_and_describe_history_tell_what_there_is(still_lake: lakehouse.Lake) -> None:
+def test_show_tables_and_describe_history_show_what_there_is(still_lake: lakehouse.Lake) -> None:
     assert rows_of(still_lake, "SHOW TABLES") == [("Clients", "since", "year", 4), ("trips", "at", "day", 3)]
     assert rows_of(still_lake, "SHOW TABLES; -- all") == rows_of(still_lake, "show tables")
     history = still_lake.sql("DESCRIBE HISTORY trips")

@@ -1,4 +1,4 @@
-"""Looking by SQL: nothing that could change a table runs, cost is limited, and what is left out is told."""
+"""Looking by SQL: nothing that could change a table runs, cost is limited, and what is left out is reported."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_query_at_a_version_reads_that_version(lake: lakehouse.Lake) -> None:
     assert lake.query(f"SELECT id FROM trips VERSION AS OF {before}").reads[0].version == before
 
 
-def test_what_is_read_and_left_out_is_told_for_each_table(lake: lakehouse.Lake) -> None:
+def test_what_is_read_and_left_out_is_reported_for_each_table(lake: lakehouse.Lake) -> None:
     found = lake.query("SELECT price FROM trips WHERE at >= '2013-01-07' AND id < 4 AND client IS NULL")
     [read] = found.reads
     everything = lake.table("trips").segments()

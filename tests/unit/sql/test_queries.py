@@ -147,7 +147,7 @@ def test_an_error_of_syntax_names_its_place(lake: lakehouse.Lake) -> None:
     assert caught.value.line == 3
 
 
-def test_a_row_that_breaks_a_query_is_told_as_bad_input(lake: lakehouse.Lake) -> None:
+def test_a_row_that_breaks_a_query_is_reported_as_bad_input(lake: lakehouse.Lake) -> None:
     with pytest.raises(InvalidInput, match="Could not convert"):
         lake.sql("INSERT INTO clients SELECT at, client, CAST(client AS INT) FROM trips", engine="duckdb")
 

