@@ -1,4 +1,4 @@
-"""The code location: which assets there are, and what they run on."""
+"""The code location: its assets and resources."""
 
 import dagster as dg
 
@@ -13,7 +13,7 @@ from lakehouse.dagster import build_compaction_sensor, build_maintenance_jobs
 from resources.lake import io_manager
 from resources.lake import lakehouse as lake
 
-# Follows what is materialized, appended or stated anew. Runs by itself: that is what it is for.
+# Follows materializations, appends and re-statements; it is on by default.
 follow = dg.AutomationConditionSensorDefinition(
     "follow_new_versions", target=dg.AssetSelection.all(), default_status=dg.DefaultSensorStatus.RUNNING
 )

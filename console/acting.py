@@ -18,13 +18,13 @@ _PROPOSAL, _DONE = "acting.proposal", "acting.done"
 
 
 def show_result() -> None:
-    """What the last action came to, once. To be called at the top of a page with buttons."""
+    """Show the result of the last action, once. Call it at the top of a page with buttons."""
     headline, line = st.session_state.pop(_DONE, ("", ""))
     if headline:
         st.success(headline, icon=":material/check:")
         st.text(shown(line))
     for what, error in background.failures().items():
-        st.error("Something that was begun has failed.", icon=":material/error:")
+        st.error("An action that was started has failed.", icon=":material/error:")
         st.code(shown(f"{what}\n{error}", 2_000), language=None, wrap_lines=True)
 
 
@@ -38,7 +38,7 @@ def offer(
     describe: Callable[[Any], str] = lambda _: "",
     is_long: bool = False,
 ) -> None:
-    """A button, disabled for those who may not; after a click, what will happen, and a second button that confirms it.
+    """A button, disabled without the role; after a click, it shows what will happen, and a button to confirm.
 
     ``label`` is the console's own text; ``describe`` turns the result into a line of text. ``key`` says what the action
     is about, so that a request for one thing is not confirmed for another. An action that ``is_long`` continues in the

@@ -1,4 +1,4 @@
-"""The console: pages that draw, over `queries`, which asks the library."""
+"""The console: pages that draw the results of `queries`, which call the library."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import who
 
 FOLDER = Path(__file__).parent
 
-# An icon by name would be fetched from the web; the page needs nothing that is not on this machine.
+# An icon given by name would be fetched from the web; this page needs nothing from outside.
 st.set_page_config(page_title="Lakehouse", page_icon=str(FOLDER / "icon.svg"), layout="wide")
 
 

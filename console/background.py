@@ -1,4 +1,4 @@
-"""Work that goes on while people look at other pages: one thing at a time, in this process."""
+"""Work that continues while users view other pages: one action at a time, in this process."""
 
 import logging
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def _threads() -> ThreadPoolExecutor:
 
 @st.cache_resource(show_spinner=False)
 def _last() -> dict[str, str]:
-    """What the last thing failed with, by what it was."""
+    """The error of the last action, by its name."""
     return {}
 
 
@@ -44,5 +44,5 @@ def begin(what: str, work: Callable[[], Any]) -> None:
 
 
 def failures() -> dict[str, str]:
-    """What went wrong of what was begun, by what it was."""
+    """Errors of started actions, by their names."""
     return dict(_last())

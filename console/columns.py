@@ -1,4 +1,4 @@
-"""How values of one name look in every data frame: times to the minute, sizes in their unit, links as words."""
+"""How columns of one name look in every data frame: times to the minute, sizes in their unit, links as words."""
 
 import streamlit as st
 
@@ -24,5 +24,5 @@ COLUMNS = {
 
 
 def without(*names: str) -> dict[str, object]:
-    """The settings but for some columns, which hold words on this page."""
+    """The settings without some columns, which hold words on this page."""
     return {name: held for name, held in COLUMNS.items() if name not in names}

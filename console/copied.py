@@ -1,4 +1,4 @@
-"""*Copy as*: what a page shows, as Python, SQL and a command line, and the address that shows it to somebody else."""
+"""*Copy as*: what a page shows, as Python, SQL and a command line, and the address to share it."""
 
 import shlex
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import pick
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """The same question three ways; what has no such form is None."""
+    """The same query in three forms; None where there is no such form."""
 
     python: str | None = None
     sql: str | None = None
@@ -22,7 +22,7 @@ class Copied:
 def offer(page: str, same: Copied, **parameters: object) -> None:
     """A button that opens them, each with a button that copies it.
 
-    ``page`` is the page's name in its address, ``parameters`` are those that it has beside table, version and interval.
+    ``page`` is the page's name in its address, ``parameters`` are its own besides table, version and interval.
     """
     parts = {"Python": (same.python, "python"), "SQL": (same.sql, "sql"), "Command line": (same.command, "bash")}
     with st.popover("Copy as", icon=":material/content_copy:"):
@@ -35,13 +35,13 @@ def offer(page: str, same: Copied, **parameters: object) -> None:
 
 
 def _root() -> str:
-    """Where the console is, as this browser sees it."""
+    """The console's address, as this browser sees it."""
     seen = urlsplit(st.context.url or "")
     return f"{seen.scheme}://{seen.netloc}" if seen.netloc else ""
 
 
 def python(*lines: str) -> str:
-    """Lines of Python after those that open the lake."""
+    """Lines of Python, after the lines that open the lake."""
     return "\n".join(["import lakehouse", "", "lake = lakehouse.connect()", *lines])
 
 
@@ -57,5 +57,5 @@ def _option(name: str, value: object) -> list[str]:
 
 
 def literal(value: object) -> str:
-    """A value as Python writes it, an interval as its text."""
+    """A value as a Python literal, an interval as its text."""
     return repr(value if isinstance(value, int | str | None) else str(value))

@@ -1,4 +1,4 @@
-"""By which names the console answers: a page of another site that leads here under a name of its own gets nothing."""
+"""Host names to which the console answers: a page of another site that points its own name here gets nothing."""
 
 import os
 import tomllib
@@ -15,14 +15,14 @@ from starlette.websockets import WebSocketClose
 from lakehouse.actions.reach import is_loopback
 
 VARIABLE = "LAKEHOUSE_CONSOLE_HOSTS"
-"""Names by which others reach the console, with a port where it is not that of the web, with commas between them."""
+"""Host names of the console, separated by commas, each with a port unless it is the standard one."""
 _OWN = ("127.0.0.1", "localhost", "[::1]")
 _WEB_PORTS = (80, 443)
 _REFUSED = "this console does not answer to that name; start it with --host NAME\n"
 
 
 class Hosts:
-    """Refuses every request, also for a WebSocket, whose Host or Origin is none of the console's own addresses."""
+    """Refuses every request, also for a WebSocket, whose Host or Origin is not one of the console's own addresses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -39,7 +39,7 @@ class Hosts:
 
 
 def is_allowed(hosts: list[str], origins: list[str], names: Iterable[tuple[str, int | None]]) -> bool:
-    """Whether a request names one of the hosts, and comes from a page of one of them, or of none."""
+    """Whether a request names one of the hosts, and its Origin, if any, is one of them too."""
     known = frozenset(names)
     if len(hosts) != 1 or len(origins) > 1 or read_host(hosts[0]) not in known:
         return False
@@ -51,7 +51,7 @@ def is_allowed(hosts: list[str], origins: list[str], names: Iterable[tuple[str, 
 
 
 def read_host(text: str) -> tuple[str, int | None] | None:
-    """Name and port as in a Host header, without the port where it is the web's; None for what is no host."""
+    """Name and port as in a Host header, without a standard port; None if it is not a host."""
     try:
         parts = urlsplit(f"//{text}")
         name, port = parts.hostname, parts.port
@@ -63,7 +63,7 @@ def read_host(text: str) -> tuple[str, int | None] | None:
 
 
 def allowed() -> frozenset[tuple[str, int | None]]:
-    """The console's own addresses: this machine's, the one it listens to, the login's, and those that it was given."""
+    """The console's own addresses: this machine's, the one it listens on, the login's, and those given by options."""
     port = int(st.get_option("server.port"))
     address = st.get_option("server.address")
     own = [f"{name}:{port}" for name in _OWN]
@@ -75,7 +75,7 @@ def allowed() -> frozenset[tuple[str, int | None]]:
 
 
 def _of_login() -> list[str]:
-    """Where a login comes back to, which is how people reach the console."""
+    """The address to which a login returns, by which people reach the console."""
     found = []
     for path in map(Path, st.get_option("secrets.files")):
         if path.is_file():

@@ -19,7 +19,7 @@ def page(name: str, **parameters: object) -> str:
 def run(properties: Mapping[str, str]) -> str:
     """The Dagster run that made a version, in the web server at LAKEHOUSE_DAGSTER_URL; empty if none did.
 
-    A property can hold anything: what is not like a run's id makes no address.
+    A property can hold anything: text that does not look like a run's id makes no address.
     """
     found = properties.get(RUN_ID, "")
     server = os.environ.get("LAKEHOUSE_DAGSTER_URL") or "http://127.0.0.1:3000"

@@ -1,4 +1,4 @@
-"""The lake that the console looks at: opened once a process."""
+"""The lake that the console shows: opened once a process."""
 
 from typing import Any
 
@@ -18,5 +18,5 @@ def lake() -> Any:
 
 
 def forget() -> None:
-    """Open it anew next time, as after an error of its catalog."""
+    """Reopen it next time, after an error of its catalog."""
     lake.clear()

@@ -1,7 +1,7 @@
-"""Which table, version and stretch of time every page shows: picked at the left, kept in the address.
+"""The table, version and interval that every page shows: picked at the left, kept in the address.
 
-The three are the query parameters ``table``, ``version`` and ``interval``, so that an address says what is seen. A
-parameter that is at its default is absent: the first table, the newest version, all time.
+The three are the query parameters ``table``, ``version`` and ``interval``, so an address says what is shown. A
+parameter with its default value is absent: the first table, the newest version, all time.
 """
 
 from contextlib import suppress
@@ -24,7 +24,7 @@ def draw() -> bool:
     names = opened.lake().tables()
     wanted = st.session_state.get("table") or st.query_params.get("table")
     if not names or (wanted is not None and wanted not in names):
-        # Without its picker the address keeps the name: the page says the same until another table is picked.
+        # Without its picker the address keeps the name, and the page says so until another table is picked.
         shell.no_such_table(wanted, names) if names else shell.no_tables()
         return False
     with st.sidebar:
@@ -35,7 +35,7 @@ def draw() -> bool:
             key="version",
             bind="query-params",
             accept_new_options=True,
-            help="A number, a tag, or a time such as 2013-02-01T08:00. What the table was at it is shown.",
+            help="A number, a tag, or a time such as 2013-02-01T08:00. Shows the table as it was then.",
         )
         st.text_input(
             "Time",
@@ -56,7 +56,7 @@ def offered() -> list[str]:
 
 
 def table() -> Any:
-    """The picked table. Raises `TableNotFound` where it went away."""
+    """The picked table. Raises `TableNotFound` if it is gone."""
     lake = opened.lake()
     name = st.session_state.get("table")
     return lake.table(name if name is not None else lake.tables()[0])
@@ -69,19 +69,19 @@ def as_of() -> str | None:
 
 
 def version() -> int:
-    """The table's version that is looked at. Raises `VersionNotFound`."""
+    """The table's version that is shown. Raises `VersionNotFound`."""
     number: int = table().version_at(as_of())
     return number
 
 
 def interval() -> Interval | None:
-    """The stretch of time that is looked at; None for all. Raises `InvalidInput`."""
+    """The interval that is shown; None for all. Raises `InvalidInput`."""
     text = str(st.session_state.get("interval") or "").strip()
     return Interval.of(text) if text else None
 
 
 def show(*, version: int | None = None, interval: Interval | None = None) -> None:
-    """Look at another version or stretch from the next run on; for callbacks of widgets."""
+    """Show another version or interval from the next run on; for callbacks of widgets."""
     if version is not None:
         st.session_state["version"] = str(version)
     if interval is not None:
@@ -89,12 +89,12 @@ def show(*, version: int | None = None, interval: Interval | None = None) -> Non
 
 
 def show_all_time() -> None:
-    """Look at all time from the next run on; for callbacks of widgets."""
+    """Show all time from the next run on; for callbacks of widgets."""
     st.session_state["interval"] = ""
 
 
 def parameters(**changed: object) -> dict[str, str]:
-    """Query parameters of an address that shows the same to whoever opens it: the version is named, also the newest."""
+    """Query parameters of an address that always shows the same: it names the version, even the newest."""
     held: dict[str, object] = {"table": table().name, "version": as_of(), "interval": None}
     with suppress(LakehouseError):  # text that means nothing is reported where it is used
         held["version"] = version()

@@ -1,7 +1,7 @@
-"""The laser picture: time across, segments stacked by ordinal, what is hidden faint, tombstones hatched.
+"""The laser picture: time across, segments stacked by ordinal, hidden ones faint, tombstones hatched.
 
-How it is drawn is written once, in Vega-Lite's own words, when this is loaded: Altair takes longer to write and check
-that than a page takes for everything else. Pictures differ by their data and by three parameters.
+The chart is written once, in Vega-Lite, when this module is loaded: Altair takes longer to write and check it than a
+page takes for everything else. Pictures differ by their data and three parameters.
 """
 
 from datetime import datetime
@@ -24,10 +24,10 @@ _LEVEL_PIXELS = 26
 _MAX_PIXELS = 560
 _COUNTED_PIXELS = 320
 _AROUND_PIXELS = 80
-"""What legend and axis take of a picture's height."""
+"""Height of the legend and axis of a picture."""
 _STRIP_PIXELS = 14
 PICKED, ZOOM = "picked", "zoom"
-"""Names of the selections: a bar that was clicked, a stretch that was drawn over columns."""
+"""Names of the selections: a clicked bar, a selected range of columns."""
 
 
 def bars_chart(
@@ -42,7 +42,7 @@ def bars_chart(
 def counted_chart(
     counts: pd.DataFrame, covered: pd.DataFrame, start: datetime, end: datetime, laser: datetime | None
 ) -> dict[str, Any]:
-    """Columns of many: `queries.timeline.counted`. A stretch that is drawn over them zooms in."""
+    """Columns of many: `queries.timeline.counted`. A range selected over them zooms in."""
     data = {"columns": counts, "covered": covered}
     return _drawn(_COUNTED, data, start, end, laser, height=_COUNTED_PIXELS)
 

@@ -1,4 +1,4 @@
-"""Where people come back to who log in: Streamlit's login ends at the front page, whatever address was opened."""
+"""Returns users to their page after a login: Streamlit's login ends at the front page, whatever address was opened."""
 
 import re
 from urllib.parse import quote, unquote, urlsplit
@@ -15,7 +15,7 @@ _PLACE = re.compile(r"/|(/[\w.-]+)+/?", re.ASCII)
 
 
 class Returned:
-    """Keeps the page on which a login begins, in a cookie, until the login ends, and sends the browser there."""
+    """Keeps the page on which a login begins in a cookie until the login ends, and sends the browser back there."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -39,10 +39,10 @@ class Returned:
 
 
 def place_of(address: str) -> str:
-    """Path and query of an address of this console, empty if it is none: nobody is sent to another host."""
+    """Path and query of an address of this console; empty for another host, to which nobody is sent."""
     try:
         parts = urlsplit(address)
-    except ValueError:  # no address at all, such as http://[
+    except ValueError:  # not an address, such as http://[
         return ""
     if len(address) > _MOST_CHARACTERS or not _PLACE.fullmatch(parts.path):
         return ""
@@ -50,7 +50,7 @@ def place_of(address: str) -> str:
 
 
 def kept(place: str) -> str:
-    """The header that keeps a place, or forgets it."""
+    """The header that stores a place, or clears it."""
     response = Response()
     if place:
         response.set_cookie(COOKIE, quote(place, safe=""), max_age=SECONDS, httponly=True, samesite="lax")

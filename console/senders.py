@@ -12,7 +12,7 @@ _FORWARDED = frozenset(
     {"forwarded", "via", "client-ip", "true-client-ip", "cf-connecting-ip", "fastly-client-ip", "x-real-ip"}
     | {"x-client-ip", "x-cluster-client-ip", "x-envoy-external-address", "x-original-host", "x-original-forwarded-for"}
 )
-"""What proxies say of whom they speak for, beside all that begins with ``x-forwarded``."""
+"""Headers in which proxies name the client, besides all that begin with ``x-forwarded``."""
 
 
 def is_forwarded(headers: Mapping[str, str]) -> bool:
@@ -34,9 +34,9 @@ def is_forwarded(headers: Mapping[str, str]) -> bool:
 
 
 def check_sender(headers: Mapping[str, str], *, login: bool) -> None:
-    """Raise `Forbidden` for a request that others may have sent, where nobody logs in."""
+    """Raise `Forbidden` for a request that others may have sent, if there is no login."""
     if not login and is_forwarded(headers):
         raise Forbidden(
-            "the console was reached through a proxy or by another name, and nobody logs in to it; open it on the "
-            "machine that it runs on, or set up a login in .streamlit/secrets.toml, section [auth]"
+            "the console was reached through a proxy or by another name, and has no login; open it on the machine "
+            "that it runs on, or set up a login in .streamlit/secrets.toml, section [auth]"
         )

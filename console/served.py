@@ -1,4 +1,4 @@
-"""The console as a server: its pages, and the addresses for those who watch it."""
+"""The console as a server: its pages, and addresses for monitoring."""
 
 import gc
 from collections.abc import AsyncIterator
@@ -15,8 +15,8 @@ from returned import Returned
 
 @asynccontextmanager
 async def life(_: st.App) -> AsyncIterator[None]:
-    """From the start to the end, when what was begun is waited for and the lake is closed."""
-    # Streamlit collects garbage after each run of a page: what was loaded until now need not be walked through then.
+    """Runs the server; at the end, waits for started actions and closes the lake."""
+    # Streamlit collects garbage after each page run; exclude everything loaded so far.
     gc.freeze()
     yield
     st.cache_resource.clear()

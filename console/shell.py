@@ -1,4 +1,4 @@
-"""What is around every page: its title, figures, and what stands there when there is nothing or something failed.
+"""The frame of every page: its title, figures, and what it shows when there is nothing or something failed.
 
 No value is ever rendered as markdown or HTML: values go to text, code, metrics' numbers and data frames only.
 """
@@ -20,8 +20,8 @@ _REMEDIES = {
     "catalog_unavailable": "`lakehouse doctor` says what is wrong and what to do. Then reload this page.",
     "version_not_found": "Pick another version at the left, or clear it to see the newest one.",
     "table_not_found": "Pick another table at the left. It may have been renamed or dropped.",
-    "invalid_input": "Change what is named here, at the left or on this page.",
-    "segment_unreadable": "Restore the file that is named from a copy; `lakehouse check` lists all that are missing.",
+    "invalid_input": "Change the value named here, at the left or on this page.",
+    "segment_unreadable": "Restore the named file from a copy; `lakehouse check` lists all that are missing.",
     "forbidden": "Ask somebody with that role, or start the console with `--allow-actions`.",
 }
 _ELSE = "`lakehouse doctor` checks the lake. Then reload this page."
@@ -29,14 +29,14 @@ _ELSE = "`lakehouse doctor` checks the lake. Then reload this page."
 
 @contextmanager
 def frame() -> Iterator[None]:
-    """Around what draws: an error becomes words and a remedy, and its trace goes to the log, never to the page."""
+    """Around drawing code: an error becomes a text and a remedy; its trace goes to the log, never to the page."""
     try:
         yield
     except LakehouseError as error:
         failed(error)
     except Exception as error:
         logger.exception("a page failed: %s", type(error).__name__)
-        st.error("This page has a fault. Its details are in the console's log.", icon=":material/error:")
+        st.error("This page has a bug. Its details are in the console's log.", icon=":material/error:")
 
 
 def failed(error: LakehouseError) -> None:
@@ -52,38 +52,38 @@ def failed(error: LakehouseError) -> None:
 
 
 def title(text: str, explanation: str) -> None:
-    """A page's heading and one line on what it shows. Both are the console's own words, never values."""
+    """A page's heading and one line on what it shows. Both are the console's own texts, never values."""
     st.title(text, anchor=False)
     st.caption(explanation)
 
 
 def section(text: str, explanation: str | None = None) -> None:
-    """A part's heading, in the console's own words."""
+    """A section's heading, the console's own text."""
     st.subheader(text, anchor=False)
     if explanation:
         st.caption(explanation)
 
 
 def figures(named: Mapping[str, str | int]) -> None:
-    """Figures, each with its label, side by side: as wide as they need, and in more rows where the page is narrow."""
+    """Figures with labels, side by side, in more rows if the page is narrow."""
     with st.container(horizontal=True):
         for label, figure in named.items():
             st.metric(label, f"{figure:,}" if isinstance(figure, int) else figure, border=True)
 
 
 def empty(words: str, *commands: str) -> None:
-    """Nothing is there: say so, and how something comes there. Both are the console's own words."""
+    """Say that there is nothing, and how to change that. Both are the console's own texts."""
     st.info(words, icon=":material/hourglass_empty:")
     if commands:
         st.code("\n".join(commands), language="bash")
 
 
 def no_such_table(name: str, names: Sequence[str]) -> None:
-    """An address names a table that is not there: nothing is shown in its place, and those that there are listed."""
+    """For an address with an unknown table: show no other in its place, and list the existing ones."""
     st.title("No such table", anchor=False)
     st.error("That is not in the lake.", icon=":material/error:")
     st.code(f"no table is called {shown(name, 200)}", language=None, wrap_lines=True)
-    st.markdown("It may have been renamed or dropped. Tables that there are:")
+    st.markdown("It may have been renamed or dropped. Existing tables:")
     for one in names[:_MOST_NAMES]:
         st.page_link("views/lake.py", label=one, query_params={"table": one})
     if len(names) > _MOST_NAMES:
@@ -94,5 +94,5 @@ def no_such_table(name: str, names: Sequence[str]) -> None:
 def no_tables() -> None:
     """A lake without tables."""
     st.title("Lakehouse", anchor=False)
-    st.info("This lake has no tables yet. Fill one with real flights, or make your own:", icon=":material/water:")
+    st.info("This lake has no tables yet. Load real flights, or create your own:", icon=":material/water:")
     st.code("lakehouse demo\nlakehouse init NAME --schema 'at timestamp, value double' --time at", language="bash")

@@ -1,4 +1,4 @@
-"""Values as text that is safe to show: cut, and with what would change the text around them made visible."""
+"""Values as text that is safe to show: cut, and with characters that would change the surrounding text made visible."""
 
 import re
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 MOST = 500
 """Characters of a value that are shown."""
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, but tab and line end
-    "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"  # no width, or turning the direction of what follows
-    "\ud800-\udfff]"  # halves of a character, which no browser takes
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, except tab and line end
+    "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"  # zero width, or changing the direction of text
+    "\ud800-\udfff]"  # surrogates, which browsers refuse
 )
 
 

@@ -1,4 +1,4 @@
-"""Streamlit's command line, with what the pages need loaded first: else the first visitor would wait for it."""
+"""Streamlit's command line, with the pages' imports loaded first so that the first visitor need not wait."""
 
 import sys
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The film strip: key frames as pictures, the deltas between them as what came and what went."""
+"""The film strip: key frames as pictures, the deltas between them as what was added and dropped."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _EDGE, _HOLES, _LABELS = 1.1, 1.28, 1.62
 def chart(strip: pd.DataFrame) -> dict[str, Any]:
     """The steps of `queries.key_frames.Film`, oldest at the left; those that build the version are strong.
 
-    As Vega-Lite's own words: what is drawn differs by its data alone.
+    As a Vega-Lite chart: strips differ only by their data.
     """
     placed = strip.reset_index(drop=True).assign(place=range(len(strip)))
     frames = placed[placed["what"] == "key frame"].assign(low=0.0)
@@ -24,7 +24,7 @@ def chart(strip: pd.DataFrame) -> dict[str, Any]:
 
 
 def _form() -> dict[str, Any]:
-    """How a strip is drawn, written once: see `picture`."""
+    """The chart of a strip, written once: see `picture`."""
     x = alt.X("place:O", title=None, axis=None)
     y = alt.Y("low:Q", title=None, axis=None, scale=alt.Scale(domain=[-_LABELS - 0.2, _HOLES + 0.1]))
     opacity = alt.condition("datum.part == 'builds this version'", alt.value(1.0), alt.value(0.25))
@@ -57,7 +57,7 @@ def _form() -> dict[str, Any]:
 
 
 def _bars(placed: pd.DataFrame) -> pd.DataFrame:
-    """A row a bar: a key frame over the whole height, what a delta added above the middle, what it dropped below."""
+    """One row for each bar: a key frame over the whole height, a delta's additions above the middle, drops below."""
     most = float(max(1, placed[["added", "dropped"]].max().max()))
     frames = placed[placed["what"] == "key frame"].assign(low=-_EDGE, high=_EDGE, means="key frame", wide=24)
     added = placed[placed["added"] > 0]

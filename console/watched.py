@@ -1,4 +1,4 @@
-"""Two addresses for those who watch the console: whether it and its catalog answer, and figures of the lake.
+"""Two addresses for monitoring: whether the console and its catalog answer, and figures of the lake.
 
 Figures name no table and no value, and only this machine gets them.
 """
@@ -32,7 +32,7 @@ def close() -> None:
 
 
 def health(_: Request) -> Response:
-    """200 where the catalog answers, 503 where it does not."""
+    """200 if the catalog answers, 503 if it does not."""
     try:
         _lake().head  # noqa: B018 - asks the catalog
     except LakehouseError as error:
@@ -67,10 +67,10 @@ def figures(lake: Any) -> dict[str, tuple[str, float]]:
         "lakehouse_head_version": ("Newest version of the lake.", lake.head),
         "lakehouse_tables": ("Tables of the lake.", len(lake.tables())),
         "lakehouse_operations_running": ("Operations between begin and commit.", len(activity.operations)),
-        "lakehouse_operations_expired": ("Of those, with a lease that ran out.", dead),
-        "lakehouse_locks": ("Runs of chunks that are locked.", len(activity.locks)),
+        "lakehouse_operations_expired": ("Of those, with an expired lease.", dead),
+        "lakehouse_locks": ("Ranges of chunks that are locked.", len(activity.locks)),
         "lakehouse_lock_waits": ("Operations that wait for a lock.", len(activity.waits)),
-        "lakehouse_tasks_waiting": ("Tasks of maintenance that wait.", len(waiting)),
-        "lakehouse_tasks_running": ("Tasks of maintenance that run.", len(lake.tasks(state="running"))),
-        "lakehouse_tasks_oldest_seconds": ("Age of the oldest that waits.", (now - oldest).total_seconds()),
+        "lakehouse_tasks_waiting": ("Maintenance tasks that wait.", len(waiting)),
+        "lakehouse_tasks_running": ("Maintenance tasks that run.", len(lake.tasks(state="running"))),
+        "lakehouse_tasks_oldest_seconds": ("Age of the oldest waiting task.", (now - oldest).total_seconds()),
     }

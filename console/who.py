@@ -1,7 +1,8 @@
-"""Who looks at the console, and what they may do.
+"""Who uses the console, and what they may do.
 
 Where a login is configured (OpenID Connect, in Streamlit's secrets), people log in, and the file that LAKEHOUSE_ROLES
-names says who is more than a reader. Else whoever is on this machine has the role that the console was started with.
+names says who is more than a reader. Without a login, everyone on this machine has the role with which the console was
+started.
 """
 
 import getpass
@@ -24,14 +25,17 @@ from senders import check_sender
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody at the console: the name that their actions are signed with, and their role."""
+    """A user of the console: the name that signs their actions, and their role."""
 
     name: str
     role: Role
 
 
 def let_in() -> None:
-    """Ask whoever has to log in to do so, and draw nothing else. Raises `Forbidden` where nobody may be here."""
+    """Ask users who are not logged in to log in, and draw nothing else.
+
+    Raises `Forbidden` if nobody may use the page.
+    """
     login = has_login(Path(str(path)) for path in st.get_option("secrets.files"))
     check_reach(st.get_option("server.address"), login=login)
     check_sender(st.context.headers.to_dict(), login=login)
@@ -50,7 +54,7 @@ def let_in() -> None:
 
 
 def person() -> Person:
-    """Who is here. Raises `InvalidInput` where a role or the file of roles cannot be read."""
+    """The current user. Raises `InvalidInput` if a role or the roles file cannot be read."""
     if st.user.get("is_logged_in"):
         claims: Mapping[str, Any] = st.user.to_dict()
         file = os.environ.get("LAKEHOUSE_ROLES")
@@ -67,7 +71,7 @@ def reader() -> str:
 
 
 def actions() -> Actions:
-    """What this person may do to the lake."""
+    """The actions of this user on the lake."""
     here = person()
     return Actions(opened.lake(), role=here.role, by=here.name)
 

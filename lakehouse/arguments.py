@@ -12,11 +12,11 @@ from lakehouse.errors import InvalidArgument, InvalidProperty
 Txn = tuple[str, int]
 _MOST_TEXT = 1_000_000
 _MOST_APP_BYTES = 1024
-"""Of a mark, by which commits are found: an index of PostgreSQL takes no long text."""
+"""Longest text of a mark by which commits are found: PostgreSQL cannot index longer ones."""
 _MOST_SECONDS = 1e9
-"""What timers and databases can hold, and longer than anybody waits: 31 years."""
+"""31 years: longer than anybody waits, and within what timers and databases can hold."""
 _MOST_WHOLE = 2**63 - 2
-"""The greatest number of which every database and engine can also hold the next one."""
+"""The greatest number whose successor still fits every database and engine."""
 
 
 def read_txn(txn: Any) -> Txn | None:
@@ -48,7 +48,7 @@ def read_text(text: Any, what: str) -> str:
 
 
 def has_surrogate(text: str) -> bool:
-    r"""Whether text holds half a character, as what is made of bytes that are not UTF-8 does: no file can keep it.
+    r"""Whether text contains a surrogate, as text decoded from invalid UTF-8 does: no file can store it.
 
     >>> has_surrogate("Zürich"), has_surrogate(b"Z\xfcrich".decode(errors="surrogateescape"))
     (False, True)
@@ -57,7 +57,7 @@ def has_surrogate(text: str) -> bool:
 
 
 def refuse_surrogates(text: str, what: str) -> None:
-    """Raise `InvalidInput` for text that no file can keep, and so no row can equal."""
+    """Raise `InvalidInput` for text that no file can store, and so no row can equal."""
     if has_surrogate(text):
         raise InvalidArgument(
             f"{what} holds half a character (a surrogate); decode it from UTF-8", text=repr(text)[:200]
@@ -106,7 +106,7 @@ def read_task_id(task_id: Any) -> int:
 
 
 def read_limit(limit: Any) -> int | None:
-    """How many at most, or None for all."""
+    """The most to return, or None for all."""
     if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and 0 <= limit <= _MOST_WHOLE):
         return None if limit is None else int(limit)
     found = type(limit).__name__ if isinstance(limit, int) else repr(limit)[:100]  # a number may have too many digits

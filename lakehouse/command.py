@@ -1,4 +1,4 @@
-"""Where the command ``lakehouse`` begins: an interrupt is met in order while the rest is still being loaded."""
+"""Entry point of the command ``lakehouse``: handles interrupts even while the rest is still loading."""
 
 from importlib import import_module
 

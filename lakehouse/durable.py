@@ -1,4 +1,4 @@
-"""Files and folders that a power cut leaves as they are."""
+"""Makes files and folders durable against power cuts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def sync(path: Path) -> None:
-    """Flush one file or folder to the disk. Raises `OSError` once and for all if the disk refuses."""
+    """Flush one file or folder to the disk. Raises `OSError` if the disk refuses; never retry it."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,8 +1,8 @@
-"""Errors: one class for each thing that can go wrong, under one base for each reaction that a caller can have.
+"""Errors: one class for each failure, under one base class for each way a caller can react.
 
 Every message says what happened, then what to do, then the facts (``expected=7 found=8``). The facts are attributes
-too, so that a program need not read the message. ``code`` names the class for programs that are not written in Python;
-docs/errors.md lists the codes.
+too, so programs need not parse the message. ``code`` names the class for programs in other languages; docs/errors.md
+lists the codes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 class LakehouseError(Exception):
     """Root of every error that the library raises on purpose.
 
-    ``code`` is stable across releases: the class's name as `snake_case`. ``kind`` is that of the reaction: of the
-    nearest base that says one. ``facts`` holds the values named at the end of the message.
+    ``code`` is stable across releases: the class's name as `snake_case`. ``kind`` names the reaction, and is that of
+    the nearest base class with one. ``facts`` holds the values named at the end of the message.
 
     >>> error = RowsOutside("row outside the interval; widen the interval or filter the rows", rows=3)
     >>> str(error), error.code, error.kind, error.rows
@@ -116,15 +116,15 @@ class InvalidInput(LakehouseError, ValueError):
 
 
 class InvalidArgument(InvalidInput):
-    """An argument has a value that it cannot have: the message names it and says what it takes."""
+    """An argument has an invalid value: the message names it and says what it takes."""
 
 
 class InvalidTime(InvalidInput):
-    """A value is no time, or lies outside the years 1 to 9999: pass a datetime or ISO 8601 text."""
+    """A value is not a time, or lies outside the years 1 to 9999: pass a datetime or ISO 8601 text."""
 
 
 class InvalidInterval(InvalidInput):
-    """An interval or period is empty, reversed or not in the calendar: its start comes before its end."""
+    """An interval or period is empty, reversed or not in the calendar: its start must come before its end."""
 
 
 class InvalidVersion(InvalidInput):
@@ -132,7 +132,7 @@ class InvalidVersion(InvalidInput):
 
 
 class InvalidName(InvalidInput):
-    """A table, column or tag cannot have this name: choose one of the characters that the message lists."""
+    """A table, column or tag cannot have this name: use only characters that the message lists."""
 
 
 class InvalidAddress(InvalidInput):
@@ -144,7 +144,7 @@ class InvalidSchema(InvalidInput):
 
 
 class InvalidProperty(InvalidInput):
-    """A property is unknown or has a value that it cannot have: see the message for what it takes."""
+    """A property is unknown or has an invalid value: the message says what it takes."""
 
 
 class InvalidKeys(InvalidInput):
@@ -156,7 +156,7 @@ class InvalidRows(InvalidInput):
 
 
 class RowsOutside(InvalidInput):
-    """Rows lie outside the interval or keys that are replaced: filter them or widen these. None was written."""
+    """Rows lie outside the replaced interval or keys: filter them, or widen the interval or keys. None was written."""
 
 
 class DuplicateKey(InvalidInput):
@@ -168,7 +168,7 @@ class NoPrimaryKey(InvalidInput):
 
 
 class UnknownColumn(InvalidInput):
-    """No column has this name here: use one that the message lists."""
+    """No column has this name: use one that the message lists."""
 
 
 class UnknownEngine(InvalidInput):
@@ -176,11 +176,11 @@ class UnknownEngine(InvalidInput):
 
 
 class UnknownOperation(InvalidInput):
-    """No operation of this id runs: see the locks for those that do."""
+    """No running operation has this id: list the locks to see those that run."""
 
 
 class UnknownTask(InvalidInput):
-    """No task of this number can be taken: see the list of tasks."""
+    """No task with this number exists or can be run: see the list of tasks."""
 
 
 class InvalidPredicate(InvalidInput):
@@ -200,7 +200,7 @@ class InvalidPartitions(InvalidInput):
 
 
 class InvalidCandidate(InvalidInput):
-    """A maintenance strategy asked for what cannot be a task: correct the strategy."""
+    """A maintenance strategy returned an impossible task: correct the strategy."""
 
 
 class InvalidRoles(InvalidInput):
@@ -212,11 +212,11 @@ class OperationEnded(InvalidInput):
 
 
 class TooManyChunks(InvalidInput):
-    """One operation touches more time chunks or makes more segments than a commit takes: split it."""
+    """One operation touches more time chunks, or makes more segments, than one commit can hold: split it."""
 
 
 class QueryLimitExceeded(InvalidInput):
-    """A query came to one of its limits and was ended: ask for less, or allow more.
+    """A query reached one of its limits and was stopped: ask for less, or allow more.
 
     ``limit`` names it: ``seconds``, ``memory``, ``bytes``, ``waiting``.
     """
@@ -225,7 +225,7 @@ class QueryLimitExceeded(InvalidInput):
 
 
 class Forbidden(LakehouseError):
-    """Whoever asks may not do this: ask somebody whose role it takes. Nothing was changed."""
+    """The caller's role does not allow this: ask somebody with the role. Nothing was changed."""
 
     kind = "forbidden"
 
@@ -237,14 +237,14 @@ class SegmentUnreadable(LakehouseError):
 
 
 class StorageUnavailable(LakehouseError):
-    """The warehouse cannot be written: make room or mend it, then run the operation again. Nothing was committed."""
+    """The warehouse cannot be written: free space or repair it, then run the operation again. Nothing was committed."""
 
     kind = "storage_unavailable"
 
 
 @contextmanager
 def writing_to(path: object, *, then: str) -> Iterator[None]:
-    """Turns what a disk refuses into `StorageUnavailable`; ``then`` is what to do when it is mended.
+    """Turn a disk's errors into `StorageUnavailable`; ``then`` says what to do once it is repaired.
 
     >>> with writing_to("warehouse/events", then="append again"):
     ...     raise OSError(28, "No space left on device")

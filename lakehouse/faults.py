@@ -1,7 +1,7 @@
 """Named points in the code at which a test may stop, delay or break an operation.
 
-``reach(point)`` does nothing unless a test armed that point (`lakehouse.testing.faults`), so it may stand in a hot
-path: unarmed it costs one comparison.
+``reach(point)`` does nothing unless a test armed that point (`lakehouse.testing.faults`), so it may be in a hot path:
+unarmed it costs one comparison.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ POINTS: Final[Mapping[str, str]] = {
 """Every point and what is true when it is reached."""
 
 armed: Mapping[str, Callable[[], None]] | None = None
-"""What to call at which point; None when no test is watching."""
+"""What to call at each point; None when no test is watching."""
 
 
 def reach(point: str) -> None:

@@ -1,4 +1,4 @@
-"""What a child process must not take over from its parent by a fork: threads, locks, connections, leases, operations.
+"""What a forked child must not take over from its parent: threads, locks, connections, leases, operations.
 
 Whatever holds such a thing registers with `watch_forks`, and then becomes the child's own: nothing of the
 parent's is renewed, released, closed or ended by a child.
@@ -15,25 +15,25 @@ class Inherited(Protocol):
     """Something to notify in a child process that it was copied there."""
 
     def after_fork(self) -> None:
-        """Let go of everything of the parent's, without a word to anybody; no other thread runs."""
+        """Drop everything of the parent's silently; no other thread runs."""
 
 
 _watched: weakref.WeakSet[Inherited] = weakref.WeakSet()
 
 
 def watch_forks(one: Inherited) -> None:
-    """Tell something of each fork in the child, for as long as it lives."""
+    """Notify an object of each fork in the child, for as long as it lives."""
     _watched.add(one)
 
 
 class Stopped(Protocol):
-    """Something that must be at rest while its process forks."""
+    """Something that must be idle while its process forks."""
 
     def before_fork(self) -> None:
-        """Come to rest. Always followed by `after_fork`, in the parent by `go_on`."""
+        """Become idle. Always followed by `after_fork` in the child and `go_on` in the parent."""
 
     def go_on(self) -> None:
-        """The parent goes on."""
+        """Resume in the parent."""
 
 
 _stopped: weakref.WeakSet[Stopped] = weakref.WeakSet()
@@ -41,7 +41,7 @@ _resting: list[Stopped] = []
 
 
 def stop_for_forks(one: Stopped) -> None:
-    """Bring something to rest before each fork, for as long as it lives."""
+    """Make an object idle before each fork, for as long as it lives."""
     _stopped.add(one)
 
 

@@ -1,10 +1,9 @@
 """Ctrl-C and SIGTERM on the command line: nothing is written, or the command says what was.
 
-Python raises `KeyboardInterrupt` wherever it happens to be. Some of what lies below (DuckDB, Arrow's C streams) turns
-that into an error of its own, and a shell starts what it puts in the background with SIGINT ignored: so an interrupt is
-noted too, and a commit that has not been sent looks for it. While a commit is on its way an interrupt only waits; what
-is committed is reported as done. Only a process that is
-`listening` is concerned.
+Python raises `KeyboardInterrupt` wherever it happens to be. DuckDB and Arrow's C streams turn that into errors of their
+own, and shells start background commands with SIGINT ignored. So an interrupt is also recorded, and a commit that has
+not been sent yet checks for it. While a commit is being sent an interrupt waits; what is committed is reported as done.
+This applies only to a process that is `listening`.
 """
 
 from __future__ import annotations
@@ -23,11 +22,14 @@ TOO_LATE = "interrupted too late: it was committed already, and is done"
 
 
 class Interrupted(BaseException):
-    """The process was asked to end. Not for `except Exception`, and not for the command line's own framework."""
+    """The process was asked to end.
+
+    Not an `Exception`, so that neither handlers nor the command-line framework catch it.
+    """
 
 
 class _State:
-    """What is known of interrupts in this process; signals come to its main thread."""
+    """The state of interrupts in this process; signals arrive in its main thread."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -36,16 +38,16 @@ class _State:
         self.in_steps = False
 
     def message(self) -> str:
-        """What an interrupt came to."""
+        """The message about an interrupt's outcome."""
         return IN_STEPS if self.in_steps else NOTHING
 
 
 @contextmanager
 def listening(*, ends: bool = False) -> Iterator[None]:
-    """Around a command: an interrupt becomes one line on standard error that is true, and an exit code.
+    """Around a command: turns an interrupt into one correct line on standard error, and an exit code.
 
-    That is 130 for Ctrl-C and 143 for SIGTERM, as shells have it, or 0 where it came after the commit. ``ends``: the
-    process ends next; after a commit no interrupt may turn its exit code into that of a command that did nothing.
+    The code is 130 for Ctrl-C and 143 for SIGTERM, as in shells, or 0 if it came after the commit. ``ends``: the
+    process ends next; after a commit no interrupt may change its exit code to that of a command that did nothing.
     """
     global _state  # noqa: PLW0603 - signals belong to the process
     before, _state = _state, _State()
@@ -71,19 +73,19 @@ def listening(*, ends: bool = False) -> Iterator[None]:
 
 
 def in_steps() -> None:
-    """Say that the command is done in many steps, each of which stays when the next one is interrupted."""
+    """Declare that the command has many steps, each of which stays done when a later one is interrupted."""
     _state.in_steps = True
 
 
 def check() -> None:
-    """Raise `Interrupted` if the process was asked to end, however that was lost on the way here."""
+    """Raise `Interrupted` if the process was asked to end, even if the signal's exception was lost."""
     if _state.signal is not None:
         raise Interrupted
 
 
 @contextmanager
 def committing() -> Iterator[None]:
-    """Around what makes something visible: an interrupt waits, or the outcome would be unknown.
+    """Around a commit: an interrupt waits, or the outcome would be unknown.
 
     `check`, before the transaction ends, ends it without a commit.
     """
@@ -102,7 +104,7 @@ def _noted(number: int, _: FrameType | None) -> None:
     is_second, _state.signal = _state.signal is not None, number
     if _state.is_committing or (_state.is_done and not _state.in_steps):
         return
-    if is_second:  # whoever insists need not wait for the clean-up: leases run out by themselves
+    if is_second:  # a second signal skips the clean-up: leases expire by themselves
         os.write(2, f"lakehouse: {_state.message()}\n".encode())
         os._exit(128 + number)
     raise Interrupted

@@ -47,7 +47,7 @@ def connect(
     wait_seconds: float = 30.0,
     pin_seconds: float = 3600.0,
 ) -> Lake:
-    """Open a lake, and make it where there is none.
+    """Open a lake; create it if there is none.
 
     Parameters
     ----------
@@ -59,20 +59,20 @@ def connect(
     spark
         A SparkSession, classic or Connect. Without one, a local session starts when an operation first needs it.
     lease_seconds
-        How long an operation keeps its locks after its process stopped renewing them.
+        How long an operation keeps its locks after its process has stopped renewing them.
     wait_seconds
         How long a replace or restore waits for another's locks before it raises `LockTimeout`, and how long updates,
-        erasures and compactions run again where others come in their way each time.
+        erasures and compactions retry after conflicts.
     pin_seconds
-        How long a lazy result (a Spark frame, a DuckDB relation, a stream) keeps its version from being forgotten,
-        while this process lives. A `Scan` keeps its own for as long as it exists.
+        How long a lazy result (a Spark frame, a DuckDB relation, a stream) protects its version from expiry, while this
+        process lives. A `Scan` protects its own for as long as it exists.
 
     Raises
     ------
     CatalogUnavailable
         The catalog's database does not answer.
     InvalidInput
-        An address is of no known form.
+        An address has an unknown form.
 
     Examples
     --------
@@ -103,12 +103,12 @@ class Lake:
 
     @property
     def catalog(self) -> Catalog:
-        """What is known of tables, versions and locks."""
+        """The catalog: tables, versions and locks."""
         return self.session.catalog
 
     @property
     def warehouse(self) -> Path:
-        """The folder in which the tables' files are."""
+        """The folder of the tables' files."""
         return self.session.warehouse
 
     @property
@@ -131,13 +131,13 @@ class Lake:
         properties: Mapping[str, str] | None = None,
         if_not_exists: bool = False,
     ) -> Table:
-        """Create a table and return it; with ``if_not_exists``, return the one that is there, whatever its definition.
+        """Create a table and return it; with ``if_not_exists``, return an existing one, whatever its definition.
 
         ``schema``: a `pyarrow.Schema`, a Spark ``StructType``, or DDL text. ``time``: the column of a row's time, a
-        timestamp or date. ``grain``: length of a time chunk: hour, day, week, month or year. ``primary_key``: what
-        upserts go by. ``cluster_by``: columns by which plans and locks distinguish rows of one chunk, with a number of
-        hash buckets where values are many. ``write_order``: ``commit`` (the later commit wins) or ``start``.
-        Raises `AlreadyExists`, `InvalidName`, `InvalidSchema`, `InvalidProperty`.
+        timestamp or date. ``grain``: length of a time chunk: hour, day, week, month or year. ``primary_key``: columns
+        by which upserts match rows. ``cluster_by``: columns by which plans and locks distinguish rows of one chunk,
+        with a number of hash buckets if they have many values. ``write_order``: ``commit`` (the later commit wins) or
+        ``start``. Raises `AlreadyExists`, `InvalidName`, `InvalidSchema`, `InvalidProperty`.
 
         >>> stops = lake.create_table("stops", "at TIMESTAMP, line INT", time="at", grain="month", cluster_by=["line"])
         >>> stops
@@ -169,7 +169,7 @@ class Lake:
         return table_names(self.session)
 
     def drop_table(self, name: str) -> None:
-        """Take a table out of the lake. Raises `TableNotFound`."""
+        """Drop a table. Raises `TableNotFound`."""
         self.catalog.drop_table(name)
 
     def rename_table(self, old: str, new: str) -> None:
@@ -193,9 +193,9 @@ class Lake:
         return self.catalog.commits(limit=read_limit(limit))
 
     def tag(self, name: str, version: Any = None) -> None:
-        """Name a version, tag or time (None: the head), which keeps it from expiry.
+        """Name a version, tag or time (None: the head), which protects it from expiry.
 
-        Raises `AlreadyExists` if the name means another version, `InvalidName`, `VersionNotFound`.
+        Raises `AlreadyExists` if the tag names another version, `InvalidName`, `VersionNotFound`.
 
         >>> lake.tag("january")
         >>> gone = flights.delete("TRUE")
@@ -209,7 +209,7 @@ class Lake:
         return self.catalog.tags()
 
     def untag(self, name: str) -> None:
-        """Forget a tag. Raises `VersionNotFound`."""
+        """Remove a tag. Raises `VersionNotFound`."""
         self.catalog.untag(name)
 
     def transaction(self, *, message: str | None = None, properties: Mapping[str, str] | None = None) -> Transaction:
@@ -217,7 +217,7 @@ class Lake:
         return Transaction(self.session, message=read_message(message), properties=read_properties(properties))
 
     def operations(self) -> Listing[RunningOperation]:
-        """Operations that run, the oldest first: whose, since when, and what is left of their leases."""
+        """Running operations, oldest first: whose, since when, and the rest of their leases."""
         return self.activity().operations
 
     def activity(self) -> Activity:
@@ -228,10 +228,10 @@ class Lake:
         return self.catalog.activity()
 
     def release(self, operation_id: str) -> None:
-        """End a running operation, whoever's it is, and give back its locks: its commit then fails with `LockLost`.
+        """End any running operation and release its locks: its commit then fails with `LockLost`.
 
-        For an administrator; a process that died needs no such help, its lease ends by itself. Raises `InvalidInput`
-        if no such operation runs.
+        For administrators. A dead process needs no such help: its lease expires by itself. Raises `InvalidInput` if no
+        such operation runs.
         """
         self.catalog.release(operation_id)
 
@@ -240,15 +240,15 @@ class Lake:
     def sql(self, text: str, *, as_of: Any = None, engine: Literal["spark", "duckdb"] = "spark") -> Any:
         """Run one statement of Spark's SQL over the lake's tables.
 
-        A query gives a lazy Spark frame, or with ``engine="duckdb"`` a lazy DuckDB relation, made in process. INSERT,
-        DELETE, UPDATE and MERGE give their `Commit`; SHOW TABLES and DESCRIBE an Arrow table; CREATE TABLE the table.
+        A query returns a lazy Spark frame, or with ``engine="duckdb"`` a lazy DuckDB relation, made in process. INSERT,
+        DELETE, UPDATE and MERGE return their `Commit`; SHOW TABLES and DESCRIBE an Arrow table; CREATE TABLE the table.
 
-        ``VERSION AS OF 7`` (or a tag) or ``TIMESTAMP AS OF '2013-01-05'`` may stand after a table's name; other tables
-        are read at ``as_of``, default: all at the head as it is now. Conditions reach the catalog, which leaves out
-        files. Times without an offset are UTC.
+        ``VERSION AS OF 7`` (or a tag) or ``TIMESTAMP AS OF '2013-01-05'`` may follow a table's name; other tables are
+        read at ``as_of``, by default all at the current head. Conditions are pushed into the scans, which prune files.
+        Times without an offset are UTC.
 
-        The text may come from anyone: what is not on a closed list of constructs and functions is refused, and names
-        mean the lake's tables only. Raises `InvalidInput` saying what is not taken, `TableNotFound`,
+        The text may come from anyone: anything not on a closed list of constructs and functions is refused, and names
+        mean only the lake's tables. Raises `InvalidInput`, which names what is refused, `TableNotFound`,
         `VersionNotFound`, and what the table's own methods raise.
 
         Examples
@@ -276,15 +276,15 @@ class Lake:
         most_seconds: float = 30.0,
         most_memory: int = 1_000_000_000,
     ) -> Answer:
-        """Look by SQL, without Spark: the first rows, and what each table's scan opens and leaves out, and why.
+        """Query by SQL, without Spark: the first rows, and what each table's scan opens and leaves out, and why.
 
         Takes queries, SHOW TABLES, DESCRIBE and EXPLAIN, as decided from the parsed statement. Rows beyond
         ``most_rows`` and ``most_bytes`` are left out, and ``is_cut`` says so.
 
-        Everything from parsing on runs in a process of its own, which is killed after ``most_seconds`` and can have no
-        more than ``most_memory`` bytes; its start, half a second, is not counted, and it is kept for the next question.
-        Raises `QueryLimitExceeded`, an `InvalidInput`, when one of the two was not enough; `InvalidInput` for anything
-        that could change a table; else as `sql`.
+        Everything from parsing on runs in a query process, which is killed after ``most_seconds`` and cannot use more
+        than ``most_memory`` bytes. Its start, half a second, is not counted, and it is kept for the next query.
+        Raises `QueryLimitExceeded` when one of the two limits is reached; `InvalidInput` for anything that could change
+        a table; else as `sql`.
 
         Examples
         --------
@@ -300,15 +300,15 @@ class Lake:
     # Clean-up
 
     def expire(self, *, older_than: Any = None, keep_last: int | None = None, dry_run: bool = False) -> Expired:
-        """Forget old versions, and say what that came to; with ``dry_run`` only say it.
+        """Expire old versions and report the result; with ``dry_run`` only report it.
 
-        ``older_than``: a time, or an age as a timedelta, seconds or text such as "30d": what was the newest version
-        then, and all that came later, is kept. ``keep_last``: as many versions are kept. With both, what either keeps.
+        ``older_than``: a time, or an age as a timedelta, seconds or text such as "30d": the version that was newest
+        then, and all later ones, are kept. ``keep_last``: this many versions are kept. With both, what either keeps.
 
-        Kept in any case are the head, tagged versions, of each table the newest version at any of these, what a reader
-        or a running operation holds and what is newer than that. Files go later: see `collect`. With the versions go
-        what ended operations left, ``txn`` marks beyond their table's ``txn_retention``, and all of dropped tables.
-        Cost: what is forgotten. Raises `InvalidArgument` where neither is given.
+        Always kept are the head, tagged versions, each table's newest version at any of these, and what a reader or
+        running operation holds, with everything newer. Files are deleted later: see `collect`. Traces of ended
+        operations, ``txn`` marks beyond their table's ``txn_retention``, and dropped tables are removed too. Cost: what
+        is expired. Raises `InvalidArgument` if neither is given.
 
         Examples
         --------
@@ -321,10 +321,10 @@ class Lake:
         return expire(self.session, RetentionRequest.of(older_than, keep_last), dry_run=dry_run)
 
     def collect(self, *, grace_seconds: float = GRACE_SECONDS, dry_run: bool = False) -> Collected:
-        """Delete files that nothing can reach, and say what that came to; with ``dry_run`` only say it.
+        """Delete files that nothing can reach and report the result; with ``dry_run`` only report it.
 
-        Those are the files of segments that were forgotten, and all that operations wrote that were aborted or whose
-        lease ran out; each longer than ``grace_seconds`` ago. The catalog alone says which: no folder is searched.
+        These are files of expired segments, and files of operations that were aborted or whose lease expired, each more
+        than ``grace_seconds`` ago. The catalog alone says which: no folder is searched.
 
         Examples
         --------
@@ -346,11 +346,11 @@ class Lake:
     ) -> Checked:
         """Compare the catalog with itself and with what is stored, and list what is wrong.
 
-        ``rebuild_key_frames`` writes every key frame anew. ``delete_unknown`` deletes files in tables' folders that
-        the catalog does not explain, if they are a day old. Cost: every delta and key frame, and a look at (not into)
-        every file. ``deep`` reads them: every byte of each file that has a checksum, then every live row and what
-        the catalog says of them, and what each commit of maintenance took and made. ``add_checksums`` then gives
-        files that were written before there were checksums, and are sound, those that they have now.
+        ``rebuild_key_frames`` writes every key frame again. ``delete_unknown`` deletes files in tables' folders that
+        the catalog does not explain, if they are a day old. Cost: every delta and key frame, and the size of every
+        file. ``deep`` reads files: every byte of those with a checksum, then every live row, to compare it with the
+        catalog, and the inputs and outputs of each maintenance commit. ``add_checksums`` then adds checksums to sound
+        files written before there were any.
 
         Examples
         --------
@@ -384,11 +384,11 @@ class Lake:
         workers: Collection[Worker] = tuple(Worker),
         properties: Mapping[str, str] | None = None,
     ) -> Maintained:
-        """Do one round of maintenance: plan what changed, then run tasks by score until none is left.
+        """Run one round of maintenance: plan tables that changed, then run tasks by score until none is left.
 
-        ``budget_bytes``: what they may read together. ``engine``: ``spark`` rewrites by Spark, else it is done in
-        process. ``dry_run`` returns what would be done first, and why, and writes nothing. No row changes, and what
-        users do beside it neither waits nor fails. ``properties`` are kept on the versions that it makes.
+        ``budget_bytes``: what the tasks may read together. ``engine``: ``spark`` compacts with Spark, otherwise in
+        process. ``dry_run`` returns what would be done first, and why, and writes nothing. No row changes, and users'
+        operations neither wait nor fail because of it. ``properties`` are stored with the versions that it makes.
 
         Examples
         --------
@@ -402,23 +402,26 @@ class Lake:
         return maintain(self.session, Limits(workers, table, read_limit(budget_bytes), engine, kept), dry_run=dry_run)
 
     def plan_tasks(self, *, table: str | None = None, dry_run: bool = False) -> Listing[Task]:
-        """Plan what is worth doing (of one table) now, and return what waits, best first."""
+        """Plan what is worth doing now (for one table), and return the waiting tasks, best first."""
         return plan_tasks(self.session, table, dry_run=dry_run)
 
     def tasks(self, *, table: str | None = None, state: str | None = None, limit: int | None = None) -> Listing[Task]:
         """Tasks of the table service, newest first; those in state ``waiting`` best first."""
         if state is not None and state not in tuple(TaskState):
-            raise InvalidArgument("no such state; one of waiting, running, done, failed and cancelled", state=state)
+            raise InvalidArgument("no such state; use waiting, running, done, failed or cancelled", state=state)
         chosen = None if table is None else self.table(table).spec.id
         held = None if state is None else TaskState(state)
         return self.catalog.tasks().tasks(table=chosen, state=held, limit=read_limit(limit))
 
     def run_task(self, task_id: int, *, engine: str | None = None, properties: Mapping[str, str] | None = None) -> Task:
-        """Run a task that waits, now, and return it as it ended. Raises `InvalidInput` if it does not wait."""
+        """Run a waiting task now, and return it with its result. Raises `InvalidInput` if it does not wait."""
         return run_one(self.session, read_task_id(task_id), engine=engine, properties=read_properties(properties))
 
     def cancel_task(self, task_id: int) -> None:
-        """End a task that waits or runs; one that runs commits nothing more. Raises `InvalidInput` if it is over."""
+        """Cancel a waiting or running task; a running one commits nothing more.
+
+        Raises `InvalidInput` if it has ended.
+        """
         operation = self.catalog.tasks().cancel(read_task_id(task_id))
         if operation is not None:
             self.catalog.release(operation, if_running=True)
@@ -426,14 +429,14 @@ class Lake:
     # Recovery
 
     def export(self, *, keep: int = 3) -> Exported:
-        """Write all that the catalog knows of the head and the tags into the warehouse, as one consistent state.
+        """Write the catalog's state at the head and the tags into the warehouse, consistently.
 
-        `lakehouse.recover` makes a new catalog of it if this one is lost. The newest ``keep`` exports stay.
+        `lakehouse.recover` makes a new catalog from it if this one is lost. The newest ``keep`` exports stay.
         """
         return write_export(self.catalog, self.warehouse, keep=keep)
 
     def close(self) -> None:
-        """Close the catalog's connections. A Spark session that was given, or started, goes on."""
+        """Close the catalog's connections. The Spark session keeps running."""
         self.session.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""A query process: opens the lake, then answers questions one by one, within limits of memory and processor time.
+"""A query process: opens the lake, then runs queries one by one, within limits of memory and processor time.
 
 Run by `lakehouse.apart.process`, which kills it at its deadline; so nothing here measures time.
 """
@@ -31,15 +31,15 @@ _IDLE_SECONDS = 300.0
 _PIN_SECONDS = 30.0
 _GRACE_SECONDS = 5
 _SHARE_WAITED = 0.6
-"""Of its seconds that a query waits for a program that holds the catalog: what is left is for saying so."""
+"""Share of its seconds that a query waits for a program that holds the catalog; the rest is for reporting it."""
 _KEPT_BYTES = 100_000_000
-"""What a process may have grown by, to be asked again."""
+"""How much a process may have grown and still be reused."""
 _LIFE = 0
-"""The file descriptor of a pipe of which the process that asks has the other end."""
+"""The file descriptor of a pipe whose other end the caller has."""
 
 
 def main() -> None:
-    """Answer until there is nobody who asks."""
+    """Answer until the caller is gone."""
     _end_with_parent()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     channel = socket.socket(fileno=int(sys.argv[1]))
@@ -55,7 +55,7 @@ def _end_with_parent() -> None:
     fcntl.fcntl(_LIFE, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(_LIFE, fcntl.F_SETFL, fcntl.fcntl(_LIFE, fcntl.F_GETFL) | os.O_ASYNC)
     signal.signal(signal.SIGIO, signal.SIG_DFL)
-    if select.select([_LIFE], [], [], 0)[0]:  # closed before anybody looked
+    if select.select([_LIFE], [], [], 0)[0]:  # closed already
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -110,12 +110,12 @@ def _failed(error: LakehouseError) -> tuple[dict[str, Any], bytes]:
 
 @contextmanager
 def _walls(most_memory: int, most_seconds: float) -> Iterator[int]:
-    """Hold this process to its limits; gives the bytes that may be added to what it has."""
+    """Limit this process; return how many bytes it may add to its current memory."""
     size, resident = _memory()
     room = most_memory - resident
     if room < _KEPT_BYTES:
         raise InvalidArgument(
-            "a query process needs more memory than that for itself; allow more",
+            "the memory limit is below what a query process itself needs; allow more",
             most_memory=most_memory,
             least=resident + _KEPT_BYTES,
         )
@@ -131,7 +131,7 @@ def _walls(most_memory: int, most_seconds: float) -> Iterator[int]:
 
 
 def _memory() -> tuple[int, int]:
-    """Bytes of addresses, and of memory, that this process has."""
+    """Bytes of address space, and of memory, of this process."""
     size, resident = Path("/proc/self/statm").read_text("ascii").split()[:2]
     page = resource.getpagesize()
     return int(size) * page, int(resident) * page

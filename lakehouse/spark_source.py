@@ -34,20 +34,22 @@ from lakehouse.table.table import Table
 
 _PARTITION_BYTES = 128 * 1024 * 1024
 LEASE_SECONDS = 3600.0
-"""How long a write may go on while none of its tasks runs."""
+"""How long a write may continue while none of its tasks runs."""
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``lakehouse`` known to a Spark session, classic or Connect.
+    """Register the format ``lakehouse`` with a Spark session, classic or Connect.
 
     Options: ``table`` (needed), ``catalog`` and ``warehouse`` (default as in `connect`), ``as_of`` and ``interval`` for
-    reads, ``message`` for writes. What a query reads is held for an hour from when it was planned, and by each task
-    while it reads; what a write has stored, for an hour (``lease_seconds``) from when a task last wrote. Turns on the
-    session's filter push-down for Python sources. Writing appends; use `Table.replace` to put rows in place of others.
+    reads, ``message`` for writes. What a query reads is protected for an hour after planning, and by each task while it
+    reads; what a write has stored, for an hour (``lease_seconds``) after a task last wrote. Turns on the session's
+    filter push-down for Python sources. Writing appends; use `Table.replace` to replace rows.
 
     ``spark.read.format("lakehouse").option("table", "flights").load()`` is then a frame of the table's rows.
     """
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")  # else Spark refuses a source that uses filters
+    spark.conf.set(
+        "spark.sql.python.filterPushdown.enabled", "true"
+    )  # otherwise Spark refuses a source that uses filters
     spark.dataSource.register(LakehouseSource)
 
 
@@ -60,7 +62,7 @@ def _open(options: Mapping[str, str], **kept: float) -> tuple[Lake, Table]:
 
 
 def _open_to_write(options: Mapping[str, str]) -> Lake:
-    """A lake whose leases last until the next task has begun: between tasks nobody is there to renew them."""
+    """A lake whose leases last until the next task begins, because nothing renews them between tasks."""
     lake, _ = _open(options, lease_seconds=float(options.get("lease_seconds", LEASE_SECONDS)))
     return lake
 
@@ -80,7 +82,7 @@ class LakehouseSource(spark_source.DataSource):
             return to_spark_type(table.schema)
 
     def reader(self, schema: StructType) -> _Reader:
-        """A read of one version, fixed now and held for the tasks that are to come."""
+        """A read of one version, fixed and protected now for the tasks to come."""
         lake, table = _open(self.options)
         with lake:
             scan = table.scan(as_of=self.options.get("as_of"), interval=self.options.get("interval"))
@@ -130,7 +132,7 @@ class _Reader(spark_source.DataSourceReader):
     def read(self, partition: spark_source.InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task, by the in-process engine."""
         if not isinstance(partition, _Part):
-            return  # Spark's own, where there is nothing to read
+            return  # Spark's own, if there is nothing to read
         lake, _ = _open(self._options)
         with lake:
             lake.session.pins.hold(self, self._spec, self._held_version)
@@ -151,7 +153,7 @@ def _packed(group: ReadGroup) -> Iterator[ReadGroup]:
 
 
 def _predicate(pushed: spark_source.Filter, schema: pa.Schema) -> Predicate:
-    """What pruning can use of a Spark filter; anything that is not plainly understood may let every row pass."""
+    """The part of a Spark filter that pruning can use; anything else is assumed to pass every row."""
     path: tuple[str, ...] = getattr(pushed, "attribute", ())
     if len(path) != 1 or path[0] not in schema.names:
         return Unknown()
@@ -179,7 +181,7 @@ def _predicate(pushed: spark_source.Filter, schema: pa.Schema) -> Predicate:
 
 
 def _is_of(value: Any, kind: pa.DataType) -> bool:
-    """Whether a value is one that a column can hold, as it is; not-a-number is not, for bounds say nothing of it."""
+    """Whether a column can hold a value unchanged; NaN does not count, because bounds do not cover it."""
     if isinstance(value, float) and math.isnan(value):
         return False
     try:
@@ -202,7 +204,7 @@ class _Writer(spark_source.DataSourceArrowWriter):
         self._begun = begun
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> _Task:
-        """Store one task's rows; an attempt has names of its own, so that a repeated one is no trouble."""
+        """Store one task's rows; each attempt uses its own file names, so a repeated one does no harm."""
         first = next(iterator, None)
         if first is None:
             return _Task(())
@@ -230,7 +232,7 @@ class _Writer(spark_source.DataSourceArrowWriter):
             op.take(files)
 
     def abort(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:
-        """Give up: nothing becomes visible."""
+        """Abort: nothing becomes visible."""
         with _open_to_write(self._options) as lake:
             Append(lake.session, self._begun).abort()
 

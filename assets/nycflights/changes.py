@@ -1,4 +1,4 @@
-"""What happens to flights besides loading them: late rows arrive, and a carrier states its flights anew.
+"""Changes of flights besides loading: late rows arrive, and a carrier re-states its flights.
 
 Neither is an asset: both change some rows of `flights` and report the touched chunks to Dagster, so that derived assets
 follow by themselves. A chunk that was never loaded is not marked as materialized.
@@ -19,7 +19,7 @@ class Late(dg.Config):
 
 
 class Restated(dg.Config):
-    """Whose flights of which time are stated anew, and whether the cancelled ones are still among them."""
+    """Which carrier re-states flights of which time, and whether cancelled ones are still among them."""
 
     carrier: str = "UA"
     interval: str = "2013-02-09"
@@ -28,7 +28,7 @@ class Restated(dg.Config):
 
 @dg.op
 def append_late_rows(context: dg.OpExecutionContext, config: Late, lakehouse: LakehouseResource) -> None:
-    """Append flights, beside whatever else is going on."""
+    """Append flights, concurrently with anything else."""
     with lakehouse.get_lake() as lake:
         table = flights_table(lake)
         rows = within(read_flights(lake.spark, landing_folder(context)), "scheduled_at", Interval.of(config.interval))
@@ -38,7 +38,7 @@ def append_late_rows(context: dg.OpExecutionContext, config: Late, lakehouse: La
 
 @dg.op
 def replace_carrier(context: dg.OpExecutionContext, config: Restated, lakehouse: LakehouseResource) -> None:
-    """Replace the flights of one carrier, and of no other; other carriers of the same days may be written meanwhile."""
+    """Replace the flights of one carrier only; other carriers of the same days may be written meanwhile."""
     with lakehouse.get_lake() as lake:
         table, span = flights_table(lake), Interval.of(config.interval)
         rows = within(read_flights(lake.spark, landing_folder(context)), "scheduled_at", span)
@@ -58,5 +58,5 @@ def late_flights() -> None:
 
 @dg.job
 def restate_carrier() -> None:
-    """One carrier states its flights anew."""
+    """One carrier re-states its flights."""
     replace_carrier()

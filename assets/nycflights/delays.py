@@ -1,4 +1,4 @@
-"""A row a day and carrier: how many left, how late, how many never landed where they should.
+"""One row for each day and carrier: how many left, how late, and how many never landed at their destination.
 
 Chunks are months, since a day is sixteen rows. A month follows when all its days are there and one of them changes:
 by late data, or by a re-statement of one carrier.
@@ -36,7 +36,7 @@ SCHEMA = pa.schema(
     kinds={"arrow"},
 )
 def daily_delays(departures: pa.Table, airlines: pa.Table) -> pa.Table:
-    """Departures and their delays of the months of the run; facts and names of one version of the lake."""
+    """Departures and delays of the run's months; facts and names are read at one version of the lake."""
     marked = pa.table(
         {
             "day": pc.floor_temporal(departures["scheduled_at"], unit="day"),

@@ -1,4 +1,4 @@
-"""Flights that left, with what is known of their delay: no cancelled ones, and no columns that say things twice.
+"""Flights that left, with their delays: without cancelled ones and redundant columns.
 
 Made of the same chunks as `flights`, in process: a day is a thousand rows, and Spark would take longer to start.
 """

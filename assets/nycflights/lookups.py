@@ -1,4 +1,4 @@
-"""What the codes in flights mean: airlines, airports and planes, always of one version.
+"""Look-ups for the codes in flights: airlines, airports and planes, always of one version.
 
 Look-ups have no time of their own, so they are kept as editions, a chunk of a year each: `valid_from` says from when an
 edition holds, for the only one there is the start of 2013. It comes from the source and not from the clock (when rows

@@ -1,1 +1,1 @@
-"""What the pages ask of the lake, a module a page: plain values and data frames, no drawing."""
+"""Queries of the pages, one module for each page: plain values and data frames, no drawing."""

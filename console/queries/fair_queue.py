@@ -47,7 +47,7 @@ class FairQueue:
         finally:
             with self._changed:
                 self._running[reader] -= 1
-                self._running += Counter()  # without those that have none
+                self._running += Counter()  # drop readers without any
                 self._serve()
 
     def _stand(self, reader: str, ticket: object) -> None:

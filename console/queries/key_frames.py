@@ -1,4 +1,4 @@
-"""What the Key frames page asks: how a chunk's state is built, and how long that takes."""
+"""Queries of the Key frames page: how a chunk's state is built, and how long that takes."""
 
 import time
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ MOST_CHUNKS = 200
 MOST_STEPS = 400
 """Steps of a chunk's history that are read."""
 FRAMES_SHOWN = 60
-"""Steps of it that are drawn: those around the version that is looked at."""
+"""Steps of it that are drawn: those around the version shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkHistory:
-    """The history of one run of chunks: ``strip`` has a row a step, and says which build the version."""
+    """The history of one bin: ``strip`` has one row for each step, and says which ones build the version."""
 
     chunk: Interval
     strip: pd.DataFrame
@@ -31,7 +31,7 @@ class ChunkHistory:
 
 
 def list_chains(lake: Any, name: str, interval: Interval | None) -> pd.DataFrame:
-    """A row a run of chunks that is kept together, those first that were changed last."""
+    """One row for each bin, most recently changed first."""
     table = lake.table(name)
     return framed(
         (
@@ -51,7 +51,7 @@ def list_chains(lake: Any, name: str, interval: Interval | None) -> pd.DataFrame
 
 
 def read_chunk_histories(lake: Any, name: str, version: int, chunk: Interval) -> list[ChunkHistory]:
-    """The histories of everything that a chunk's state is built of: its own, and those of the runs that hold it."""
+    """The histories from which a chunk's state is built: its own, and those of the larger bins that hold it."""
     table = lake.table(name)
     started = time.perf_counter()
     lake.catalog.replayed(table.spec, version, chunk)

@@ -1,4 +1,4 @@
-"""What the Lake page asks: every table with its size, growth and health, and what goes on."""
+"""Queries of the Lake page: every table with its size, growth and health, and current activity."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,11 +13,9 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def list_tables(lake: Any) -> pd.DataFrame:
-    """A row a table. *rows stored* counts those that tombstones hide too; *rows* is given where there are none.
+    """One row for each table. *rows stored* includes hidden rows; *rows* is given if no tombstones hide any.
 
-    Added up by the database.
-
-    *debt* is what the table service wants to do: tasks that wait, and for how long the oldest of them does.
+    *debt* is the work of the table service: waiting tasks, and how long the oldest of them has waited.
     """
     running: dict[str, int] = {}
     for one in lake.operations():

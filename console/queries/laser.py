@@ -25,16 +25,16 @@ from queries.words import change, count_text, describe, framed, keys_text
 MOST_TOLD = 200
 """How many segments, and versions, are listed for one instant."""
 MOST_LOOKED_INTO = 20
-"""Segments whose rows are looked at."""
+"""How many segments' rows are read."""
 MOST_KEYS = 1_000_000
-"""Keys of a tombstone that are looked through for those asked for."""
+"""How many keys of a tombstone are searched for the requested ones."""
 _VERDICTS = {
     "visible": "not hidden by anything",
     "masked": "some rows may be hidden",
     "hidden": "hidden",
     "elsewhere": "holds no such rows",
 }
-_WORDS = ("can be seen", "some rows are hidden", *_VERDICTS.values())
+_WORDS = ("visible", "some rows are hidden", *_VERDICTS.values())
 _NOTHING_SEEN = frozenset({"hidden", "holds no such rows"})
 _EFFECTS: dict[Effect, str] = {
     "hides": "hides all of it",
@@ -47,7 +47,7 @@ _EFFECTS: dict[Effect, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Laser:
-    """``probed`` has a row a segment, ``met`` a row for each of its tombstones, ``happened`` a row a version.
+    """``probed`` has a row for each segment, ``met`` for each of its tombstones, ``happened`` for each version.
 
     ``sentence`` sums it up.
     """
@@ -60,7 +60,7 @@ class Laser:
 
 
 def read_laser(lake: Any, name: str, version: int, at: datetime, keys: dict[str, Any] | None) -> Laser:
-    """What can be seen of an instant at a version, and why. Cost: the bins that hold what touches its chunk."""
+    """What is visible of an instant at a version, and why. Cost: the bins of its chunk."""
     table = lake.table(name)
     instant = Interval(at, MAX_TIME) if MAX_TIME - at <= MICROSECOND else Interval(at, at + MICROSECOND)
     segments, tombstones = lake.catalog.live(table.spec, version, instant)
@@ -91,12 +91,12 @@ class RowCount:
 
     @property
     def verdict(self) -> str:
-        """What became of them, as words."""
+        """Their verdict, in words."""
         if not self.stored:
             return "holds no such rows"
         if not self.visible:
             return "hidden"
-        return "can be seen" if self.visible == self.stored else "some rows are hidden"
+        return "visible" if self.visible == self.stored else "some rows are hidden"
 
 
 def count_rows(
@@ -108,9 +108,9 @@ def count_rows(
     instant: Interval,
     keys: dict[str, Any] | None,
 ) -> RowCount | None:
-    """Rows of a segment at an instant, and with some keys; None where its file cannot be read.
+    """Rows of a segment at an instant, with some keys; None if its file cannot be read.
 
-    Cost: the row groups of its file that hold the instant, read twice: as they are, and through the tombstones.
+    Cost: the row groups of its file that hold the instant, read twice: with and without the tombstones.
     """
     counts = []
     for masks in ((), tombstones):
@@ -128,25 +128,25 @@ def count_rows(
 
 
 def verdict_of(probed: ProbedSegment, count: RowCount | None) -> str:
-    """What became of a segment's rows; where they were not looked at, what its bounds say."""
+    """The verdict on a segment, from its rows or, if these were not read, from its bounds."""
     return _VERDICTS[probed.verdict] if count is None else count.verdict
 
 
 def rows_summed_up(counts: Mapping[Any, RowCount | None]) -> str:
-    """A sentence on the rows that were looked at; empty where there was nothing to look at."""
+    """A sentence on the rows that were read; empty if there were none."""
     known = [one for one in counts.values() if one is not None]
     if not known:
         return ""
     stored, visible = sum(one.stored for one in known), sum(one.visible for one in known)
     if not stored:
         return " No such row is stored here."
-    return f" {count_text(stored, 'row')} stored here: {visible:,} can be seen, {stored - visible:,} hidden."
+    return f" {count_text(stored, 'row')} stored here: {visible:,} visible, {stored - visible:,} hidden."
 
 
 def with_keys(
     lake: Any, tombstones: list[Tombstone], at: datetime, keys: dict[str, Any], primary_key: tuple[str, ...]
 ) -> list[Tombstone]:
-    """Key tombstones over an instant with those of some primary keys that they hold; the largest sets are not read."""
+    """Key tombstones over an instant, with the given primary keys that they match; the largest sets are not read."""
     over = [one for one in tombstones if one.kind == "key" and one.start <= at < one.end and one.rows <= MOST_KEYS]
     asked = list(product(*(keys[column] for column in primary_key)))
     held = {
@@ -167,14 +167,14 @@ def _holds(keys: pa.Table, key: dict[str, Any]) -> bool:
 def summed_up(
     found: tuple[ProbedSegment, ...], counts: Mapping[Any, RowCount | None], happened: pd.DataFrame, version: int
 ) -> str:
-    """One or two sentences: how much comes through, and if nothing does, since when and by what."""
+    """One or two sentences: how much is visible, and if nothing is, since when and why."""
     if not found:
         gone = happened[happened["dropped"] > 0] if len(happened) else happened
         if not len(gone):
-            return f"Nothing lies here at version {version}, and nothing ever did as far as is remembered."
+            return f"Nothing lies here at version {version}, and nothing ever did in the versions that are kept."
         last = gone.iloc[0]
         return (
-            f"Nothing lies here at version {version}. What did was dropped by version {last['version']}, "
+            f"Nothing lies here at version {version}. What did lie here was dropped by version {last['version']}, "
             f"a {last['operation']}."
         )
     verdicts = Counter(verdict_of(one, counts.get(one.segment.id)) for one in found)
@@ -183,7 +183,7 @@ def summed_up(
     blocking = {one.id: one for probed in found for one in probed.blocking}
     if blocking and verdicts.keys() <= _NOTHING_SEEN:
         newest = max(blocking.values(), key=lambda one: one.ordinal)
-        sentence += f" Nothing comes through: {describe(newest)} of ordinal {newest.ordinal} is in the way."
+        sentence += f" Nothing is visible: {describe(newest)} of ordinal {newest.ordinal} hides it."
     return sentence
 
 
@@ -220,7 +220,7 @@ def _met_row(probed: ProbedSegment, met: Met) -> dict[str, Any]:
 
 
 def read_happened(table: Any, version: int, interval: Interval, limit: int = MOST_TOLD) -> pd.DataFrame:
-    """What versions up to one did to an interval, newest first, with who and what made them."""
+    """What versions up to one did to an interval, newest first, with their origin."""
     commits = {one.version: one for one in table.log(limit, before=version + 1, interval=interval)}
     return pd.DataFrame(
         [
@@ -242,9 +242,9 @@ def read_happened(table: Any, version: int, interval: Interval, limit: int = MOS
 
 
 def read_keys(text: str, schema: pa.Schema) -> dict[str, Any] | None:
-    """Keys as typed, ``carrier=UA, client=77``; a column that is named again lists another value.
+    """Parse keys as typed, ``carrier=UA, client=77``; a repeated column adds a value.
 
-    Raises `InvalidInput` for what is no column or not of its type.
+    Raises `InvalidInput` for an unknown column or a value of another type.
     """
     found: dict[str, list[Any]] = {}
     for part in filter(None, (one.strip() for one in text.split(","))):

@@ -1,4 +1,4 @@
-"""What the Locks and operations page asks: what runs, what it holds, and who waits for it."""
+"""Queries of the Locks and operations page: what runs, what it holds, and who waits for it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from shown import shown
 
 @dataclass(frozen=True, slots=True)
 class GoingsOn:
-    """Frames of the page: an operation, a lock, a place in the queue a row."""
+    """Frames of the page: one row for each operation, lock, and place in the queue."""
 
     operations: pd.DataFrame
     locks: pd.DataFrame
@@ -22,7 +22,7 @@ class GoingsOn:
 
 
 def goings_on(lake: Any) -> GoingsOn:
-    """Everything that goes on now, of all tables, in one read."""
+    """All current activity, of all tables, in one read."""
     activity: Activity = lake.activity()
     return GoingsOn(
         operations=pd.DataFrame(
@@ -79,7 +79,7 @@ def keys_text(keys: KeyScope) -> str:
 
 
 def lease_text(seconds: float) -> str:
-    """What is left of a lease; once it ran out, others may take what it holds."""
+    """The rest of a lease; once it has expired, others may take its locks."""
     return age_text(seconds) if seconds > 0 else "ran out"
 
 

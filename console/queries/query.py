@@ -1,4 +1,4 @@
-"""What the Query page asks: rows of a statement at a version, and what was read and left out for them."""
+"""Queries of the Query page: rows of a statement at a version, and what was read and left out."""
 
 import io
 import threading
@@ -31,19 +31,19 @@ KEPT_SECONDS = 600.0
 MOST_LISTED = 200
 """Segments of each reason that are listed one by one."""
 MEANING = {
-    Reason.TIME: "its time misses what was asked for",
-    Reason.BOUNDS: "no value between its least and greatest passes",
-    Reason.BUCKET: "the value's hash bucket holds none of its values",
-    Reason.NULLS: "it has only nulls there, or none",
+    Reason.TIME: "its interval lies outside the requested time",
+    Reason.BOUNDS: "no value between its minimum and maximum passes",
+    Reason.BUCKET: "none of its values is in the value's hash bucket",
+    Reason.NULLS: "it has only nulls there, or no nulls",
     Reason.NO_ALTERNATIVE: "each alternative is ruled out by itself",
-    Reason.INDEX: "the Bloom filter of a column says that it is not there",
+    Reason.INDEX: "the index of a column says that the value is not there",
     Reason.OVERSHADOWED: "newer tombstones hide all of it",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class TableRead:
-    """One table of a statement: what its scan opens of what there is, and why not the rest.
+    """One table of a statement: what its scan opens, and why not the rest.
 
     ``opened`` is None, and the rest empty, where the filter is too long to plan again.
     """
@@ -100,7 +100,7 @@ def _asked(lake: Any, sql: str, as_of: str | None) -> Asked:
 
 
 class _Kept:
-    """The answers that were given last. Thread-safe."""
+    """The most recent answers. Thread-safe."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -125,7 +125,7 @@ _kept = _Kept()
 def _table_read(read: Any) -> TableRead:
     try:
         pruned, segments = read.pruned(), read.segments
-    except QueryLimitExceeded:  # the filter is too long to be looked at without a limit of time
+    except QueryLimitExceeded:  # the filter is too long to be planned without a limit of time
         return TableRead(read.table, read.version, ", ".join(read.columns), shown(read.where), None)
     return TableRead(
         table=read.table,
@@ -168,11 +168,11 @@ def _segments(pruned: Pruned) -> Iterator[dict[str, Any]]:
         }
 
 
-# Rows to look at, to draw and to take away
+# Rows to show, to draw and to download
 
 
 def drawable(rows: pa.Table) -> pa.Table:
-    """The rows as a data frame can show them: each name once, long and odd values as text that is cut."""
+    """The rows as a data frame can show them: names made unique, long and unusual values as cut text."""
     names: list[str] = []
     for name in rows.column_names:
         header = shown(name, 100) or "(no name)"
@@ -207,7 +207,7 @@ def measures(rows: pa.Table) -> list[str]:
 
 
 def to_parquet(rows: pa.Table) -> bytes:
-    """The rows as a Parquet file, each value as it is."""
+    """The rows as a Parquet file, with unchanged values."""
     target = io.BytesIO()
     pq.write_table(_named_once(rows), target)
     return target.getvalue()

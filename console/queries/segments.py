@@ -1,4 +1,4 @@
-"""What the Segments page asks: the segments that pass a filter, a page at a time, and one of them in full."""
+"""Queries of the Segments page: segments that pass a filter, a page at a time, and details of one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ from queries.words import framed, size_text, text_of
 from shown import shown
 
 ORDERS = {"newest write": "ordinal", "time": "start_us", "most rows": "rows", "most bytes": "bytes"}
-SEEN, OVERSHADOWED = "can be seen", "overshadowed"
+SEEN, OVERSHADOWED = "visible", "overshadowed"
 PREVIEW_ROWS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Segments that pass a filter, in order, those among them that are overshadowed, and what lies over them."""
+    """Segments that pass a filter, in order, the overshadowed ones among them, and what lies over these."""
 
     segments: Segments
     overshadowed: frozenset[int]
@@ -50,7 +50,7 @@ def find_segments(
     order: str = "newest write",
     state: str | None = None,
 ) -> Found:
-    """Segments of an interval that may hold rows for which a SQL predicate is true; decided in columns, by bounds.
+    """Segments of an interval that may hold rows for which a SQL predicate is true; decided by bounds, in columns.
 
     Raises `InvalidInput` for a predicate that cannot be read.
     """
@@ -72,7 +72,7 @@ def find_segments(
 
 
 def describe_segments(lake: Any, name: str, found: Found, part: Segments) -> pd.DataFrame:
-    """A row a segment, of a page of them."""
+    """One row for each segment of a page."""
     origins = lake.catalog.origins(lake.table(name).spec, part.ids.tolist())
     rows = []
     for one in part:
@@ -97,7 +97,7 @@ def describe_segments(lake: Any, name: str, found: Found, part: Segments) -> pd.
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What a segment's file says of itself: facts, a row a column of its schema, a row a row group."""
+    """A segment's file: facts, and a row for each column of its schema and for each row group."""
 
     facts: Mapping[str, str]
     schema: pd.DataFrame
@@ -105,7 +105,7 @@ class File:
 
 
 def statistics_of(table: Any, segment: Segment) -> pd.DataFrame:
-    """What the catalog knows of each column: least, greatest, nulls, and key coordinates."""
+    """The catalog's statistics of each column: minimum, maximum, nulls, and key coordinates."""
     rows = []
     for field in table.schema:
         buckets = segment.buckets.get(field.name)
@@ -122,7 +122,7 @@ def statistics_of(table: Any, segment: Segment) -> pd.DataFrame:
 
 
 def _buckets_text(buckets: bytes) -> str:
-    """How many hash buckets of all the values lie in, and the first of them."""
+    """In how many hash buckets the values lie, and the first of these."""
     held = [place for place in range(8 * len(buckets)) if buckets[place // 8] >> place % 8 & 1]
     listed = ", ".join(map(str, held[:8])) + (", …" if len(held) > 8 else "")
     return f"{len(held)} of {8 * len(buckets)} buckets: {listed}"
@@ -166,7 +166,7 @@ def read_file(lake: Any, segment: Segment) -> File:
 
 
 def preview(lake: Any, name: str, version: int, segment: Segment, tombstones: tuple[Tombstone, ...]) -> pa.Table:
-    """The first rows of a segment that can be seen at a version, by the engine in this process."""
+    """The first rows of a segment that are visible at a version, by the in-process engine."""
     table = lake.table(name)
     plan = plan_read([segment], tombstones, version=version)
     query = Query(plan, table.spec, lake.warehouse, tuple(table.schema.names), sets=sets_of(lake.session, plan))

@@ -1,4 +1,4 @@
-"""What the Service page asks: the queue, what runs, what was done, and what it came to."""
+"""Queries of the Service page: the queue, what runs, what was done, and its results."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,23 +11,23 @@ from queries.words import age_text, span_text
 from shown import shown
 
 MOST = 200
-"""Tasks of one state that are listed."""
+"""The most tasks of one state that are listed."""
 ENDED = (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED)
 
 
 def queue(lake: Any, table: str | None) -> pd.DataFrame:
-    """Tasks that wait, best first: why, what they take and what a scan would gain."""
+    """Waiting tasks, best first: why, their inputs, and what a scan would gain."""
     return pd.DataFrame(_waiting(one) for one in lake.tasks(table=table, state=TaskState.WAITING, limit=MOST))
 
 
 def dry_run(lake: Any, table: str | None) -> pd.DataFrame:
-    """What a round would do now, if it began with a plan; nothing is written."""
+    """What a round with a new plan would do now; nothing is written."""
     found = pd.DataFrame(_waiting(one) for one in lake.maintain(table=table, dry_run=True).tasks)
     return found.drop(columns=["task", "attempts", "not before"], errors="ignore")
 
 
 def running(lake: Any, table: str | None) -> pd.DataFrame:
-    """Tasks that run, with what is left of their claims."""
+    """Running tasks, with the rest of their claims."""
     now = lake.catalog.now()
     return pd.DataFrame(
         {
@@ -43,7 +43,7 @@ def running(lake: Any, table: str | None) -> pd.DataFrame:
 
 
 def history(lake: Any, table: str | None, *, plans: bool) -> pd.DataFrame:
-    """Tasks that ended, the last first, with what was predicted and what a scan gained."""
+    """Ended tasks, latest first, with predicted and actual gain of a scan."""
     ended = [one for state in ENDED for one in lake.tasks(table=table, state=state, limit=2 * MOST)]
     ended = [one for one in ended if one.ended_at is not None and (plans or one.kind != "plan")]
     ended.sort(key=lambda one: (one.ended_at, one.id), reverse=True)
@@ -51,7 +51,7 @@ def history(lake: Any, table: str | None, *, plans: bool) -> pd.DataFrame:
 
 
 def amplification(lake: Any, tables: Iterable[str]) -> pd.DataFrame:
-    """Of each table the bytes that users wrote and that maintenance wrote anew."""
+    """For each table the bytes that users wrote and that maintenance rewrote."""
     found = {name: lake.table(name).amplification() for name in tables}
     return pd.DataFrame(
         {"table": name, "written": one.appended_bytes, "rewritten": one.rewritten_bytes, "ratio": one.ratio}
@@ -60,7 +60,7 @@ def amplification(lake: Any, tables: Iterable[str]) -> pd.DataFrame:
 
 
 def policy(table: Any) -> pd.DataFrame:
-    """A table's policy: each property with its value, and whether the table says so itself."""
+    """A table's policy: each property with its value, and whether it is the table's own or a default."""
     own = table.properties
     return pd.DataFrame(
         {"property": shown(name), "value": shown(value), "set": name in own}

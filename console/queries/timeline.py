@@ -1,7 +1,7 @@
-"""What the Timeline page asks: one table at one version in one stretch of time, as a picture.
+"""Queries of the Timeline page: one table at one version in one interval, as a picture.
 
-Few entries are drawn one by one, stacked by ordinal. Many are counted by time first, in columns of the catalog's own:
-a hundred thousand segments cost some passes over arrays, and zooming in comes to the few that are drawn.
+Few entries are drawn one by one, stacked by ordinal. Many are first counted by time, in the catalog's columns: a
+hundred thousand segments cost some passes over arrays, and zooming in leads to few.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ from queries.words import describe, framed, text_of
 MOST_DRAWN = 400
 """Entries that are drawn one by one; above this neighbours cannot be distinguished."""
 COLUMNS = 240
-"""Columns of a counted picture."""
+"""Number of columns of a counted picture."""
 MOST_PAIRS = 2_000_000
-"""Pairs of a segment and a column that are looked at; with more, columns get fewer and wider."""
+"""The most pairs of a segment and a column; above that, columns get fewer and wider."""
 KINDS = {
     "visible": "visible",
     "overshadowed": "overshadowed",
@@ -33,17 +33,17 @@ KINDS = {
 NARROWEST = timedelta(seconds=1)
 """No picture covers less time: its parts would be closer than a microsecond."""
 _NARROWEST_PART = 1 / 400
-"""No bar is drawn narrower than this part of the picture: a segment of one row would not be seen."""
+"""No bar is drawn narrower than this part of the picture, or a segment of one row would not show."""
 MICROSECOND = timedelta(microseconds=1)
 _HATCHES = 130
-"""Strokes across the whole picture."""
+"""Number of hatching lines across the whole picture."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A stretch of a table at a version: its totals, and bars or columns to draw, with strokes for what is hatched.
+    """An interval of a table at a version: its totals, and bars or columns to draw, with hatching lines.
 
-    ``is_counted`` says that ``drawn`` has a row a column and kind, not a row a bar.
+    ``is_counted`` says that ``drawn`` has a row for each column and kind, not for each bar.
     """
 
     window: Interval | None
@@ -58,7 +58,7 @@ class Picture:
 
 
 def read_picture(lake: Any, name: str, version: int, interval: Interval | None) -> Picture:
-    """The picture of an interval (None: all that there is). Cost: the bins that hold what touches it."""
+    """The picture of an interval (None: everything). Cost: the bins that it may touch."""
     table = lake.table(name)
     segments, tombstones = lake.catalog.live(table.spec, version, interval)
     if interval is not None:
@@ -78,7 +78,7 @@ def read_picture(lake: Any, name: str, version: int, interval: Interval | None) 
 
 
 def stops(numbers: list[int], version: int, most: int) -> list[int]:
-    """Where a slider through history may stop: all versions, or some over all of it and every one near a version."""
+    """The stops of a slider through history: all versions, or some over all of it and every one near a version."""
     listed = sorted({*numbers, version})
     if len(listed) <= most:
         return listed
@@ -88,7 +88,7 @@ def stops(numbers: list[int], version: int, most: int) -> list[int]:
 
 
 def whole(segments: Segments, tombstones: list[Tombstone]) -> Interval | None:
-    """The time that segments cover; where there are none, that of tombstones which have an end."""
+    """The time that segments cover; without any, that of tombstones with an end."""
     if len(segments):
         starts, ends, _ = segments.bounds
         return Interval(from_us(int(starts.min())), from_us(int(ends.max())))
@@ -96,7 +96,7 @@ def whole(segments: Segments, tombstones: list[Tombstone]) -> Interval | None:
 
 
 def drawn_bars(segments: Segments, tombstones: list[Tombstone], window: Interval) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A row a bar, each at its level, and the strokes over tombstones."""
+    """One row for each bar, at its level, and the hatching over tombstones."""
     found = bars(segments, tombstones, window)
     narrowest = (window.end - window.start) * _NARROWEST_PART
     level_of = levels([*segments, *tombstones], window, narrowest)
@@ -105,7 +105,7 @@ def drawn_bars(segments: Segments, tombstones: list[Tombstone], window: Interval
 
 
 def levels(entries: list[Segment | Tombstone], window: Interval, narrowest: timedelta) -> dict[Any, int]:
-    """How high each entry lies: above all that is older and that it overlaps, as wide as they are drawn.
+    """The level of each entry: above everything older that it overlaps, by drawn width.
 
     A tombstone lies below a segment of its own ordinal, which it does not hide. Takes O(n^2) for n entries.
     """
@@ -143,7 +143,7 @@ def _bar(bar: Bar, level: int, window: Interval, narrowest: timedelta) -> dict[s
 
 
 def strokes(hatched: pd.DataFrame, window: Interval) -> pd.DataFrame:
-    """Slanted strokes over bars, on one grid, so that neighbours look alike; cut at the bars' ends."""
+    """Slanted lines over bars, on one grid, so that neighbours look alike; cut at the bars' ends."""
     step = (window.end_us - window.start_us) / _HATCHES
     rows = []
     for bar in hatched.itertuples():
@@ -169,7 +169,7 @@ def strokes(hatched: pd.DataFrame, window: Interval) -> pd.DataFrame:
 def counted(
     segments: Segments, tombstones: list[Tombstone], window: Interval, sky: Skyline
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """How many segments can be seen, and how many are overshadowed, in each column of time; and of tombstones."""
+    """How many segments are visible, and how many overshadowed, in each column of time; the same of tombstones."""
     starts, ends, ordinals = segments.bounds
     starts, ends = np.maximum(starts, window.start_us), np.minimum(ends, window.end_us)
     edges = column_edges(starts, ends, window)
@@ -198,7 +198,7 @@ def counted(
 
 
 def column_edges(starts: Any, ends: Any, window: Interval) -> Any:
-    """Edges of columns of equal width; fewer where segments are so long that too many columns hold them."""
+    """Edges of columns of equal width; fewer if segments are so long that too many columns hold them."""
     width = max(1, (window.end_us - window.start_us) // COLUMNS)
     pairs = int(((ends - starts) // width + 2).sum())
     count = min(COLUMNS, window.end_us - window.start_us)
@@ -214,7 +214,7 @@ def _columns_of(edges: Any, starts: Any, ends: Any) -> tuple[Any, Any]:
 
 
 def _count_frame(edges: Any, by_kind: dict[str, Any]) -> pd.DataFrame:
-    """A row for each column in which there is something of a kind."""
+    """One row for each column that has something of a kind."""
     found = [(kind, place, int(counts[place])) for kind, counts in by_kind.items() for place in np.flatnonzero(counts)]
     spans = [(from_us(int(edges[place])), from_us(int(edges[place + 1]))) for _, place, _ in found]
     rows = (
@@ -229,12 +229,12 @@ def _count_frame(edges: Any, by_kind: dict[str, Any]) -> pd.DataFrame:
 
 
 def zoomed(window: Interval, factor: float, shift: float = 0.0) -> Interval:
-    """A window times as wide about the same middle, moved by parts of its width; no narrower than a second."""
+    """A window scaled about its middle, moved by fractions of its width; no narrower than a second."""
     held = window.end_us - window.start_us
     width = max(int(held * factor), NARROWEST // MICROSECOND)
     edge = 60_000_000 if width >= 1_200_000_000 else 1_000_000
     start = window.start_us + held // 2 + int(held * shift) - width // 2
-    # What is moved or widened beyond the calendar stops at its end, and never becomes empty there.
+    # A window moved or widened beyond the calendar stops at its end, and never becomes empty there.
     first = min(max(start, to_us(MIN_TIME)), to_us(MAX_TIME) - edge)
     first -= first % edge
     last = max(start + width, first + edge)

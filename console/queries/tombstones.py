@@ -1,4 +1,4 @@
-"""What the Tombstones page asks: each tombstone, what it masks, what that costs, and what ends it."""
+"""Queries of the Tombstones page: each tombstone, what it masks, what that costs, and what will remove it."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -14,14 +14,14 @@ from queries.words import size_text, span_text
 
 shell.title(
     "Key frames",
-    "A key frame is one chunk's whole state at one version. A version is built from the nearest one before it and the "
-    "deltas after that, which add (up, green) and drop (down, orange) segments and tombstones.",
+    "A key frame is the whole state of a chunk at one version. Any version is built from the newest key frame "
+    "before it and the deltas since, which add (up, green) and drop (down, orange) segments and tombstones.",
 )
 lake, table, version, interval = opened.lake(), pick.table(), pick.version(), pick.interval()
 
 
 def picked() -> None:
-    """A chunk was picked: look at it."""
+    """A chunk was picked: show it."""
     rows = st.session_state["chains"].selection.rows
     if rows:
         row = chains.iloc[rows[0]]
@@ -29,12 +29,14 @@ def picked() -> None:
 
 
 def chunk_looked_at() -> Interval:
-    """The chunk in which the picked time begins; else the one that was changed last."""
+    """The chunk in which the picked time begins, or else the one changed last."""
     if interval is not None:
         found: Interval = table.spec.grain.chunk(interval.start)
         return found
     wide = chains["until"] - chains["chunk"]
-    newest = chains[wide == wide.min()].iloc[0]  # runs of centuries hold what is of all time, as an upsert's keys are
+    newest = chains[wide == wide.min()].iloc[
+        0
+    ]  # bins of centuries hold entries over all time, such as the keys of an upsert
     return table.spec.grain.chunk(newest["chunk"].to_pydatetime())
 
 
@@ -56,19 +58,19 @@ def draw_history(chunk_history: ChunkHistory) -> None:
 
 chains = list_chains(lake, table.name, interval)
 if chains.empty:
-    shell.empty("Nothing was ever written here: there is nothing to build.")
+    shell.empty("Nothing was ever written here, so there is nothing to build.")
     st.stop()
 chunk = chunk_looked_at()
-shell.section("Film", "The chunk in which the time at the left begins, else the one that was changed last.")
+shell.section("Film", "The chunk in which the time at the left begins, or else the one changed last.")
 histories = read_chunk_histories(lake, table.name, version, chunk)
 st.text(f"{span_text(chunk)} at version {version}")
 if histories:
-    st.caption(f"Built anew from key frames and deltas in {histories[0].read_milliseconds:.1f} ms.")
+    st.caption(f"Rebuilt from key frames and deltas in {histories[0].read_milliseconds:.1f} ms.")
 for chunk_history in histories:
     draw_history(chunk_history)
 if not histories:
     shell.empty("Nothing was ever written to this chunk. Pick another one below, or another time at the left.")
-shell.section("Chunks", f"Those that were changed last, at most {MOST_CHUNKS}. Pick one to see its history.")
+shell.section("Chunks", f"The {MOST_CHUNKS} changed last. Pick one to see its history.")
 st.dataframe(
     chains,
     hide_index=True,

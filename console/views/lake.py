@@ -1,4 +1,4 @@
-"""The Lake page: every table, how large it is, how it grows and how well it is, and what goes on."""
+"""The Lake page: every table with its size, growth and health, and current activity."""
 
 import streamlit as st
 
@@ -10,7 +10,7 @@ import shell
 from queries.lake import GROWTH_DAYS, list_tables
 from queries.words import size_text
 
-shell.title("Lakehouse", "Every table of this lake as it is stored now. Pick one to look at it on every page.")
+shell.title("Lakehouse", "Every table of this lake as it is stored now. Pick one to show it on every page.")
 lake = opened.lake()
 st.text(f"{lake.catalog.url}    {lake.warehouse}")
 
@@ -35,7 +35,7 @@ shell.figures(
     }
 )
 growth = st.column_config.BarChartColumn(
-    f"growth, {GROWTH_DAYS} days", help="Rows that versions added less those that they dropped, a bar a day."
+    f"growth, {GROWTH_DAYS} days", help="Rows added minus rows dropped by versions, one bar for each day."
 )
 st.dataframe(
     tables,

@@ -78,7 +78,7 @@ def draw_read(read: query.TableRead, place: int) -> None:
         if read.reasons.empty:
             st.caption("No segment was left out.")
             return
-        st.caption("Left out, each for the first reason that there is:")
+        st.caption("Left out, each for its first reason:")
         st.dataframe(
             read.reasons, hide_index=True, column_config=columns.COLUMNS, alt="Reasons", key=f"reasons {place}"
         )
@@ -92,8 +92,8 @@ def draw_read(read: query.TableRead, place: int) -> None:
 
 shell.title(
     "Query",
-    "One statement of Spark's SQL over all tables, at the version picked at the left, run in this process. It can "
-    f"only look: SELECT, SHOW TABLES, DESCRIBE, EXPLAIN. At most {query.MOST_ROWS:,} rows and "
+    "One statement of Spark's SQL over all tables, at the version picked at the left, run by DuckDB. Read-only: "
+    f"SELECT, SHOW TABLES, DESCRIBE, EXPLAIN. At most {query.MOST_ROWS:,} rows and "
     f"{query.MOST_SECONDS:.0f} seconds.",
 )
 sql = st.text_area("SQL", key="sql", bind="query-params", height=120, placeholder="SELECT ...").strip()
@@ -101,17 +101,17 @@ with st.container(horizontal=True):
     st.button("Run", type="primary", icon=":material/play_arrow:", key="run")
     st.button("Example", on_click=example, key="example")
 if not sql:
-    shell.empty("Write a statement and run it. The address of this page then holds it, to be shared.")
+    shell.empty("Write a statement and run it. The address of this page then contains it and can be shared.")
     st.stop()
 
 as_of = pick.as_of()
 asked = ask(sql, as_of)
 rows = query.drawable(asked.rows)
-more = "; there are more, which are left out" if asked.is_cut else ""
+more = "; more were left out" if asked.is_cut else ""
 st.text(f"{asked.rows.num_rows:,} rows in {asked.seconds:.2f} s{more}")
 table_tab, chart_tab, plan_tab = st.tabs(["Rows", "Chart", "Read and left out"])
 with table_tab:
-    # Lazy, so that the frame has no download of its own: that one would hold cut values, and formulas as they are.
+    # Lazy, so that the frame has no download of its own, which would contain cut values and unescaped formulas.
     st.dataframe(rows, hide_index=True, lazy=True, alt="Rows", key="rows")
     with st.container(horizontal=True):
         st.download_button(

@@ -1,4 +1,4 @@
-"""The Segments page: the files of a table, filtered and sorted, and one of them in full."""
+"""The Segments page: the files of a table, filtered and sorted, and the details of one."""
 
 import streamlit as st
 
@@ -16,7 +16,7 @@ from shown import shown
 PAGE_ROWS = 100
 ANY = "any"
 
-shell.title("Segments", "Immutable files of rows that are live at the version. Pick one to look into it.")
+shell.title("Segments", "Immutable files of rows, live at the version. Pick one to see its details.")
 lake, table, version, interval = opened.lake(), pick.table(), pick.version(), pick.interval()
 
 
@@ -40,7 +40,7 @@ def find() -> segments.Found:
 
 
 def draw_one(segment: Segment, found: segments.Found) -> None:
-    """One segment in full. What its file says is read only for it."""
+    """The details of one segment. Only its own file is read."""
     shell.section("One segment")
     rewritten = f", rewrites without erased rows: {segment.rewrites}" if segment.rewrites else ""
     st.text(f"Segment {segment.id}: {segments.span(segment)}, ordinal {segment.ordinal}{rewritten}")
@@ -53,10 +53,10 @@ def draw_one(segment: Segment, found: segments.Found) -> None:
     with rows, shell.frame():
         preview = segments.preview(lake, table.name, version, segment, found.tombstones)
         if len(preview):
-            st.caption(f"The first rows that can be seen at this version, at most {segments.PREVIEW_ROWS}.")
+            st.caption(f"The first rows that are visible at this version, at most {segments.PREVIEW_ROWS}.")
             st.dataframe(drawable(preview), hide_index=True, alt="Rows", key="rows")
         else:
-            shell.empty("No row of this segment can be seen at this version: tombstones hide all of them.")
+            shell.empty("No row of this segment is visible at this version: tombstones hide all of them.")
 
 
 def draw_file(segment: Segment) -> None:
@@ -95,7 +95,7 @@ st.dataframe(
     alt="Segments",
 )
 sizes = st.expander("Sizes", on_change="rerun")
-if sizes.open:  # else the page would wait for what draws charts
+if sizes.open:  # otherwise the page would wait for the charting package
     sizes.bar_chart(segments.histogram(found.segments), x="from size", y="segments", sort=False, height=220)
 wanted = st.text_input("Segment", key="segment", bind="query-params", placeholder="pick a row", width=320)
 if wanted.strip():

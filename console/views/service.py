@@ -1,4 +1,4 @@
-"""The Service page: what waits, runs and was done, why and what it gains, and the buttons for those who may."""
+"""The Service page: what waits, runs and was done, why, what it gains, and buttons for those with a role."""
 
 from functools import partial
 
@@ -22,8 +22,8 @@ REFRESH_SECONDS = 3
 
 shell.title(
     "Service",
-    "Maintenance rewrites segments so that scans cost less, and forgets what nobody may read again. It changes no row "
-    "and gives way to users. The score is what it saves, in milliseconds of scans a day, for each megabyte read.",
+    "Maintenance rewrites segments so that scans cost less, and removes expired versions. It changes no row and "
+    "gives way to users. The score is what it saves, in milliseconds of scans a day, for each megabyte read.",
 )
 acting.show_result()
 lake, table = opened.lake(), pick.table()
@@ -32,7 +32,7 @@ chosen = table.name if scope == "picked" else None
 
 
 def listing(frame: pd.DataFrame, name: str, words: str) -> None:
-    """A frame, or the words that say why there is none."""
+    """A frame, or a text that says why there is none."""
     if frame.empty:
         shell.empty(words)
     else:
@@ -41,7 +41,7 @@ def listing(frame: pd.DataFrame, name: str, words: str) -> None:
 
 @st.fragment(run_every=REFRESH_SECONDS)
 def draw_now() -> None:
-    """What runs and what waits, drawn anew by itself."""
+    """What runs and what waits; refreshes by itself."""
     with shell.frame():
         runs, waits = service.running(lake, chosen), service.queue(lake, chosen)
         shell.figures(
@@ -53,21 +53,23 @@ def draw_now() -> None:
             }
         )
         shell.section("Running")
-        listing(runs, "running", "No task runs now. This page looks again by itself.")
+        listing(runs, "running", "No task runs now. This page refreshes by itself.")
         shell.section("Queue", "Best first. Predicted is what one scan of the interval saves.")
-        listing(waits, "queue", "Nothing waits. A round plans what changed, and does what is worth it.")
+        listing(
+            waits, "queue", "Nothing waits. A round plans tables that changed, and runs the tasks that are worth it."
+        )
 
 
 @st.fragment(run_every=REFRESH_SECONDS)
 def draw_history() -> None:
-    """What ended, drawn anew by itself."""
+    """What ended; refreshes by itself."""
     with shell.frame():
         plans = st.toggle("Show plans too", key="plans")
         done = service.history(lake, chosen, plans=plans)
         listing(done, "history", "No task has ended yet.")
         measured = done[done["gained ms"].notna()] if len(done) else done
         if len(measured) > 1:
-            st.caption("What was predicted, across, and what a scan gained, up, in milliseconds; each point is a task.")
+            st.caption("Predicted gain of a scan (across) and actual gain (up), in milliseconds; each point is a task.")
             drawn = measured[["predicted ms", "gained ms", "kind"]].set_axis(["x", "y", "kind"], axis=1)
             marks = alt.Chart(drawn).mark_circle(size=70)
             points = marks.encode(x=alt.X("x:Q", title="predicted"), y=alt.Y("y:Q", title="gained"), color="kind:N")
@@ -91,7 +93,7 @@ with st.container(horizontal=True):
         is_long=True,
         describe=lambda _: "The round has begun; what it does is listed here.",
     )
-is_dry = st.toggle("Dry run: what a round would do now, from a plan that is not kept", key="dry")
+is_dry = st.toggle("Dry run: what a round would do now, from a plan that is not stored", key="dry")
 if is_dry:
     listing(service.dry_run(lake, chosen), "dry run", "A round would do nothing: no table needs anything.")
 tasks = [
@@ -122,7 +124,7 @@ done_tab, bytes_tab, policy_tab = st.tabs(["History", "Write amplification", "Po
 with done_tab:
     draw_history()
 with bytes_tab:
-    st.caption("Bytes that users wrote, and bytes that maintenance wrote anew for them.")
+    st.caption("Bytes that users wrote, and bytes that maintenance rewrote.")
     tables = lake.tables() if chosen is None else [chosen]
     listing(service.amplification(lake, tables[: service.MOST]), "amplification", "Nothing was written yet.")
 with policy_tab:

@@ -23,19 +23,19 @@ SLIDER_VERSIONS = 500
 
 shell.title(
     "Timeline",
-    "Time runs from left to right, in UTC; newer writes lie above older ones. Solid can be seen, faint is "
-    "overshadowed, and what is hatched is a tombstone: it hides what lies below it, or some rows of it.",
+    "Time runs from left to right, in UTC; newer writes lie above older ones. Solid bars are visible, faint ones "
+    "overshadowed. Hatched bars are tombstones: they hide what lies below them, or some rows of it.",
 )
 table, version, interval = pick.table(), pick.version(), pick.interval()
 
 
 def slide() -> None:
-    """The slider was moved: look at that version."""
+    """The slider was moved: show that version."""
     pick.show(version=st.session_state["through"])
 
 
 def brushed() -> None:
-    """A stretch was drawn over the columns: look at that."""
+    """A range was selected over the columns: show it."""
     drawn = st.session_state["timeline"].selection.get(picture.ZOOM, {}).get("start")
     if drawn:
         start, end = map(instant_of, drawn)
@@ -79,13 +79,13 @@ def draw_picture(seen: Picture, laser: datetime | None) -> None:
         spec=chart, key="timeline", on_select=select, alt="Segments and tombstones by time and ordinal"
     )
     if seen.is_counted:
-        st.caption("Too many to draw one by one: counted by time. Draw a stretch over the columns to zoom in.")
+        st.caption("Too many to draw one by one: counted by time. Select a range of columns to zoom in.")
     elif event.selection.get(picture.PICKED):
         draw_picked(seen, str(event.selection[picture.PICKED][0]["id"]))
 
 
 def draw_picked(seen: Picture, entry: str) -> None:
-    """A bar was clicked: what it is, and a laser through its middle."""
+    """A bar was clicked: show its details, and put the laser through its middle."""
     parts = seen.drawn[seen.drawn["id"] == entry]
     if parts.empty:
         return
@@ -103,14 +103,14 @@ def draw_picked(seen: Picture, entry: str) -> None:
 
 
 def aim(at: Interval) -> None:
-    """Put the laser into the middle of a stretch, at a full second if there is one."""
+    """Put the laser into the middle of an interval, at a full second if there is one."""
     middle = at.start + (at.end - at.start) / 2
     second = middle.replace(microsecond=0)
     st.session_state["laser"] = text_of(second if at.contains(second) else middle)
 
 
 def aimed() -> datetime | None:
-    """Where the laser stands, for the picture; an error in what was typed is shown below it."""
+    """The position of the laser, for the picture; an error in what was typed is shown below it."""
     with suppress(InvalidInput):
         text = str(st.session_state.get("laser") or st.query_params.get("laser") or "").strip()
         return to_utc(text) if text else None
@@ -118,7 +118,7 @@ def aimed() -> datetime | None:
 
 
 def draw_laser() -> None:
-    shell.section("Laser", "Pick an instant, and keys if you like, to see what lies there and what stands in the way.")
+    shell.section("Laser", "Pick an instant, and optionally keys, to see what lies there and what hides it.")
     at_column, keys_column = st.columns(2)
     at_text = at_column.text_input("At", key="laser", bind="query-params", placeholder="2013-02-08 12:00")
     example = next(iter(table.cluster_by), "column")

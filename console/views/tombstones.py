@@ -1,4 +1,4 @@
-"""The Tombstones page: what hides rows, what that costs, and when it will go."""
+"""The Tombstones page: what hides rows, what that costs, and when it will be removed."""
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ ANY = "any"
 
 shell.title(
     "Tombstones",
-    "What hides rows of segments that were written before it: by time and keys, by primary key, or by row.",
+    "Tombstones hide rows of segments written before them: by time and keys, by primary key, or by row.",
 )
 lake, table, version, interval = opened.lake(), pick.table(), pick.version(), pick.interval()
 kind = st.segmented_control("Kind", [ANY, *KINDS], default=ANY, key="kind", bind="query-params", required=True)
@@ -33,7 +33,7 @@ if listed:
         describe_tombstones(lake, table.name, part, segments), hide_index=True, alt="Tombstones", key="tombstones"
     )
 else:
-    shell.empty("No tombstone is live here at this version: every row of every segment can be seen.")
+    shell.empty("No tombstone is live here at this version: every row of every segment is visible.")
 asked = "" if interval is None else f', interval="{interval}"'
 copied.offer(
     "tombstones",

@@ -1,4 +1,4 @@
-"""The Versions page: the commit log as in a Git client, what a version did, what lies between two, and going back."""
+"""The Versions page: the commit log as in a Git client, what a version did, differences, and restoring."""
 
 from functools import partial
 
@@ -24,15 +24,15 @@ ANY = "any"
 
 shell.title(
     "Versions",
-    "Every commit, newest first. Pick a row to see what it did, two to see what lies between them. The time at the "
-    "left keeps those that touched it.",
+    "Every commit, newest first. Pick one row to see what it did, or two to compare them. The time at the left "
+    "keeps the commits that touched it.",
 )
 acting.show_result()
 lake, table, interval = opened.lake(), pick.table(), pick.interval()
 
 
 def picked() -> None:
-    """Rows of the log were picked: one is looked at, two are compared."""
+    """Rows of the log were picked: one is shown, two are compared."""
     rows = st.session_state["log"].selection.rows
     chosen = sorted(int(number) for number in listed["version"].iloc[rows[-2:]])
     if chosen:
@@ -88,7 +88,7 @@ def draw_log() -> None:
 
 
 def draw_version(commit: Commit) -> None:
-    """What one version says of itself."""
+    """The details of one version."""
     run = links.run(commit.properties)
     with st.container(border=True):
         st.text(f"{commit.operation} of {', '.join(commit.tables)}, {commit.committed_at:%Y-%m-%d %H:%M:%S} UTC")
@@ -119,19 +119,19 @@ def draw_difference(a: int, b: int) -> None:
     with by_entry:
         st.dataframe(found.entries, hide_index=True, alt="ADD and DROP by entry", key="by entry")
     if found.is_cut:
-        st.caption("There are more than are listed; the figures count all.")
+        st.caption("Not all are listed; the figures count all.")
     with by_row:
         draw_changes(a, b)
 
 
 def draw_changes(a: int, b: int) -> None:
-    """Rows are counted only when somebody asks: files are read for it."""
+    """Rows are counted only on request, because files are read for it."""
     st.caption("Reads the files that changed, to list the rows that were inserted, deleted and updated.")
     if not st.toggle("Compare rows", key="rows"):
         return
     found = versions.count_changes(lake, table.name, a, b)
     if not found.counts:
-        shell.empty("No row differs: what was written holds the same rows.")
+        shell.empty("No row differs: the new files hold the same rows.")
         return
     shell.figures({name.replace("_", " "): count for name, count in sorted(found.counts.items())})
     if found.is_cut:
@@ -140,7 +140,7 @@ def draw_changes(a: int, b: int) -> None:
 
 
 def draw_actions(version: int) -> None:
-    shell.section("Keep, or go back", "A tag keeps a version from being forgotten. A restore is a new version.")
+    shell.section("Keep, or go back", "A tag protects a version from expiry. A restore is a new version.")
     tag_column, restore_column = st.columns(2)
     with tag_column, st.container(border=True):
         name = st.text_input("Tag", key="tag name", placeholder="before-the-release")
@@ -165,14 +165,14 @@ def draw_actions(version: int) -> None:
 
 
 def newest_listed() -> int:
-    """The version that was picked; where none was, the newest that passes the filters."""
+    """The picked version, or else the newest that passes the filters."""
     if pick.as_of() is None and st.session_state["of"] == "table" and not listed.empty:
         return int(listed["version"].iloc[0])
     return pick.version()
 
 
 def versions_to_compare() -> tuple[int | None, int]:
-    """The version before and the version looked at, of which the first may be picked."""
+    """The version to compare with and the version shown; the first may be picked."""
     compared = st.text_input(
         "Compare with", key="compare", bind="query-params", placeholder="the version before it", width=320
     )
@@ -193,9 +193,7 @@ else:
     st.text(f"From version {before} to version {version}" if before else f"Version {version}")
     draw_version(commits[0])
     if before is None:
-        shell.empty(
-            "This is the first version, or the one before it was forgotten: there is nothing to compare it with."
-        )
+        shell.empty("This is the first version, or the one before it has expired: there is nothing to compare it with.")
     else:
         with shell.frame():
             draw_difference(before, version)

@@ -1,1 +1,1 @@
-"""What people do to a lake through the console, and who may: actions, roles, and whom the console lets near."""
+"""Changes to a lake through the console, and who may make them: actions, roles, and network access."""

@@ -1,7 +1,7 @@
-"""What people do to a lake through the console: each action proposed, confirmed, checked by role, and signed.
+"""Changes to a lake through the console: each action is proposed, confirmed, checked by role, and signed.
 
-No page changes a lake by itself. It asks for a proposal, which says in a sentence what will happen, and hands it back
-with the proposal's word as the confirmation. Both steps check the role.
+No page changes a lake by itself. It requests a proposal, which says in a sentence what will happen, and returns it with
+the proposal's word as confirmation. Both steps check the role.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from lakehouse.errors import InvalidArgument, LakehouseError, WriteConflict
 from lakehouse.lake import Lake
 
 LOG = logging.getLogger("lakehouse.actions")
-"""A line in JSON for each action, done or refused: also for those that make no version."""
+"""Logs a line of JSON for each action, done or refused, including those that make no version."""
 _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """An action that was asked for: nothing has happened yet.
+    """A requested action: nothing has happened yet.
 
-    ``sentence`` says what will happen, ``word`` confirms it. What ``is_final`` cannot be undone: have the word typed.
+    ``sentence`` says what will happen, ``word`` confirms it. An action that ``is_final`` cannot be undone: have the
+    word typed.
     """
 
     action: Action
@@ -36,7 +37,7 @@ class Proposal:
     is_final: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
     seen_version: int | None = None
-    """The version of the table that the person saw; None where it does not matter."""
+    """The table's version that the person saw; None if it does not matter."""
 
 
 class Actions:
@@ -57,7 +58,7 @@ class Actions:
     {'before-spring': 1}
     >>> Actions(lake, role=Role.READER, by="bob@example.org").tag("mine", 1)
     Traceback (most recent call last):
-    lakehouse.errors.Forbidden: this takes a greater role; ...
+    lakehouse.errors.Forbidden: this needs a greater role; ...
     >>> lake.close()
     """
 
@@ -69,7 +70,7 @@ class Actions:
         self.by = read_text(by, "who acts")
 
     def may(self, action: Action) -> bool:
-        """Whether the role is enough."""
+        """Whether the role allows an action."""
         return self.role.includes(NEEDS[action])
 
     # Proposals
@@ -81,12 +82,12 @@ class Actions:
         )
 
     def untag(self, name: str) -> Proposal:
-        """Take a name away: its version may then be forgotten."""
-        sentence = f'Forget the tag "{name}". Nothing then keeps its version from being forgotten.'
+        """Remove a tag: its version may then expire."""
+        sentence = f'Remove the tag "{name}". Its version may then expire.'
         return self._proposed(Action.UNTAG, sentence, name, is_final=True, arguments={"name": name})
 
     def restore(self, table: str, version: int, *, message: str | None = None) -> Proposal:
-        """Make a table what it was at a version, by a new version."""
+        """Restore a table to a version, as a new version."""
         seen = self._lake.table(table).version
         return self._proposed(
             Action.RESTORE,
@@ -98,7 +99,7 @@ class Actions:
         )
 
     def release(self, operation: str) -> Proposal:
-        """End a running operation, whoever's it is."""
+        """End any running operation."""
         return self._proposed(
             Action.RELEASE,
             f"End operation {operation} and give back its locks. What it has written is lost; it has to run again.",
@@ -108,27 +109,27 @@ class Actions:
         )
 
     def maintain(self, table: str | None = None) -> Proposal:
-        """Do a round of maintenance now, of one table or all."""
+        """Run a round of maintenance now, for one table or all."""
         what = "every table" if table is None else table
         sentence = f"Plan what {what} needs and do it now, as the tables' policies say. No row changes."
         return self._proposed(Action.MAINTAIN, sentence, "maintain", arguments={"table": table})
 
     def run_task(self, task: int, cause: str = "") -> Proposal:
-        """Run a task that waits, now."""
+        """Run a waiting task now."""
         sentence = f"Run task {task} now: {cause or 'what it proposes'}. No row changes."
         return self._proposed(Action.RUN_TASK, sentence, "run", arguments={"task_id": task})
 
     def cancel_task(self, task: int) -> Proposal:
-        """End a task that waits or runs."""
+        """Cancel a waiting or running task."""
         sentence = f"Cancel task {task}. If it runs it commits nothing more; the next plan may propose it again."
         return self._proposed(Action.CANCEL_TASK, sentence, "cancel", arguments={"task_id": task})
 
     def expire(self, *, older_than: str | None = None, keep_last: int | None = None) -> Proposal:
-        """Forget old versions."""
+        """Expire old versions."""
         found = self._lake.expire(older_than=older_than, keep_last=keep_last, dry_run=True)
         return self._proposed(
             Action.EXPIRE,
-            f"Forget {found.versions:,} versions, with {found.segments:,} segments of {found.bytes:,} bytes that they "
+            f"Expire {found.versions:,} versions, with {found.segments:,} segments of {found.bytes:,} bytes that they "
             "alone reach. They cannot be read or restored again.",
             "expire",
             is_final=True,
@@ -136,7 +137,7 @@ class Actions:
         )
 
     def collect(self, *, grace_seconds: float = 3600.0) -> Proposal:
-        """Delete the files of what was forgotten or never committed."""
+        """Delete files of expired segments and of operations that never committed."""
         found = self._lake.collect(grace_seconds=grace_seconds, dry_run=True)
         return self._proposed(
             Action.COLLECT,
@@ -150,13 +151,13 @@ class Actions:
         check_may(self.role, action)
         return Proposal(action, sentence, word, **more)
 
-    # Doing
+    # Execution
 
     def carry_out(self, proposal: Proposal, confirmed: str) -> Any:
-        """Do what was proposed, and return what the lake's own method returns.
+        """Carry out a proposal, and return what the lake's method returns.
 
-        Raises `Forbidden`, `InvalidInput` where the confirmation is not the proposal's word, `WriteConflict` where the
-        table has changed since the person saw it, and what the action itself raises.
+        Raises `Forbidden`, `InvalidInput` if the confirmation is not the proposal's word, `WriteConflict` if the table
+        has changed since the person saw it, and what the action itself raises.
         """
         try:
             self.check(proposal, confirmed)
@@ -168,16 +169,16 @@ class Actions:
         return done
 
     def check(self, proposal: Proposal, confirmed: str) -> None:
-        """Raise what `carry_out` would raise before it does anything; for those who let it run beside them."""
+        """Raise what `carry_out` would raise before it does anything; for callers that run it in the background."""
         check_may(self.role, proposal.action)
         if confirmed.strip() != proposal.word:
-            raise InvalidArgument("not confirmed, so nothing was done; give the word that is asked for")
+            raise InvalidArgument("not confirmed, so nothing was done; type the requested word")
         if proposal.seen_version is None:
             return
         table = self._lake.table(proposal.arguments["table"])
         if table.version != proposal.seen_version:
             raise WriteConflict(
-                "the table has changed since you looked, so nothing was done; look again",
+                "the table has changed since it was shown, so nothing was done; reload it",
                 table=table.name,
                 seen=proposal.seen_version,
                 version=table.version,

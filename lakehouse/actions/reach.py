@@ -1,4 +1,4 @@
-"""Whom a console may listen to: this machine only, unless people log in."""
+"""Which addresses a console may listen on: only this machine's, unless there is a login."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lakehouse.errors import Forbidden, InvalidRoles
 
 
 def has_login(files: Iterable[Path]) -> bool:
-    """Whether one of Streamlit's files of secrets has a section ``[auth]``, so that people log in.
+    """Whether one of Streamlit's secrets files has a section ``[auth]``, which sets up a login.
 
     Raises `InvalidInput` for a file that cannot be read: it might be the one that says so.
     """
@@ -21,12 +21,12 @@ def has_login(files: Iterable[Path]) -> bool:
             try:
                 found |= isinstance(tomllib.loads(path.read_text("utf-8")).get("auth"), dict)
             except (OSError, ValueError) as error:
-                raise InvalidRoles("the file of secrets cannot be read; mend it", path=path, cause=error) from error
+                raise InvalidRoles("the secrets file cannot be read; repair it", path=path, cause=error) from error
     return found
 
 
 def is_loopback(address: str | None) -> bool:
-    """Whether only this machine reaches an address to listen on; None listens on all.
+    """Whether only this machine can reach an address; None listens on all.
 
     >>> [is_loopback(one) for one in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "", None, "lake.example.org")]
     [True, True, True, False, False, False, False]
@@ -40,10 +40,10 @@ def is_loopback(address: str | None) -> bool:
 
 
 def check_reach(address: str | None, *, login: bool) -> None:
-    """Raise `Forbidden` for a console that others reach and nobody logs in to."""
+    """Raise `Forbidden` for a console that others can reach without a login."""
     if not login and not is_loopback(address):
         raise Forbidden(
-            "the console listens to this machine only unless people log in; leave the address out, or set up a login "
+            "without a login the console listens on this machine only; leave the address out, or set up a login "
             "in .streamlit/secrets.toml, section [auth]",
             address=address or "all",
         )

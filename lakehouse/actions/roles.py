@@ -1,6 +1,6 @@
-"""Who may do what: roles, what each action takes, and which role an identity has.
+"""Who may do what: roles, the least role for each action, and the role of an identity.
 
-A maintainer may do what can be undone; what cannot, or what ends another's work, takes an administrator.
+A maintainer may do what can be undone; what cannot, or what ends another's work, needs an administrator.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lakehouse.errors import Forbidden, InvalidRoles
 
 
 class Role(StrEnum):
-    """What somebody may do: a maintainer all that a reader may, an administrator everything.
+    """What a user may do: a maintainer all that a reader may, an administrator everything.
 
     >>> Role.ADMIN.includes(Role.MAINTAINER), Role.READER.includes(Role.MAINTAINER)
     (True, False)
@@ -33,7 +33,7 @@ class Role(StrEnum):
 
 
 class Action(StrEnum):
-    """What can be done through the console, beside looking."""
+    """What can be changed through the console."""
 
     TAG = "tag"
     UNTAG = "untag"
@@ -65,12 +65,12 @@ def check_may(role: Role, action: Action) -> None:
 
     >>> check_may(Role.READER, Action.TAG)
     Traceback (most recent call last):
-    lakehouse.errors.Forbidden: this takes a greater role; ask a maintainer (action=tag role=reader needs=maintainer)
+    lakehouse.errors.Forbidden: this needs a greater role; ask a maintainer (action=tag role=reader needs=maintainer)
     """
     needs = NEEDS[action]
     if not role.includes(needs):
         asked = "an administrator" if needs is Role.ADMIN else "a maintainer"
-        raise Forbidden(f"this takes a greater role; ask {asked}", action=action, role=role, needs=needs)
+        raise Forbidden(f"this needs a greater role; ask {asked}", action=action, role=role, needs=needs)
 
 
 def read_role(text: Any) -> Role:
@@ -83,14 +83,14 @@ def read_role(text: Any) -> Role:
 
 @dataclass(frozen=True, slots=True)
 class Email:
-    """An address that a login verified, in lower case. Never equal to a `Subject`, whatever that is called."""
+    """An address that a login verified, in lower case. Never equal to a `Subject`, whatever its text."""
 
     address: str
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Somebody as the issuer of a login knows them; both to the letter."""
+    """A user as known to the issuer of a login; both are compared exactly."""
 
     issuer: str
     subject: str
@@ -100,21 +100,21 @@ Identity = Email | Subject
 
 
 def read_roles(path: Path) -> dict[Identity, Role]:
-    """Roles by identity, from a file in TOML that lists identities by role; who is not listed is a reader.
+    """Roles by identity, from a TOML file that lists identities by role; those not listed are readers.
 
     ``admin = ["ada@example.org"]``, ``maintainer = ["https://login.example.org 00u1x"]``: an e-mail address, or issuer
-    and subject with one blank between them. Raises `InvalidInput` for a file that is not there or says anything else,
-    or an identity listed twice.
+    and subject with one blank between them. Raises `InvalidInput` for a file that is missing or says anything else, or
+    an identity listed twice.
     """
     try:
         listed = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidRoles("the file of roles cannot be read; mend it", path=path, cause=error) from error
+        raise InvalidRoles("the roles file cannot be read; repair it", path=path, cause=error) from error
     roles: dict[Identity, Role] = {}
     for name, identities in listed.items():
         role = read_role(name)
         if not isinstance(identities, list):
-            raise InvalidRoles("a role lists identities as texts", path=path, role=name)
+            raise InvalidRoles("a role is a list of identities, each a text", path=path, role=name)
         for text in identities:
             if roles.setdefault(_identity(text, path), role) is not role:
                 raise InvalidRoles("an identity has two roles; list it once", path=path, identity=text)
@@ -122,7 +122,7 @@ def read_roles(path: Path) -> dict[Identity, Role]:
 
 
 def _identity(text: Any, path: Path) -> Identity:
-    """An identity as a file lists it: what has a blank is issuer and subject, else it has to be an address."""
+    """An identity from a file: with a blank it is issuer and subject, else it has to be an address."""
     if isinstance(text, str) and not text.startswith(" ") and text.isprintable():
         issuer, blank, subject = text.partition(" ")
         if blank and subject and subject == subject.strip():
@@ -137,10 +137,10 @@ def _identity(text: Any, path: Path) -> Identity:
 
 
 def role_of(claims: Mapping[str, Any], roles: Mapping[Identity, Role]) -> Role:
-    """The role of somebody who logged in, by what the login says of them (OpenID Connect's claims).
+    """The role of a user who logged in, by the login's claims (OpenID Connect).
 
-    An e-mail address counts only if the login says that it was verified: else anyone could claim anyone's. Claims are
-    taken to the letter, but for an address's case: blanks around them make another identity.
+    An e-mail address counts only if the login says that it is verified, or anyone could claim anyone's. Claims are
+    compared exactly, except for the case of an address: blanks around them make another identity.
 
     >>> roles = {Email("ada@example.org"): Role.ADMIN}
     >>> role_of({"email": "Ada@example.org", "email_verified": True}, roles)

@@ -1,1 +1,1 @@
-"""The whole lake: delete what nothing needs, compare it with itself, save it, recover it."""
+"""The whole lake: expire, collect, check, export, recover."""

@@ -22,9 +22,9 @@ _DAY_SECONDS = 24 * 3600
 def check(
     checks: Checks, warehouse: Path, *, rebuild_key_frames: bool, delete_unknown: bool, content: bool = False
 ) -> Checked:
-    """Look at everything; with ``content`` also at every byte of every file that has a checksum.
+    """Check everything; with ``content`` also every byte of every file that has a checksum.
 
-    Files are listed before the catalog is asked, which knows of each before its first byte.
+    Files are listed before the catalog is read, because it registers each before its first byte.
     """
     stored = list_files(warehouse)
     findings, counted = checks.findings()
@@ -48,9 +48,9 @@ def check(
 
 
 def add_checksums(checks: Checks, warehouse: Path, but: Iterable[str]) -> int:
-    """Give each file that has no checksum the one that it has now, but for some paths; say how many there were.
+    """Add checksums to files that have none, except some paths; return how many there were.
 
-    Cost: every byte of these files, and every key frame written anew.
+    Cost: every byte of these files, and writing every key frame again.
     """
     locator, passed_over = Locator(warehouse), set(but)
     made = {}
@@ -69,12 +69,12 @@ def add_checksums(checks: Checks, warehouse: Path, but: Iterable[str]) -> int:
 def _file_faults(checks: Checks, warehouse: Path, files: list[StoredFile], *, content: bool) -> Iterator[Finding]:
     found = list(find_faults(warehouse, files, content=content))
     if found:
-        still = {one.path for one in checks.files()}  # what was collected meanwhile is not missing
+        still = {one.path for one in checks.files()}  # files collected meanwhile are not missing
         yield from (Finding(kind, path, problem) for path, kind, problem in found if path in still)
 
 
 def _unknown(checks: Checks, warehouse: Path, stored: dict[str, float], *, delete: bool) -> Iterator[Finding]:
-    """Files that the catalog does not explain; those of its tables that are a day old are deleted if asked for."""
+    """Files that the catalog does not explain; those in tables' folders that are a day old are deleted on request."""
     files, folders = checks.explained()
     unknown = [path for path in sorted(stored) if path not in files and "/".join(path.split("/")[:2]) not in folders]
     old = [path for path in unknown if stored[path] < time.time() - _DAY_SECONDS]

@@ -1,4 +1,4 @@
-"""A look at every row: whether files still hold what was committed, and whether maintenance changed none."""
+"""Checks every row: whether files still hold what was committed, and whether maintenance changed any."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from lakehouse.storage.summaries import Summarizing
 
 _MAINTENANCE = {kind.value for kind in (*REWRITES, Kind.RESOLVE)}
 _SEGMENTS = 256
-"""Segments whose summaries are in memory together."""
+"""How many segments' summaries are in memory at once."""
 
 
 def check_rows(session: Session, damaged: Collection[str]) -> Iterator[Finding]:
-    """What is wrong with the rows of every table, but for files that are known to be damaged: those are not opened.
+    """Problems with the rows of every table; files that are known to be damaged are not opened.
 
-    Cost: every live file is read once, and of each commit of maintenance that can still be read the rows that it took.
+    Cost: every live file is read once, and the inputs of each maintenance commit that can still be read.
     """
     catalog = session.catalog
     for name in catalog.table_names():
@@ -60,7 +60,7 @@ def _files(session: Session, spec: TableSpec, segments: list[Segment]) -> Iterat
 def _summaries(
     session: Session, spec: TableSpec, segments: list[Segment], damaged: Collection[str]
 ) -> Iterator[Finding]:
-    """Indexes and sketches that are not those of their segments: they are made again, and compared."""
+    """Indexes and sketches that differ from newly built ones of their segments."""
     locator = Locator(session.warehouse)
     for kind in SummaryKind:
         work = Summarizing(spec, session.warehouse, "", kind)
@@ -84,12 +84,12 @@ def _summaries(
 
 
 def _changed(session: Session, spec: TableSpec, version: int) -> Iterator[Finding]:
-    """A finding if a commit that may change no row did."""
+    """A finding if a commit that must not change rows did."""
     place = f"{spec.name} at version {version}"
     try:
         rows = Changes(session, spec, version - 1, version, verify="content").of(version)
     except VersionNotFound:
-        return  # what was there before it is forgotten
+        return  # the version before it has expired
     except (SegmentUnreadable, InternalError, *DAMAGE) as error:
         yield Finding("unreadable", place, f"{type(error).__name__}: {error}")
         return

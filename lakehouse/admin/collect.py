@@ -20,7 +20,7 @@ GRACE_SECONDS = 3600.0
 
 
 def collect(session: Session, *, grace_seconds: float = GRACE_SECONDS, dry_run: bool = False) -> Collected:
-    """Delete the folders of operations that will never commit, then the files of forgotten segments."""
+    """Delete the folders of operations that will never commit, then the files of expired segments."""
     collection, warehouse = session.catalog.collection(grace_seconds), session.warehouse
     if dry_run:
         return _foreseen(collection, warehouse)
@@ -48,7 +48,7 @@ def _delete_folders(warehouse: Path) -> Callable[[Batch], object]:
 def _deleted(
     ask: Callable[[int], Batch], delete: Callable[[Batch], object], note: Callable[[Batch], None], warehouse: Path
 ) -> Collected:
-    """Delete batch by batch what the catalog names; ``operations`` counts what was named."""
+    """Delete what the catalog names, batch by batch; ``operations`` counts the named ones."""
     found = Collected(0, 0, 0)
     for batch in _batches(ask):
         with writing_to(warehouse, then="collect again"):

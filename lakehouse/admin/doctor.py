@@ -1,4 +1,4 @@
-"""What this machine has of what the library needs, and what to do about the rest. Looks only: makes nothing."""
+"""Checks whether this machine has what the library needs, and says what to do. Changes nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PROBE_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report: what was looked at, how it is, what was found, and what to do if it is not right."""
+    """One line of the report: what was checked, its status, what was found, and the remedy if something is wrong."""
 
     subject: str
     status: Status
@@ -46,7 +46,7 @@ class Finding:
 
 
 def examine(catalog: str | None = None, warehouse: str | None = None, *, start_spark: bool = False) -> list[Finding]:
-    """Look at everything an operation can need. With ``start_spark`` takes as long as Spark takes to start."""
+    """Check everything an operation can need. With ``start_spark`` this takes as long as Spark takes to start."""
     return list(_findings(catalog, warehouse, start_spark))
 
 
@@ -65,7 +65,7 @@ def _findings(catalog: str | None, warehouse: str | None, start_spark: bool) -> 
 
 
 def check_python() -> Finding:
-    """The Python that runs this."""
+    """The running Python."""
     found = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info[:2] < PYTHON_AT_LEAST:
         return Finding("python", "fail", found, "use Python 3.11 or newer")
@@ -73,7 +73,7 @@ def check_python() -> Finding:
 
 
 def check_java() -> Finding:
-    """The Java that Spark will start: JAVA_HOME's, else the first on PATH."""
+    """The Java that Spark will use: JAVA_HOME's, else the first on PATH."""
     try:
         return Finding("java", "ok", _spark_session_module().check_java())
     except LakehouseError as error:
@@ -91,7 +91,7 @@ def check_package(name: str, subject: str) -> Finding:
 
 
 def check_workers() -> Finding:
-    """Spark's Python workers must run the Python that this is."""
+    """Spark's Python workers must run this Python."""
     command = os.environ.get("PYSPARK_PYTHON")
     if command is None:
         return Finding("workers' python", "ok", f"{sys.executable} (sessions made here set it)")
@@ -125,7 +125,7 @@ def check_sqlite() -> Finding:
 
 
 def check_catalog(catalog: str | None) -> Finding:
-    """Whether the catalog's database answers, and its tables are those of this release."""
+    """Whether the catalog's database answers, with the tables of this release."""
     url, _ = addresses(catalog)
     try:
         address = read_url(url)
@@ -151,7 +151,7 @@ def check_catalog(catalog: str | None) -> Finding:
 
 
 def check_warehouse(warehouse: str | None) -> Iterator[Finding]:
-    """Whether data files can be written, onto what, and how much room there is."""
+    """Whether data files can be written, to which file system, and the free space."""
     try:
         folder = warehouse_path(addresses(warehouse=warehouse)[1])
     except LakehouseError as error:
@@ -178,7 +178,7 @@ def check_warehouse(warehouse: str | None) -> Iterator[Finding]:
 
 
 def check_space(free_bytes: int) -> Finding:
-    """Room for data files.
+    """Free space for data files.
 
     >>> check_space(10 << 30)
     Finding(subject='free space', status='ok', found='10.0 GiB', remedy='')
@@ -203,7 +203,7 @@ def filesystem(folder: Path, mounts: Path) -> str:
 
 
 def _spark_session_module() -> Any:
-    """PySpark may be missing: that is a finding, not a reason for this module not to load."""
+    """PySpark may be missing, which is a finding and must not keep this module from loading."""
     return import_module("lakehouse.engine.spark.session")
 
 
@@ -212,14 +212,14 @@ def _install(package: str) -> str:
 
 
 def _failed(subject: str, error: LakehouseError) -> Finding:
-    """An error as a finding: its message is what happened, then what to do, then the facts."""
+    """An error as a finding: its message says what happened, then what to do, then the facts."""
     facts = " ".join(f"{name}={value}" for name, value in error.facts.items())
     happened, _, remedy = str(error).removesuffix(f" ({facts})").partition("; ")
     return Finding(subject, "fail", f"{happened} ({facts})" if facts else happened, remedy or "see the README")
 
 
 def _output(*command: str) -> str:
-    """What a command prints, or why it does not."""
+    """The output of a command, or why there is none."""
     try:
         done = subprocess.run(
             command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PROBE_SECONDS

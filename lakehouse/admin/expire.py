@@ -1,4 +1,4 @@
-"""Forgetting old versions, as far as nobody needs them."""
+"""Expiring old versions that nobody needs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from lakehouse.session.session import Session
 
 
 def expire(session: Session, request: RetentionRequest, *, dry_run: bool = False) -> Expired:
-    """Forget versions; see `Lake.expire`."""
-    session.pins.follow()  # what this process has read, and reads no more, is not in the way
+    """Expire versions; see `Lake.expire`."""
+    session.pins.follow()  # release pins of versions that this process no longer reads
     return session.catalog.expire(request, dry_run=dry_run)

@@ -1,4 +1,4 @@
-"""Exports: what the catalog knows, put beside the data files, so that a lost catalog can be made again."""
+"""Exports: the catalog's state beside the data files, from which a lost catalog can be recovered."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from lakehouse.errors import InvalidArgument, writing_to
 from lakehouse.storage.exports import ExportWriter, discard_export, find_exports, prune_exports
 
 KEEP = 3
-"""Exports that stay unless a caller wants another number."""
+"""How many exports are kept by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """An export: the version that it holds, its folder, and how much is in it."""
+    """An export: its version, its folder, and its size."""
 
     version: int
     path: str
@@ -35,7 +35,7 @@ def write_export(catalog: Catalog, warehouse: Path, *, keep: int = KEEP) -> Expo
     with writing_to(warehouse, then="export again"):
         snapshot, path = _written(catalog, warehouse)
         while catalog.newest_erasure() > snapshot.version:
-            discard_export(path)  # it began before rows were erased, and holds what was known of them
+            discard_export(path)  # it began before rows were erased, and holds values of them
             snapshot, path = _written(catalog, warehouse)
         size = sum(one.stat().st_size for one in path.iterdir())
         prune_exports(warehouse, path, keep)
@@ -53,5 +53,5 @@ def _written(catalog: Catalog, warehouse: Path) -> tuple[Snapshot, Path]:
 
 
 def renew_exports(catalog: Catalog, warehouse: Path) -> Exported | None:
-    """Put one export in the place of all that there are; None if there is none."""
+    """Replace all exports by a new one; None if there are none."""
     return write_export(catalog, warehouse, keep=1) if find_exports(warehouse) else None

@@ -51,11 +51,11 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What a recovery found, and made unless it was a dry run.
+    """What a recovery found and, unless it was a dry run, made.
 
-    ``export`` is the folder of the export that was used and ``version`` the version that it holds; ``damaged`` names
-    exports that were skipped, ``missing`` data files that the export names and that are not there as they were
-    committed. ``superseded`` counts files that no version in the export needs, of operations that it knows.
+    ``export`` is the folder of the export used and ``version`` its version. ``damaged`` names skipped exports,
+    ``missing`` data files of the export that are absent or differ from what was committed. ``superseded`` counts files
+    of known operations that no version in the export needs.
     """
 
     catalog: str
@@ -94,7 +94,7 @@ def recover(
     Raises
     ------
     InvalidInput
-        The catalog is not empty, or the warehouse is not there.
+        The catalog is not empty, or the warehouse does not exist.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def recover(
 
 
 def _newest_export(warehouse: Path) -> tuple[Path | None, int | None, tuple[str, ...]]:
-    """The newest export that is sound, its version, and what is wrong with newer ones."""
+    """The newest sound export, its version, and problems of newer ones."""
     damaged: list[str] = []
     for export in find_exports(warehouse):
         try:
@@ -168,7 +168,7 @@ def _rebuild(found: Recovered, url: str, contents: Contents, survey: _Survey, *,
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """An operation that no export knows, and its segments where it can be adopted."""
+    """An operation that no export knows, and its segments if it can be adopted."""
 
     described: Unknown
     segments: Sequence[NewSegment] = ()
@@ -176,16 +176,16 @@ class _Left:
 
 @dataclass(slots=True)
 class _Survey:
-    """Compares what an export names with what is in the warehouse."""
+    """Compares the files of an export with those in the warehouse."""
 
     warehouse: Path
     contents: Contents
     known: dict[str, TableSpec] = field(default_factory=dict)
-    """By folder, tables of the export that are in the lake."""
+    """Tables of the export, by folder."""
     new: dict[str, TableSpec] = field(default_factory=dict)
-    """By folder, tables known only from footers."""
+    """Tables known only from footers, by folder."""
     names: dict[str, str] = field(default_factory=dict)
-    """By folder, names of all of these."""
+    """Names of all of these, by folder."""
     left: list[_Left] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     segments: int = 0
@@ -194,7 +194,7 @@ class _Survey:
     _dropped: set[str] = field(default_factory=set)
 
     def look(self) -> None:
-        """Look at everything. Cost: a listing, and the footers of files that no export knows."""
+        """Examine everything. Cost: a listing, and the footers of files that no export knows."""
         for table in self.contents.tables:
             if table.dropped is None:
                 self.known[table.spec.folder] = table.spec
@@ -218,7 +218,7 @@ class _Survey:
             self.left.append(self._examine(key[1], key[0], of, origins[key][1]))
 
     def _take_known(self, files: dict[str, DataFile]) -> None:
-        """Take the files that the export names out of those that were found; check those that were not found so."""
+        """Remove the export's files from those found; check those that do not match."""
         seen: set[str] = set()
         for _, state, _ in self.contents.pages():
             doubtful: list[Segment] = []
@@ -235,7 +235,7 @@ class _Survey:
         self.segments = len(seen)
 
     def _origins(self, files: Iterable[DataFile]) -> tuple[Origin | None, str | None]:
-        """Where an operation's files come from, or why it cannot be known of one of them."""
+        """The origin of an operation's files, or why it is unknown for one of them."""
         origin: Origin | None = None
         for file in files:
             try:
@@ -245,7 +245,7 @@ class _Survey:
         return origin, None
 
     def _define(self, folder: str, origin: Origin) -> None:
-        """Define a table by its newest footer, under a name that no other table has."""
+        """Define a table from its newest footer, under an unused name."""
         if folder in self.new:
             return
         try:
@@ -292,7 +292,7 @@ class _Survey:
 
 
 def _segment(warehouse: Path, prefix: str, file: FileStatistics) -> NewSegment:
-    """A file to adopt, with the checksum that it has now. Raises `SegmentUnreadable` if it contradicts itself."""
+    """A file to adopt, with the checksum of its current bytes. Raises `SegmentUnreadable` if it contradicts itself."""
     return NewSegment(
         path=f"{prefix}/{file.name}",
         start=file.start,

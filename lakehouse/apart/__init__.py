@@ -1,3 +1,3 @@
-"""Queries that run apart: in a process of their own, which can be ended for sure and cannot take more memory."""
+"""Query processes: queries run in a separate process, which can always be ended and has bounded memory."""
 
 from lakehouse.apart.pool import QueryProcesses as QueryProcesses

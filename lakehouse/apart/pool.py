@@ -1,4 +1,4 @@
-"""The query processes of one lake: kept warm between questions, killed when a limit is passed."""
+"""The query processes of one lake: kept warm between queries, killed when a limit is exceeded."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MOST_IDLE = 2
 
 
 class QueryProcesses:
-    """Processes that run queries of one lake, each one at a time; as many as are asked at once. Thread-safe.
+    """Processes that run queries of one lake, one at a time each; as many as queries at once. Thread-safe.
 
-    ``settings`` are what each opens; ``let_go`` is called with the pin of one that was killed.
+    ``settings`` say what each opens; ``let_go`` is called with the pin of a killed one.
     """
 
     def __init__(self, settings: Mapping[str, Any], let_go: Callable[[str], None]) -> None:
@@ -30,10 +30,10 @@ class QueryProcesses:
     def ask(
         self, question: Mapping[str, Any], *, most_bytes: int, most_memory: int, most_seconds: float
     ) -> tuple[dict[str, Any], bytes]:
-        """What a process answers. Its start is not counted, all that it does for the answer is.
+        """A process's answer. Its start does not count towards the limits, all that it does for the answer does.
 
-        Raises `QueryLimitExceeded` when the process did not answer within the limits, and was ended, and what the
-        question raises there.
+        Raises `QueryLimitExceeded` if the process did not answer within the limits and was ended, and what the query
+        raises.
         """
         process = self._taken(most_seconds)
         is_sound = False
@@ -42,20 +42,20 @@ class QueryProcesses:
             is_sound = bool(answer.get("is_sound"))
         except TimeoutError as error:
             raise QueryLimitExceeded(
-                "the query was stopped, for it took too long; ask for less, or allow more seconds",
+                "the query took too long and was stopped; ask for less, or allow more seconds",
                 limit="seconds",
                 most_seconds=most_seconds,
             ) from error
         except TooMuch as error:
             raise QueryLimitExceeded(
-                "the result is larger than it may be; ask for fewer columns or rows",
+                "the result is larger than its limit; ask for fewer columns or rows",
                 limit="bytes",
                 most_bytes=most_bytes,
             ) from error
         except Ended as error:
             process.end()
             raise QueryLimitExceeded(
-                "the query was stopped, most likely because it needed more memory than it may have; ask for fewer rows "
+                "the query was stopped, most likely because it needed more memory than its limit; ask for fewer rows "
                 "or columns, or allow more",
                 limit="memory",
                 most_memory=most_memory,
@@ -71,13 +71,13 @@ class QueryProcesses:
         return answer, body
 
     def idle(self) -> list[QueryProcess]:
-        """Those that wait for a question."""
+        """Idle processes."""
         with self._guard:
             return list(self._idle)
 
     def _taken(self, seconds: float) -> QueryProcess:
         with self._guard:
-            if os.getpid() != self._owner:  # a fork: the processes are its parent's
+            if os.getpid() != self._owner:  # forked: the processes are the parent's
                 self._owner, self._idle = os.getpid(), []
             while self._idle:
                 process = self._idle.pop()
@@ -98,10 +98,10 @@ class QueryProcesses:
         try:
             self._let_go(process.pin_id)
         except LakehouseError:
-            return  # its lease ends it
+            return  # its lease will expire
 
     def close(self) -> None:
-        """End all that are idle."""
+        """End all idle processes."""
         with self._guard:
             idle, self._idle = self._idle, []
         for process in idle if os.getpid() == self._owner else ():

@@ -1,4 +1,4 @@
-"""One query process: started, asked, and ended, whatever it does."""
+"""One query process: start it, ask it, and end it, whatever it does."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from lakehouse.errors import InternalError
 _PROGRAM = "lakehouse.queryprocess"
 _START_SECONDS = 120.0
 _SLACK_BYTES = 64_000_000
-"""What a result of many columns takes beside its values."""
+"""Space for a result of many columns beside its values."""
 _FRUGAL = {
     "MALLOC_ARENA_MAX": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
-"""Libraries reserve addresses by the gigabyte, which a limit on addresses would count."""
+"""Libraries reserve address space by the gigabyte, which would count towards the limit."""
 
 
 class QueryProcess:
     """A process that runs one query at a time. ``settings`` say what it opens; ``pin_id`` is its pin in the catalog.
 
-    ``seconds`` are those of its first query, of which it waits a part where another program holds the catalog.
+    ``seconds`` are those of its first query; it waits a part of them if another program holds the catalog.
 
-    It ends with whoever holds this object, and with the whole process, however that ends: it watches a pipe of which
-    only this process has the other end. Raises what opening the lake raises there.
+    It ends with the owner of this object and with the whole process, however that ends: it watches a pipe of which only
+    this process has the other end. Raises what opening the lake raises there.
     """
 
     def __init__(self, settings: Mapping[str, Any], seconds: float) -> None:
@@ -46,7 +46,7 @@ class QueryProcess:
                 stderr=None if os.environ.get("LAKEHOUSE_DEBUG") else subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 env={**os.environ, **_FRUGAL, "PYTHONPATH": os.pathsep.join(sys.path)},
-                start_new_session=True,  # Ctrl-C is for this process, which then ends the other one
+                start_new_session=True,  # Ctrl-C goes to this process, which then ends the other
             )
         self._channel = ours
         assert self._process.stdin is not None
@@ -69,12 +69,12 @@ class QueryProcess:
 
     @property
     def pid(self) -> int:
-        """Its number on this machine."""
+        """Its process id."""
         return self._process.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it can answer."""
         return self._end.alive and self._process.poll() is None
 
     @property
@@ -96,7 +96,7 @@ class QueryProcess:
 
 def _end(process: subprocess.Popen[bytes], channel: socket.socket, life: IO[bytes], owner: int) -> None:
     if os.getpid() != owner:
-        return  # a fork's copy: the process is its parent's
+        return  # a forked copy: the process is the parent's
     channel.close()
     if process.poll() is None:
         process.kill()

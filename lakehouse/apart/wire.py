@@ -1,6 +1,6 @@
-"""What goes between a process and its query processes: one JSON document and one body of bytes a message.
+"""Messages between a process and its query processes: one JSON document and one body of bytes each.
 
-Plain values only, so that nothing that a query process sends can do more than be wrong.
+Plain values only, so a compromised query process can send wrong data and no more.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Ended(Exception):
 
 
 class TooMuch(Exception):
-    """The other end sends more than was asked for."""
+    """The other end sends more than was allowed."""
 
 
 def send(channel: socket.socket, document: Mapping[str, Any], body: bytes | memoryview = b"") -> None:
-    """Send one message. Raises `Ended` where nobody listens, `TimeoutError` past the channel's time-out."""
+    """Send one message. Raises `Ended` if nobody listens, `TimeoutError` past the channel's time-out."""
     text = json.dumps(document, ensure_ascii=True).encode()
     try:
         for part in (_SIZES.pack(len(text), len(body)), text, body):
@@ -39,7 +39,7 @@ def send(channel: socket.socket, document: Mapping[str, Any], body: bytes | memo
 
 
 def receive(channel: socket.socket, *, most_bytes: int, seconds: float | None = None) -> tuple[dict[str, Any], bytes]:
-    """The next message, with a body of ``most_bytes`` at most, within so many seconds.
+    """The next message, with a body of at most ``most_bytes``, within ``seconds``.
 
     Raises `Ended`, `TooMuch`, and `TimeoutError`.
     """
@@ -70,7 +70,7 @@ def _read(channel: socket.socket, size: int, until: float | None) -> bytearray:
 
 
 def write_point(as_of: Any) -> Any:
-    """A version, tag or time as JSON has it. Raises `InvalidInput` for what is none."""
+    """A version, tag or time as JSON. Raises `InvalidInput` for anything else."""
     match as_of:
         case None | str():
             return as_of
@@ -79,13 +79,13 @@ def write_point(as_of: Any) -> Any:
         case date():
             return {"date": as_of.isoformat()}
         case _ if hasattr(as_of, "__index__") and not isinstance(as_of, bool):
-            return {"version": format(int(as_of), "x")}  # without the limit that decimal digits have
+            return {"version": format(int(as_of), "x")}  # without Python's limit on decimal digits
         case _:
             raise InvalidVersion("not a version; pass a number, a tag or a time", as_of=repr(as_of)[:200])
 
 
 def read_point(value: Any) -> Any:
-    """What `write_point` wrote.
+    """Read what `write_point` wrote.
 
     >>> read_point(write_point(date(2013, 1, 5))), read_point(write_point(-7)), read_point(write_point("nightly"))
     (datetime.date(2013, 1, 5), -7, 'nightly')
@@ -102,7 +102,7 @@ def read_point(value: Any) -> Any:
 
 
 def write_error(error: LakehouseError) -> dict[str, Any]:
-    """An error with its class and its facts; a fact that JSON lacks becomes the text that the message has."""
+    """An error with its class and facts; a fact that JSON cannot express becomes text, as in the message."""
     facts = {
         name: held if held is None or isinstance(held, bool | int | float | str) else str(held)
         for name, held in error.facts.items()
@@ -111,7 +111,7 @@ def write_error(error: LakehouseError) -> dict[str, Any]:
 
 
 def read_error(answer: Mapping[str, Any]) -> LakehouseError:
-    """The error that `write_error` wrote.
+    """Read the error that `write_error` wrote.
 
     >>> found = read_error(write_error(InvalidVersion("too long; cut it", most=7)))
     >>> str(found), found.most, type(found).__name__

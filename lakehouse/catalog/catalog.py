@@ -37,7 +37,7 @@ class Catalog(CatalogWriter):
     """A SQL catalog: tables, versions, locks and operations of one lake.
 
     Thread-safe. Opens (and on first use migrates) the database at ``url``. ``lease_seconds`` is how long an operation
-    keeps its locks when its process stops renewing them, ``read_file`` reads what tombstones keep in the warehouse.
+    keeps its locks when its process stops renewing them; ``read_file`` reads tombstones' sets in the warehouse.
     """
 
     def __init__(self, url: str, *, lease_seconds: float = 60.0, read_file: ReadFile = no_files) -> None:
@@ -58,7 +58,7 @@ class Catalog(CatalogWriter):
 
     @property
     def address(self) -> str:
-        """The database's address as it was given, password and all: for other processes, not for people."""
+        """The database's address as given, with the password: for other processes, not for people."""
         return self._database.url.render_as_string(hide_password=False)
 
     def close(self) -> None:
@@ -66,12 +66,12 @@ class Catalog(CatalogWriter):
         self._reserve.close()
         self._database.close()
 
-    # Forgetting
+    # Expiry and collection
 
     def pin(
         self, pin_id: str, spec: TableSpec, version: int, least: int, *, lease_seconds: float | None = None
     ) -> None:
-        """Hold versions from ``least`` on for a lease. Raises `VersionNotFound` if ``version`` is gone."""
+        """Protect versions from ``least`` on for a lease. Raises `VersionNotFound` if ``version`` is gone."""
         seconds = self.lease_seconds if lease_seconds is None else lease_seconds
 
         def work(connection: Connection) -> None:
@@ -82,17 +82,17 @@ class Catalog(CatalogWriter):
         self._database.run(work)
 
     def renew_pin(self, pin_id: str, least: int) -> bool:
-        """Keep a pin for another ``lease_seconds``, from ``least`` on; False if it ran out."""
+        """Renew a pin for ``lease_seconds``, from ``least`` on; False if it has expired."""
 
         def work(connection: Connection) -> bool:
-            keep_horizon(connection)  # an expiry takes the pin for living or for dead, and so does this
+            keep_horizon(connection)  # an expiry considers the pin either alive or expired, and so does this
             now_us, lease_us = self._database.now_us(connection), int(self.lease_seconds * 1_000_000)
             return pins.renew(connection, pin_id, least, now_us, lease_us)
 
         return self._database.run(work)
 
     def unpin(self, pin_id: str, *, wait_seconds: float | None = None) -> None:
-        """Let go of what a pin holds; ``wait_seconds`` is for another program that holds the database."""
+        """Remove a pin; ``wait_seconds`` limits the wait for another program that holds the database."""
         self._database.run(lambda connection: pins.remove(connection, pin_id), wait_seconds=wait_seconds)
 
     def expire(self, request: RetentionRequest, *, dry_run: bool = False) -> Expired:
@@ -100,17 +100,17 @@ class Catalog(CatalogWriter):
         return expiry.expire(self._database, request, dry_run=dry_run)
 
     def collection(self, grace_seconds: float) -> Collection:
-        """What may be deleted from storage after a grace."""
+        """What may be deleted from storage after a grace period."""
         return Collection(self._database, grace_seconds)
 
     def checks(self) -> Checks:
-        """Whether the catalog agrees with itself, and what it knows of files."""
+        """Checks of the catalog against itself, and of its files."""
         return Checks(self._database)
 
     # Erasing
 
     def stored(self, spec: TableSpec, until: int) -> Iterator[Segments]:
-        """Segments that came up to a version and that any version has, live or not, a few thousand at a time."""
+        """Segments up to a version that are in any version, live or not, a few thousand at a time."""
         after = -1
         while True:
             found = self._read(lambda connection, after=after: erasure.read_stored(connection, spec, until, after))  # type: ignore[misc]
@@ -120,15 +120,15 @@ class Catalog(CatalogWriter):
             after = int(found.ids.max())
 
     def come(self, spec: TableSpec, since: int, until: int) -> Segments:
-        """Segments that came in versions after ``since`` up to ``until``, live or not."""
+        """Segments added by versions after ``since`` up to ``until``, live or not."""
         return self._read(lambda connection: erasure.read_come(connection, spec, since, until))
 
     def write_key_frames(self, spec: TableSpec, spans: Iterable[Interval]) -> None:
-        """Write the key frames that an erasure took from the chunks of some intervals."""
+        """Write the key frames that an erasure removed from the chunks of some intervals."""
         erasure.write_frames(self._database, self._frames, spec, spans)
 
     def scopes_named(self, spec: TableSpec, taken: leftover.Taken | None) -> list[Interval]:
-        """What keyed tombstones cover that an erasure of an interval and keys may change."""
+        """The intervals of keyed tombstones that an erasure of an interval and keys may change."""
         return self._read(lambda connection: leftover.scopes_named(connection, spec, taken))
 
     def leftovers(self, spec: TableSpec) -> leftover.Leftovers:
@@ -162,7 +162,7 @@ class Catalog(CatalogWriter):
         return from_us(self._read(self._database.now_us))
 
     def versions_at(self, ages: Iterable[float]) -> dict[float, int]:
-        """The newest version that is at least so many seconds old, by age; 0 where none is."""
+        """The newest version that is at least this many seconds old, for each age; 0 without one."""
 
         def question(connection: Connection) -> dict[float, int]:
             now_us = self._database.now_us(connection)

@@ -1,4 +1,4 @@
-"""Looking at a catalog, and what its tables are: core values in, core values out."""
+"""Reads of a catalog, and definitions of tables: core values in, core values out."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class CatalogReader:
-    """Tables, versions and what is live at them."""
+    """Tables, versions, and what is live at a version."""
 
     _database: Database
     _states: StateReader
@@ -62,7 +62,7 @@ class CatalogReader:
         return self._read(tables.table_names)
 
     def overview(self, days: int = 14) -> Listing[TableSummary]:
-        """Every table at a glance. Cost: one pass over the live segments, in the database."""
+        """A summary of every table. Cost: one pass over the live segments, in the database."""
         return self._read(lambda c: overview.read_overview(c, now_us=self._database.now_us(c), days=days))
 
     def create_table(self, spec: TableSpec) -> tuple[TableSpec, int]:
@@ -79,7 +79,7 @@ class CatalogReader:
             )
 
     def set_properties(self, name: str, change: tables.Change) -> TableSpec:
-        """Give a table other properties."""
+        """Change a table's properties."""
         with interrupts.committing():
             return self._database.run(lambda connection: tables.set_properties(connection, name, change))
 
@@ -106,7 +106,7 @@ class CatalogReader:
         operation: str | None = None,
         touching: tuple[TableSpec, Interval] | None = None,
     ) -> Listing[Commit]:
-        """The log, newest first: older than a version, of a kind, or of what changed an interval of a table."""
+        """The log, newest first; optionally before a version, of one kind, or touching an interval of a table."""
         touched = None if touching is None else versions_touching(*touching)
         return self._read(
             lambda connection: log.read_commits(
@@ -117,7 +117,7 @@ class CatalogReader:
     def commits_between(self, spec: TableSpec, since: int, until: int) -> Listing[Commit]:
         """Every commit that changed a table's rows after a version, up to another, newest first.
 
-        Raises `VersionNotFound` if one of them may have been forgotten.
+        Raises `VersionNotFound` if one of them may have expired.
         """
 
         def question(connection: Connection) -> Listing[Commit]:
@@ -127,7 +127,7 @@ class CatalogReader:
         return self._read(question)
 
     def check_complete(self, spec: TableSpec, since: int, until: int) -> None:
-        """Raise `VersionNotFound` if a version of a table after ``since``, up to ``until``, may have been forgotten."""
+        """Raise `VersionNotFound` if a version of a table after ``since``, up to ``until``, may have expired."""
         self._read(lambda connection: check_complete(connection, spec, since, until))
 
     def version_numbers(self, table: TableId) -> list[int]:
@@ -135,7 +135,7 @@ class CatalogReader:
         return self._read(lambda connection: log.version_numbers(connection, table))
 
     def bytes_written(self, versions: Iterable[int], table: TableId | None = None) -> dict[int, int]:
-        """By version the bytes of the segments that it wrote, of one table or all, and that are still remembered."""
+        """Bytes of segments that each version wrote, of one table or all, as far as the catalog still has them."""
         return self._read(lambda connection: read_bytes_written(connection, versions, table))
 
     def history(self, spec: TableSpec, interval: Interval, limit: int | None = None) -> Listing[Touch]:
@@ -147,11 +147,11 @@ class CatalogReader:
         return self._read(lambda connection: log.newest_version(connection, table, created))
 
     def table_version(self, spec: TableSpec, created: int, as_of: Any) -> int:
-        """A table's newest version at or before what ``as_of`` means. Raises `VersionNotFound`."""
+        """A table's newest version at or before ``as_of``. Raises `VersionNotFound`."""
         return self.resolve_as_of(spec, created, as_of)[0]
 
     def resolve_as_of(self, spec: TableSpec, created: int, as_of: Any) -> tuple[int, int]:
-        """A table's newest version at or before what ``as_of`` means, and the version that a reader of it has to pin.
+        """A table's newest version at or before ``as_of``, and the version that a reader of it has to pin.
 
         Raises `VersionNotFound`.
         """
@@ -169,7 +169,7 @@ class CatalogReader:
             self._database.run(work)
 
     def untag(self, name: str) -> None:
-        """Forget a tag."""
+        """Remove a tag."""
         with interrupts.committing():
             self._database.run(lambda connection: log.remove_tag(connection, name))
 
@@ -178,15 +178,15 @@ class CatalogReader:
         return self._read(log.read_tags)
 
     def export(self, write: export.WritePart) -> export.Snapshot:
-        """Write every part of an export, all from one state of the catalog; called again from the start if need be."""
+        """Write every part of an export from one state of the catalog; may start again from the beginning."""
         return self._read(lambda connection: export.export(connection, write))
 
     # State
 
     def states(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
-        """What is live at a version, by bin, in the bins that may hold what touches an interval (None: all).
+        """What is live at a version, by bin, in the bins that an interval may touch (None: all).
 
-        Raises `VersionNotFound` if the version has been forgotten.
+        Raises `VersionNotFound` if the version has expired.
         """
         ranges = touching(spec, interval)
 
@@ -209,18 +209,21 @@ class CatalogReader:
         return segments.within(aligned), [one for one in tombstones if aligned.overlaps(one.interval)]
 
     def sets(self, tombstones: Iterable[Tombstone]) -> dict[int, MatchSet]:
-        """What row and key tombstones match, by their id."""
+        """The sets of row and key tombstones, by tombstone id."""
         listed = list(tombstones)
         files = self._sets.load(listed)
         inline = [one for one in listed if one.id not in files]
         return files | self._read(lambda connection: self._sets.read(connection, inline)) if inline else files
 
     def chunks(self, spec: TableSpec, version: int) -> Listing[Chunk]:
-        """Every chunk with something live, by time. The version is that of its bins, the larger ones included."""
+        """Every chunk with something live, by time.
+
+        Its version is the newest of its bins, including the larger ones.
+        """
         return list_chunks(spec.grain, self.states(spec, version).values())
 
     def extent(self, spec: TableSpec) -> Interval | None:
-        """From the first to the last chunk that ever held something, or further; None if none ever did."""
+        """An interval from the first to the last chunk that ever held something, or wider; None if none did."""
         return self._read(lambda connection: extent_of(connection, spec))
 
     def key_frames(self, spec: TableSpec) -> Listing[KeyFrame]:
@@ -238,19 +241,19 @@ class CatalogReader:
         return self._read(question)
 
     def chain_lengths(self, spec: TableSpec, interval: Interval | None, limit: int) -> Listing[ChainLength]:
-        """How long the chains in an interval's chunks are (None: all), those first that were changed last."""
+        """Lengths of the chains in an interval's chunks (None: all), most recently changed first."""
         return self._read(
             lambda connection: chains.read_chain_lengths(connection, spec, touching(spec, interval), limit)
         )
 
     def chunk_history(self, spec: TableSpec, interval: Interval, limit: int) -> Listing[ChainLink]:
-        """Every key frame and delta of the bins that hold what may overlap an interval, of each the newest few."""
+        """The newest key frames and deltas of each bin that may hold anything overlapping an interval."""
         return self._read(
             lambda connection: chains.read_chunk_history(connection, spec, touching(spec, interval), limit)
         )
 
     def replayed(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
-        """The same as `states`, made anew from key frames and deltas with nothing remembered: to measure that."""
+        """The same as `states`, rebuilt from key frames and deltas without the cache, to measure that."""
         ranges = touching(spec, interval)
 
         def question(connection: Connection) -> dict[int, BinState]:
@@ -264,7 +267,7 @@ class CatalogReader:
         return Diff(a, b, list_changes(spec.grain, changed_entries(*self._before_and_after(spec, a, b))))
 
     def entry_diff(self, spec: TableSpec, a: int, b: int, interval: Interval | None = None) -> EntryDiff:
-        """The same in columns, of what may touch an interval (None: all)."""
+        """The same in columns, for entries that may touch an interval (None: all)."""
         return entries_between(*self._before_and_after(spec, a, b, interval))
 
     def _before_and_after(
@@ -282,5 +285,5 @@ class CatalogReader:
         return self._read(question)
 
     def origins(self, spec: TableSpec, ids: Iterable[int]) -> dict[int, Origin]:
-        """Which versions added and dropped some segments and tombstones, by id. Cost: a seek each."""
+        """The versions that added and dropped some segments and tombstones, by id. Cost: one look-up each."""
         return self._read(lambda connection: read_origins(connection, spec, ids))

@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 class CatalogWriter(CatalogReader):
-    """What changes rows, from its beginning to its end."""
+    """Operations from begin to end."""
 
     lease_seconds: float
     _frames: key_frames.FrameWriter
@@ -75,7 +75,7 @@ class CatalogWriter(CatalogReader):
     ) -> Begun:
         """Register an operation; with an interval, wait for its chunks' locks. Raises `LockTimeout`.
 
-        An append that goes ``ahead`` may be one that was registered before: it is not seen to run at once.
+        An append with ``ahead`` may use a preregistered operation, which is not shown as running at once.
         """
         with self._knowing(spec):
             if kind is Kind.APPEND and not draws_number(kind, spec.write_order):
@@ -88,7 +88,7 @@ class CatalogWriter(CatalogReader):
 
     @contextmanager
     def _knowing(self, spec: TableSpec) -> Iterator[None]:
-        """Raise `TableNotFound` where the catalog refuses an operation on a table that it does not know any more."""
+        """Raise `TableNotFound` if the catalog refuses an operation because its table is gone."""
         try:
             yield
         except Refused as error:
@@ -149,7 +149,7 @@ class CatalogWriter(CatalogReader):
         self._waiting.until_free(look, spec, wait_seconds)
 
     def renew(self, begun: Iterable[Begun]) -> None:
-        """Push the leases of running operations out by ``lease_seconds``."""
+        """Renew the leases of running operations by ``lease_seconds``."""
         numbers = [one.number for one in begun]
         lease_us = int(self.lease_seconds * 1_000_000)
 
@@ -159,14 +159,14 @@ class CatalogWriter(CatalogReader):
         self._database.run(work)
 
     def abort(self, begun: Begun) -> bool:
-        """End an operation without a commit; False if it was committed, else nobody can ever see its files."""
+        """End an operation without a commit; False if it was committed, else its files can never become visible."""
         reach("abort.before")
         ended = self._database.run(lambda connection: operations.abort(connection, begun))
         self._waiting.notify()
         return ended
 
     def release(self, operation_id: str, *, if_running: bool = False) -> None:
-        """End a running operation, whoever's it is. Raises `InvalidInput` if no such one runs."""
+        """End any running operation. Raises `InvalidInput` if no such operation runs."""
         ended = self._database.run(lambda connection: operations.release_by_id(connection, operation_id))
         if not ended and not if_running:
             raise UnknownOperation("no such operation runs; see the locks for those that do", operation=operation_id)
@@ -182,9 +182,9 @@ class CatalogWriter(CatalogReader):
     ) -> Commit:
         """Make operations visible as one version, and return it.
 
-        Operations whose ``txn`` was committed before are left out and ended; if that is all of them, the first commit
+        Operations whose ``txn`` was committed before are left out and ended; if that is true of all, the first commit
         is returned and nothing changes. A lost answer is resolved by operation id. Raises `LockLost`, `TableNotFound`,
-        `CommitUnknown`, or `LockTimeout` where a restore waited too long for a replace.
+        `CommitUnknown`, or `LockTimeout` if a restore waited too long for a replace.
         """
         reach("commit.before")
         database = self._database
@@ -227,7 +227,7 @@ class CatalogWriter(CatalogReader):
         return recorded.commit
 
     def _repeated(self, version: int, contributions: Sequence[Contribution]) -> Commit:
-        """The commit that was there before; the operations that would have repeated it end."""
+        """The earlier commit; operations that would have repeated it are ended."""
         first = self._read(lambda connection: commit.logged(connection, version, contributions))
         begun = [one.begun for one in contributions]
         self._database.run(lambda connection: [operations.abort(connection, one) for one in begun])
@@ -242,4 +242,4 @@ class CatalogWriter(CatalogReader):
 def _write(connection: Connection, recorded: commit.Recorded | OneTripAppend) -> None:
     """Write what a commit records."""
     recorded.write(connection)
-    interrupts.check()  # for the last time: COMMIT comes next
+    interrupts.check()  # last chance: COMMIT comes next

@@ -1,7 +1,7 @@
 """The command line: every command is a thin call of the library's public API.
 
 Exit codes: 0 done, 1 failed (the reason on standard error, in one line), 2 wrong usage, 130 (Ctrl-C) and 143
-(SIGTERM) interrupted: nothing was written, or of a command in many steps not the rest, as one line says.
+(SIGTERM) interrupted: nothing was written; a command in many steps stops, and one line says what stays done.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def update(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give columns new values where a condition is true."""
+    """Set columns to new values in rows for which a condition is true."""
     parts = [one.partition("=") for one in assignments]
     for one, (column, sign, value) in zip(assignments, parts, strict=True):
         if not (column and sign and value):
@@ -69,7 +69,7 @@ def erase(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove the rows for which a condition is true from every version. Files that held them go with `collect`."""
+    """Remove the rows for which a condition is true from every version. `collect` deletes the old files."""
     if not is_sure:
         raise typer.BadParameter("this removes rows from every version and cannot be undone; add --yes to do it")
     with open_lake(catalog, warehouse) as lake:
@@ -77,21 +77,21 @@ def erase(
     print_commit(erased, as_json)
     if not as_json:
         for one in erased.residue:
-            print_line(f"still there: {one}")
+            print_line(f"remains: {one}")
 
 
 def upsert(
     table: TableArgument,
     file: FileArgument,
     newest: Annotated[
-        str | None, typer.Option(help="of rows with one key, keep that with the greatest of this column")
+        str | None, typer.Option(help="of rows with the same key, keep the one with the greatest value of this column")
     ] = None,
     message: MessageOption = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the rows of a file in the place of those with their primary keys."""
+    """Insert the rows of a file, replacing rows with the same primary keys."""
     with open_lake(catalog, warehouse) as lake:
         target = lake.table(table)
         with counted(open_rows(file, target.schema), f"upsert into {table}") as rows:
@@ -105,7 +105,7 @@ def resolve(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Turn key tombstones into row tombstones, so that reads are faster; no row changes."""
+    """Turn key tombstones into row tombstones, which makes reads faster. No row changes."""
     with open_lake(catalog, warehouse) as lake:
         commit = lake.table(table).resolve()
     if commit is None:

@@ -11,20 +11,20 @@ from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, op
 from lakehouse.cli.output import plain, print_json, print_line, print_table, show_bytes
 from lakehouse.core.duration import duration_seconds
 
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="only say what would go")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="only show what would be removed")]
 
 
 def expire(
     older_than: Annotated[
         str | None, typer.Option(help="an age such as 30d or 12h, or a time (ISO 8601)", show_default=False)
     ] = None,
-    keep_last: Annotated[int | None, typer.Option(min=1, help="so many versions stay", show_default=False)] = None,
+    keep_last: Annotated[int | None, typer.Option(min=1, help="keep this many versions", show_default=False)] = None,
     dry_run: DryRunOption = False,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Forget old versions; tagged ones and each table's newest stay. Their files go with `collect`."""
+    """Expire old versions. Tagged ones and each table's newest stay; `collect` deletes the files."""
     interrupts.in_steps()
     if older_than is None and keep_last is None:
         raise typer.BadParameter("say what to keep: --older-than 30d, --keep-last 10, or both")
@@ -32,19 +32,19 @@ def expire(
         found = lake.expire(older_than=older_than, keep_last=keep_last, dry_run=dry_run)
     if as_json:
         return print_json(found)
-    done = "would be forgotten" if dry_run else "forgotten"
+    done = "would be expired" if dry_run else "expired"
     went = f"{found.segments:,} segments ({show_bytes(found.bytes)}) and {found.tombstones:,} tombstones"
     return print_line(f"{found.versions:,} versions {done}, with {went}; readable from version {found.horizon}")
 
 
 def collect(
-    grace: Annotated[str, typer.Option(help="leave alone what is garbage for less than this")] = "1h",
+    grace: Annotated[str, typer.Option(help="keep what has been garbage for less than this")] = "1h",
     dry_run: DryRunOption = False,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete files of forgotten versions and of operations that never committed."""
+    """Delete files of expired versions and of operations that never committed."""
     interrupts.in_steps()
     seconds = duration_seconds(grace)
     if seconds is None:
@@ -60,16 +60,17 @@ def collect(
 
 def check(
     rebuild_key_frames: Annotated[
-        bool, typer.Option("--rebuild-key-frames", help="write every key frame anew")
+        bool, typer.Option("--rebuild-key-frames", help="write every key frame again")
     ] = False,
     delete_unknown: Annotated[
-        bool, typer.Option("--delete-unknown", help="delete unknown files of tables, a day old")
+        bool, typer.Option("--delete-unknown", help="delete unknown files in tables' folders that are a day old")
     ] = False,
     deep: Annotated[
-        bool, typer.Option("--deep", help="read every byte and row, and those that maintenance took and made")
+        bool,
+        typer.Option("--deep", help="read every byte and row, and compare what maintenance read with what it wrote"),
     ] = False,
     add_checksums: Annotated[
-        bool, typer.Option("--add-checksums", help="give sound files that have no checksum the one that they have now")
+        bool, typer.Option("--add-checksums", help="add checksums to sound files that have none")
     ] = False,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
@@ -95,9 +96,9 @@ def check(
             )
         looked = f"{found.segments:,} files ({show_bytes(found.bytes)}), {found.deltas:,} deltas"
         wrong = sum(not one.is_repaired for one in found.findings)
-        print_line(f"{looked} and {found.key_frames:,} key frames checked: {wrong:,} things are wrong")
+        print_line(f"{looked} and {found.key_frames:,} key frames checked: {wrong:,} problems")
         if found.forgotten:
-            print_line(f"{found.forgotten:,} entries of forgotten versions are left for the next expiry")
+            print_line(f"{found.forgotten:,} entries of expired versions are left for the next expiry")
         if found.unsummed:
             print_line(f"{found.unsummed:,} files have no checksum; --add-checksums gives them one")
     raise typer.Exit(0 if found.is_sound else 1)

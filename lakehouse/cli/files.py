@@ -1,4 +1,4 @@
-"""Rows of a file that a user names: Parquet, Arrow, CSV or JSON lines, read as a stream of Arrow batches."""
+"""Reads a user's file as a stream of Arrow batches: Parquet, Arrow, CSV or JSON lines."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ FORMATS: Mapping[str, str] = {
 _OFFSET = r"(?:[Zz]|[+-]\d{2}:?\d{2})$"
 _TEXT_BLOCK_BYTES = 8 << 20
 _ROW_OF_BLOCK = re.compile(r" in row (\d+)$")
-"""Arrow counts rows of JSON from the beginning of a block."""
+"""Arrow counts rows of JSON from the start of a block."""
 
 
 def open_rows(path: Path, schema: pa.Schema) -> pa.RecordBatchReader:
-    """The rows of a file, read as they are asked for. In text, columns get the types that ``schema`` gives them.
+    """The rows of a file, read lazily. In text formats, columns get their types from ``schema``.
 
-    Times in text are ISO 8601; without an offset they are UTC. Raises `InvalidInput`, naming the file, for a suffix
-    that is not known and for what cannot be read as that format.
+    Times in text are ISO 8601; without an offset they are UTC. Raises `InvalidInput`, naming the file, for an unknown
+    suffix and for a file that cannot be read as that format.
     """
     form = FORMATS.get(path.suffix.lower())
     if form is None:
-        raise InvalidArgument("unknown kind of file; name it " + ", ".join(FORMATS), path=path)
+        raise InvalidArgument("unknown file format; use one of the suffixes " + ", ".join(FORMATS), path=path)
     batches: Iterator[pa.RecordBatch]
     try:
         if form in ("csv", "jsonl"):
@@ -68,20 +68,20 @@ def _open_binary(path: Path, form: str) -> tuple[pa.Schema, Iterator[pa.RecordBa
 def _open_text(path: Path, form: str, schema: pa.Schema) -> pa.RecordBatchReader:
     """Batches in which dates and times are still text.
 
-    Arrow reads times with a zone only where every one has an offset, and dates in JSON only as numbers.
+    Arrow reads times with a zone only if every one has an offset, and dates in JSON only as numbers.
     """
     types = {field.name: pa.string() if pa.types.is_temporal(field.type) else field.type for field in schema}
     if form == "csv":
         convert = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
         return pa.csv.open_csv(path, pa.csv.ReadOptions(block_size=_TEXT_BLOCK_BYTES), convert_options=convert)
     parse = pa.json.ParseOptions(explicit_schema=pa.schema(list(types.items())), unexpected_field_behavior="infer")
-    # With threads Arrow reads ahead of whoever asks, and has most of a large file in memory.
+    # With threads Arrow reads ahead, and holds most of a large file in memory.
     read = pa.json.ReadOptions(block_size=_TEXT_BLOCK_BYTES, use_threads=False)
     return pa.json.open_json(path, read, parse)
 
 
 def _retimed(read: pa.Schema, schema: pa.Schema) -> pa.Schema:
-    """The schema of a file with the times in their own type again."""
+    """The schema of a file, with the table's types for times."""
     return pa.schema(
         [(field.name, schema.field(field.name).type if field.name in schema.names else field.type) for field in read]
     )
@@ -120,14 +120,14 @@ def _named_errors(batches: Iterator[pa.RecordBatch], path: Path, form: str) -> I
 
 
 def _unreadable(path: Path, form: str, error: Exception, rows: int = 0) -> InvalidInput:
-    """The error for what cannot be read, after so many rows that could."""
+    """The error for a file that cannot be read, after ``rows`` readable rows."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     where: dict[str, int] = {"rows_before": rows}
     in_block = _ROW_OF_BLOCK.search(reason)
     if form == "jsonl" and in_block is not None:
         reason, where = reason[: in_block.start()], {"row": rows + int(in_block[1])}
     if "unexpected field" in reason:
-        reason += "; neither the table nor the first rows of the file have a column that is in this one"
+        reason += "; this row has a column that neither the table nor the first rows of the file have"
     return InvalidArgument(
         f"cannot read the file as {form}; check its contents and its suffix", path=path, **where, cause=reason
     )

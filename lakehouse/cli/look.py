@@ -1,4 +1,4 @@
-"""Commands that look: tables, log, show, diff, timeline, locks."""
+"""Commands that show things: tables, log, show, diff, timeline, locks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
     from lakehouse.table.table import Table
 
-LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="how many at most")]
+LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="the most to list")]
 _PIPE_WIDTH = 100
 
 
@@ -39,7 +39,7 @@ def tables(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_
     if as_json:
         return print_json({"head": head, "tables": found})
     if not found:
-        return print_line(f"no tables at version {head}; make one with: lakehouse init NAME --schema ... --time ...")
+        return print_line(f"no tables at version {head}; create one with: lakehouse init NAME --schema ... --time ...")
     print_table(
         ["table", "version", "grain", "first row", "last row", "chunks", "segments", "tombstones", "rows", "size"],
         [
@@ -262,7 +262,7 @@ def timeline(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw what can be seen of a table: time across, one line an ordinal, the newest on top."""
+    """Draw what is visible of a table: time across, one line for each ordinal, the newest on top."""
     window = None if interval is None else Interval.of(interval)
     with open_lake(catalog, warehouse) as lake:
         shown = lake.table(table)
@@ -275,7 +275,7 @@ def timeline(
             document = {"table": table, "version": point, "slices": [plain_slice(one) for one in found.slices]}
             return print_json({**document, "overshadowed": [one.id for one in found.overshadowed]})
     if not drawn:
-        return print_line(f"nothing of {table} is to be seen at {point}")
+        return print_line(f"nothing of {table} is visible at {point}")
     print_line(f"{table} at {point}   {LEGEND}")
     characters = width or (console().width if sys.stdout.isatty() else _PIPE_WIDTH)
     for line in draw(drawn, characters):
@@ -284,7 +284,7 @@ def timeline(
 
 
 def plain_slice(one: Any) -> dict[str, Any]:
-    """A slice by the ids of what is on it."""
+    """A slice, with the ids of its segments and tombstones."""
     document = {"start": one.start, "end": one.end}
     listed = {"segments": [held.id for held in one.segments], "tombstones": [held.id for held in one.tombstones]}
     found: dict[str, Any] = plain({**document, **listed})

@@ -22,13 +22,15 @@ TableOption = Annotated[str | None, typer.Option("--table", help="only this tabl
 
 
 def maintain(
-    once: Annotated[bool, typer.Option("--once", help="one round, then end")] = False,
+    once: Annotated[bool, typer.Option("--once", help="run one round, then exit")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="only say what would be done, why, and what it gains")
+        bool, typer.Option("--dry-run", help="only show what would be done, why, and what it gains")
     ] = False,
     table: TableOption = None,
-    budget: Annotated[str | None, typer.Option(help="bytes to read in a round, as 4GiB", show_default=False)] = None,
-    engine: Annotated[str | None, typer.Option(help="spark: rewrite by Spark", show_default=False)] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="bytes to read in a round, such as 4GiB", show_default=False)
+    ] = None,
+    engine: Annotated[str | None, typer.Option(help="spark: compact with Spark", show_default=False)] = None,
     worker: Annotated[str | None, typer.Option(help="only resident or elastic tasks", show_default=False)] = None,
     every: Annotated[float, typer.Option(min=0.1, help="seconds between rounds")] = 5.0,
     catalog: CatalogOption = None,
@@ -59,12 +61,12 @@ def tasks(
     state: Annotated[
         str | None, typer.Option(help="waiting, running, done, failed or cancelled", show_default=False)
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="so many")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="the most to list")] = 50,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the tasks of the table service, newest first; what waits, best first."""
+    """List the tasks of the table service, newest first; waiting ones by score."""
     with open_lake(catalog, warehouse) as lake:
         found = lake.tasks(table=table, state=state, limit=limit)
     return print_json(found) if as_json else _show(found)
@@ -73,13 +75,13 @@ def tasks(
 def alter(
     table: TableArgument,
     properties: Annotated[
-        list[str], typer.Argument(metavar="NAME=VALUE...", help="NAME= takes one away", show_default=False)
+        list[str], typer.Argument(metavar="NAME=VALUE...", help="NAME= removes a property", show_default=False)
     ],
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a table's properties, among them its maintenance policy (see `show`)."""
+    """Change a table's properties, such as its maintenance policy (see `show`)."""
     given: dict[str, str | None] = {}
     for one in properties:
         name, is_there, value = one.partition("=")

@@ -1,4 +1,4 @@
-"""Options that the commands share, and the lake that they name."""
+"""Options that commands share, and how they open the lake."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ IntervalOption = Annotated[
     str | None,
     typer.Option("--interval", help="a period such as 2013-01 or 2013-W02, or start/end", show_default=False),
 ]
-MessageOption = Annotated[str | None, typer.Option("--message", "-m", help="kept on the commit", show_default=False)]
+MessageOption = Annotated[
+    str | None, typer.Option("--message", "-m", help="stored with the commit", show_default=False)
+]
 
 
 def open_lake(catalog: str | None, warehouse: str | None) -> Lake:
-    """The lake that the options, the environment or the defaults name."""
+    """Open the lake that the options, the environment or the defaults name."""
     return lakehouse.connect(catalog, warehouse)
 
 
@@ -53,11 +55,11 @@ _MOST_DIGITS = 100
 
 
 def point_in_history(text: str | None) -> int | str | None:
-    """A version as a number; a tag or a time stays text."""
+    """Turn a version into a number; a tag or a time stays text."""
     return int(text) if text is not None and text.isdecimal() and len(text) <= _MOST_DIGITS else text
 
 
 def pinned(table: Table, as_of: str | None) -> int | str:
-    """A point in history that does not move between two look-ups, unlike the head."""
+    """A point in history that, unlike the head, stays the same between two look-ups."""
     point = point_in_history(as_of)
     return table.version if point is None else point

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, one JSON document for programs."""
+"""Output of commands: tables for people, one JSON document for programs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rich.table import Table
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
 
 _NAMES = frozenset({"id", "ordinal", "priority", "token", "version"})
-"""Columns whose numbers are names: no thousands separators."""
+"""Columns whose numbers are ids: no thousands separators."""
 _WIDE = 100_000
-"""Columns where there is no terminal: nothing is cut, whoever reads it."""
+"""Width without a terminal: nothing is cut."""
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -36,7 +36,7 @@ def print_json(value: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it: times as ISO 8601, bytes as hex, what JSON lacks as text.
+    """A value that JSON can hold: times as ISO 8601, bytes as hex, other types as text.
 
     >>> plain({"chunk": Interval.of("2013-01-05"), "nan": float("nan"), "key": b"ab"})
     {'chunk': {'start': '2013-01-05T00:00:00+00:00', 'end': '2013-01-06T00:00:00+00:00'}, 'nan': 'nan', 'key': '6162'}
@@ -65,7 +65,7 @@ def plain(value: Any) -> Any:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None, are_values: bool = False
 ) -> None:
-    """Print rows under headings; numbers to the right, as they are if they are values of a table's rows."""
+    """Print rows under headings, numbers right-aligned; ``are_values`` prints values of table rows unformatted."""
     table = Table(
         box=SIMPLE_HEAD, show_edge=False, pad_edge=False, title=title, title_justify="left", title_style="bold"
     )
@@ -118,7 +118,7 @@ def show_keys(value: Any) -> str:
 
 
 def show_time(instant: datetime) -> str:
-    """A UTC time, as short as it can be said.
+    """A UTC time, as short as possible.
 
     >>> show_time(Interval.of("2013-01-05").start), show_time(Interval.of("2013-01-05T07").start)
     ('2013-01-05', '2013-01-05 07:00')
@@ -130,7 +130,7 @@ def show_time(instant: datetime) -> str:
 
 
 def last_instant(end: datetime) -> datetime:
-    """The last time inside what ends there: of a segment, the time of its last row."""
+    """The last instant before an end: for a segment, the time of its last row."""
     return end - timedelta(microseconds=1)
 
 
@@ -149,7 +149,7 @@ def show_bytes(count: int) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Text without control characters: what is stored may not drive a terminal.
+    r"""Text without control characters: stored text must not control the terminal.
 
     >>> printable("red\x1b[31m")
     'red\\x1b[31m'

@@ -1,7 +1,7 @@
-"""Rows of a Parquet file in batches of bounded size, however little their file takes.
+"""Rows of a Parquet file in batches of bounded size, however well the file is compressed.
 
-A dictionary keeps each text once and compression hides repeats, so that a file of some kilobytes can hold gigabytes.
-Texts are read as places in their dictionary, and written out a few at a time.
+A dictionary stores each text once and compression removes repeats, so a file of some kilobytes can hold gigabytes.
+Texts are read as dictionary indices and expanded a few at a time.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 BATCH_BYTES = 32 << 20
-"""Roughly what a batch takes; one row that takes more is a batch by itself."""
+"""Approximate size of a batch; a larger row is a batch by itself."""
 _BATCH_ROWS = 1 << 16
 
 
 def open_parquet(path: Path) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The schema of a Parquet file and its rows, a batch of about `BATCH_BYTES` at most at a time."""
+    """The schema of a Parquet file, and its rows in batches of at most about `BATCH_BYTES`."""
     schema = pq.read_schema(path)
     texts = [field.name for field in schema if _is_text(field.type) and schema.names.count(field.name) == 1]
     file = pq.ParquetFile(path, read_dictionary=texts)
@@ -42,7 +42,7 @@ def _batches(file: pq.ParquetFile, schema: pa.Schema, rows: int) -> Iterator[pa.
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Slices of a batch that take about as much as they may when their texts are written out."""
+    """Slices of a batch that stay below the size even after dictionary-encoded texts are expanded."""
     ends = np.zeros(batch.num_rows, dtype=np.int64)
     for column in batch.columns:
         if pa.types.is_dictionary(column.type) and column.dictionary.nbytes > 0:
@@ -58,7 +58,7 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _row_bytes(metadata: pq.FileMetaData) -> int:
-    """Bytes of a row, before compression, in the row group where they are most."""
+    """Bytes of a row, before compression, in the row group with the largest rows."""
     groups = (metadata.row_group(place) for place in range(metadata.num_row_groups))
     return max((one.total_byte_size // max(1, one.num_rows) for one in groups), default=1)
 

@@ -1,4 +1,4 @@
-"""A timeline drawn with characters: time across, one line an ordinal, the newest on top."""
+"""A timeline drawn with characters: time across, one line for each ordinal, the newest on top."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lakehouse.core.bars import Bar, BarKind
 MARKS: dict[BarKind, str] = {"visible": "█", "overshadowed": "░", "tombstone": "╳", "mask": "╱"}
 LEGEND = "█ visible   ░ overshadowed   ╳ tombstone   ╱ tombstone of some rows"
 _STRENGTH: tuple[BarKind, ...] = ("mask", "tombstone", "overshadowed", "visible")
-"""Where several bars share a character, the last of these is drawn."""
+"""If several bars share a character, the last of these is drawn."""
 MAX_LINES = 60
 
 

@@ -1,4 +1,4 @@
-"""Commands for the day on which a catalog is lost: export, recover."""
+"""Commands for a lost catalog: export, recover."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from lakehouse.admin.recover import Recovered
 
 _SHOWN = 20
-"""Files that are named one by one; ``--json`` has all."""
+"""The most files listed one by one; ``--json`` has all."""
 
 
 def export(
-    keep: Annotated[int, typer.Option(min=1, help="how many exports stay, the newest")] = 3,
+    keep: Annotated[int, typer.Option(min=1, help="how many of the newest exports to keep")] = 3,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write what the catalog knows into the warehouse, so that recover can make it again."""
+    """Write the catalog's state into the warehouse, for recover."""
     interrupts.in_steps()
     with open_lake(catalog, warehouse) as lake:
         exported = lake.export(keep=keep)
@@ -40,16 +40,18 @@ def export(
 def recover(
     warehouse: Annotated[
         Path,
-        typer.Argument(metavar="WAREHOUSE", help="folder of the files (elsewhere --warehouse)", show_default=False),
+        typer.Argument(
+            metavar="WAREHOUSE", help="folder of the data files (other commands: --warehouse)", show_default=False
+        ),
     ],
     adopt: Annotated[
-        bool, typer.Option("--adopt", help="append files that no export knows; may bring back what was replaced")
+        bool, typer.Option("--adopt", help="also append files that no export knows; may bring back replaced rows")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only report what there is")] = False,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a new catalog for a warehouse whose catalog was lost. Nothing in the warehouse is changed."""
+    """Make a new catalog for a warehouse whose catalog was lost. Changes nothing in the warehouse."""
     interrupts.in_steps()
     recovered = lakehouse.recover(warehouse, catalog, adopt=adopt, dry_run=dry_run)
     if as_json:

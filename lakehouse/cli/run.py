@@ -20,12 +20,12 @@ from lakehouse.errors import InternalError
 DEFAULT_PORT = 8501
 _LOOPBACK = "127.0.0.1"
 
-# These commands import what they run only when they run it: the rest of the command line must not wait for Dagster,
-# and the library must not need it.
+# These commands import what they run only when they run: other commands must not wait for Dagster, and the library must
+# not need it.
 
 
 def demo(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_json: JsonOption = False) -> None:
-    """Load real flights through Dagster and Spark, change them every way, check every count."""
+    """Load real flights through Dagster and Spark, change them in every way, and check every count."""
     interrupts.in_steps()
     _export(catalog, warehouse)
     raise typer.Exit(import_module("lakehouse.demo").main())
@@ -51,7 +51,7 @@ def doctor(
 
 
 def migrate(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_json: JsonOption = False) -> None:
-    """Bring the catalog's tables to the form that this release needs, as opening it does."""
+    """Migrate the catalog's tables to this release, as opening it does."""
     interrupts.in_steps()
     with open_lake(catalog, warehouse) as lake:
         address, head = lake.catalog.url, lake.head
@@ -62,27 +62,27 @@ def migrate(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as
 
 
 def console(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="to listen on")] = DEFAULT_PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="port to listen on")] = DEFAULT_PORT,
     browser: Annotated[bool, typer.Option("--browser", help="open the page in a browser")] = False,
     allow_actions: Annotated[
-        bool, typer.Option("--allow-actions", help="let this machine's users act, not only look; with --role")
+        bool, typer.Option("--allow-actions", help="allow changes by this machine's users; see --role")
     ] = False,
     role: Annotated[
         Literal["maintainer", "admin"], typer.Option(help="what they may do, with --allow-actions")
     ] = "maintainer",
     address: Annotated[
-        str, typer.Option(help="to listen on; one that others reach needs a login in .streamlit/secrets.toml")
+        str, typer.Option(help="address to listen on; one that others reach needs a login in .streamlit/secrets.toml")
     ] = _LOOPBACK,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="a name by which others reach it, NAME or NAME:PORT; repeat for more", show_default=False),
+        typer.Option(help="a host name to answer to, NAME or NAME:PORT; repeat for more", show_default=False),
     ] = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Serve the console until Ctrl-C: to this machine only and read-only, unless options say otherwise.
 
-    Where people log in, LAKEHOUSE_ROLES names the file of their roles.
+    If there is a login, LAKEHOUSE_ROLES names the file of roles.
     """
     script = console_script()
     folders = (Path.home(), Path.cwd(), script.parent)
@@ -99,7 +99,7 @@ def console(
         "browser.gatherUsageStats": "false",
     }
     flags = [part for name, value in options.items() for part in (f"--{name}", value)]
-    # In this process's place, so that whoever stops this process stops the server.
+    # Replaces this process, so that stopping it stops the server.
     os.execv(
         sys.executable,
         [sys.executable, str(script.with_name("start.py")), "run", str(script.with_name("served.py")), *flags],
@@ -116,7 +116,7 @@ def console_script() -> Path:
 
 
 def _export(catalog: str | None, warehouse: str | None) -> None:
-    """Hand options on to what reads the environment."""
+    """Pass options to code that reads the environment."""
     for name, value in (("LAKEHOUSE_CATALOG", catalog), ("LAKEHOUSE_WAREHOUSE", warehouse)):
         if value is not None:
             os.environ[name] = value

@@ -31,9 +31,9 @@ def sql(
     engine: Annotated[
         Literal["duckdb", "spark"], typer.Option(help="what runs queries: DuckDB in this process, or Spark")
     ] = "duckdb",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="rows printed at most")] = _MOST,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="the most rows to print")] = _MOST,
     seconds: Annotated[float, typer.Option(help="how long a query may run in process")] = 60.0,
-    memory_mb: Annotated[int, typer.Option(min=1, help="megabytes that it may have")] = 1000,
+    memory_mb: Annotated[int, typer.Option(min=1, help="megabytes of memory that it may use")] = 1000,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
@@ -67,10 +67,10 @@ def sql(
 
 
 def _first_rows(found: Any, most: int) -> pa.Table | None:
-    """The first rows of a result, if it is one of rows."""
+    """The first rows of a result, if it has rows."""
     if isinstance(found, pa.Table):
         return found.slice(0, most)
-    # Engines are loaded with the lake, or by it; other commands need not wait for them.
+    # The lake loads engines; other commands need not wait for them.
     rows: pa.Table | None = None
     if hasattr(found, "to_arrow_table"):
         rows = import_module("lakehouse.engine.duckdb").read_relation(found.limit(most))

@@ -40,22 +40,22 @@ FileArgument = Annotated[
 
 def init(
     table: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="also make this table", show_default=False)
+        str | None, typer.Argument(metavar="[TABLE]", help="also create this table", show_default=False)
     ] = None,
     schema: Annotated[
         str | None,
         typer.Option(help="columns, as in SQL: 'at timestamp, client int, price double'", show_default=False),
     ] = None,
-    time: Annotated[str | None, typer.Option(help="the column that holds a row's time", show_default=False)] = None,
+    time: Annotated[str | None, typer.Option(help="the time column", show_default=False)] = None,
     grain: Annotated[str, typer.Option(help="hour, day, week, month or year")] = "day",
     primary_key: Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)] = None,
     cluster_by: Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)] = None,
-    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="keep a table that is there")] = False,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="do nothing if the table exists")] = False,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make the catalog and the warehouse, and with TABLE a table in them."""
+    """Create the catalog and the warehouse, and with TABLE a table in them."""
     if table is not None and (schema is None or time is None):
         raise typer.BadParameter("a table needs --schema and --time")
     with open_lake(catalog, warehouse) as lake:
@@ -102,7 +102,7 @@ def replace(
             metavar="[FILE]", exists=True, dir_okay=False, help="the new rows; or --empty", show_default=False
         ),
     ] = None,
-    empty: Annotated[bool, typer.Option("--empty", help="no new rows: drop what is there")] = False,
+    empty: Annotated[bool, typer.Option("--empty", help="no new rows: drop the old ones")] = False,
     key: Annotated[
         list[str] | None,
         typer.Option(help="only rows with COLUMN=VALUE; repeat for more values or columns", show_default=False),
@@ -112,7 +112,7 @@ def replace(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Replace what an interval holds by the rows of a file, all at once."""
+    """Replace the rows of an interval by the rows of a file, atomically."""
     if (file is None) is not empty:
         raise typer.BadParameter("give either FILE or --empty")
     with open_lake(catalog, warehouse) as lake:
@@ -133,7 +133,7 @@ def compact(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Rewrite the segments of an interval into fewer, without what is hidden; no row changes."""
+    """Rewrite the segments of an interval into fewer, without hidden rows. No row changes."""
     with open_lake(catalog, warehouse) as lake:
         commit = lake.table(table).compact(None if interval is None else Interval.of(interval))
     if commit is None:
@@ -143,12 +143,12 @@ def compact(
 
 def restore(
     table: TableArgument,
-    version: Annotated[str, typer.Argument(help="version, tag or time to go back to", show_default=False)],
+    version: Annotated[str, typer.Argument(help="version, tag or time to restore", show_default=False)],
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a new version that equals an old one."""
+    """Make a new version that equals an old one of the table."""
     with open_lake(catalog, warehouse) as lake:
         commit = lake.table(table).restore(point_in_history(version))
     print_commit(commit, as_json)
@@ -162,7 +162,7 @@ def tag(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Name a version, which holds it against expiry; or list or remove tags."""
+    """Name a version, which protects it from expiry; or list or remove tags."""
     if delete and (name is None or version is not None):
         raise typer.BadParameter("--delete takes the name of a tag and no version")
     with open_lake(catalog, warehouse) as lake:
@@ -178,7 +178,7 @@ def tag(
 
 
 def _keys(table: Table, given: list[str]) -> dict[str, list[Any]] | None:
-    """``["carrier=UA", "carrier=AA"]`` as values of the columns' types."""
+    """Parse ``["carrier=UA", "carrier=AA"]`` into values of the columns' types."""
     keys: dict[str, list[Any]] = {}
     for text in given:
         column, equals, value = text.partition("=")
@@ -196,7 +196,7 @@ def _keys(table: Table, given: list[str]) -> dict[str, list[Any]] | None:
 
 @contextmanager
 def counted(rows: pa.RecordBatchReader, title: str) -> Iterator[pa.RecordBatchReader]:
-    """Rows with a count of them that grows on standard error, where that is a terminal."""
+    """Rows with a progress count on standard error, if that is a terminal."""
     terminal = console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TextColumn("rows"))
     with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
@@ -211,7 +211,7 @@ def counted(rows: pa.RecordBatchReader, title: str) -> Iterator[pa.RecordBatchRe
 
 
 def print_commit(commit: Commit, as_json: bool) -> None:
-    """A commit in one line, or as JSON."""
+    """Print a commit in one line, or as JSON."""
     if as_json:
         return print_json(commit)
     segments = f"segments +{commit.added:,} -{commit.dropped:,}"

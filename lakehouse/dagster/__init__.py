@@ -1,4 +1,4 @@
-"""Dagster for anyone's project: resources, an IO manager, partitions that are time chunks, checks and sensors."""
+"""Dagster for any project: resources, an IO manager, time chunks as partitions, checks and sensors."""
 
 from lakehouse.dagster import checks
 from lakehouse.dagster.assets import chunk_asset, replace_chunks, replace_each_chunk, replace_together, report_commit

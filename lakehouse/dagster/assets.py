@@ -26,7 +26,7 @@ def chunk_asset(
     """`dagster.asset` partitioned by time chunk, whose backfill of a range is one run, so that it can be one version.
 
     Without that policy Dagster starts a run, and the lake makes a version, for each chunk of a backfill.
-    ``max_partitions_per_run`` cuts a backfill into runs of at most as many: what failed of it is then run again alone.
+    ``max_partitions_per_run`` cuts a backfill into runs of at most as many: a failed run is then repeated alone.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def chunk_asset(
     True
     """
     with warnings.catch_warnings():
-        # Dagster marks the policy as beta; who uses this factory need not hear so each time their code is loaded.
+        # Dagster marks the policy as beta; users of this factory need no warning each time their code is loaded.
         warnings.filterwarnings("ignore", "Parameter `backfill_policy`", dg.BetaWarning)
         if max_partitions_per_run is None:
             policy = dg.BackfillPolicy.single_run()
@@ -75,11 +75,11 @@ def replace_each_chunk(
     *,
     console_url: str | None = None,
 ) -> None:
-    """Replace the partitions of the run one by one, a commit each: what was committed stays if a later one fails.
+    """Replace the partitions of the run one by one, with a commit each: these stay if a later one fails.
 
-    ``rows_of`` gives the rows of one time chunk. The asset needs ``output_required=False``: each partition is reported
-    as materialized when it is committed, and none besides. A retry begins where the run failed: it asks ``rows_of``
-    again for chunks that it had committed, and writes only the others. One version a chunk is what this costs.
+    ``rows_of`` returns the rows of one time chunk. The asset needs ``output_required=False``: each partition is
+    reported as materialized when it is committed, and no others. A retry continues where the run failed: it calls
+    ``rows_of`` again for committed chunks, but writes only the others. The price is one version for each chunk.
 
     Examples
     --------
@@ -112,8 +112,8 @@ def replace_together(
     """Replace an interval of several tables in one commit: readers see all of it or none.
 
     ``rows`` maps each table to its new rows, or to a pair of rows and the interval that they replace: facts of a day
-    beside look-ups of all time. ``interval`` is that of tables without one of their own; left out, the partitions of
-    the run. The assets that are materialized are named like the tables.
+    together with look-ups of all time, say. ``interval`` is for tables without their own; by default the partitions of
+    the run. The materialized assets are named like the tables.
     """
     default = run_interval(context) if interval is None else Interval.of(interval)
     spans = {name: _span(given, default) for name, given in rows.items()}
@@ -145,8 +145,8 @@ def report_commit(
 ) -> Sequence[str]:
     """Report a commit that no asset's step made, such as late rows or a restore, to Dagster. Returns the partitions.
 
-    Each time chunk that the commit changed is one event: a materialization where Dagster knows one of the chunk, so
-    that what lies downstream follows; else an observation, for a chunk that was only touched is not there as a whole.
+    Each time chunk that the commit changed is one event: a materialization if Dagster has one of the chunk, so that
+    downstream assets follow; else an observation, because a chunk that was only touched was never loaded as a whole.
     """
     partitions = asset.partitions_def
     tags = {"dagster/data_version": str(commit.version), "dagster/data_version_is_user_provided": "true"}
@@ -166,14 +166,14 @@ def report_commit(
 
 
 def _materialized(instance: dg.DagsterInstance, asset: dg.AssetKey, *, has_partitions: bool) -> set[str | None]:
-    """Partitions that were materialized once; None for an asset without."""
+    """Partitions that were ever materialized; None for an asset without partitions."""
     if has_partitions:
         return set(instance.get_materialized_partitions(asset))
     return {None} if instance.get_latest_materialization_event(asset) is not None else set()
 
 
 def _span(given: Any, default: Interval) -> tuple[Any, Interval]:
-    """Rows and the interval that they replace, which may be their own."""
+    """Rows, and the interval that they replace: their own if they have one."""
     if isinstance(given, tuple):
         rows, interval = given
         return rows, Interval.of(interval)
@@ -181,7 +181,7 @@ def _span(given: Any, default: Interval) -> tuple[Any, Interval]:
 
 
 def origin(context: dg.AssetExecutionContext, *, key: str | None = None) -> dict[str, Any]:
-    """What a commit of a step carries: who wrote it and for which partitions, and the ``txn`` of its retries."""
+    """Marks of a step's commit: who wrote it, for which partitions, and the ``txn`` of its retries."""
     ranged = context.has_partition_key or context.has_partition_key_range
     keys = key or partition_text(context.partition_key_range if ranged else None)
     asset = ",".join(sorted(one.to_user_string() for one in context.selected_asset_keys))

@@ -1,4 +1,4 @@
-"""Assets that follow tables: conditions for what lies downstream, and observation of what others write."""
+"""Assets that follow tables: conditions for downstream assets, and observation of tables that others write."""
 
 import warnings
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from lakehouse.dagster.resource import LakehouseResource
 
 
 def on_new_version(*, all_partitions: bool = True) -> dg.AutomationCondition[Any]:
-    """Materialize an asset when something that it is made of got a new version and none of it is missing or running.
+    """Materialize an asset when one of its inputs has a new version and none of them is missing or running.
 
-    Other than Dagster's ``eager``, it follows late data and re-statements into every partition, not the newest only
-    (``all_partitions=False``: the newest only). As with ``eager``, a change that comes in the same tick of the sensor
-    as the materialization of what follows it counts as followed.
+    Unlike Dagster's ``eager``, it follows late data and re-statements into every partition, not only the newest
+    (``all_partitions=False``: only the newest). As with ``eager``, a change in the same tick of the sensor as the
+    materialization of the asset counts as followed.
 
     Examples
     --------
@@ -39,11 +39,11 @@ def observe_table(
     lakehouse_key: str = "lakehouse",
     **arguments: Any,
 ) -> dg.SourceAsset:
-    """A table that is written outside Dagster, as an observable source asset that reports its versions.
+    """A table written outside Dagster, as an observable source asset that reports its versions.
 
-    An observation reports the newest version of the table; partitioned by the table's chunks, of each chunk the newest
-    version that changed it, so that only what was made of those chunks is out of date. ``every``: how often Dagster's
-    daemon observes it by itself. From the catalog alone; nothing is read but versions.
+    An observation reports the newest version of the table; with partitions by the table's chunks, also the newest
+    version that changed each chunk, so that only assets made from those chunks are out of date. ``every``: how often
+    Dagster's daemon observes it by itself. It reads only versions, from the catalog.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def observe_table(
     if every is not None:
         arguments["automation_condition"] = dg.AutomationCondition.on_cron(_cron(every))
     with warnings.catch_warnings():
-        # Dagster marks it as beta; who uses this factory need not hear so each time their code is loaded.
+        # Dagster marks it as beta; users of this factory need no warning each time their code is loaded.
         warnings.filterwarnings("ignore", "Function `observable_source_asset`", dg.BetaWarning)
         source: dg.SourceAsset = dg.observable_source_asset(
             name=None if key is not None else table,
@@ -77,7 +77,7 @@ def observe_table(
 
 
 def _versions(table: Any, partitions: dg.TimeWindowPartitionsDefinition) -> Mapping[str, str]:
-    """The version of each partition whose chunks hold something or did."""
+    """The version of each partition whose chunks hold or held anything."""
     found: dict[str, str] = {}
     for chunk in table.chunks():
         for key in keys_within(partitions, Interval(chunk.start, chunk.end)):
@@ -86,7 +86,7 @@ def _versions(table: Any, partitions: dg.TimeWindowPartitionsDefinition) -> Mapp
 
 
 def _cron(every: timedelta) -> str:
-    """The cron schedule that is nearest to a length of time from a minute to a day.
+    """The cron schedule nearest to a period between a minute and a day.
 
     >>> _cron(timedelta(minutes=5)), _cron(timedelta(hours=6)), _cron(timedelta(days=1))
     ('*/5 * * * *', '0 */6 * * *', '0 0 * * *')

@@ -1,4 +1,4 @@
-"""What partitions cover: cells of time and key, as few as there can be."""
+"""What partitions cover: as few cells of time and key as possible."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,15 +18,15 @@ ALL_TIME = Interval(None, None)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Rows of an interval, of these values of key columns (None: of all)."""
+    """Rows of an interval with these values of key columns (None: all values)."""
 
     interval: Interval
     keys: Mapping[str, tuple[Any, ...]] | None = None
 
     def typed(self, spec: TableSpec) -> "Cell":
-        """The cell with its keys, which Dagster knows as text only, in the types of a table's columns.
+        """The cell with its keys, which Dagster has as text, in the types of a table's columns.
 
-        Raises `InvalidInput` for a key that its column cannot hold, and for a column that is not there.
+        Raises `InvalidInput` for a key that its column cannot hold, and for an unknown column.
         """
         if self.keys is None:
             return self
@@ -49,9 +49,9 @@ class Cell:
 
 
 def run_cells(context: dg.AssetExecutionContext) -> tuple[Cell, ...]:
-    """The cells that a run is to materialize: which times, and of which keys where partitions have keys.
+    """The cells that a run materializes: the times, and the keys if partitions have keys.
 
-    Raises `InvalidInput` for an asset without partitions and a reversed range.
+    Raises `InvalidInput` for an asset without partitions and for a reversed range.
 
     >>> @dg.asset(partitions_def=dg.DailyPartitionsDefinition("2013-01-01"))
     ... def trips(context: dg.AssetExecutionContext) -> None:
@@ -71,15 +71,15 @@ def run_cells(context: dg.AssetExecutionContext) -> tuple[Cell, ...]:
 def cells_of(
     partitions: dg.PartitionsDefinition[Any], keys: Iterable[str], columns: Mapping[str, str] | None = None
 ) -> tuple[Cell, ...]:
-    """The cells that partitions cover: neighbours in time joined, keys of the same times together; in order of time.
+    """The cells that partitions cover, in order of time: adjacent times joined, keys of the same times grouped.
 
-    ``columns`` says which column a dimension is about where its name is another; ``""`` stands for the one dimension of
-    partitions that are no windows of time.
+    ``columns`` maps a dimension to its column if their names differ; ``""`` stands for the only dimension of partitions
+    that are not time windows.
 
     Raises
     ------
     InvalidInput
-        For a key that is none of the partitions, and for two dimensions of one kind.
+        For a key that is not one of the partitions, and for two dimensions of the same kind.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def cells_of(
 
 
 class _Meaning:
-    """What each key of a partitions definition means."""
+    """The meaning of each key of a partitions definition."""
 
     def __init__(self, partitions: dg.PartitionsDefinition[Any], columns: Mapping[str, str]) -> None:
         self._partitions = partitions
@@ -125,7 +125,7 @@ class _Meaning:
                 self._times, self._time_dimension = definition, name
             elif self._column or not columns.get(name, name):
                 raise InvalidPartitions(
-                    "partitions are no time chunks and keys; use chunk_partitions, or name the column of the keys in "
+                    "partitions are not time chunks and keys; use chunk_partitions, or name the column of the keys in "
                     "the metadata partition_expr",
                     partitions=repr(partitions),
                 )
@@ -133,7 +133,7 @@ class _Meaning:
                 self._key_dimension, self._column = name, columns.get(name, name)
 
     def of(self, key: str) -> tuple[Interval, str | None]:
-        """The interval of a key, and its value of the key column, if partitions have one."""
+        """The interval of a key, and its value in the key column if partitions have one."""
         if not isinstance(self._partitions, dg.MultiPartitionsDefinition):
             return (self._window(key), None) if self._times else (ALL_TIME, key)
         parts = self._partitions.get_partition_key_from_str(key).keys_by_dimension
@@ -154,7 +154,7 @@ class _Meaning:
 
 
 def _joined(intervals: Sequence[Interval]) -> list[Interval]:
-    """Intervals in order, those that touch as one.
+    """Intervals in order, adjacent ones joined.
 
     >>> [str(one) for one in _joined([Interval.of(day) for day in ("2013-01-02", "2013-01-01", "2013-01-05")])]
     ['2013-01-01/2013-01-03', '2013-01-05/2013-01-06']
@@ -178,7 +178,7 @@ def _typed(spec: TableSpec, name: str, value: Any) -> Any:
     try:
         return pa.scalar(value).cast(spec.schema.field(name).type).as_py()
     except (pa.ArrowException, NotImplementedError) as error:
-        raise InvalidPartitions("a partition's key is no value of its column", column=name, key=value) from error
+        raise InvalidPartitions("a partition's key is not a value of its column", column=name, key=value) from error
 
 
 def _literal(value: Any) -> str:

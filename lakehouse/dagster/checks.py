@@ -1,4 +1,4 @@
-"""Asset checks over a table: most of them ask the catalog alone and open no data file."""
+"""Asset checks over a table: most of them query only the catalog and open no data file."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _MOST_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class TableCheck:
-    """One thing to be true of a table."""
+    """A condition on a table."""
 
     name: str
     description: str
@@ -38,11 +38,11 @@ def build_checks(
     severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
     lakehouse_key: str = "lakehouse",
 ) -> list[dg.AssetChecksDefinition]:
-    """Checks of the table behind an asset, one definition each, so that each runs and fails by itself.
+    """Checks of the table behind an asset, each its own definition, so that each runs and fails by itself.
 
-    ``blocking`` ones (True: all; or their names) keep assets downstream from running in the same run. The version that
-    failed them is committed all the same: who must not publish it reads by tag, or restores. ``table``: its name, if
-    the asset's metadata does not lead to it.
+    ``blocking`` checks (True: all; or their names) keep downstream assets from running in the same run. A version that
+    fails them is committed all the same: to keep it from readers, let them read by tag, or restore. ``table``: its
+    name, if the asset's metadata does not say it.
 
     Examples
     --------
@@ -90,13 +90,13 @@ def _asset(asset: Any) -> tuple[dg.AssetKey, Any]:
     return dg.AssetKey.from_coercible(asset), None
 
 
-# What there is to check
+# The available checks
 
 
 def chunk_complete(interval: Any = None, *, allowed: int = 0) -> TableCheck:
     """Every time chunk of an interval holds visible rows (None: from the table's first chunk to its last).
 
-    ``allowed`` chunks may be missing. From the catalog: a chunk is there if a part of its timeline can be seen.
+    ``allowed`` chunks may be missing. From the catalog: a chunk counts if any part of its timeline is visible.
     """
     wanted = None if interval is None else Interval.of(interval)
 
@@ -117,7 +117,7 @@ def chunk_complete(interval: Any = None, *, allowed: int = 0) -> TableCheck:
 def row_count(expected: Callable[["Table"], int] | int, *, interval: Any = None, tolerance: float = 0.0) -> TableCheck:
     """As many visible rows as the source has, or up to a ``tolerance`` (0.01: one in a hundred) fewer or more.
 
-    ``expected`` is that number, or is asked for it. Cost: counted from the catalog where nothing masks rows.
+    ``expected`` is that number, or a function that returns it. Cost: counted from the catalog if nothing masks rows.
     """
 
     def look(table: "Table") -> Found:
@@ -130,7 +130,7 @@ def row_count(expected: Callable[["Table"], int] | int, *, interval: Any = None,
 
 
 def primary_key_unique(columns: Sequence[str] = (), *, interval: Any = None) -> TableCheck:
-    """No two visible rows have one primary key (or one value of ``columns``). Reads these columns."""
+    """No two visible rows have the same primary key (or values of ``columns``). Reads these columns."""
 
     def look(table: "Table") -> Found:
         names = list(columns or table.primary_key)
@@ -150,7 +150,7 @@ def primary_key_unique(columns: Sequence[str] = (), *, interval: Any = None) -> 
 
 
 def no_null_time() -> TableCheck:
-    """No row lacks a time. The library refuses such rows, so a failure means that files were written past it."""
+    """No row lacks a time. The library refuses such rows, so a failure means that files were written by other means."""
 
     def look(table: "Table") -> Found:
         nulls = sum(segment.nulls.get(table.time, 0) for segment in table.segments())
@@ -163,7 +163,7 @@ def schema_is(schema: Any) -> TableCheck:
     """The table has the columns and types that the code expects (Arrow's or Spark's schema, or DDL)."""
 
     def look(table: "Table") -> Found:
-        # The parser of DDL takes half a second to import, which loading a code location need not wait for.
+        # The DDL parser takes half a second to import, for which loading a code location need not wait.
         from lakehouse.schema import to_schema  # noqa: PLC0415
 
         must = {field.name: str(field.type) for field in to_schema(schema, table.time)}
@@ -179,7 +179,7 @@ def schema_is(schema: Any) -> TableCheck:
 
 
 def tombstone_debt(most: int = 100, *, share: float = 0.2) -> TableCheck:
-    """At most so many tombstones, and no larger share of the stored rows hidden: else maintenance is behind.
+    """At most this many tombstones, and this share of stored rows hidden: more means that maintenance is behind.
 
     The share counts row and key tombstones against stored rows; both from the catalog.
     """

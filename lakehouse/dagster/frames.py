@@ -1,4 +1,4 @@
-"""Rows in the forms that people work with: which one an annotation asks for, and what schema a value has."""
+"""Rows in users' types: which one an annotation requests, and the schema of a value."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ _FORMS: tuple[tuple[str, str, Form], ...] = (
     ("pyspark", "DataFrame", "spark"),
     ("lakehouse", "Scan", "scan"),
 )
-"""Package, class and form: distinguished by name, so that nobody imports what they do not use."""
+"""Package, class and form: distinguished by name, so unused packages are not imported."""
 
 _LOADERS: Mapping[Form, "Callable[[Scan], Any]"] = {
     "arrow": lambda scan: scan.to_arrow(),
@@ -41,7 +41,7 @@ _LOADERS: Mapping[Form, "Callable[[Scan], Any]"] = {
 
 
 def form_of(annotation: Any, default: Form = "arrow") -> Form:
-    """The form that a type annotation asks for; ``default`` where there is none, or Any.
+    """The form that a type annotation requests; ``default`` without one, or for Any.
 
     Raises `InvalidInput` for any other type.
 
@@ -72,21 +72,21 @@ def load(scan: "Scan", form: Form) -> Any:
 
 
 def as_rows(value: Any) -> Any:
-    """An output as rows that a table takes. Raises `InvalidInput` for None, which is likelier forgotten than meant."""
+    """An output as rows that a table takes. Raises `InvalidInput` for None, most likely a forgotten return."""
     if value is None:
-        raise InvalidRows("the asset returned None; return rows, without any if that is what they are")
+        raise InvalidRows("the asset returned None; return rows, or a table without rows")
     if type(value).__module__.startswith("polars") and type(value).__name__ == "LazyFrame":
         return value.collect()
     if not is_spark_frame(value) and not hasattr(value, "__arrow_c_stream__") and not _is_pandas(value):
         raise InvalidRows(
-            "this is no table; return a Spark, Arrow, pandas or polars table or a DuckDB relation",
+            "this is not a table; return a Spark, Arrow, pandas or polars table or a DuckDB relation",
             found=type(value).__name__,
         )
     return value
 
 
 def schema_of(rows: Any) -> Any:
-    """The schema of rows as `Lake.create_table` takes it, without reading them."""
+    """The schema of rows, in a form that `Lake.create_table` takes, without reading them."""
     if is_spark_frame(rows):
         return rows.schema
     if _is_pandas(rows):

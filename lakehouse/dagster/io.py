@@ -1,4 +1,4 @@
-"""Outputs into tables and tables into inputs, in whatever form an asset's annotations ask for."""
+"""Writes outputs to tables and reads inputs from tables, in the form that an asset's annotations request."""
 
 import threading
 import time
@@ -28,17 +28,17 @@ _INPUT_NAMES = ("columns", "where", "as_of", "table")
 
 
 class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
-    """Assets as tables: what an asset returns is written to the table of its name, what it takes is read from one.
+    """Assets as tables: an asset's output is written to the table of its name, its inputs are read from tables.
 
     **Outputs** are Spark, Arrow, pandas or polars tables, streams of Arrow batches or DuckDB relations. They replace
     the partitions of the run in one commit, whatever their number (without any: the whole table), or are appended or
     upserted, as ``table_metadata(mode=...)`` says. A replace fails for a row outside those partitions. A retry of a run
     that had committed writes nothing and reports that commit, so nothing is doubled; a new run writes again.
 
-    **Inputs** come in the form of their annotation, and hold the rows of the partitions that Dagster maps to those of
-    the run, and no others. ``AssetIn(metadata={"columns": [...], "where": "...", "as_of": ...})`` reads fewer columns
-    or rows, or a version, tag or time. All inputs of a step are read at one version of the lake, the head when the
-    first of them was.
+    **Inputs** come in the form of their annotation, and hold exactly the rows of the partitions that Dagster maps to
+    those of the run. ``AssetIn(metadata={"columns": [...], "where": "...", "as_of": ...})`` reads fewer columns or
+    rows, or a version, tag or time. All inputs of a step are read at one version of the lake, the head when the first
+    of them was read.
 
     **Metadata** of each materialization is that of `commit_metadata`; its data version is the lake's version.
 
@@ -71,7 +71,7 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
     _heads: dict[str, int] = PrivateAttr(default_factory=dict)
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        """Close the lake at the end of the run, and leave the Spark session."""
+        """Close the lake and leave the Spark session at the end of the run."""
         with self._guard:
             if self._lake is not None:
                 self._lake.close()
@@ -109,7 +109,7 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
         return table.scan(columns=wanted.get("columns"), where=where, interval=interval, as_of=as_of)
 
     def _version(self, context: dg.InputContext, lake: "Lake") -> int | str:
-        """What all inputs of a step are read at: the head when the first of them was, unless the manager says."""
+        """The version of all inputs of a step: the manager's, or the head when the first of them was read."""
         if self.as_of is not None:
             return self.as_of
         step = f"{context.step_context.step.key} {context.step_context.previous_attempt_count}"
@@ -125,7 +125,7 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
         if by is not None and by != context.run_id:
             context.log.warning(
                 "Nothing was written: run %s, of which this is a retry, committed this as version %s. "
-                "To write it anew, start a run instead of executing one again.",
+                "To write it again, start a new run instead of re-executing one.",
                 by,
                 commit.version,
             )
@@ -156,7 +156,9 @@ def _keys(context: dg.OutputContext) -> Sequence[str]:
         return ()
     keys = context.asset_partition_keys
     if not keys:
-        raise InvalidPartitions("the range of partitions is reversed or empty; turn it round", asset=context.asset_key)
+        raise InvalidPartitions(
+            "the range of partitions is reversed or empty; give its first partition first", asset=context.asset_key
+        )
     return keys
 
 
@@ -181,7 +183,7 @@ def _marks(context: dg.OutputContext, mode: Mode) -> dict[str, Any]:
 
 
 def _condition(cells: Sequence[Cell], time_column: str, where: str | None) -> tuple[Any, str | None]:
-    """The interval and the predicate that let through the rows of cells."""
+    """The interval and the predicate that select the rows of cells."""
     if not cells:
         return None, "FALSE"
     conditions = [] if where is None else [f"({where})"]
@@ -192,7 +194,7 @@ def _condition(cells: Sequence[Cell], time_column: str, where: str | None) -> tu
 
 
 def _wanted(context: dg.InputContext) -> dict[str, Any]:
-    """What an input's metadata asks for, with or without the prefix."""
+    """What an input's metadata requests, with or without the prefix."""
     given = {name.removeprefix(PREFIX): value for name, value in (context.definition_metadata or {}).items()}
     return {name: getattr(value, "value", value) for name, value in given.items() if name in _INPUT_NAMES}
 

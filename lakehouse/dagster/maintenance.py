@@ -1,4 +1,4 @@
-"""Maintenance as Dagster runs: jobs that do one task of the table service, and a sensor that starts them by score."""
+"""Maintenance as Dagster runs: jobs that run one task of the table service, and a sensor that starts them by score."""
 
 import json
 import warnings
@@ -24,7 +24,7 @@ TASK_TAG, TABLE_TAG, CHUNK_TAG, KIND_TAG, SCORE_TAG = (
     f"lakehouse/{name}" for name in ("task", "table", "chunk", "kind", "score")
 )
 _PLAN_SECONDS = 3600
-"""Tables that nobody changed are planned again after this long: limits grow stricter for what is left alone."""
+"""Unchanged tables are planned again after this long, because thresholds grow stricter with age."""
 _MOST_TEXT = 255
 
 
@@ -41,10 +41,10 @@ def build_maintenance_jobs(
     pool: str = POOL,
     engine: str | None = None,
 ) -> list[dg.JobDefinition]:
-    """A job for each kind of task (compact, resolve, clean, collect, stats, index), which does what its run names.
+    """A job for each kind of task (compact, resolve, clean, collect, stats, index); a run names its task.
 
-    All of them share a concurrency pool, so that no more rewrite at once than its limit says. ``engine``: ``spark``
-    rewrites by Spark, else it is done in process. A task that somebody else did meanwhile is left alone.
+    All of them share a concurrency pool, whose limit says how many run at once. ``engine``: ``spark`` compacts with
+    Spark, otherwise in process. A task that was done elsewhere meanwhile is skipped.
 
     Examples
     --------
@@ -90,13 +90,13 @@ def build_compaction_sensor(
 ) -> dg.SensorDefinition:
     """A sensor that plans maintenance and starts a run for each task that is worth it, best score first.
 
-    ``jobs`` are those of `build_maintenance_jobs`; tasks of other kinds wait for somebody else. At most ``most_runs``
-    are under way at once, none of them about time of a table that a lock or another run is about, so that they never
-    fight for a chunk. Tags of a run name table, chunk, kind, score and task.
+    ``jobs`` are those of `build_maintenance_jobs`; tasks of other kinds wait for other workers. At most ``most_runs``
+    run at once, and none on an interval that a lock or another run covers, so they never compete for a chunk. Tags of a
+    run name table, chunk, kind, score and task.
 
-    Its cursor says up to which version it planned and which tasks it asked to be done, so that after a restart nothing
-    is planned or asked for twice; what a run was asked to do and did not is asked for again. Cost of a tick when nobody
-    wrote: two small queries.
+    Its cursor stores the version up to which it planned and the tasks it requested, so a restart plans and requests
+    nothing twice; a task whose run did not do it is requested again. A tick without new versions costs two small
+    queries.
     """
     by_kind = {job.name.removeprefix("lakehouse_"): job for job in jobs}
 
@@ -124,7 +124,7 @@ def build_compaction_sensor(
 
 
 class _Sensor(dg.SensorDefinition):
-    """A sensor whose copy, which Dagster makes to bind its jobs to resources, does not warn of what nobody set."""
+    """A sensor whose copy, which Dagster makes to bind its jobs to resources, does not warn about unset options."""
 
     def with_attributes(self, **attributes: Any) -> dg.SensorDefinition:
         with warnings.catch_warnings():
@@ -134,7 +134,7 @@ class _Sensor(dg.SensorDefinition):
 
 @dataclass(slots=True)
 class _Cursor:
-    """What a sensor remembers: where it planned last, and by task how often it asked for it."""
+    """A sensor's cursor: the version planned last, and how often each task was requested."""
 
     head: int = -1
     planned_seconds: float = 0.0
@@ -142,7 +142,7 @@ class _Cursor:
 
     @classmethod
     def read(cls, text: str | None) -> "_Cursor":
-        """A cursor as it was written; a new one where there is none."""
+        """A cursor from its text; a new one without a text."""
         if not text:
             return cls()
         held: Mapping[str, Any] = json.loads(text)
@@ -150,7 +150,7 @@ class _Cursor:
         return cls(held["head"], held["planned_seconds"], requested)
 
     def forget_all_but(self, tasks: Collection[int]) -> None:
-        """Forget tasks that wait no more."""
+        """Forget tasks that no longer wait."""
         self.requested = {task: count for task, count in self.requested.items() if task in tasks}
 
     def write(self) -> str:
@@ -159,7 +159,7 @@ class _Cursor:
 
 
 def _waiting(lake: "Lake", cursor: _Cursor) -> Sequence[Task]:
-    """Tasks that may run now, best first, planned anew where somebody wrote since the cursor."""
+    """Tasks that may run now, best first; tables written since the cursor are planned again."""
     head = lake.head
     if head != cursor.head or lake.catalog.now().timestamp() - cursor.planned_seconds > _PLAN_SECONDS:
         lake.plan_tasks()
@@ -173,7 +173,7 @@ def _waiting(lake: "Lake", cursor: _Cursor) -> Sequence[Task]:
 
 
 def _has_garbage(lake: "Lake") -> bool:
-    """Whether a collection now, with the retention of all tables, would forget or delete anything."""
+    """Whether a collection now, with the retention of all tables, would expire or delete anything."""
     gone = lake.collect(dry_run=True)
     if gone.files or gone.operations:
         return True
@@ -230,7 +230,7 @@ _ENDED = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRu
 
 def _tags(task: Task) -> dict[str, str]:
     facts = {
-        PRIORITY_TAG: "-1",  # what people start goes first
+        PRIORITY_TAG: "-1",  # runs started by people go first
         TASK_TAG: str(task.id),
         KIND_TAG: task.kind.value,
         TABLE_TAG: task.table,
@@ -241,7 +241,7 @@ def _tags(task: Task) -> dict[str, str]:
 
 
 def _facts(task: Task) -> dict[str, Any]:
-    """What a task came to."""
+    """The result of a task, as metadata."""
     facts: dict[str, Any] = {
         "task": task.id,
         "kind": task.kind.value,

@@ -28,7 +28,7 @@ _TYPE_NAMES = {
     pa.bool_(): "boolean",
 }
 _LOOK_BACK = 50
-"""So many versions of a table are looked through for what a commit did to it."""
+"""How many versions of a table are searched for what a commit did to it."""
 
 
 def commit_metadata(
@@ -42,10 +42,9 @@ def commit_metadata(
     """What a commit did to a table, and what lies in an interval as of its version.
 
     ``rows_in`` and ``rows_out`` are of the commit: rows of segments that it added, and those that readers lost by it
-    (``12 stored`` or ``?`` where nobody counted them).
-    ``rows``, ``segments``, ``bytes``, ``tombstones``, bounds and picture are of the interval: of live segments that
-    touch it. ``rows`` are those that can be seen; where more than a million would have to be read for that,
-    ``rows_stored`` takes its place. The link opens the console at the version.
+    (``12 stored`` or ``?`` if they were not counted). ``rows``, ``segments``, ``bytes``, ``tombstones``, bounds and
+    picture are of the interval: of live segments that touch it. ``rows`` counts visible rows; if more than a million
+    would have to be read for that, ``rows_stored`` replaces it. The link opens the console at the version.
     """
     version = commit.version
     segments = table.segments(as_of=version, interval=interval)
@@ -82,7 +81,7 @@ def commit_metadata(
 
 
 def column_schema(table: "Table") -> dg.TableSchema:
-    """The table's columns as Dagster shows them, and compares them from one materialization to the next."""
+    """The table's columns as Dagster shows and compares them between materializations."""
     return dg.TableSchema(
         columns=[
             dg.TableColumn(
@@ -99,7 +98,7 @@ def column_schema(table: "Table") -> dg.TableSchema:
 
 
 def column_bounds(table: "Table", segments: Any) -> dg.TableMetadataValue:
-    """Least and greatest value and number of nulls by column, as footers have them; empty where they do not."""
+    """Minimum, maximum and null count by column, as far as footers have them."""
     records = []
     for name in table.schema.names:
         least = _known(segments, lambda one: one.min.get(name), min)  # noqa: B023 - used at once
@@ -112,7 +111,7 @@ def column_bounds(table: "Table", segments: Any) -> dg.TableMetadataValue:
 
 
 def add_partition_rows(context: dg.AssetExecutionContext, table: "Table", commit: Commit) -> None:
-    """Tell Dagster the rows of each partition of the run, one by one (``dagster/partition_row_count``).
+    """Report the rows of each partition of the run to Dagster (``dagster/partition_row_count``).
 
     Metadata of a result is copied to every partition of a range, so a count there would be the range's.
     """
@@ -121,7 +120,7 @@ def add_partition_rows(context: dg.AssetExecutionContext, table: "Table", commit
 
 
 def partition_rows(partitions: Any, keys: Any, table: "Table", commit: Commit) -> Mapping[str, int]:
-    """Rows of each partition that a commit's version shows, but where counting is dear; of keys none is counted."""
+    """Visible rows of each partition at a commit's version, where counting is cheap; not for partitions by key."""
     if not isinstance(partitions, dg.TimeWindowPartitionsDefinition):
         return {}
     windows = {key: partitions.time_window_for_partition_key(key) for key in keys}
@@ -133,12 +132,12 @@ def partition_rows(partitions: Any, keys: Any, table: "Table", commit: Commit) -
 
 
 def data_version(commit: Commit) -> dg.DataVersion:
-    """The lake's version as Dagster's version of data."""
+    """The lake's version as Dagster's data version."""
     return dg.DataVersion(str(commit.version))
 
 
 def _of_table(table: "Table", commit: Commit) -> Commit:
-    """The commit as it concerns one table."""
+    """The part of a commit that concerns one table."""
     if commit.tables == (table.name,):
         return commit
     return next((one for one in table.log(limit=_LOOK_BACK) if one.version == commit.version), commit)
@@ -150,7 +149,7 @@ def _roles(table: "Table", name: str) -> Mapping[str, str]:
 
 
 def _type_name(kind: pa.DataType) -> str:
-    """A type as SQL users call it.
+    """A type's name in SQL.
 
     >>> _type_name(pa.timestamp("us", "UTC")), _type_name(pa.int64()), _type_name(pa.list_(pa.string()))
     ('timestamp', 'bigint', 'list<item: string>')
@@ -159,7 +158,7 @@ def _type_name(kind: pa.DataType) -> str:
 
 
 def _known(segments: Segments, of: Callable[[Any], Any], choose: Callable[..., Any]) -> Any:
-    """One value out of those that are known of every segment; None if one is not known."""
+    """Combine a value over all segments; None if a segment lacks it."""
     found = [of(segment) for segment in segments]
     return choose(found) if found and all(value is not None for value in found) else None
 

@@ -1,4 +1,4 @@
-"""What an asset's metadata says of the table behind it."""
+"""What an asset's metadata says about its table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _NAMES = ("table", "mode", "time", "grain", "primary_key", "cluster_by", "newest
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """The table behind an asset, and how it is written. Times and keys matter only while the table is not there."""
+    """The table behind an asset, and how it is written. Times and keys only matter until the table exists."""
 
     table: str
     mode: Mode | None = None
@@ -33,11 +33,11 @@ class TableOptions:
     newest: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
-    """By dimension of the partitions, the column that it is about."""
+    """The column of each dimension of the partitions."""
 
     @classmethod
     def of(cls, key: dg.AssetKey, metadata: Mapping[str, Any] | None) -> "TableOptions":
-        """Read an asset's metadata. Raises `InvalidInput` for what `table_metadata` would not have made."""
+        """Read an asset's metadata. Raises `InvalidInput` for anything that `table_metadata` would not produce."""
         plain = {name: _plain(value) for name, value in (metadata or {}).items()}
         ours = {name.removeprefix(PREFIX): value for name, value in plain.items() if name.startswith(PREFIX)}
         unknown = sorted(set(ours) - set(_NAMES))
@@ -52,7 +52,7 @@ class TableOptions:
         return cls(**({"table": "_".join(key.path)} | ours), columns=columns)
 
     def find_or_create(self, lake: "Lake", rows: Any, partitions: dg.PartitionsDefinition[Any] | None) -> "Table":
-        """The table, created in the schema of the rows if it is not there."""
+        """The table, created with the schema of the rows if it does not exist."""
         try:
             return lake.table(self.table)
         except TableNotFound:
@@ -92,7 +92,9 @@ class TableOptions:
         times = _times(schema)
         if len(times) != 1:
             raise InvalidArgument(
-                "which column is the table's time? name it by table_metadata(time=...)", table=self.table, columns=times
+                "the table's time column is not known; name it with table_metadata(time=...)",
+                table=self.table,
+                columns=times,
             )
         return str(times[0])
 
@@ -108,11 +110,11 @@ def table_metadata(
     newest: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Metadata of an asset that says which table it is and how it is written.
+    """Metadata that says which table an asset is and how it is written.
 
-    Left out, the table is named like the asset (parts joined by ``_``), the mode is the IO manager's, the time is the
-    one column of timestamps, the grain that of the partitions, or a day. ``newest``: as `Table.upsert` has it.
-    What defines the table matters only while it is not there.
+    By default, the table is named like the asset (parts joined by ``_``), the mode is the IO manager's, the time is the
+    only timestamp column, and the grain is that of the partitions, or a day. ``newest``: see `Table.upsert`. What
+    defines the table only matters until it exists.
 
     Examples
     --------
@@ -133,7 +135,7 @@ def table_metadata(
 
 
 def _plain(value: Any) -> Any:
-    """What Dagster wrapped as a metadata value."""
+    """The value inside a Dagster metadata value."""
     return value.value if isinstance(value, dg.MetadataValue) else value
 
 
@@ -147,7 +149,7 @@ def _with_buckets(columns: str | Sequence[str] | Mapping[str, int]) -> dict[str,
 
 
 def _times(schema: Any) -> list[str]:
-    """Columns of timestamps, in Arrow's or Spark's schema."""
+    """Timestamp columns of an Arrow or Spark schema."""
     if isinstance(schema, pa.Schema):
         return [field.name for field in schema if pa.types.is_timestamp(field.type)]
     return [field.name for field in schema if field.dataType.typeName().startswith("timestamp")]

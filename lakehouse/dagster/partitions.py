@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _FIRST_YEAR = 1000
 TIME = "time"
-"""The name of the dimension of time, where there is another one."""
+"""The name of the time dimension, if there is another one."""
 _CRON = {
     Grain.HOUR: "0 * * * *",
     Grain.DAY: "0 0 * * *",
@@ -58,14 +58,13 @@ def chunk_partitions(
     end_offset: int = 0,
     keys: Mapping[str, Sequence[Any] | dg.PartitionsDefinition[str]] | None = None,
 ) -> dg.TimeWindowPartitionsDefinition | dg.MultiPartitionsDefinition:
-    """Partitions that are the time chunks of a grain, one to one, from the chunk of ``start`` on.
+    """The time chunks of a grain as partitions, one to one, from the chunk of ``start`` on.
 
-    The last one is the chunk that holds the instant before ``end``, or the newest chunk that is over if that is
-    earlier or ``end`` is left out; ``end_offset`` adds as many after the newest (1: the chunk that is being filled).
-    Times are UTC, whatever the zone of the machine. Dagster stays quick up to some 100,000 partitions an asset: eleven
-    years of hours.
+    The last one is the chunk that holds the instant before ``end``, or the newest finished chunk if that is earlier or
+    ``end`` is omitted; ``end_offset`` adds that many after the newest (1: the chunk being filled). Times are UTC,
+    whatever the machine's zone. Dagster stays fast up to some 100,000 partitions of an asset: eleven years of hours.
 
-    Given a table instead of a grain, its own is taken, and ``start`` may be left out where it holds rows.
+    A table may be given instead of a grain; it provides the grain, and ``start`` may be omitted if it holds rows.
 
     ``keys`` names one cluster column and its values (or Dagster's own definition of them): partitions are then cells
     of time and key, such as yesterday for client 1234, and their materialization replaces just those rows.
@@ -89,13 +88,12 @@ def chunk_partitions(
         start = _first_row(grain) if start is None else start
         grain = grain.grain
     if start is None:
-        raise InvalidPartitions("partitions need a start; say from when on there are chunks", grain=grain)
+        raise InvalidPartitions("partitions need a start; pass the time of the first chunk", grain=grain)
     unit = Grain.of(grain)
     first = unit.floor(to_utc(_period_start(start)))
     if first.year < _FIRST_YEAR:
         raise InvalidPartitions(
-            "Dagster writes years with their leading zeros left out and cannot read them; begin later and write what "
-            "is older by hand",
+            "Dagster drops leading zeros of years and cannot read them; start later, and write older rows by hand",
             start=start,
             least=f"{_FIRST_YEAR}-01-01",
         )
@@ -128,19 +126,19 @@ def _with_keys(
 def _first_row(table: "Table") -> Any:
     segments = table.segments()
     if not segments:
-        raise InvalidPartitions("the table is empty; say from when on there are chunks", table=table.name)
+        raise InvalidPartitions("the table is empty; pass the time of the first chunk", table=table.name)
     return min(segment.start for segment in segments)
 
 
 def _period_start(value: Any) -> Any:
-    """The start of a period such as ``2013-01``; anything else as it is."""
+    """The start of a period such as ``2013-01``; anything else unchanged."""
     if isinstance(value, str) and (len(value) < len("2013-01-01") or "W" in value):
         return Interval.of(value).start
     return value
 
 
 def partitions_grain(partitions: dg.PartitionsDefinition[Any] | None) -> Grain | None:
-    """The grain whose chunks partitions are, of the dimension of time if there are two; None if they are no chunks."""
+    """The grain of which partitions (or their time dimension) are chunks; None if they are not chunks."""
     match partitions:
         case dg.MultiPartitionsDefinition():
             found = [partitions_grain(one.partitions_def) for one in partitions.partitions_defs]
@@ -152,9 +150,9 @@ def partitions_grain(partitions: dg.PartitionsDefinition[Any] | None) -> Grain |
 
 
 def keys_within(partitions: dg.TimeWindowPartitionsDefinition, span: Interval) -> Sequence[str]:
-    """Keys of the partitions that lie in an interval; of what is before the first or after the last there are none.
+    """Keys of the partitions in an interval; none before the first or after the last partition.
 
-    Dagster counts its windows from the interval's start on, and fails near the years 1 and 9999.
+    Dagster counts its windows from the interval's start, and fails near the years 1 and 9999.
 
     >>> days = chunk_partitions("day", "2013-01-01", "2014-01-01")
     >>> keys_within(days, Interval("2012-12-31", "2013-01-03")), keys_within(days, Interval("9999-12-31", None))
@@ -200,9 +198,9 @@ def key_range_interval(partitions: dg.PartitionsDefinition[str], keys: dg.Partit
 
 
 def run_interval(context: dg.AssetExecutionContext) -> Interval:
-    """The interval that a run is to materialize: that of its partition, or of its whole range of partitions.
+    """The interval that a run materializes: that of its partition, or of its whole range of partitions.
 
-    Where partitions have keys too, that of their times. Raises `InvalidInput` as `key_range_interval` does.
+    If partitions have keys too, that of their times. Raises `InvalidInput` as `key_range_interval` does.
     """
     partitions, keys = require_partitions(context), context.partition_key_range
     if isinstance(partitions, dg.MultiPartitionsDefinition):
@@ -213,7 +211,7 @@ def run_interval(context: dg.AssetExecutionContext) -> Interval:
 
 
 def require_partitions(context: dg.AssetExecutionContext) -> dg.PartitionsDefinition[Any]:
-    """The partitions of the asset that a step materializes, whose range of this run is sound.
+    """The partitions of the asset that a step materializes, after checking the run's range of them.
 
     Raises `InvalidInput` if it has none, or the range is reversed.
     """
@@ -225,6 +223,7 @@ def require_partitions(context: dg.AssetExecutionContext) -> dg.PartitionsDefini
         )
     if not context.partition_keys:
         raise InvalidPartitions(
-            "the range of partitions is reversed or empty; turn it round", keys=context.partition_key_range
+            "the range of partitions is reversed or empty; give its first partition first",
+            keys=context.partition_key_range,
         )
     return found

@@ -24,10 +24,10 @@ _JOIN_PIXELS = 2.0
 
 
 def timeline_picture(table: "Table", version: int, within: Interval | None = None) -> str:
-    """The timeline of an interval at a version as Markdown: time across, a line an ordinal, the newest on top.
+    """The timeline of an interval at a version as Markdown: time across, a line for each ordinal, newest on top.
 
-    A few kB whatever the number of segments: neighbours that are nearer than two pixels are drawn as one, and of the
-    ordinals the newest twelve. Made from the catalog alone.
+    A few kB whatever the number of segments: neighbours closer than two pixels are drawn as one, and only the twelve
+    newest ordinals are shown. Made from the catalog alone.
     """
     segments = table.segments(as_of=version, interval=within)
     tombstones = table.tombstones(as_of=version, interval=within)

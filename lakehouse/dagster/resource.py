@@ -13,7 +13,7 @@ from lakehouse.dagster.spark import SparkSettings
 
 
 class LakeSettings(SparkSettings):
-    """Where a lake is, and how it is opened."""
+    """The address of a lake, and how to open it."""
 
     catalog: str | None = Field(
         default=None, description="sqlite:///path or postgresql+psycopg://...; default $LAKEHOUSE_CATALOG"
@@ -34,9 +34,9 @@ class LakeSettings(SparkSettings):
 class LakehouseResource(LakeSettings, dg.ConfigurableResource[Any]):
     """A lake, and the Spark session that writes to it.
 
-    Nothing is opened, and no Spark starts, before `get_lake` is called in a run. Any text may be ``dg.EnvVar(...)``,
-    which is read when a run starts and is shown nowhere: the place for a catalog's address with a password. Spark's
-    settings and its end are those of `SparkResource`.
+    Nothing is opened, and Spark does not start, before `get_lake` is called in a run. Any text may be
+    ``dg.EnvVar(...)``, which is read when a run starts and shown nowhere: use it for a catalog address with a password.
+    Spark's settings and end are those of `SparkResource`.
 
     Examples
     --------
@@ -52,8 +52,8 @@ class LakehouseResource(LakeSettings, dg.ConfigurableResource[Any]):
     def get_lake(self, *, spark: bool = True) -> Iterator["lakehouse.Lake"]:
         """The open lake, closed at the end of the block.
 
-        ``spark=False`` starts no session for work that stays in process (Arrow, pandas, polars); an operation that
-        needs Spark after all then starts one without the settings of this resource.
+        ``spark=False`` starts no session, for work that stays in process (Arrow, pandas, polars); an operation that
+        needs Spark anyway then starts one without the settings of this resource.
         """
         with self.open(spark=spark) as lake:
             yield lake
@@ -64,7 +64,7 @@ class LakehouseResource(LakeSettings, dg.ConfigurableResource[Any]):
 
 
 def console_address(given: str | None = None) -> str:
-    """Where the console is: as given, else as the environment says, else on this machine.
+    """The console's address: as given, else from the environment, else on this machine.
 
     >>> console_address("https://lake.example/")
     'https://lake.example'

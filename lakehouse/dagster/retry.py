@@ -13,14 +13,14 @@ _MOST_ANCESTORS = 100
 
 
 def first_attempt(instance: dg.DagsterInstance, run: dg.DagsterRun, *, step_key: str | None = None) -> str:
-    """The id of the run whose work this one does again, or its own.
+    """The id of the run that this one repeats, or its own.
 
-    A run that re-executes one that did not succeed is its retry, as is a retry of a step inside a run, which keeps the
-    run's id. A run that re-executes one that succeeded is a new run, and so is every run that somebody started anew.
-    With ``step_key``, success is that step's: a step that is executed again although it had succeeded is then a new
-    one, whatever became of the rest of its run.
+    A run that re-executes an unsuccessful one is its retry; so is a retry of a step inside a run, which keeps the run's
+    id. A run that re-executes a successful one is a new run, like every run that somebody starts. With ``step_key``,
+    success is that of the step: executing a successful step again is then new, whatever happened to the rest of its
+    run.
 
-    Cost: one look at Dagster's storage a retry.
+    Cost: one query of Dagster's storage for each retry.
     """
     oldest = run
     for _ in range(_MOST_ANCESTORS):
@@ -40,10 +40,10 @@ def marks_of(
     step_key: str,
     mode: Mode = "replace",
 ) -> dict[str, Any]:
-    """What a commit carries: a message, the run that leads back to, and the ``txn`` that all its retries share.
+    """Marks of a commit: a message, a link back to the run, and the ``txn`` that all its retries share.
 
-    An append's retries are those of the run, since appending twice doubles rows; another mode's those of the step,
-    since writing it twice is what somebody who executes it again wants.
+    For an append, retries are those of the run, since appending twice doubles rows. For other modes they are those of
+    the step: somebody who executes a successful step again wants it written again.
     """
     first = first_attempt(instance, run, step_key=None if mode == "append" else step_key)
     return {
@@ -70,13 +70,13 @@ def _attempt_before(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.Dags
     backfill, partition = run.tags.get(PARENT_BACKFILL_ID_TAG), run.tags.get(PARTITION_NAME_TAG)
     if backfill is None or partition is None:
         return None
-    # A backfill that is re-executed starts runs anew, which know no parent: that of a partition is the newest there.
+    # A re-executed backfill starts new runs without a parent: the newest run of the partition is taken.
     filters = dg.RunsFilter(tags={BACKFILL_ID_TAG: backfill, PARTITION_NAME_TAG: partition})
     return next((one for one in instance.get_runs(filters) if _share_assets(run, one)), None)
 
 
 def _share_assets(run: dg.DagsterRun, other: dg.DagsterRun) -> bool:
-    """Whether both are about an asset; a run without a selection is about all of its job."""
+    """Whether both materialize an asset; a run without a selection materializes all of its job."""
     if run.asset_selection is None or other.asset_selection is None:
         return True
     return bool(run.asset_selection & other.asset_selection)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Started:
-    """The session that a resource of this process started, and how many use it: the last to leave stops it."""
+    """The session that a resource of this process started, and its number of users: the last one stops it."""
 
     def __init__(self) -> None:
         self.guard = threading.Lock()
@@ -34,7 +34,7 @@ class SparkUse:
 
         Raises `EngineUnavailable` if Spark does not start.
         """
-        # PySpark takes half a second to import, which loading a code location need not wait for.
+        # PySpark takes half a second to import, for which loading a code location need not wait.
         from lakehouse.engine.spark.session import start_session  # noqa: PLC0415
 
         with _started.guard:
@@ -53,7 +53,7 @@ class SparkUse:
         return session
 
     def leave(self) -> None:
-        """Use the session no more; it is stopped if a resource started it and no other one uses it."""
+        """Stop using the session; it is stopped if a resource started it and no other one uses it."""
         with _started.guard:
             if not self._is_counted:
                 return
@@ -78,7 +78,7 @@ class SparkSettings(dg.Config):
     _use: SparkUse = PrivateAttr(default_factory=SparkUse)
 
     def spark_settings(self) -> Mapping[str, str]:
-        """The settings as Spark reads them, the master among them."""
+        """The settings as Spark reads them, including the master."""
         flat = {key: _as_text(value) for key, value in _flat(self.spark_config)}
         if self.spark_master is not None:
             is_remote = self.spark_master.startswith("sc://")
@@ -88,18 +88,18 @@ class SparkSettings(dg.Config):
     def get_spark(self) -> "SparkSession":
         """The process's session, started with these settings if there is none.
 
-        Spark has one session a process: where it runs already, settings that are fixed at its start stay as they are,
-        and a warning names those that differ. Raises `EngineUnavailable` if Spark does not start.
+        Spark has one session a process: if it already runs, settings fixed at its start stay as they are, and a warning
+        names those that differ. Raises `EngineUnavailable` if Spark does not start.
         """
         return self._use.session(self.spark_settings())
 
 
 class SparkResource(SparkSettings, dg.ConfigurableResource[Any]):
-    """A Spark session that starts when it is first asked for: local, on a cluster, or behind Spark Connect.
+    """A Spark session that starts when it is first needed: local, on a cluster, or behind Spark Connect.
 
     ``spark_config``, ``spark_session`` and ``spark_context`` are those of dagster-pyspark's resources, so this one can
-    stand in their place. Other than theirs it says which settings a session that runs already does not have, and stops
-    what it started when the last run that uses it in this process ends. A session that was there before stays.
+    replace them. Unlike those, it reports settings that a running session does not have, and stops the session that it
+    started when the last run in this process that uses it ends. A session that existed before stays.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class SparkResource(SparkSettings, dg.ConfigurableResource[Any]):
 
 
 def _running() -> bool:
-    """Whether a session runs in this process, in whatever thread it was started."""
+    """Whether a session runs in this process, whichever thread started it."""
     from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
     from pyspark.sql import SparkSession  # noqa: PLC0415
 

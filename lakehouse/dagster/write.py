@@ -1,4 +1,4 @@
-"""What a materialization does to a table: append, replace or upsert, of the cells of its partitions, in one commit."""
+"""How a materialization writes a table: append, replace or upsert of the cells of its partitions, in one commit."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -35,9 +35,9 @@ def write_rows(
 ) -> "Commit":
     """Write rows in one commit, once for a ``txn``.
 
-    ``replace`` puts them in the place of all rows in the cells, whatever their number; a row outside fails the write
-    and nothing is committed. Contiguous cells are one replace; scattered ones are dropped and written in one pass,
-    beside appends as a replace is. ``append`` and ``upsert`` look at no cell: late rows may be of any time.
+    ``replace`` replaces all rows in the cells by them; a row outside the cells fails the write and nothing is
+    committed. Contiguous cells are one replace; scattered ones are dropped and written in one pass, with appends
+    running beside as for a replace. ``append`` and ``upsert`` ignore cells: late rows may be of any time.
 
     Raises `InvalidInput` for rows outside, `LockTimeout` if another replace holds a cell for too long.
     """
@@ -55,7 +55,7 @@ def write_rows(
 def _replace_scattered(
     table: "Table", rows: Any, cells: Sequence[Cell], txn: "Txn | None", marks: Mapping[str, Any]
 ) -> "Commit":
-    # DuckDB takes a second to import, which loading a code location need not wait for.
+    # DuckDB takes a second to import, for which loading a code location need not wait.
     from lakehouse.table.transaction import Transaction  # noqa: PLC0415
 
     with Transaction(table.session, **marks) as transaction:
@@ -70,10 +70,10 @@ def _replace_scattered(
 
 
 def _guarded(rows: Any, spec: TableSpec, cells: Sequence[Cell]) -> Any:
-    """The rows, which fail to be written if one lies in none of the cells."""
+    """The rows, with an error while writing if one lies in none of the cells."""
     if is_spark_frame(rows):
         return _guarded_frame(rows, spec, cells)
-    # DuckDB takes a second to import, which loading a code location need not wait for.
+    # DuckDB takes a second to import, for which loading a code location need not wait.
     from lakehouse.engine.conform import conform  # noqa: PLC0415
     from lakehouse.engine.duckdb.source import tables  # noqa: PLC0415
 
@@ -99,7 +99,7 @@ def _inside(spec: TableSpec, cells: Sequence[Cell]) -> pc.Expression:
 
 
 def _guarded_frame(rows: Any, spec: TableSpec, cells: Sequence[Cell]) -> Any:
-    # PySpark is there, since the rows are its.
+    # PySpark is loaded, since the rows are its own.
     from pyspark.sql import functions  # noqa: PLC0415
 
     inside = functions.expr(" OR ".join(cell.predicate(spec.time) for cell in cells))

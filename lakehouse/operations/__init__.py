@@ -1,1 +1,1 @@
-"""What changes a table, a file for each kind of operation: begin, write, commit."""
+"""Changes of a table, one module for each kind of operation: begin, write, commit."""

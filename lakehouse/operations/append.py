@@ -10,7 +10,7 @@ from lakehouse.operations.operation import Operation
 
 
 class Append(Operation):
-    """Adds rows. It takes no lock, waits for nobody and conflicts with nothing."""
+    """Adds rows. It takes no lock, never waits and never conflicts."""
 
     kind = Kind.APPEND
 

@@ -1,4 +1,4 @@
-"""The clauses of a merge: which rows meet which, and what becomes of them."""
+"""The clauses of a merge: which rows meet which clause, and what happens to them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lakehouse.schema import from_spark_type
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """One clause as it is written: what becomes of those that meet a condition (None: of all).
+    """One clause as written: what happens to rows that meet a condition (None: all rows).
 
     ``values`` are SQL expressions by column; True: the source's columns of the same names; None: the row is deleted.
     """
@@ -39,7 +39,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Whens:
-    """The clauses of a merge as they are written, each list in order: the first that a row meets counts."""
+    """The clauses of a merge as written, each list in order: the first that a row meets applies."""
 
     matched: tuple[When, ...]
     not_matched: tuple[When, ...]
@@ -63,18 +63,18 @@ class Clauses:
     matched: tuple[Clause, ...]
     not_matched: tuple[Clause, ...]
     is_upsert: bool
-    """Every match gets all of the source's values, and every other row of the source is inserted."""
+    """Every match gets all values of the source, and every other row of the source is inserted."""
     is_by_key: bool
     """Rows match if, and only if, they have the same primary key."""
 
     @property
     def deletes_all(self) -> bool:
-        """Whether every match is deleted, so that it does not matter how many rows of the source meet one row."""
+        """Whether every match is deleted, so several source rows may match one row."""
         return [(one.condition, one.values) for one in self.matched] == [(None, None)]
 
 
 def chosen(clauses: Sequence[Clause], place: int, dialect: str) -> str:
-    """The condition that a row meets a clause, and none before it."""
+    """The condition that a row meets a clause and none before it."""
     before = [f"NOT {_met(one, dialect)}" for one in clauses[:place]]
     return " AND ".join([*before, _met(clauses[place], dialect)])
 
@@ -89,7 +89,7 @@ def _met(clause: Clause, dialect: str) -> str:
 
 
 def read_arguments(update: Any, delete: Any, insert: Any) -> Whens:
-    """The clauses that `Table.merge`'s arguments stand for: a row that is to be deleted is not updated."""
+    """The clauses for the arguments of `Table.merge`: a row to be deleted is not updated."""
     matched: list[When] = []
     if delete not in (None, False):
         matched.append(When(None if delete is True else delete, None))
@@ -108,9 +108,9 @@ def _read_columns(given: Any, what: str) -> Any:
 
 
 def read_source(source: Any, spec: TableSpec) -> Any:
-    """A source that is a Spark frame as it is, any other in memory, in the types of the table's columns of its names.
+    """A source: a Spark frame unchanged, any other in memory, cast to the table's columns of the same names.
 
-    Raises `InvalidInput` for what cannot be read as rows.
+    Raises `InvalidInput` for anything that cannot be read as rows.
     """
     if is_spark_frame(source):
         return source
@@ -132,7 +132,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def source_schema(source: Any) -> pa.Schema:
-    """The columns of a merge's source. Raises `InvalidInput` where the names of two differ by case at most."""
+    """The columns of a merge's source. Raises `InvalidInput` if two names differ at most by case."""
     if is_spark_frame(source):
         found = pa.schema(
             [pa.field(one["name"], from_spark_type(one["type"], one["name"]))
@@ -148,9 +148,9 @@ def source_schema(source: Any) -> pa.Schema:
 
 
 def read_clauses(spec: TableSpec, source: Any, on: Any, whens: Whens) -> Clauses:
-    """Check what a merge is asked to do."""
+    """Check the arguments of a merge."""
     if not whens.matched and not whens.not_matched:
-        raise InvalidMerge("the merge would do nothing; say what becomes of matched rows or of others", table=spec.name)
+        raise InvalidMerge("the merge would do nothing; add a clause for matched or for other rows", table=spec.name)
     both = {"target": spec.schema, "source": source_schema(source)}
     shared = _shared(both)
     condition = _read_on(on, both)
@@ -166,7 +166,7 @@ def read_clauses(spec: TableSpec, source: Any, on: Any, whens: Whens) -> Clauses
 
 
 def _shared(schemas: Mapping[str, pa.Schema]) -> dict[str, str]:
-    """Columns of the table that the source has too, with the source's name of each; case does not count."""
+    """Columns that table and source share, with the source's name of each, ignoring case."""
     held = {name.casefold(): name for name in schemas["source"].names}
     return {name: held[name.casefold()] for name in schemas["target"].names if name.casefold() in held}
 
@@ -186,7 +186,7 @@ def _read_clause(when: When, spec: TableSpec, sides: Mapping[str, pa.Schema], sh
 
 
 def _read_on(on: Any, schemas: Mapping[str, pa.Schema]) -> ParsedPredicate:
-    """The condition; a list of columns means that each is equal."""
+    """The condition; a list of columns means equality of each."""
     if isinstance(on, list | tuple):
         shared = {name.casefold(): (name, held) for name, held in _shared(schemas).items()}
         pairs = []
@@ -199,7 +199,7 @@ def _read_on(on: Any, schemas: Mapping[str, pa.Schema]) -> ParsedPredicate:
 
 
 def _equal(condition: ParsedPredicate, schemas: Mapping[str, pa.Schema]) -> tuple[tuple[str, str], ...]:
-    """Columns of the table and of the source that must be equal, by their own names."""
+    """Columns of table and source that must be equal, by their own names."""
     real = {side: {name.casefold(): name for name in schema.names} for side, schema in schemas.items()}
     return tuple(
         (real["target"][one.casefold()], real["source"][other.casefold()])

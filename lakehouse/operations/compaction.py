@@ -1,4 +1,4 @@
-"""Operations that keep a table in shape and change no row: compactions, and dropping what cannot matter any more."""
+"""Maintenance that changes no row: compactions, and dropping what has no effect any more."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ logger = logging.getLogger(__name__)
 
 
 class Compaction(Operation):
-    """Rewrites many small or masked segments into few: the same rows, with the same row ids.
+    """Rewrites many small or masked segments into few: the same rows with the same row ids.
 
-    Of the segments that it locked it takes those that a rewrite improves; or those that were ``chosen``, by id, if all
-    of them are still there.
+    It takes those of the locked segments that gain from it, or those ``chosen`` by id, if all of them are still there.
     """
 
     kind = Kind.COMPACTION
@@ -53,9 +52,11 @@ class Compaction(Operation):
         return bool(self._inputs)
 
     def run(self) -> None:
-        """Read and rewrite. Cost: the bytes of the segments that are worth it, streamed, after a pass over all of them.
+        """Read and rewrite.
 
-        Raises `SegmentUnreadable` naming a file that is not what was written: nothing is made of it.
+        Cost: the bytes of the segments that gain from it, streamed, after a pass over all metadata.
+
+        Raises `SegmentUnreadable` naming a file that is not what was written; nothing is made of it.
         """
         self._start()
         try:
@@ -95,7 +96,7 @@ class Compaction(Operation):
                 self._store(self._engine, self._engine.ordered(query, by), row_ids=True)
 
     def _parts(self, group: CompactionGroup) -> Sequence[Interval | None]:
-        """What to write apart: a lone segment of a ragged table is cut where it is empty. Reads its times for that."""
+        """Ranges to write separately: a lone segment of a ragged table is cut at its gaps. Reads its times for that."""
         spec = self._begun.table
         alone = group.segments[0]
         if not spec.ragged or len(group.segments) > 1 or spec.grain.chunk(alone.start).contains(alone.interval):
@@ -112,21 +113,21 @@ class Compaction(Operation):
         return CompactionContribution(**self._written, inputs=frozenset(self._inputs))
 
     def commit(self, *, if_useful: bool = False) -> Commit:
-        """Put the new segments in the old ones' place; runs first if `run` was not called."""
+        """Replace the old segments by the new ones; calls `run` first if it was not called."""
         if not self._ran and self._state == "running":
             self.run()
         return super().commit(if_useful=if_useful)
 
 
 class Clean(Operation):
-    """Drops, at its commit, segments that can no longer be seen and tombstones that hide nothing, in locked chunks."""
+    """Drops, at its commit, overshadowed segments and tombstones that hide nothing, in locked chunks."""
 
     kind = Kind.CLEAN
     has_work = True
-    """Whether there is work, its commit sees."""
+    """Only the commit finds out whether there is work."""
 
     def run(self) -> None:
-        """Read nothing: the catalog knows it all."""
+        """Read nothing: the catalog has everything needed."""
 
     def _contribution(self) -> CleanContribution:
         return CleanContribution(**self._written)
@@ -146,7 +147,7 @@ class Maintenance(Protocol):
         """Make it visible. Raises `NothingToDo` if nothing would change and it has to be useful."""
 
     def abort(self) -> None:
-        """Give up."""
+        """Abort."""
 
     def __enter__(self) -> Self: ...
 
@@ -156,7 +157,7 @@ class Maintenance(Protocol):
 
 
 def commit_if_useful(operation: Maintenance) -> Commit | None:
-    """Run and commit an operation; None, and nothing is left of it, where there is nothing to gain."""
+    """Run and commit an operation; None, with nothing left of it, if there is nothing to gain."""
     with operation:
         operation.run()
         try:
@@ -169,7 +170,7 @@ def commit_if_useful(operation: Maintenance) -> Commit | None:
 
 
 def locked_for_compaction(session: Session, spec: TableSpec, interval: Interval | None) -> Interval:
-    """What a compaction of an interval must lock: its chunks, and all chunks of ragged segments that touch them."""
+    """What a compaction of an interval must lock: its chunks, and all chunks of ragged segments that touch these."""
     if interval is None:
         return session.catalog.extent(spec) or spec.grain.chunk(MIN_TIME)
     aligned = spec.grain.align(interval)

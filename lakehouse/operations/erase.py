@@ -1,4 +1,4 @@
-"""Erasing rows from every version, as a law may demand: their segments are written anew without them."""
+"""Erasing rows from every version, as a law may demand: their segments are rewritten without them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from lakehouse.storage.exports import count_exports
 
 logger = logging.getLogger(__name__)
 _SEGMENTS = 256
-"""Segments that are looked into together."""
+"""How many segments are searched together."""
 
 
 class Erase(Operation):
-    """Removes the rows that a filter lets through from every version, shown there or not. It takes no lock.
+    """Removes the rows that match a filter from every version, visible there or not. It takes no lock.
 
-    It is about all rows that were committed when it looked, and it looks again until nothing that reads rows has
-    committed meanwhile. What still runs then and has read such rows begins again: it would bring them back.
+    It covers all rows committed when it scans, and scans again until no row-copying operation has committed since.
+    Operations that still run then and have read such rows must retry, or they would bring them back.
     """
 
     kind = Kind.ERASE
@@ -46,13 +46,13 @@ class Erase(Operation):
         self._seen = -1
         self._left: list[Left] = []
         self._spans: dict[int, Interval] = {}
-        """By id what the segments cover of which rows are erased."""
+        """The intervals of segments with erased rows, by id."""
 
     def run(self) -> None:
-        """Find the rows, and write what is left of their segments. Nothing is visible before the commit.
+        """Find the rows, and write the remaining rows of their segments. Nothing is visible before the commit.
 
-        Cost: the bounds of every segment that any version has; the filter's columns of those that may hold such rows;
-        a copy of those that do.
+        Cost: the bounds of every segment of any version; the filter's columns of those that may hold such rows; a copy
+        of those that do.
         """
         self._start()
         self._seen = self.base_version
@@ -61,7 +61,7 @@ class Erase(Operation):
         self._look(self._session.catalog.stored(self._begun.table, self._seen))
 
     def _look(self, found: Iterable[Segments]) -> None:
-        """Find rows in segments, and write what is left of these. A failure ends the operation."""
+        """Find rows in segments, and write the remaining ones. A failure ends the operation."""
         spec, tree = self._begun.table, self._where.tree
         try:
             for segments in found:
@@ -73,7 +73,7 @@ class Erase(Operation):
             self._fail()
             if isinstance(error, SegmentUnreadable) and is_replaced(self._session, error):
                 raise WriteConflict(
-                    "another erasure was faster, and its files are collected; erase again",
+                    "another erasure rewrote the segments first, and their old files are collected; erase again",
                     table=spec.name,
                     operation=self.id,
                 ) from error
@@ -108,9 +108,9 @@ class Erase(Operation):
         )
 
     def commit(self, *, if_useful: bool = False) -> Commit:
-        """Put what is left in the place of what was there; runs first if `run` was not called.
+        """Replace the segments' files; calls `run` first if it was not called.
 
-        Raises `WriteConflict` if updates and compactions are faster than it looks, or another erasure was.
+        Raises `WriteConflict` if updates and compactions keep outrunning it, or another erasure was faster.
         """
         if self._commit is not None:
             return self._commit
@@ -128,7 +128,7 @@ class Erase(Operation):
         return commit
 
     def erased(self, commit: Commit) -> Erased:
-        """What was done and what is left, as it is now that the commit stands."""
+        """The result and the residue, now that the commit stands."""
         found = self._session.catalog.leftovers(self._begun.table)
         finished, unfinished = count_exports(self._session.warehouse)
         return Erased.of(
@@ -141,7 +141,7 @@ class Erase(Operation):
         )
 
     def _committed(self, *, if_useful: bool) -> Commit:
-        """Commit, after a look at what came since the last one; again where what was read was committed meanwhile."""
+        """Scan what was committed since the last scan, and commit; repeat if read rows were copied meanwhile."""
 
         def attempt() -> Commit:
             if not self._is_repeat:
@@ -155,10 +155,10 @@ class Erase(Operation):
         except LookAgain as error:
             self._fail()
             raise WriteConflict(
-                "rows are updated and compacted faster than they are found; erase when less is",
+                "rows are updated and compacted faster than they are found; erase when fewer are",
                 table=self._begun.table.name,
                 operation=self.id,
             ) from error
 
     def _note_again(self, _: LookAgain) -> None:
-        logger.debug("others committed what they had read; erasure %s looks again", self.id)
+        logger.debug("others committed copies of what they had read; erasure %s scans again", self.id)

@@ -1,4 +1,4 @@
-"""Merge: rows of a source, each put to the rows of the table that it matches."""
+"""Merge: matches rows of a source with rows of the table."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from lakehouse.storage.columns import read_columns
 
 
 class Merge(RowChange):
-    """Updates or deletes the rows that a source's rows match, and inserts those that match none.
+    """Updates or deletes rows that match a source, and inserts source rows that match none.
 
-    What it inserts carries its primary keys as an upsert does, where it is one in all but name; else it conflicts with
-    whoever wrote one of those keys meanwhile.
+    If the merge is equivalent to an upsert, inserted rows carry a key tombstone like an upsert's; otherwise it
+    conflicts with any write of one of those keys meanwhile.
     """
 
     kind = Kind.MERGE
@@ -102,7 +102,7 @@ class Merge(RowChange):
         )
 
     def _target(self) -> Query:
-        """Every row that a row of the source can match, with the columns that the merge reads."""
+        """Every row that a source row may match, with the columns that the merge reads."""
         clauses, names = self._clauses, self._begun.table.schema.names
         read = {*clauses.on.columns, *self._told}
         for clause in clauses.matched:
@@ -114,7 +114,7 @@ class Merge(RowChange):
 
     @cached_property
     def _reach(self) -> ParsedPredicate:
-        """What every matching row passes, for pruning: the source's least and greatest of what must be equal."""
+        """A condition that every matching row passes, for pruning: bounds of the source's equal columns."""
         parts: list[Predicate] = []
         for (name, _), column in self._equal:
             bounds = pc.min_max(column) if is_ordered(column.type) else {"min": pa.NULL}
@@ -125,7 +125,7 @@ class Merge(RowChange):
 
     @property
     def _equal(self) -> list[tuple[tuple[str, str], pa.ChunkedArray]]:
-        """Columns of the table and of a source in memory that must be equal and are of one type, and the source's."""
+        """Columns of table and in-memory source that must be equal and have the same type, and the source's."""
         if not isinstance(self._source, pa.Table):
             return []
         schema = self._begun.table.schema

@@ -38,8 +38,8 @@ class _Written(TypedDict):
 class Operation:
     """An operation that has begun.
 
-    As a context manager it commits on leaving normally and aborts on leaving by an exception. ``id`` names it in the
-    catalog and in storage, ``base_version`` is the version that it started from.
+    As a context manager it commits on leaving normally and aborts on leaving by an exception. ``id`` identifies it in
+    the catalog and in storage, ``base_version`` is the version it started from.
 
     Examples
     --------
@@ -67,13 +67,13 @@ class Operation:
         self._batches = 0
         self._ran = False
         self._guard = threading.Lock()
-        # Its txn was committed before: nothing need be written, and its commit returns that one.
+        # Its txn was committed before: nothing is written, and its commit returns that one.
         self._is_repeat = txn is not None and session.catalog.committed(begun.table.id, txn)
         session.heartbeat.watch(begun)
         watch_forks(self)
 
     def after_fork(self) -> None:
-        """A child neither writes to, commits nor ends what its parent began."""
+        """A forked child must not write to, commit or end its parent's operation."""
         self._guard = threading.Lock()
         if self._state == "running":
             self._state = "inherited"
@@ -90,12 +90,12 @@ class Operation:
 
     @property
     def begun(self) -> Begun:
-        """What the catalog registered at the beginning."""
+        """What the catalog registered at begin."""
         return self._begun
 
     @property
     def txn(self) -> Txn | None:
-        """The caller's mark, which commits once."""
+        """The caller's idempotency key, which commits once."""
         return self._txn
 
     def commit(self, *, if_useful: bool = False) -> Commit:
@@ -128,22 +128,22 @@ class Operation:
         return self._contribution()
 
     def _contribution(self) -> Contribution:
-        """What an operation of its kind brings; those that commit nothing have none."""
+        """The contribution of this kind of operation; kinds that commit nothing have none."""
         raise InternalError("operations of this kind commit nothing", kind=self.kind)
 
     @property
     def _written(self) -> _Written:
-        """What every kind's contribution has."""
+        """Fields of every kind's contribution."""
         return {"begun": self._begun, "segments": tuple(self._segments), "txn": self._txn}
 
     def committed(self, commit: Commit) -> None:
-        """Note that the operation became visible in ``commit``."""
+        """Record that the operation became visible in ``commit``."""
         self._commit = commit
         self._state = "committed"
         self._session.heartbeat.forget(self._begun)
 
     def abort(self) -> None:
-        """Give up: locks are released, and files that this operation wrote are deleted. Nothing was ever visible."""
+        """Abort: release locks, and delete files that this operation wrote. Nothing was ever visible."""
         if self._state == "committed":
             raise OperationEnded("the operation is committed; use restore to undo it", operation=self.id)
         if self._state == "running":
@@ -152,11 +152,11 @@ class Operation:
     def _end(self, state: str) -> None:
         self._state = state
         self._session.heartbeat.forget(self._begun)
-        if self._session.catalog.abort(self._begun):  # no commit can follow, so nobody can ever see the files
+        if self._session.catalog.abort(self._begun):  # no commit can follow, so the files can never become visible
             delete_operation(self._session.warehouse, f"{self._begun.table.folder}/{self.id}")
 
     def _fail(self) -> None:
-        """Give up after an error, which is the one that the caller should see."""
+        """Abort after an error, which is the one that the caller should see."""
         try:
             self._end("failed")
         except (LakehouseError, OSError) as error:
@@ -192,12 +192,12 @@ class Operation:
     def _require_running(self) -> None:
         self.require_own()
         if self._state == "failed":
-            raise OperationEnded("the operation failed, which ended it; begin again", operation=self.id)
+            raise OperationEnded("the operation failed and has ended; begin another", operation=self.id)
         if self._state != "running":
             raise OperationEnded("the operation has ended; begin another", operation=self.id, state=self._state)
 
     def _start(self) -> None:
-        """Note that the operation runs, which it does once: what it found and wrote would be committed twice."""
+        """Record that the operation runs. It runs only once, or its rows would be committed twice."""
         with self._guard:
             self._require_running()
             if self._ran:
@@ -227,7 +227,7 @@ class Operation:
         matched: MatchSet,
         bounds: tuple[Mapping[str, Any], Mapping[str, Any], Buckets],
     ) -> NewTombstone:
-        """A tombstone of the operation's own, its set made durable if it is too large for the catalog."""
+        """A tombstone of this operation; its set is written to a file if it is too large for the catalog."""
         low, high, buckets = bounds
         made = NewTombstone(kind, interval, len(matched), min=low, max=high, buckets=buckets)
         content = encode_set(matched)
@@ -241,9 +241,9 @@ class Operation:
         return replace(made, path=f"{spec.folder}/{self.id}/{name}", bytes=len(content), checksum=checksum)
 
     def take(self, written: Sequence[Written]) -> None:
-        """Add durable files below the operation's folder, named relative to it, to what the commit will show.
+        """Add durable files below the operation's folder, named relative to it, to the commit.
 
-        For rows that other processes wrote. Raises `InvalidInput` for rows that the operation may not hold.
+        For rows that other processes wrote. Raises `InvalidInput` for rows outside the operation's scope.
         """
         spec = self._begun.table
         checksums = {one.name: one.checksum for one in written}
@@ -269,4 +269,4 @@ class Operation:
             )
 
     def _check(self, files: list[FileStatistics]) -> None:
-        """Refuse rows that the operation may not hold."""
+        """Refuse rows outside the operation's scope."""

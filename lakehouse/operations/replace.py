@@ -1,4 +1,4 @@
-"""Taking an interval over, or some keys in it."""
+"""Replacing an interval, or some keys in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lakehouse.storage.outside import values_outside
 
 
 class Replace(Append):
-    """Takes an interval (of some keys) over: what it writes stands instead of what was there when it began."""
+    """Replaces an interval (of some keys): its rows replace those that were there when it began."""
 
     kind = Kind.REPLACE
 

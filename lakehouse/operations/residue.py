@@ -41,7 +41,7 @@ def residue(found: Leftovers, tree: Predicate, *, exports: int, unfinished: int)
 
 
 def _words(found: Leftovers, words: _Words) -> Iterator[Residue]:
-    """What users wrote beside rows, and may have named them in."""
+    """Users' texts beside rows, which may name rows."""
     may = "" if words.are_all else " that may name them"
     versions = words.among(found.texts)
     if versions:
@@ -76,12 +76,12 @@ class _Words:
 
 
 def _pattern(value: Any) -> str:
-    """A text anywhere; a number where no other word or number goes on."""
+    """A text anywhere; a number only if no letter or digit adjoins it."""
     return re.escape(value) if isinstance(value, str) else rf"(?<!\w){re.escape(str(value))}(?!\w)"
 
 
 def _may_name(scope: Any, tree: Predicate) -> bool:
-    """Whether a value of a key scope is one that the condition may let through."""
+    """Whether a value of a key scope may match the condition."""
     for name, values in scope.items():
         for value in values:
             bound = {} if value is None else {name: value}

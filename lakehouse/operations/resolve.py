@@ -1,4 +1,4 @@
-"""Resolve: row tombstones in the place of key tombstones, so that reads need not compare keys."""
+"""Resolve: replaces key tombstones by row tombstones, so that reads need not compare keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lakehouse.session.session import Session
 
 
 class Resolve(RowChange):
-    """Maintenance that changes no row. It takes no lock; what it cannot replace safely at its commit, it leaves.
+    """Maintenance that changes no row. It takes no lock; at its commit it leaves what it cannot replace safely.
 
     It resolves all key tombstones, or those ``chosen`` by id.
     """
@@ -63,7 +63,7 @@ class Resolve(RowChange):
                 self._tombstones.append(replace(made, replaces=one))
 
     def _rows(self, segments: Segments, others: list[Tombstone], keyed: Tombstone, sets: dict[int, Any]) -> pa.Table:
-        """Rows of older segments with the tombstone's keys; the key columns alone are read."""
+        """Rows of older segments with the tombstone's keys; only the key columns are read."""
         spec = self._begun.table
         older = segments.where(segments.ordinals < keyed.ordinal)
         plan = plan_read(older, [keyed], version=self.base_version)

@@ -1,4 +1,4 @@
-"""Going back to a version."""
+"""Restoring a version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lakehouse.session.session import Session
 
 
 class Restore(Operation):
-    """Makes the table what it was at a version, by a new commit."""
+    """Restores the table to a version, as a new commit."""
 
     kind = Kind.RESTORE
 

@@ -1,4 +1,4 @@
-"""Running an operation again where others come in its way."""
+"""Retrying an operation after conflicts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LEAST_ATTEMPTS = 4
 def retried(
     attempt: Callable[[], T], *, on: type[E], wait_seconds: float, between: Callable[[E], object] = lambda error: None
 ) -> T:
-    """What an attempt returns, after as many as it takes until none raises ``on``; ``between`` is called with each.
+    """The result of the first attempt that does not raise ``on``; ``between`` is called with each error.
 
-    The error is raised once ``wait_seconds`` have passed and four attempts were made. Whoever was in the way has
-    committed, so the table goes forward meanwhile.
+    The error is raised once ``wait_seconds`` have elapsed and four attempts were made. Each conflict means that another
+    operation committed, so the table makes progress.
     """
     until = time.monotonic() + wait_seconds
     attempts = count(1)

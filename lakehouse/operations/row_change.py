@@ -1,4 +1,4 @@
-"""Deletes and updates of the rows that a filter lets through: found at one version, changed by a later commit."""
+"""Deletes and updates of rows that match a filter: found at one version, changed by a later commit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Changed(TypedDict):
 
 
 class RowChange(Operation):
-    """What finds rows at its base, and commits what becomes of them."""
+    """Finds rows at its base version, and commits their changes."""
 
     def __init__(self, session: Session, begun: Begun, *, engine: Engine, **marks: Any) -> None:
         super().__init__(session, begun, **marks)
@@ -70,7 +70,10 @@ class RowChange(Operation):
         raise NotImplementedError
 
     def commit(self, *, if_useful: bool = False) -> Commit:
-        """Make it visible; runs first if `run` was not called. Raises `WriteConflict`, which ends the operation."""
+        """Make the changes visible; calls `run` first if it was not called.
+
+        Raises `WriteConflict`, which ends the operation.
+        """
         if not self._ran and self._state == "running":
             self.run()
         return super().commit(if_useful=if_useful)
@@ -83,34 +86,34 @@ class RowChange(Operation):
         return self._hits
 
     def _changed(self, where: ParsedPredicate) -> _Changed:
-        """What the contribution of every change of rows has, which found them by a filter."""
+        """Fields of the contribution of every change that found rows by a filter."""
         return {"hits": self._found_hits, "read": self._looked_in(where), "tombstones": tuple(self._tombstones)}
 
     @property
     def _told(self) -> tuple[str, ...]:
-        """Columns that say whether another operation's tombstone is about a row."""
+        """Columns that decide whether another operation's tombstone matches a row."""
         spec = self._begun.table
         return tuple(dict.fromkeys([spec.time, *spec.cluster_by, *spec.primary_key]))
 
     @property
     def _placing(self) -> tuple[str, ...]:
-        """Columns that say whether a row lies in what a replace covers."""
+        """Columns that decide whether a row lies in the scope of a replace."""
         spec = self._begun.table
         return tuple(dict.fromkeys([spec.time, *spec.cluster_by]))
 
     def _looked_in(self, where: ParsedPredicate) -> Interval:
-        """Where rows that pass a filter can lie."""
+        """The interval in which rows that pass the filter can lie."""
         return where.interval(self._begun.table.time) or Interval(None, None)
 
     def _found(self, rows: pa.Table) -> None:
-        """Note the rows that were found, and make the tombstone that hides them as they are."""
+        """Record the found rows, and make the tombstone that hides their old values."""
         self._hits = Hits(self._begun.table.time, rows)
         if len(rows):
             row_ids = self._hits.row_ids
             self._tombstones.append(self.tombstone("row", self._hits.interval, row_ids, row_id_bounds(row_ids)))
 
     def _rewritten(self) -> None:
-        """Note what the rewritten rows are now, as far as others have to know it."""
+        """Record the new values of updated rows, as far as other operations need them."""
         spec = self._begun.table
         names = [ROW_ID, *self._placing]
         paths = [one.path for one in self._segments if one.has_row_ids]
@@ -134,10 +137,10 @@ class RowChange(Operation):
 
 
 class Delete(RowChange):
-    """Removes the rows that a filter lets through. It takes no lock and conflicts with nothing but a restore.
+    """Removes the rows that match a filter. It takes no lock and conflicts only with restores.
 
-    A filter that says nothing but an interval and values of cluster columns removes every row there that was committed
-    before it, without a look at any but to count them.
+    A filter of only an interval and values of cluster columns removes every row there that was committed before it;
+    rows are read only to count them.
     """
 
     kind = Kind.DELETE
@@ -153,7 +156,7 @@ class Delete(RowChange):
         spec = self._begun.table
         self._taken = whole_scope(self._where.tree, spec)
         if self._taken is not None:
-            # Looked at now, so that the commit, for which others wait, has only to look at what came since.
+            # Read now, so that the commit, for which others wait, only has to read what came since.
             self._session.catalog.live(spec, self.base_version, self._taken[0])
             self._rows_taken = count_visible(self._session, spec, self.base_version, *self._taken)
         else:
@@ -169,7 +172,7 @@ class Delete(RowChange):
 
 
 class Update(RowChange):
-    """Gives columns of the rows that a filter lets through new values; rows keep their ids."""
+    """Sets columns of the rows that match a filter to new values; rows keep their ids."""
 
     kind = Kind.UPDATE
 
@@ -212,7 +215,7 @@ def emptied(segments: Segments, hits: Hits | None) -> frozenset[int]:
 
 
 def read_assignments(assigned: Any, spec: TableSpec) -> dict[str, ParsedExpression]:
-    """What columns are to become, by column. Raises `InvalidInput` for unknown columns."""
+    """The new values, by column. Raises `InvalidInput` for unknown columns."""
     if not isinstance(assigned, Mapping) or not assigned:
         raise InvalidArgument(
             'an update takes columns and SQL expressions, as in {"value": "value + 1"}', found=assigned
@@ -222,7 +225,7 @@ def read_assignments(assigned: Any, spec: TableSpec) -> dict[str, ParsedExpressi
 
 
 def require_columns(names: Iterable[str], spec: TableSpec) -> None:
-    """Raise `InvalidInput` for names that are no columns of a table."""
+    """Raise `InvalidInput` for names that are not columns of the table."""
     unknown = [name for name in names if name not in spec.schema.names]
     if unknown:
         raise UnknownColumn("no such column; choose among the table's", unknown=unknown, columns=spec.schema.names)

@@ -1,4 +1,7 @@
-"""Making indexes and sketches of segments: which lack one, and a job that makes them. No row and no version changes."""
+"""Building indexes and sketches of segments: which lack one, and an operation that builds them.
+
+No row or version changes.
+"""
 
 from __future__ import annotations
 
@@ -14,34 +17,34 @@ from lakehouse.session.session import Session
 from lakehouse.storage.summaries import Summarizing
 
 _SEGMENTS = 256
-"""Segments of one operation: what a crash loses."""
+"""How many segments one operation takes, which is what a crash loses."""
 
 
 def missing_indexes(session: Session, spec: TableSpec, segments: Segments) -> list[int]:
     """Ids of those segments that lack an index of a column that the table's property ``index`` names.
 
-    None for a table without that property, which costs nothing; else a seek in the catalog for each segment and column.
+    None for a table without that property, at no cost; otherwise one catalog look-up for each segment and column.
     """
     return session.catalog.summaries.missing(spec, SummaryKind.INDEX, segments.ids.tolist()) if segments else []
 
 
 def build_indexes(session: Session, spec: TableSpec, segments: Iterable[int], engine: str | None = None) -> int:
-    """Make the indexes of live segments, by id, and return how many (one a segment and column) are new.
+    """Build the indexes of live segments, by id, and return how many (one for each segment and column) are new.
 
-    Reads the indexed columns alone, in process or, with ``engine="spark"``, in Spark's tasks. Segments that are gone,
-    or that others were faster with, are left out. Raises `SegmentUnreadable`, naming the first file that cannot be
-    read, when all others are done; `StorageUnavailable`; `LockLost` if an operation was ended while it ran.
+    Reads only the indexed columns, in process or, with ``engine="spark"``, in Spark's tasks. Segments that are gone, or
+    already indexed by others, are left out. Raises `SegmentUnreadable`, naming the first unreadable file, once all
+    others are done; `StorageUnavailable`; `LockLost` if an operation was ended while it ran.
     """
     return _build(session, spec, segments, SummaryKind.INDEX, engine)
 
 
 def missing_statistics(session: Session, spec: TableSpec, segments: Segments) -> list[int]:
-    """Ids of those segments that lack a sketch of a column. Cost: a seek in the catalog for each."""
+    """Ids of those segments that lack a sketch of a column. Cost: one catalog look-up for each."""
     return session.catalog.summaries.missing(spec, SummaryKind.SKETCH, segments.ids.tolist()) if segments else []
 
 
 def build_statistics(session: Session, spec: TableSpec, segments: Iterable[int], engine: str | None = None) -> int:
-    """Make sketches of distinct values of live segments, one for each column, as `build_indexes` does.
+    """Build sketches of distinct values of live segments, one for each column, as `build_indexes` does.
 
     Reads every column that is not nested.
     """
@@ -64,12 +67,12 @@ def _build(session: Session, spec: TableSpec, segments: Iterable[int], kind: Sum
 
 
 class Summarize(Operation):
-    """Makes indexes or sketches. It takes no lock, conflicts with nothing, and ends without a version."""
+    """Builds indexes or sketches. It takes no lock, never conflicts, and makes no version."""
 
     kind = Kind.SUMMARIZE
 
     def run(self, segments: Iterable[int], kind: SummaryKind, engine: str | None) -> list[SegmentUnreadable]:
-        """Make the summaries of segments; return errors for those that cannot be read."""
+        """Build the summaries of segments; return errors for those that cannot be read."""
         self._require_running()
         spec = self._begun.table
         self._kind = kind
@@ -86,7 +89,7 @@ class Summarize(Operation):
         return unreadable
 
     def register(self) -> int:
-        """Put what was made into the catalog and end the operation; return how many summaries are new."""
+        """Store the summaries in the catalog and end the operation; return how many are new."""
         stored = self._session.catalog.summaries.register(self._begun, self._kind, self._made)
         self._state = "committed"
         self._session.heartbeat.forget(self._begun)

@@ -1,4 +1,4 @@
-"""Upserts and deletes by primary key: blind, for they read nothing of the table."""
+"""Upserts and deletes by primary key: blind writes, which read nothing of the table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lakehouse.storage.files import delete_files
 
 
 class KeyedWrite(Append):
-    """What hides every older row with one of its keys."""
+    """Hides every older row with one of its keys."""
 
     def __init__(self, session: Session, begun: Begun, **marks: Any) -> None:
         super().__init__(session, begun, **marks)
@@ -32,7 +32,7 @@ class KeyedWrite(Append):
         self._tombstones: tuple[NewTombstone, ...] = ()
 
     def commit(self, *, if_useful: bool = False) -> Commit:
-        """Make it visible. Raises `InvalidInput`, and ends the operation, if a key was written twice."""
+        """Make it visible. Raises `InvalidInput`, which ends the operation, if a key was written twice."""
         if self._state == "running":
             try:
                 self._make_tombstone()
@@ -47,7 +47,7 @@ class KeyedWrite(Append):
         return KeyChangeContribution(**self._written, tombstones=self._tombstones)
 
     def _add(self, keys: pa.Table) -> None:
-        """Take keys in. A tombstone that a commit which failed had made knows nothing of them: another one is made."""
+        """Add keys. If a failed commit has made a tombstone already, it lacks these keys, so a new one is made."""
         self._keys.append(keys)
         delete_files(self._session.warehouse, {one.path for one in self._tombstones if one.path})
         self._tombstones = ()
@@ -66,7 +66,7 @@ class KeyedWrite(Append):
 
 
 class Upsert(KeyedWrite):
-    """Writes rows in the place of those that have their primary keys, whether there are any or not."""
+    """Inserts rows, replacing those with the same primary keys if there are any."""
 
     kind = Kind.UPSERT
 
@@ -77,8 +77,8 @@ class Upsert(KeyedWrite):
     def write(self, data: Any) -> None:
         """Write rows; any number of times. Raises `InvalidInput` for rows that do not fit the table.
 
-        No key may be written twice, in one call or in several; if a column says which row is newest, that one is
-        written of each call's.
+        No key may be written twice, in one call or several; with a ``newest`` column, only the newest row of each key
+        in a call is written.
         """
         self._require_running()
         if self._is_repeat:
@@ -113,12 +113,12 @@ class Upsert(KeyedWrite):
 
 
 class DeleteKeys(KeyedWrite):
-    """Removes every row that has one of some primary keys."""
+    """Removes every row with one of the given primary keys."""
 
     kind = Kind.DELETE_KEYS
 
     def write(self, data: Any) -> None:
-        """Take keys: the columns of the primary key; any number of times. Others are left out."""
+        """Write keys, any number of times: the primary key's columns; other columns are ignored."""
         self._require_running()
         if self._is_repeat:
             return
@@ -137,7 +137,7 @@ class DeleteKeys(KeyedWrite):
 
 
 def require_keys(keys: pa.Table, spec: TableSpec) -> pa.Table:
-    """Keys, none of which has a null."""
+    """Keys, checked to have no nulls."""
     for name in keys.column_names:
         nulls = keys.column(name).null_count
         if nulls:
@@ -148,7 +148,7 @@ def require_keys(keys: pa.Table, spec: TableSpec) -> pa.Table:
 
 
 def keys_interval(keys: pa.Table, spec: TableSpec) -> Interval:
-    """Where rows with these keys can lie: everywhere, unless their time is part of the key."""
+    """The interval in which rows with these keys can lie: all time, unless the time is part of the key."""
     if spec.time not in keys.column_names:
         return Interval(None, None)
     bounds = pc.min_max(keys.column(spec.time).cast(pa.timestamp("us")).cast(pa.int64()))
@@ -156,7 +156,7 @@ def keys_interval(keys: pa.Table, spec: TableSpec) -> Interval:
 
 
 def require_primary_key(spec: TableSpec) -> None:
-    """Refuse a table without one."""
+    """Refuse a table without a primary key."""
     if not spec.primary_key:
         raise NoPrimaryKey(
             "the table has no primary key; create it with primary_key=[...], or use append, update or merge",

@@ -1,1 +1,1 @@
-"""Rows at a version: what a read opens, scans, changes between versions. Nothing here writes."""
+"""Rows at a version: scans, what they open, changes between versions. Nothing here writes."""

@@ -1,4 +1,4 @@
-"""Looks at the newest version, which may be passed and forgotten between two questions to the catalog."""
+"""Reads of the newest version, which may be superseded and expire between two queries to the catalog."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ATTEMPTS = 5
 
 
 def again_if_forgotten(look: Callable[[], T], as_of: Any = None) -> T:
-    """Look at the head again where it was passed and forgotten before it could be looked at."""
+    """Retry with the new head if the version expired before it could be read."""
     for _ in range(_ATTEMPTS if as_of is None else 0):
         try:
             return look()

@@ -38,9 +38,9 @@ class Changes:
     """Rows inserted, deleted and updated by the commits after one version, up to another.
 
     Each row has the table's columns, ``_change_type`` (``insert``, ``delete``, ``update_before`` or ``update_after``,
-    the last two of one row next to each other) and ``_version``, the commit's; in order of versions. A row is the same
-    row as long as its ``_row_id`` is; a compaction changes none. A row counts as updated if a value differs: null and
-    not-a-number are two values, 0.0 and -0.0 are one. Lazy: each method reads anew.
+    the last two of one row next to each other) and ``_version``, that of the commit; in order of versions. The
+    ``_row_id`` identifies a row; a compaction changes none. A row counts as updated if a value differs: null and NaN
+    are two values, 0.0 and -0.0 are one. Lazy: each method reads again.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class Changes:
         yield self._typed(_of(new, appeared - both), "insert", version)
 
     def _updates(self, old: pa.Table, new: pa.Table, version: int) -> pa.Table:
-        """Both forms of each row that is another now, next to each other."""
+        """Both forms of each updated row, next to each other."""
         old, new = old.sort_by(ROW_ID), new.sort_by(ROW_ID)
         differs = np.zeros(len(old), dtype=np.bool_)
         for name in self._spec.schema.names:
@@ -159,7 +159,7 @@ class Changes:
 
 
 class _State:
-    """What is live at one version, and what of it can be seen."""
+    """What is live at one version, and which of it is visible."""
 
     def __init__(self, changes: Changes, version: int) -> None:
         self._session, self._spec, self._version = changes._session, changes._spec, version
@@ -167,14 +167,14 @@ class _State:
         self.segments, self.tombstones = self._session.catalog.live(self._spec, version)
 
     def row_ids(self, segments: Segments) -> BitMap64:
-        """Ids of the rows of some segments that can be seen. No other column is read where nothing masks by it."""
+        """Ids of visible rows of some segments. Other columns are read only if a mask needs them."""
         found = BitMap64()
         for batch in self._read(segments, self._spec.schema.names[:1]):
             found |= row_ids_of(batch.column(ROW_ID))
         return found
 
     def rows(self, segments: Segments, row_ids: BitMap64) -> pa.Table:
-        """The rows of some segments that can be seen, of these ids, with ``_row_id``."""
+        """Visible rows of some segments with these ids, with ``_row_id``."""
         wanted = row_id_array(row_ids)
         parts = []
         if len(wanted):
@@ -228,7 +228,7 @@ def _of(rows: pa.Table, row_ids: BitMap64) -> pa.Table:
 
 
 def _differ(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Any:
-    """Where two columns differ. Null equals null alone, not-a-number itself alone, and the two zeros each other."""
+    """Where two columns differ. Null equals only null, NaN only NaN, and the two zeros each other."""
     if pa.types.is_nested(one.type):
         pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
         return np.array([not _is_same(a, b) for a, b in pairs], dtype=np.bool_)
@@ -239,7 +239,7 @@ def _differ(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Any:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """The same of values that may hold others."""
+    """The same for nested values."""
     match one, other:
         case dict(), dict():
             return one.keys() == other.keys() and all(_is_same(held, other[name]) for name, held in one.items())

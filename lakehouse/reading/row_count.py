@@ -1,4 +1,4 @@
-"""How many rows a version shows, where that is cheap: for commits that look at none of those that they take away."""
+"""Number of visible rows, where counting is cheap: for commits that do not read the rows they remove."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lakehouse.reading.scan import plan_at, sets_of
 from lakehouse.session.session import Session
 
 MOST_ROWS = 1_000_000
-"""Rows that are read for it at most, and entries of the tombstones over them: some 10 ms."""
+"""The most rows, and entries of tombstones over them, to read for a count: some 10 ms."""
 
 
 def count_visible(
@@ -28,10 +28,11 @@ def count_visible(
     *,
     most_rows: int = MOST_ROWS,
 ) -> int | None:
-    """Rows of an interval and a key scope that a version shows; None where too many would have to be read.
+    """Visible rows of an interval and a key scope at a version; None if too many would have to be read.
 
-    Cost: a plan, where the catalog can count; segments that a tombstone, the interval or the keys cut are read, as long
-    as they hold ``most_rows`` together. None as well where they cannot be read: a replace mends what is damaged.
+    Cost: a plan, if the catalog can count. Segments that a tombstone, the interval or the keys cut are read, as long as
+    they hold at most ``most_rows`` together. Also None if they cannot be read, because a replace must be able to repair
+    damage.
     """
     try:
         plan = plan_at(session, spec, version, _predicate(keys), None if interval == Interval(None, None) else interval)
@@ -48,13 +49,13 @@ def count_visible(
 
 
 def _listed(plan: ReadPlan) -> int:
-    """Rows and keys that a plan's tombstones list."""
+    """Number of rows and keys in the tombstones of a plan."""
     masks = {one.id: one for group in plan.groups for one in group.tombstones if one.kind != "interval"}
     return sum(one.rows for one in masks.values())
 
 
 def _predicate(keys: KeyScope | None) -> Predicate | None:
-    """What pruning can use of a key scope."""
+    """The predicate of a key scope, for pruning."""
     if keys is None:
         return None
     listed = [

@@ -1,4 +1,4 @@
-"""Reading: one plan, made from the catalog alone, and one executor or the other."""
+"""Scans: one plan, made from the catalog alone, run by either engine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from lakehouse.storage.verify import check_files
 
 T = TypeVar("T")
 _PLANS = 5
-"""How often a read is planned anew, at most."""
+"""The most times that a read is planned again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Plan:
         return self.segments.rows
 
     def to_arrow(self) -> pa.Table:
-        """A row for every segment to be opened."""
+        """One row for each segment to open."""
         return self.segments.to_arrow()
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ class Plan:
 def planned_read(
     session: Session, spec: TableSpec, version: int, where: ParsedPredicate | None, interval: Interval | None = None
 ) -> ReadPlan:
-    """What a read of a version has to open, from the catalog alone."""
+    """What a read at a version has to open, from the catalog alone."""
     within, is_empty = _time_read(spec, where, interval)
     if is_empty:
         return ReadPlan(version, interval, ())
@@ -84,7 +84,7 @@ def planned_read(
 def plan_at(
     session: Session, spec: TableSpec, version: int, predicate: Predicate | None, within: Interval | None = None
 ) -> ReadPlan:
-    """The one way from a version to the files of a read: what a predicate and an interval leave of them."""
+    """The only way from a version to the files of a read, pruned by a predicate and an interval."""
     session.plan_counts.count(spec, within)
     segments, tombstones = session.catalog.live(spec, version, within)
     plan = plan_read(segments, tombstones, version=version, interval=within, predicate=predicate)
@@ -94,7 +94,7 @@ def plan_at(
 def _time_read(
     spec: TableSpec, where: ParsedPredicate | None, interval: Interval | None
 ) -> tuple[Interval | None, bool]:
-    """The interval that a read looks at (None: all time), and whether filter and interval exclude each other."""
+    """The interval of a read (None: all time), and whether filter and interval exclude each other."""
     implied = None if where is None else where.interval(spec.time)
     if implied is None or interval is None:
         return implied or interval, False
@@ -103,22 +103,22 @@ def _time_read(
 
 
 def sets_of(session: Session, plan: ReadPlan) -> dict[int, MatchSet]:
-    """What the row and key tombstones of a plan match."""
+    """The sets of a plan's row and key tombstones."""
     wanted = {one.id: one for group in plan.groups for one in group.tombstones if one.kind != "interval"}
     return session.catalog.sets(wanted.values()) if wanted else {}
 
 
 def is_replaced(session: Session, error: SegmentUnreadable) -> bool:
-    """Whether a file that could not be read is none that the catalog names any more: an erasure took its place.
+    """Whether the catalog no longer names an unreadable file, because an erasure replaced it.
 
-    Whoever planned before it plans again. Cost: a pass over the catalog's files, which only a failure pays.
+    A read planned before the erasure then plans again. Cost: a pass over the catalog's files, only after a failure.
     """
     path = str(error.facts.get("path", ""))
     return bool(path) and not session.catalog.checks().names(path.removeprefix(f"{session.warehouse}/"))
 
 
 class Scan:
-    """Rows of a table at one version. Lazy: a plan is made when first needed, files are opened when rows are.
+    """Rows of a table at one version. Lazy: planned when first needed; files are opened when rows are read.
 
     Examples
     --------
@@ -149,14 +149,14 @@ class Scan:
         self._let_go: Callable[[], object] | None = None
         self.version = version
         self.missing: list[str] = []
-        """Paths that a ``best_effort`` read left out, after it was made."""
+        """Paths that a ``best_effort`` read has left out."""
 
     @cached_property
     def _planned(self) -> ReadPlan:
         return planned_read(self._session, self._spec, self.version, self._where, self._interval)
 
     def plan(self) -> Plan:
-        """What will be opened, from the catalog alone. Cost: the chunks asked for, not the table or its history."""
+        """What will be opened, from the catalog alone. Cost: the requested chunks, not the table or its history."""
         planned = self._planned
         tombstones = {one.id: one for group in planned.groups for one in group.tombstones}
         return Plan(
@@ -198,9 +198,9 @@ class Scan:
         return self._readable(query) if self._best_effort else query
 
     def _readable(self, query: Query) -> Query:
-        """The query without segments whose file is missing, short, malformed, or has other pages than were written.
+        """The query without segments whose file is missing, short, malformed, or whose pages changed.
 
-        The pages that the query needs are compared whatever `verify` says: the rest must not fail while it runs.
+        The pages that the query needs are compared whatever `verify` says, so that the rest cannot fail while it runs.
         """
         plan = query.plan
         columns = columns_read(query, plan_parts(query))
@@ -221,7 +221,7 @@ class Scan:
         return replace(query, plan=left)
 
     def _read(self, engine: Any, ask: Callable[[Any], T]) -> T:
-        """Ask for the rows; by a new plan where an erasure, and a collection without grace, took files of this one."""
+        """Read the rows; plan again if an erasure, with a collection without grace, removed files of this plan."""
         for _ in range(_PLANS):
             try:
                 return ask(engine.read(self._query(engine.dialect)))
@@ -235,15 +235,15 @@ class Scan:
         return self._read(self._session.local_engine, ask)
 
     def _linger(self) -> None:
-        """What is about to be made may be read after this scan is gone."""
+        """Protects results that may be read after this scan is gone."""
         self._session.pins.linger(self.held_version)
 
     def hold(self) -> None:
-        """Keep the version from being forgotten for as long as this scan lives, or until `release`."""
+        """Protect the version from expiry for as long as this scan lives, or until `release`."""
         self._let_go = self._session.pins.hold(self, self._spec, self.held_version)
 
     def release(self) -> None:
-        """Let the version be forgotten now. What was made of the scan must have been read."""
+        """Let the version expire now. Lazy results of the scan must have been read before."""
         if self._let_go is not None:
             self._let_go()
 
@@ -254,7 +254,7 @@ class Scan:
         return frame
 
     def frame(self) -> Any:
-        """The same for who keeps the scan until it was read."""
+        """The same, for callers that keep the scan until the rows are read."""
         return self._read(self._session.spark_engine, lambda frame: frame)
 
     def to_arrow(self) -> pa.Table:
@@ -268,7 +268,7 @@ class Scan:
         return pa.RecordBatchReader.from_batches(reader.schema, self._kept_for(reader))
 
     def _kept_for(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """What is read; this scan, which holds its version, lives for as long."""
+        """The stream; it keeps this scan, and so its version, alive."""
         yield from reader
 
     def to_pandas(self) -> Any:
@@ -284,18 +284,19 @@ class Scan:
     def to_duckdb(self, connection: Any = None) -> Any:
         """The rows as a lazy DuckDB relation, on ``connection`` or on one of its own.
 
-        It is DuckDB's own value: a file that goes after this call fails the relation with DuckDB's error, naming it.
+        It belongs to DuckDB: if a file disappears after this call, the relation fails with DuckDB's error, which names
+        it.
         """
         found = self.relation(connection)
         self._linger()
         return found
 
     def relation(self, connection: Any = None) -> Any:
-        """The same for who keeps the scan until it was read."""
+        """The same, for callers that keep the scan until the rows are read."""
         return self._local(lambda rows: rows.relation(connection))
 
     def count(self) -> int:
-        """How many rows there are. Segments that nothing masks or filters are counted from the catalog."""
+        """The number of rows. Segments that nothing masks or filters are counted from the catalog."""
         return int(self._local(lambda rows: rows.count()))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

@@ -1,4 +1,4 @@
-"""What is known of a table's columns, from the catalog alone: counts, bounds, and sketches of distinct values."""
+"""Statistics of a table's columns, from the catalog alone: counts, bounds, and sketches of distinct values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from lakehouse.core.summary import ColumnListing, ColumnStatistics, SummaryKind,
 logger = logging.getLogger(__name__)
 
 _SEGMENTS = 1_000
-"""Segments whose sketches are in memory together."""
+"""How many segments' sketches are in memory at once."""
 
 
 @dataclass(slots=True)
 class _Merged:
-    """The sketches of one column, put together."""
+    """The merged sketches of one column."""
 
     registers: Registers = field(default_factory=no_registers)
     bytes: int = 0
@@ -33,7 +33,7 @@ class _Merged:
 
 
 def read_statistics(summaries: Summaries, spec: TableSpec, segments: Segments) -> ColumnListing:
-    """A value a column, in the table's order; nested ones have rows and nulls only.
+    """One value for each column, in the table's order; nested ones have only rows and nulls.
 
     Cost: a row of the catalog for each segment and column that has a sketch.
     """
@@ -85,7 +85,7 @@ def _nulls(segments: Segments, column: str) -> int | None:
 
 
 def _bound(segments: Segments, column: str, prefix: str) -> Any:
-    """The least or greatest bound; None where a segment that holds values has none."""
+    """The least or greatest bound; None if a segment with values has none."""
     held = _held(segments, prefix + column)
     if held is None:
         return None

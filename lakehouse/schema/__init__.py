@@ -1,4 +1,4 @@
-"""A table's schema: read from what users pass, brought to one form, checked, and kept as JSON."""
+"""A table's schema: read from users' input, normalized, checked, and stored as JSON."""
 
 from lakehouse.schema.define import define_table, read_table_properties, typed_scope
 from lakehouse.schema.definition import definition_from_json, definition_to_json

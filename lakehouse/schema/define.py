@@ -1,4 +1,4 @@
-"""A table's definition from what `create_table` is given, and key scopes over its cluster columns."""
+"""A table's definition from the arguments of `create_table`, and key scopes over its cluster columns."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _cluster_columns(columns: pa.Schema, given: Sequence[str] | Mapping[str, Any
 
 
 def read_table_properties(given: Mapping[Any, Any], columns: pa.Schema) -> dict[str, str]:
-    """Properties as text. Those that the library knows are checked; others are the user's own and kept."""
+    """Properties as text. Those that the library knows are checked; users' own ones are kept."""
     kept: dict[str, str] = {}
     for key, value in given.items():
         if not isinstance(key, str) or not isinstance(value, str | int | float | bool):

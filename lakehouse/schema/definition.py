@@ -1,4 +1,4 @@
-"""A table's definition as footers carry it, so that a table can be made again from its files."""
+"""A table's definition as stored in footers, so that a table can be recovered from its files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lakehouse.schema.types import TIME
 
 
 def definition_to_json(spec: TableSpec) -> str:
-    """All of a table's definition but its schema, as JSON text: its name is the one that it has now.
+    """A table's definition without its schema, as JSON text, with its current name.
 
     >>> spec = define_table("flights", "ts TIMESTAMP, client BIGINT", time="ts", cluster_by=["client"])
     >>> definition_to_json(spec)[:58]
@@ -37,11 +37,11 @@ def definition_to_json(spec: TableSpec) -> str:
 
 
 def definition_from_json(definition: str | None, schema: str, *, folder: str) -> TableSpec:
-    """A table's definition from what a footer carries.
+    """A table's definition from a footer.
 
     Without a definition (older files) the table is called ``recovered_`` and the first digits of its folder, its time
-    is its first column of UTC times that takes no nulls, and its grain a day. Raises `InvalidInput` for what is no
-    definition.
+    is its first column of UTC times that takes no nulls, and its grain a day. Raises `InvalidInput` for anything that
+    is not a definition.
     """
     columns = schema_from_json(schema)
     held: dict[str, Any] = _read(definition) if definition is not None else {}

@@ -1,4 +1,4 @@
-"""Which names tables and columns may have."""
+"""Rules for names of tables and columns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_column_name(name: Any) -> str:
 
 
 def check_distinct(names: Iterable[str]) -> None:
-    """Raise `InvalidInput` if two names are equal but for case: Spark takes them for one column."""
+    """Raise `InvalidInput` if two names differ only by case, which Spark treats as one column."""
     seen: dict[str, str] = {}
     for name in names:
         folded = name.casefold()

@@ -1,4 +1,4 @@
-"""Read a schema from what users pass: Arrow, Spark's StructType (without importing Spark) or DDL text."""
+"""Read a schema from Arrow, Spark's StructType (without importing Spark) or DDL text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lakehouse.schema.types import TIME, normal_type
 _PARSER_ERRORS = (
     SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
-"""What the parser raises for text that is wrong: its own errors, and others where it did not foresee the text."""
+"""Errors of the parser on invalid text: its own, and others for text that it did not foresee."""
 _SPARK_TYPES: dict[str, pa.DataType] = {
     "void": pa.null(),
     "boolean": pa.bool_(),
@@ -62,8 +62,8 @@ _DDL_TYPES: dict[exp.DType, pa.DataType] = {
 def to_schema(schema: Any, time: str) -> pa.Schema:
     """Read a table's schema from a `pyarrow.Schema`, a Spark ``StructType`` or a DDL string, in the table's own form.
 
-    Types are brought to those that both engines share, the time column to UTC microseconds that cannot be null, and
-    every column gets its Parquet field id. Raises `InvalidInput` for bad names, types and time columns.
+    Types become those that both engines share, the time column becomes non-null UTC microseconds, and every column gets
+    its Parquet field id. Raises `InvalidInput` for bad names, types and time columns.
 
     >>> to_schema("ts TIMESTAMP, client BIGINT, name STRING", "ts").field("ts")
     pyarrow.Field<ts: timestamp[us, tz=UTC] not null>

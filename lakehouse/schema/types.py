@@ -1,4 +1,4 @@
-"""The types that a table's column can have, and what others become."""
+"""The types of a table's columns, and what other types become."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CHANGED = {
 def normal_type(kind: pa.DataType, column: str) -> pa.DataType:
     """The type in which a table stores values of ``kind``: one that Spark, DuckDB and Parquet share.
 
-    Raises `InvalidInput`, naming the column, for a type that has none.
+    Raises `InvalidInput`, naming the column, for a type without one.
 
     >>> str(normal_type(pa.dictionary(pa.int8(), pa.large_string()), "carrier"))
     'string'

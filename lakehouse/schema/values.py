@@ -1,4 +1,4 @@
-"""Single values as a table's columns hold them: keys of a replace, literals of a filter."""
+"""Single values as values of a table's columns: keys of a replace, literals of a filter."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lakehouse.errors import InvalidInput, InvalidRows
 def typed_value(value: Any, field: pa.Field) -> Any:
     """A value as the Python value of a column; None stays None.
 
-    Times and dates may be ISO 8601 text, decimals text or integers; nothing else changes its kind. Raises
-    `InvalidInput`, naming the column, if it cannot hold exactly that value.
+    Times and dates may be ISO 8601 text, decimals text or integers; nothing else changes its kind.
+    Raises `InvalidInput`, naming the column, if it cannot hold exactly that value.
 
     >>> typed_value("2013-01-05", pa.field("day", pa.date32()))
     datetime.date(2013, 1, 5)
@@ -36,7 +36,7 @@ def typed_value(value: Any, field: pa.Field) -> Any:
 
 
 def _held(value: Any, kind: pa.DataType) -> Any:
-    """The value as the type holds it; None or an error where it cannot."""
+    """The value in the type; None or an error if it cannot hold it."""
     if pa.types.is_timestamp(kind):
         return _timestamp(value, kind)
     if pa.types.is_date(kind):

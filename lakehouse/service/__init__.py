@@ -1,4 +1,4 @@
-"""The table service: plans what to do with each table, does it in small steps, and says why."""
+"""The table service: plans maintenance of each table, runs it in small tasks, and records why."""
 
 from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
 from lakehouse.service.service import Service

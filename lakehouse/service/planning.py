@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 RESIDENT_BYTES = 64 << 20
-"""What a RESOLVE reads at most for the service to do it itself."""
+"""The most that a RESOLVE may read for the service to run it itself."""
 _RESIDENT = {TaskKind.CLEAN}
 _HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """What is worth doing with a table as it was at a version, best first, and how long it took to find out.
+    """What is worth doing with a table at a version, best first, and how long planning took.
 
-    ``due_seconds``: when limits grow stricter for what has been left alone since; None if they no longer do.
+    ``due_seconds``: when thresholds next grow stricter for unchanged segments; None if never.
     """
 
     spec: TableSpec
@@ -45,9 +45,9 @@ class TablePlan:
 
 
 def plan_table(session: Session, table: Table) -> TablePlan:
-    """Ask every strategy about a table. Cost: its live segments, in columns; nothing is read but the catalog.
+    """Run every strategy on a table. Cost: its live segments, in columns; only the catalog is read.
 
-    A strategy of another package that fails is left out and named: the others stand.
+    A failing strategy of another package is named and left out; the others count.
     """
     began = time.monotonic()
     spec, policy, version = table.spec, table.policy, table.version
@@ -59,7 +59,7 @@ def plan_table(session: Session, table: Table) -> TablePlan:
     for name, strategy in strategies().items():
         try:
             candidates.extend(checked(state, strategy(state)))
-        except Exception as error:  # anybody's code may be among them, and must not keep the others from their work
+        except Exception as error:  # third-party code may fail in any way, and must not stop the other strategies
             logger.exception("strategy %s failed on table %s", name, spec.name)
             failed.append(f"{name}: {error}")
     written = table.amplification()

@@ -10,12 +10,12 @@ from lakehouse.core.strategy import BUILT_IN, Strategy
 from lakehouse.errors import InvalidCandidate
 
 GROUP = "lakehouse.strategies"
-"""The group of entry points under which a package names its strategies; one of a name of ours stands in its place."""
+"""The entry point group for strategies of packages; one with a built-in strategy's name replaces it."""
 
 
 @cache
 def strategies() -> Mapping[str, Strategy]:
-    """Every strategy by its name. Raises `InvalidInput` for an entry point that is no function."""
+    """Every strategy by its name. Raises `InvalidInput` for an entry point that is not a function."""
     found = dict(BUILT_IN)
     for point in entry_points(group=GROUP):
         strategy = point.load()

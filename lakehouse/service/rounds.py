@@ -1,4 +1,4 @@
-"""A round of the service: plan what changed, then run tasks by score until none is left or the budget is spent."""
+"""A round of the service: plan tables that changed, then run tasks by score within the budget."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from lakehouse.session.session import Session
 from lakehouse.table.tables import open_table, table_names
 
 _MOST_PLANS = 20
-"""Plans of a table in one round: it ends although others go on writing."""
+"""The most plans of a table in one round, so that it ends even if others keep writing."""
 _WORK = tuple(kind for kind in TaskKind if kind is not TaskKind.PLAN)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a round may do: by which workers, on which table (None: all), and bytes to read (None: no limit)."""
+    """Limits of a round: which workers, which table (None: all), and bytes to read (None: no limit)."""
 
     workers: Collection[Worker] = tuple(Worker)
     table: str | None = None
     budget_bytes: int | None = None
     engine: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
-    """What versions that the round makes say of it."""
+    """Properties of versions that the round makes."""
 
 
 def maintain(session: Session, limits: Limits, *, dry_run: bool = False) -> Maintained:
@@ -41,7 +41,7 @@ def maintain(session: Session, limits: Limits, *, dry_run: bool = False) -> Main
 
 
 def work(session: Session, limits: Limits, *, patient: bool = False) -> Iterator[Task]:
-    """Plan, run what waits, and again, until a plan finds nothing more; give each task when it has ended.
+    """Plan and run waiting tasks, until a plan finds nothing more; yield each task when it has ended.
 
     ``patient``: a table whose plan takes long is not planned again at once.
     """
@@ -67,7 +67,7 @@ def work(session: Session, limits: Limits, *, patient: bool = False) -> Iterator
 
 
 def _plans(session: Session, table: TableId | None) -> Iterator[Task]:
-    """Run the PLANs that wait."""
+    """Run waiting PLAN tasks."""
     while (claim := session.catalog.tasks().claim(kinds=[TaskKind.PLAN], table=table)) is not None:
         yield run_claim(session, claim)
 
@@ -75,7 +75,7 @@ def _plans(session: Session, table: TableId | None) -> Iterator[Task]:
 def run_one(
     session: Session, task_id: int, *, engine: str | None = None, properties: Mapping[str, str] | None = None
 ) -> Task:
-    """Run a task that waits, now. Raises `InvalidInput` if it does not, or if what it locks is taken by another."""
+    """Run a waiting task now. Raises `InvalidInput` if it does not wait, or if its chunks are locked."""
     queue = session.catalog.tasks()
     queue.hurry(task_id)
     claim = queue.claim(task_id=task_id)
@@ -86,7 +86,7 @@ def run_one(
 
 
 def plan_tasks(session: Session, table: str | None, *, dry_run: bool = False) -> Listing[Task]:
-    """Plan a table, or all, and return what waits, by score."""
+    """Plan a table, or all, and return the waiting tasks by score."""
     if dry_run:
         return _would_do(session, Limits(table=table))
     queue = session.catalog.tasks()
@@ -98,7 +98,7 @@ def plan_tasks(session: Session, table: str | None, *, dry_run: bool = False) ->
 
 
 def quiet_tables(session: Session) -> list[TableId]:
-    """Tables in whose quiet hours it is."""
+    """Tables that are in their quiet hours now."""
     now = None
     quiet = []
     for name in table_names(session):

@@ -1,4 +1,4 @@
-"""Running one claimed task, and what became of it."""
+"""Running one claimed task, and its result."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 TASKS_KEPT_SECONDS = 30 * 86_400.0
 _PLAN_SHARE = 10.0
-"""A table is not planned again before so many times what its last plan took."""
+"""A table rests for this many times the duration of its last plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a task did: the version of its commit, what a scan saves by it, and other figures."""
+    """The result of a task: the version of its commit, what a scan saves, and other figures."""
 
     version: int | None = None
     actual: Gain = field(default_factory=Gain)
@@ -48,14 +48,14 @@ class Outcome:
 
 
 class Outdated(Exception):
-    """What a task was to take is no longer there."""
+    """The inputs of a task are no longer there."""
 
 
 def run_claim(session: Session, claim: Claim, *, engine: str | None = None) -> Task:
-    """Run a claimed task to its end, and return it as it is then.
+    """Run a claimed task to its end, and return it with its result.
 
-    It gives way to users' operations and is tried again later; so it is when it fails, a few times. Nothing of a task
-    that does not end well is visible.
+    It gives way to users' operations and is then retried later; a failed one is retried a few times. Nothing of an
+    unsuccessful task is visible.
     """
     queue = session.catalog.tasks()
     try:
@@ -68,7 +68,7 @@ def run_claim(session: Session, claim: Claim, *, engine: str | None = None) -> T
         queue.end(claim, TaskState.CANCELLED, error=str(error))
     except (LockTimeout, LockLost) as error:
         queue.put_back(claim, str(error), is_failure=False)
-    except Exception as error:  # whatever it is, the other tasks have to go on; the task records it
+    except Exception as error:  # the other tasks have to continue; the task records the error
         logger.exception("task %s (%s of %s) failed", claim.task.id, claim.task.kind, claim.task.table)
         queue.put_back(claim, f"{type(error).__name__}: {error}")
     return queue.task(claim.task.id)
@@ -102,7 +102,7 @@ def _compact(session: Session, claim: Claim, engine: str | None) -> Outcome:
 
 
 def _merged(session: Session, table: Table, operation: Compaction, commit: Commit, before: Gain) -> Outcome:
-    """Measured on what is there after the commit, for nobody knows what it was committed beside."""
+    """Measured on the state after the commit, since other commits may have come in between."""
     segments, tombstones = session.catalog.live(table.spec, commit.version, operation.begun.interval)
     made = segments.where(segments.ids >> ENTRY_BITS == operation.begun.number)
     return Outcome(commit.version, before - scan_cost(made, tombstones), {"segments_out": commit.added})
@@ -122,7 +122,7 @@ def _clean(session: Session, claim: Claim, _: str | None) -> Outcome:
 
 
 def _measured(commit: Commit | None) -> Outcome:
-    """What a commit without a rewrite saves."""
+    """What a scan saves by a commit without a rewrite."""
     if commit is None:
         return Outcome()
     entries = commit.dropped + commit.tombstones_dropped - commit.tombstones_added
@@ -130,7 +130,7 @@ def _measured(commit: Commit | None) -> Outcome:
 
 
 def _collect(session: Session, claim: Claim, _: str | None) -> Outcome:
-    """Forget versions as every table's retention allows, delete what nothing can reach, forget old tasks."""
+    """Expire versions as every table's retention allows, delete unreachable files, remove old tasks."""
     lets_go = longest_retention(open_table(session, name).policy for name in table_names(session))
     versions = 0 if lets_go is None else expire(session, RetentionRequest.of(*lets_go)).versions
     gone = collect(session)
@@ -161,7 +161,7 @@ _RUN: Mapping[TaskKind, Callable[[Session, Claim, str | None], Outcome]] = {
 
 
 def scan_cost(segments: Segments, tombstones: list[Tombstone]) -> Gain:
-    """What a scan of some segments costs: files, bytes, and rows that are compared with tombstones."""
+    """The cost of scanning some segments: files, bytes, and rows compared with tombstones."""
     plan = plan_read(segments, tombstones, version=0)
     opened = plan.segments
     masked = sum(Segments.of(group.segments).rows for group in plan.groups if group.tombstones)
@@ -180,5 +180,5 @@ def _interval(claim: Claim) -> Interval:
 
 
 def _properties(claim: Claim) -> dict[str, str]:
-    """What leads from a version back to the task that made it."""
+    """Properties that lead from a version back to its task."""
     return {**claim.properties, "task": str(claim.task.id)}

@@ -1,4 +1,4 @@
-"""The service as a process: rounds until it is stopped, what rewrites beside what does not."""
+"""The service as a process: rounds until it is stopped, with rewrites in a thread or process of their own."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LOOK_SECONDS = 0.5
 
 
 class Service:
-    """Maintains a lake until it is stopped. Any number of them share the work, in as many processes.
+    """Maintains a lake until it is stopped. Any number of services, in as many processes, share the work.
 
-    What the service does itself (PLAN, CLEAN, COLLECT, small RESOLVE) runs in one thread, what rewrites in another;
-    with the engine ``spark`` the latter is a process of its own, a job that starts when such a task waits and ends when
-    none does any more. ``on_end`` is called with each task that ended here.
+    Resident tasks (PLAN, CLEAN, COLLECT, small RESOLVE) run in one thread, elastic ones in another. With the engine
+    ``spark``, elastic tasks run in a job, a process that starts when such a task waits and ends when none does.
+    ``on_end`` is called with each task that ended here.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Service:
         self._on_end = on_end or told
 
     def run(self, stop: threading.Event) -> None:
-        """Go on until ``stop`` is set; a task that runs then is finished first, but for one of a job."""
+        """Run until ``stop`` is set; a running task is finished first, unless it runs in a job."""
         rounds = [self._round_of(worker) for worker in Worker if worker in self._limits.workers]
         threads = [threading.Thread(target=self._loop, args=(stop, one)) for one in rounds]
         for thread in threads:
@@ -72,7 +72,7 @@ class Service:
             try:
                 do_round(stop)
             except LakehouseError as error:
-                # A catalog that does not answer now may do so later; a task records its own errors.
+                # The catalog may answer again later; a task records its own errors.
                 logger.warning("a round of maintenance ended early: %s", error)
             stop.wait(self._every_seconds)
 
@@ -84,7 +84,7 @@ class Service:
                 return
 
     def _job(self, stop: threading.Event) -> None:
-        """Run what waits for an elastic worker in a process that goes away when it is done."""
+        """Run waiting elastic tasks in a process that ends when they are done."""
         if not any(
             one.worker is Worker.ELASTIC for one in self._session.catalog.tasks().tasks(state=TaskState.WAITING)
         ):
@@ -92,7 +92,7 @@ class Service:
         job = subprocess.Popen(_command(self._limits), env={**os.environ, **_places(self._session)})
         while job.poll() is None:
             if stop.wait(_LOOK_SECONDS):
-                job.terminate()  # its claims end with their lease; nothing of what it did not commit is visible
+                job.terminate()  # its claims end with their lease; nothing uncommitted is visible
                 job.wait()
         if job.returncode and not stop.is_set():
             logger.warning("a job of maintenance ended with exit code %s", job.returncode)
@@ -108,5 +108,5 @@ def _command(limits: Limits) -> list[str]:
 
 
 def _places(session: Session) -> dict[str, str]:
-    """Where the lake is, for a process that this one starts; not as arguments, which everybody can see."""
+    """The lake's address in the environment of a child process, not in its arguments, which everybody can see."""
     return {"LAKEHOUSE_CATALOG": session.catalog.address, "LAKEHOUSE_WAREHOUSE": str(session.warehouse)}

@@ -1,4 +1,4 @@
-"""INDEX and STATS: segments that lack what their table's policy asks for."""
+"""INDEX and STATS: segments that lack summaries which their table's policy requests."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lakehouse.operations.summarize import missing_indexes, missing_statistics
 from lakehouse.session.session import Session
 
 _MOST_SEGMENTS = 256
-"""Segments of one task."""
+"""The most segments of one task."""
 
 
 def summaries(session: Session, state: TableState, compacted: Ids) -> Iterator[Candidate]:
-    """Candidates for what is not about to be compacted. A table that asks for nothing costs nothing."""
+    """Candidates for segments that are not about to be compacted. A table that requests none costs nothing."""
     left = state.segments.where(~np.isin(state.segments.ids, compacted)) if len(compacted) else state.segments
     if state.policy.index:
         missing = missing_indexes(session, state.spec, left)
@@ -30,7 +30,7 @@ def summaries(session: Session, state: TableState, compacted: Ids) -> Iterator[C
 
 
 def _candidates(kind: TaskKind, what: str, segments: Segments, state: TableState) -> Iterator[Candidate]:
-    """In order of time, each within what one task may read; a segment above that goes alone."""
+    """In order of time, each within what one task may read; a larger segment goes alone."""
     order = np.lexsort((segments.ids, segments.bounds[0]))
     segments = segments.take(order)
     sizes = segments.numbers("bytes")
@@ -47,7 +47,7 @@ def _candidates(kind: TaskKind, what: str, segments: Segments, state: TableState
             segments=np.sort(part.ids),
             bytes=part.bytes,
             rows=part.rows,
-            # Of a look-up by value every other file, say; a sketch helps people and planners, no scan.
+            # An index saves a look-up perhaps every other file; a sketch saves no scan, but helps people and planners.
             gain=Gain(files=len(part) // 2) if kind is TaskKind.INDEX else Gain(),
             scans=float(state.scans_of(starts.min()[None], ends.max()[None])[0]),
         )

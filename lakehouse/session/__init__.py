@@ -1,1 +1,1 @@
-"""What one process keeps open of a lake: its catalog and files, engines, leases, pins and what it remembers."""
+"""What one process keeps open of a lake: catalog, warehouse, engines, leases, pins and caches."""

@@ -1,4 +1,4 @@
-"""Where a catalog and a warehouse are."""
+"""Addresses of catalog and warehouse."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEFAULT_FOLDER = ".lakehouse"
 def addresses(
     catalog: str | None = None, warehouse: str | os.PathLike[str] | None = None
 ) -> tuple[str, str | os.PathLike[str]]:
-    """Where catalog and warehouse are: as given, else as the environment says, else in ``./.lakehouse``."""
+    """Addresses of catalog and warehouse: as given, else from the environment, else in ``./.lakehouse``."""
     return (
         catalog or os.environ.get("LAKEHOUSE_CATALOG") or f"sqlite:///{DEFAULT_FOLDER}/catalog.db",
         warehouse or os.environ.get("LAKEHOUSE_WAREHOUSE") or f"{DEFAULT_FOLDER}/warehouse",

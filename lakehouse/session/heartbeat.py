@@ -18,14 +18,14 @@ logger = logging.getLogger(__name__)
 
 
 _END_SECONDS = 1.0
-"""What a beat that is under way gets to end when the interpreter does."""
+"""Time for a running beat to finish when the interpreter ends."""
 
 
 class Heartbeat:
-    """Renews leases three times as often as they expire, while any operation runs; ``also`` is called each time.
+    """Renews leases every third of their length while any operation runs; ``also`` is called each time.
 
-    Its thread ends when it is closed, when nobody holds it any more, and before the interpreter ends: a thread that
-    runs on then holds what libraries want to see freed, and they complain.
+    Its thread ends when it is closed, when nothing refers to it any more, and before the interpreter ends: a thread
+    that still runs then keeps objects alive that libraries expect to be freed.
     """
 
     def __init__(self, catalog: Catalog, also: Callable[[], None] | None = None) -> None:
@@ -39,7 +39,7 @@ class Heartbeat:
         watch_forks(self)
 
     def after_fork(self) -> None:
-        """A child renews what it begins itself, not what its parent runs."""
+        """A forked child renews only what it begins itself."""
         self._running, self._calls = {}, {}
         self._guard, self._stop, self._thread = threading.Lock(), threading.Event(), None
         _beating.discard(self)
@@ -51,7 +51,7 @@ class Heartbeat:
         self.start()
 
     def start(self) -> None:
-        """Beat from now on."""
+        """Start beating."""
         with self._guard:
             if self._thread is None or not self._thread.is_alive():
                 self._stop = threading.Event()
@@ -62,7 +62,7 @@ class Heartbeat:
                 _beating.add(self)
 
     def forget(self, begun: Begun) -> None:
-        """The operation has ended."""
+        """Stop renewing an operation that has ended."""
         with self._guard:
             self._running.pop(begun.number, None)
 
@@ -84,14 +84,14 @@ class Heartbeat:
         self._stop.set()
 
     def end(self) -> None:
-        """Stop renewing, and wait for a beat that is under way."""
+        """Stop renewing, and wait for a running beat."""
         self.close()
         if self._thread is not None:
             self._thread.join(_END_SECONDS)
 
     @property
     def pause_seconds(self) -> float:
-        """How long from one beat to the next."""
+        """Seconds between beats."""
         return self._catalog.lease_seconds / 3
 
     def beat(self) -> None:
@@ -104,14 +104,14 @@ class Heartbeat:
             for renew in calls:
                 renew()
         except LakehouseError as error:
-            # The next beat tries again; if none gets through, commit finds out whether the lock was taken.
+            # The next beat tries again; if none succeeds, the commit finds out whether the lock was taken.
             logger.warning("leases were not renewed: %s", error)
         if self.also is not None:
             self.also()
 
 
 def _beat(held: weakref.ref[Heartbeat], stop: threading.Event) -> None:
-    """Beat until stopped, or until nobody else holds the heartbeat."""
+    """Beat until stopped, or until nothing else refers to the heartbeat."""
     while (heartbeat := held()) is not None:
         pause_seconds = heartbeat.pause_seconds
         del heartbeat

@@ -1,4 +1,4 @@
-"""Looks into the indexes of segments, so that a read leaves out those that hold none of the values that it wants."""
+"""Looks up indexes of segments, so that a read leaves out segments without any of its values."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class IndexCache:
         watch_forks(self)
 
     def after_fork(self) -> None:
-        """A child has no thread that would give the guard back."""
+        """A forked child has no thread that would release the lock."""
         self._guard = threading.Lock()
 
     def narrowed(self, plan: ReadPlan, spec: TableSpec, predicate: Predicate | None) -> ReadPlan:

@@ -1,7 +1,7 @@
-"""What this process reads, as one pin in the catalog: nothing that its readers can see is forgotten under them.
+"""Protects what this process reads by one pin in the catalog, so that it does not expire while it is read.
 
-The pin is placed by the first scan and renewed by the heartbeat; while it stands, a scan at its version or a later one
-writes nothing. Three times a lease it follows the oldest version that is in use, or goes if none is.
+The first scan places the pin and the heartbeat renews it; meanwhile, scans at its version or a later one write nothing.
+Every third of a lease it moves to the oldest version in use, or is removed if none is.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from lakehouse.forks import watch_forks
 
 logger = logging.getLogger(__name__)
 _CLOSING_SECONDS = 1.0
-"""How long the end of a process waits for a catalog that another program holds; leases end what is left."""
+"""How long a process that ends waits for a catalog that another program holds; leases end the rest."""
 
 
 class Pins:
-    """The versions that are in use, and the pin that holds the oldest of them. Thread-safe.
+    """The versions in use, and the pin on the oldest of them. Thread-safe.
 
-    ``start`` is called when there is a pin to be renewed from now on, by `beat`.
+    ``start`` is called when there is a pin, which `beat` has to renew from then on.
     """
 
     def __init__(self, catalog: Catalog, pin_seconds: float, start: Callable[[], None]) -> None:
@@ -50,13 +50,13 @@ class Pins:
 
     @property
     def id(self) -> str:
-        """What the pin is called in the catalog."""
+        """The pin's id in the catalog."""
         return self._id
 
     def hold(self, holder: object, spec: TableSpec, version: int) -> Callable[[], object]:
-        """Keep a version from being forgotten for as long as an object lives, or until what is returned is called.
+        """Protect a version from expiry for as long as an object lives, or until the returned function is called.
 
-        Raises `VersionNotFound` if it was meanwhile. A catalog that cannot be written is read without a pin.
+        Raises `VersionNotFound` if it has expired. A catalog that cannot be written is read without a pin.
         """
         if not self._is_held(version):
             self._place(spec, version)
@@ -65,12 +65,12 @@ class Pins:
         return release
 
     def linger(self, version: int) -> None:
-        """Keep a version that is held for ``pin_seconds`` from now on: what was made of it is read later."""
+        """Keep a protected version for ``pin_seconds`` more: lazy results are read later."""
         with self._guard:
             self._lingering.append((steady_seconds() + self._pin_seconds, version))
 
     def leave(self, spec: TableSpec, version: int) -> None:
-        """Keep a version for ``pin_seconds`` whatever becomes of this process: others read what was planned in it.
+        """Protect a version for ``pin_seconds``, even if this process ends: other processes read what it planned.
 
         Raises `VersionNotFound`. A catalog that cannot be written is read without a pin.
         """
@@ -79,10 +79,10 @@ class Pins:
         except (VersionNotFound, TableNotFound):
             raise
         except LakehouseError as error:
-            logger.warning("reading without a pin, so that an expiry may end it: %s", error)
+            logger.warning("reading without a pin, so an expiry may end the read: %s", error)
 
     def _is_held(self, version: int) -> bool:
-        """Note the use of a version if the pin covers it."""
+        """Record the use of a version if the pin covers it."""
         now = steady_seconds()
         with self._guard:
             if self._pinned is None or version < self._pinned or now >= self._safe_until:
@@ -104,7 +104,7 @@ class Pins:
                     raise
                 except LakehouseError as error:
                     self._retry_at = started + self._catalog.lease_seconds
-                    logger.warning("reading without a pin, so that an expiry may end it: %s", error)
+                    logger.warning("reading without a pin, so an expiry may end the read: %s", error)
                 else:
                     with self._guard:
                         self._pinned, self._safe_until = least, started + self._catalog.lease_seconds
@@ -113,12 +113,12 @@ class Pins:
                 self._in_use[version] += 1
 
     def _release(self, version: int, pin_id: str) -> None:
-        # A finalizer may run in the middle of anything, so it takes no lock.
+        # A finalizer may run at any point, so it takes no lock.
         if pin_id == self._id:
             self._released.append(version)
 
     def _used(self) -> list[int]:
-        """The versions in use; to be called under the guard."""
+        """The versions in use; call it under the lock."""
         while self._released:
             version = self._released.popleft()
             self._in_use[version] -= 1
@@ -129,27 +129,27 @@ class Pins:
         return [*self._in_use, *(version for _, version in self._lingering)]
 
     def beat(self) -> None:
-        """`follow`, again and again: a beat that fails leaves it to the next one."""
+        """Call `follow`; a failed beat leaves it to the next one."""
         try:
             self.follow()
         except LakehouseError as error:
-            # A scan that comes after the lease places the pin anew.
+            # A scan after the lease has expired places the pin again.
             logger.warning("the pin was not renewed: %s", error)
 
     def follow(self) -> None:
-        """Renew the pin, and let it follow what is in use; where nothing is, remove it."""
+        """Renew the pin and move it to the oldest version in use; remove it if none is."""
         with self._writing:
             started = steady_seconds()
             with self._guard:
                 if self._pinned is None:
                     return
                 used = self._used()
-                # Raised before the catalog is asked: from now on a scan of an older version places the pin anew.
+                # Set before the catalog is called: from now on a scan of an older version places the pin again.
                 least = self._pinned = max(self._pinned, min(used)) if used else None
             if least is None:
                 self._catalog.unpin(self._id)
             elif not self._catalog.renew_pin(self._id, least):
-                logger.warning("the pin ran out while this process was held up; what it reads may be gone")
+                logger.warning("the pin expired while this process was paused; what it reads may be gone")
                 self._forget_pin()
             else:
                 with self._guard:
@@ -160,7 +160,7 @@ class Pins:
             self._pinned = None
 
     def after_fork(self) -> None:
-        """A child's reads are its own: it must neither lean on its parent's pin nor remove it."""
+        """A forked child must neither rely on its parent's pin nor remove it."""
         self._guard, self._writing = threading.Lock(), threading.Lock()
         self._reset()
 

@@ -1,6 +1,6 @@
 """How often this process plans which chunks: counted in memory, written to the catalog with the heartbeat.
 
-The table service weighs what it could gain by it. A count that is lost with its process is no harm.
+The table service weighs gains by these counts. Losing counts with a process does no harm.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class PlanCounter:
         watch_forks(self)
 
     def after_fork(self) -> None:
-        """A child leaves what its parent counted to its parent."""
+        """A forked child drops its parent's counts."""
         self._guard = threading.Lock()
         self._counts = Counter()
 
     def count(self, spec: TableSpec, interval: Interval | None) -> None:
-        """A read looks at the chunks of an interval (None: all)."""
+        """Count a read of the chunks of an interval (None: all)."""
         bins = [WHOLE] if interval is None else bins_of(spec.grain, interval)
         with self._guard:
             self._counts.update((spec.id, one) for one in bins)
 
     def flush(self) -> None:
-        """Add what was counted to the catalog's counts."""
+        """Add the counts to the catalog's."""
         with self._guard:
             counts, self._counts = self._counts, Counter()
         if counts:

@@ -1,4 +1,4 @@
-"""A session: what one process keeps open of a lake, which everything that works on it shares."""
+"""A session: what one process keeps open of a lake, shared by everything that works on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lakehouse.session.plan_counts import PlanCounter
 
 
 class Session:
-    """A catalog, a warehouse and the engines, with what keeps operations and reads of this process alive. Thread-safe.
+    """A catalog, a warehouse and the engines, with the leases and pins of this process. Thread-safe.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ class Session:
     spark
         A SparkSession; without one, a local session starts when `spark_engine` is first asked for.
     wait_seconds
-        How long replaces and restores wait for locks, and how long updates, erasures and compactions run again.
+        How long replaces and restores wait for locks, and updates, erasures and compactions retry.
     pin_seconds
-        How long a lazy result keeps its version from being forgotten.
+        How long a lazy result protects its version from expiry.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Session:
         raise UnknownEngine("no such engine; choose duckdb (in process) or spark", engine=name)
 
     def engine_for(self, rows: Any) -> Engine:
-        """The engine that writes such rows: Spark for its own frames, else in process."""
+        """The engine that writes given rows: Spark for its own frames, else in process."""
         return self.spark_engine if is_spark_frame(rows) else self.local_engine
 
     @property
@@ -83,13 +83,13 @@ class Session:
     def spark_engine(self) -> Engine:
         """Spark as an engine; loaded, and if need be started, on first use."""
         if self._spark_engine is None:
-            # PySpark takes seconds to import and is not needed by those who write and read in process.
+            # PySpark takes seconds to import, and work in process does not need it.
             self._spark_engine = import_module("lakehouse.engine.spark").open_engine(self._spark)
         engine: Engine = self._spark_engine
         return engine
 
     def close(self) -> None:
-        """Close the catalog's connections. A Spark session that was given, or started, goes on."""
+        """Close the catalog's connections. The Spark session keeps running."""
         self.query_processes.close()
         self.heartbeat.close()
         self.plan_counts.flush()

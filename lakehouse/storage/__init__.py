@@ -1,1 +1,1 @@
-"""Files below the warehouse: where they are, how they become durable, what their footers say. Knows no catalog."""
+"""Files in the warehouse: their paths, durability, and footers. Knows nothing of the catalog."""

@@ -1,8 +1,8 @@
-"""Blocks of a segment's file: a read is sure of the bytes that it needs without a look at all others.
+"""Blocks of a segment's file: a read verifies the bytes that it needs without reading the others.
 
-While a file is written, what stands for each block of its pages is noted in its footer, and what stands for the footer
-in the catalog. A read compares the footer, and then the blocks in which the pages of its columns lie: page headers are
-among them, which the checksums of Parquet's own pages leave out, and nothing is decoded before.
+While a file is written, the checksum of each block of its pages is stored in its footer, and that of the footer in the
+catalog. A read compares the footer, and then the blocks with pages of its columns, before it decodes anything. Blocks
+include page headers, which Parquet's own page checksums leave out.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from lakehouse.storage.checksums import (
 
 _BLOCKS = "lakehouse.blocks"
 _TAIL_BYTES = 32 << 10
-"""Read at once, in the hope that the footer is no longer."""
+"""Bytes to read first; usually the footer is no longer."""
 _MARK = b"PAR1"
 _END_BYTES = 8
 _RUN = 16
-"""Blocks that are read at once."""
+"""How many blocks are read at once."""
 _REMEMBERED = 4096
-"""Footers."""
+"""The most footers in the cache."""
 
 
 def write_blocks(blocks: bytes) -> dict[str, str]:
-    """The footer entry that keeps what stands for each block."""
+    """The footer entry with the checksum of each block."""
     return {_BLOCKS: base64.b64encode(blocks).decode()}
 
 
@@ -65,16 +65,16 @@ def check_blocks(path: Path, checksum: Checksum, size: int, columns: Collection[
 
 @dataclass(frozen=True, slots=True)
 class _Footer:
-    """What a footer says of its file: where it begins, what stands for each block before it, and where columns lie."""
+    """Contents of a footer: where it begins, the checksum of each block before it, and where columns lie."""
 
     start: int
     blocks: list[bytes]
     spans: dict[str, list[tuple[int, int]]]
-    """By column, the first and the end of the blocks that hold pages of it, for each row group."""
+    """For each column and row group, the range of blocks with its pages."""
 
     @classmethod
     def of(cls, footer: bytes, size: int) -> _Footer:
-        """Read the footer at the end of a file of a size."""
+        """Read the footer at the end of a file of known size."""
         metadata = pq.read_metadata(pa.BufferReader(_MARK + footer))
         held: Mapping[bytes, bytes] = metadata.metadata or {}
         names = [metadata.schema.column(leaf).path.split(".")[0] for leaf in range(metadata.num_columns)]
@@ -92,20 +92,20 @@ class _Footer:
     def blocks_of(self, columns: Collection[str] | None) -> list[int]:
         """Numbers of the blocks in which pages of some columns lie, ascending."""
         if columns is None or not set(columns) - {ROW_ID} <= self.spans.keys():
-            return list(range(len(self.blocks)))  # a column may be there under another name
+            return list(range(len(self.blocks)))  # a column may have another name in the file
         spans = [span for name in columns for span in self.spans.get(name, ())]
         return sorted({number for first, end in spans for number in range(first, end)})
 
 
 class _Footers:
-    """Footers that were read last, by the checksum of their files: to decode one takes longer than to compare it."""
+    """Recently read footers, by the checksum of their files: decoding one takes longer than comparing it."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[Checksum, _Footer] = OrderedDict()
         self._guard = threading.Lock()
 
     def of(self, path: Path, footer: bytes, size: int, checksum: Checksum) -> _Footer:
-        """What a footer says. Raises `SegmentUnreadable` if it is another than was written."""
+        """A decoded footer. Raises `SegmentUnreadable` if it is not what was written."""
         if hash_part(footer) != footer_of(checksum):
             raise changed(path, part="footer")
         with self._guard:
@@ -125,7 +125,7 @@ _footers = _Footers()
 
 
 def found_checksum(path: Path) -> Checksum:
-    """A checksum for a file of which none is known, after a look at its blocks, if it has any.
+    """A checksum for a file without a known one, after verifying its blocks if it has any.
 
     Cost: every byte, twice. Raises `SegmentUnreadable` for a file that contradicts itself.
     """
@@ -145,7 +145,7 @@ def found_checksum(path: Path) -> Checksum:
 
 
 def _read_tail(path: Path, handle: int) -> bytes:
-    """What has to be the footer, its length and mark included."""
+    """The bytes that should be the footer, with its length and magic number."""
     size = os.fstat(handle).st_size
     tail = _read(path, handle, max(0, size - _TAIL_BYTES), size)
     length = int.from_bytes(tail[-_END_BYTES:-4], "little") + _END_BYTES
@@ -169,7 +169,7 @@ def _read(path: Path, handle: int, start: int, end: int) -> bytes:
 
 
 def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Runs of numbers next to each other, none so long that what was read is far away when it is hashed."""
+    """Ranges of consecutive numbers, short enough that bytes are hashed while still in the processor's cache."""
     start = 0
     for place in range(1, len(numbers) + 1):
         if place == len(numbers) or numbers[place] != numbers[place - 1] + 1 or place - start == _RUN:

@@ -1,7 +1,7 @@
-"""Checksums of files' bytes, made while they are written, and compared by whoever has to be sure of them.
+"""Checksums of files' bytes: computed while writing, compared when reading.
 
-A file is opened so that nothing but a plain file is ever read, and nothing is waited for: a link, a folder, a pipe or a
-device in its place is named instead.
+Files are opened such that only a plain file is ever read, and nothing blocks: a link, folder, pipe or device in its
+place is reported instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lakehouse.core.checksum import ALGORITHMS, FOOTER_BYTES, content_of, shown
 from lakehouse.errors import SegmentUnreadable
 
 BLOCK_BYTES = 64 << 10
-"""Bytes of one block, the least that a read can check."""
+"""Bytes of one block, the smallest unit that a read can verify."""
 _XXH3 = b"\x01"
 _READ_BYTES = 1 << 20
 _BUFFER_BYTES = 256 << 10
@@ -36,7 +36,7 @@ def checksum_of(content: bytes) -> bytes:
 
 
 def hash_part(content: bytes | memoryview) -> bytes:
-    """What stands for a block or a footer."""
+    """The checksum of a block or a footer."""
     return xxhash.xxh3_64_digest(content)
 
 
@@ -61,7 +61,7 @@ class HashedFile:
         self._blocks: list[bytes] | None = []
         self._in_block = 0
         self.bytes = 0
-        """Bytes so far."""
+        """Bytes written so far."""
 
     def write(self, data: Any) -> int:
         """Add bytes."""
@@ -83,7 +83,7 @@ class HashedFile:
         return view.nbytes
 
     def end_blocks(self) -> bytes:
-        """What stands for each block, one after the other; all that comes now is the footer."""
+        """The checksums of all blocks; everything written from now on is the footer."""
         blocks = self._blocks or []
         if self._in_block:
             self._end_block(blocks)
@@ -101,7 +101,7 @@ class HashedFile:
         return _XXH3 + self._whole.digest() + self._part.digest()
 
     def flush(self) -> None:
-        """Hand everything to the operating system."""
+        """Pass everything to the operating system."""
         self._file.flush()
 
     def close(self) -> None:
@@ -116,9 +116,9 @@ class HashedFile:
 
 @contextmanager
 def opened(path: Path, expected_bytes: int = 0) -> Iterator[int]:
-    """A file's descriptor, to read from. Never waits, and follows no link.
+    """A file descriptor for reading. Never blocks, and follows no link.
 
-    Raises `SegmentUnreadable` naming what is missing, no plain file, or (unless 0 are expected) of another size.
+    Raises `SegmentUnreadable` for a file that is missing, not a plain file, or (unless 0 is expected) of another size.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -133,7 +133,7 @@ def opened(path: Path, expected_bytes: int = 0) -> Iterator[int]:
 
 
 def check_plain(path: Path, expected_bytes: int = 0) -> os.stat_result:
-    """Look at a file without opening it: its status. Raises `SegmentUnreadable` as `opened` does."""
+    """The status of a file, without opening it. Raises `SegmentUnreadable` as `opened` does."""
     try:
         status = os.lstat(path)
     except FileNotFoundError as error:
@@ -164,7 +164,7 @@ def read_content(path: Path, expected_bytes: int = 0) -> bytes:
 
 
 def checksum_file(path: Path, expected_bytes: int = 0) -> bytes:
-    """The checksum of a file as it is. Cost: every byte, a megabyte in memory. Raises `SegmentUnreadable`."""
+    """The checksum of a file's current bytes. Cost: every byte, a megabyte in memory. Raises `SegmentUnreadable`."""
     whole = xxhash.xxh3_128()
     with opened(path, expected_bytes) as handle:
         for piece in _pieces(path, handle):
@@ -183,9 +183,9 @@ def _pieces(path: Path, handle: int) -> Iterator[bytes]:
 
 
 def check_content(path: Path, checksum: bytes, expected_bytes: int = 0) -> None:
-    """Compare all of a file with its checksum; of one that is not known, the size alone.
+    """Compare a whole file with its checksum; if that is not known, only the size.
 
-    Raises `SegmentUnreadable` naming the file, what was written and what is there.
+    Raises `SegmentUnreadable` with the file, the expected and the found checksum.
     """
     if not checksum:
         check_plain(path, expected_bytes)
@@ -197,7 +197,7 @@ def check_content(path: Path, checksum: bytes, expected_bytes: int = 0) -> None:
 
 
 def check_bytes(path: Path, content: bytes, checksum: bytes) -> None:
-    """Compare what was read of a file with its checksum, if that is known. Raises `SegmentUnreadable`."""
+    """Compare bytes read from a file with its checksum, if that is known. Raises `SegmentUnreadable`."""
     if checksum:
         require_known(path, checksum)
         found = checksum_of(content)
@@ -206,7 +206,7 @@ def check_bytes(path: Path, content: bytes, checksum: bytes) -> None:
 
 
 def require_known(path: Path, checksum: bytes) -> None:
-    """Raise `SegmentUnreadable` for a checksum by an algorithm that this release has not."""
+    """Raise `SegmentUnreadable` for a checksum by an algorithm that this release does not have."""
     if checksum[0] not in ALGORITHMS:
         raise SegmentUnreadable(
             "data file has a checksum of a newer release; upgrade this package", path=str(path), algorithm=checksum[0]
@@ -214,12 +214,12 @@ def require_known(path: Path, checksum: bytes) -> None:
 
 
 def changed(path: Path, **facts: object) -> SegmentUnreadable:
-    """The error for bytes that are not those that were written."""
+    """The error for bytes that are not what was written."""
     return SegmentUnreadable(
         "data file is not what was written; restore it from a copy, or read with best_effort", path=str(path), **facts
     )
 
 
 def parts_of(stored: bytes) -> list[bytes]:
-    """What stands for each block, out of what `HashedFile.end_blocks` gave."""
+    """The checksums of blocks, from the result of `HashedFile.end_blocks`."""
     return [stored[at : at + FOOTER_BYTES] for at in range(0, len(stored), FOOTER_BYTES)]

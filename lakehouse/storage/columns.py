@@ -1,4 +1,4 @@
-"""A few columns of an operation's own files, read back."""
+"""Reads back a few columns of an operation's own files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what the catalog says of a segment's rows is so: every page is decoded, and every statistic counted again."""
+"""Compares a segment's rows with the catalog: decodes every page and recomputes every statistic."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from lakehouse.storage.footer import DAMAGE, primitive_columns
 from lakehouse.storage.paths import Locator
 
 _Problem = tuple[str, str]
-"""A finding's kind, and what is wrong."""
+"""The kind of a finding, and the problem."""
 
 
 def examine(warehouse: Path, segment: Segment, spec: TableSpec) -> list[_Problem]:
-    """What is wrong with what a segment's file holds, or with what the catalog and the footer say of it.
+    """Problems with the rows of a segment's file, or with its statistics in the catalog and the footer.
 
     Kinds: *rows*, *statistics*. Raises `SegmentUnreadable` for a file that does not decode. Cost: the file, a row group
     in memory.
@@ -80,7 +80,7 @@ def _problems(file: pq.ParquetFile, segment: Segment, spec: TableSpec) -> Iterat
 
 
 def _identity(held: dict[bytes, bytes], segment: Segment) -> Iterator[_Problem]:
-    """Whether the footer names the place at which the file is; older ones name only the operation."""
+    """Whether the footer names the path of the file; older footers name only the operation."""
     folder, operation, name = segment.path.split("/", 2)
     expected = {"table": folder, "operation": operation, "file": name}
     for what, value in expected.items():
@@ -91,7 +91,7 @@ def _identity(held: dict[bytes, bytes], segment: Segment) -> Iterator[_Problem]:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the values of a column are: extremes as the type of `_plain`, nulls, and whether one is not a number."""
+    """Statistics of a column's values: extremes as the type of `_plain`, nulls, and whether any is NaN."""
 
     type: pa.DataType
     least: Any = None
@@ -117,7 +117,7 @@ class _Seen:
         self.least, self.greatest = found["min"].as_py(), found["max"].as_py()
 
     def join(self, other: _Seen) -> None:
-        """Add what another saw."""
+        """Add the statistics of another."""
         self.nulls += other.nulls
         self.has_nan |= other.has_nan
         if other.least is not None:
@@ -144,7 +144,7 @@ def _same(value: Any) -> Any:
 
 
 def _footer_lies(name: str, seen: _Seen, footer: Any) -> Iterator[_Problem]:
-    """What the footer says of a row group's column, by which engines leave row groups out."""
+    """Problems in the footer's statistics of a row group's column, by which engines prune row groups."""
     if footer is None:
         return
     if footer.has_null_count and footer.null_count != seen.nulls:
@@ -167,7 +167,7 @@ def _catalog_lies(name: str, seen: _Seen, segment: Segment) -> Iterator[_Problem
 
 
 def _interval_lies(seen: _Seen | None, segment: Segment) -> Iterator[_Problem]:
-    """Rows outside the interval; a rewrite's may be wider than they are, a file's of its own may not."""
+    """Rows outside the interval, which may be wider than the rows only after a rewrite."""
     if seen is None or seen.least is None:
         return
     start_us, end_us = segment.interval.start_us, segment.interval.end_us

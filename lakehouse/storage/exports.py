@@ -1,7 +1,7 @@
-"""Exports of the catalog in the warehouse: written whole or not at all, and checked before they are believed.
+"""Exports of the catalog in the warehouse: written whole or not at all, and verified before use.
 
-An export is a folder ``<warehouse>/_catalog/<version>-<time>-<random>`` with one Arrow file a part and a manifest that
-lists each file's length and checksum. It is written under another name, flushed, and renamed.
+An export is a folder ``<warehouse>/_catalog/<version>-<time>-<random>`` with one Arrow file for each part and a
+manifest that lists each file's length and checksum. It is written under another name, flushed, and renamed.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _MANIFEST = "manifest.json"
 _NAME = re.compile(r"\d{20}-\d{16}-[0-9a-f]{8}")
 _PARTIAL = re.compile(r"\.partial-[0-9a-f]{32}")
 _ABANDONED_SECONDS = 24 * 3600
-"""An unfinished export of this age has no writer any more."""
+"""An unfinished export of this age no longer has a writer."""
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an export says of itself. ``parts`` has each file's length and SHA-256; ``folders`` are its tables'."""
+    """An export's manifest. ``parts`` has each file's length and SHA-256; ``folders`` are its tables'."""
 
     form: int
     version: int
@@ -52,7 +52,7 @@ class Manifest:
 
 
 class _HashedPart:
-    """A sink for Arrow's writer that makes the checksum of what is written, not of what a disk made of it."""
+    """A sink for Arrow's writer that computes the checksum of what is written, not of what the disk stored."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
@@ -71,7 +71,7 @@ class _HashedPart:
 
 
 class ExportWriter:
-    """Writes one export; nothing of it can be taken for an export before `finish` has returned."""
+    """Writes one export; nothing of it looks like an export before `finish` has returned."""
 
     def __init__(self, warehouse: Path) -> None:
         self._home = warehouse / EXPORTS
@@ -80,7 +80,7 @@ class ExportWriter:
         make_folder(self._folder)
 
     def write(self, name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
-        """Write a part and flush it; one that was there before is written over."""
+        """Write a part and flush it, overwriting an earlier one."""
         path = self._folder / f"{name}.arrow"
         with closing(_HashedPart(path)) as sink, pa.ipc.new_file(sink, schema, options=_COMPRESSED) as to:
             for batch in batches:
@@ -89,7 +89,7 @@ class ExportWriter:
         self._parts[name] = (path.stat().st_size, sink.checksum.hexdigest())
 
     def finish(self, version: int, folders: Sequence[str], segments: int) -> Path:
-        """Write the manifest and give the export its name; return its folder. It is durable then."""
+        """Write the manifest, rename the export to its final name, and return its folder. It is then durable."""
         reach("export.written")
         text = json.dumps(asdict(Manifest(_FORM, version, folders, segments, self._parts)))
         manifest = self._folder / _MANIFEST
@@ -103,12 +103,12 @@ class ExportWriter:
         return final
 
     def abandon(self) -> None:
-        """Delete what was written of an export that failed."""
+        """Delete the files of a failed export."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def find_exports(warehouse: Path) -> list[Path]:
-    """Folders of finished exports, the one of the highest version first; whether they are sound is not looked at."""
+    """Folders of finished exports, highest version first, without a check that they are sound."""
     home = warehouse / EXPORTS
     if not home.is_dir():
         return []
@@ -117,14 +117,14 @@ def find_exports(warehouse: Path) -> list[Path]:
 
 
 def count_exports(warehouse: Path) -> tuple[int, int]:
-    """How many exports are finished, and how many are being written or were given up."""
+    """How many exports are finished, and how many are being written or were abandoned."""
     home = warehouse / EXPORTS
     unfinished = sum(_PARTIAL.fullmatch(one.name) is not None for one in home.iterdir()) if home.is_dir() else 0
     return len(find_exports(warehouse)), unfinished
 
 
 def read_manifest(export: Path) -> Manifest:
-    """An export's manifest, after a look at every byte of its parts. Raises `SegmentUnreadable` for a damaged one."""
+    """An export's manifest, after verifying every byte of its parts. Raises `SegmentUnreadable` for a damaged one."""
     manifest = _manifest(export)
     for name, (size, checksum) in manifest.parts.items():
         path = export / f"{name}.arrow"
@@ -148,10 +148,10 @@ def read_part(export: Path, name: str) -> Iterator[pa.RecordBatch]:
 
 
 def prune_exports(warehouse: Path, export: Path, keep: int) -> None:
-    """Delete all but the newest ``keep`` of the exports that ``export`` stands for, and what dead writers left.
+    """Delete all but the newest ``keep`` of the exports that ``export`` supersedes, and leftovers of dead writers.
 
-    It stands for those of its version and before whose tables it all holds: exports of a catalog that was lost since
-    are none of them and stay.
+    It supersedes exports up to its version of which it holds all tables; exports of a lost catalog do not qualify and
+    are kept.
     """
     mine = set(_manifest(export).folders)
     kept = 0
@@ -167,7 +167,7 @@ def prune_exports(warehouse: Path, export: Path, keep: int) -> None:
 
 
 def discard_export(export: Path) -> None:
-    """Delete an export so that no half of it is ever seen under its name; one that is gone is fine."""
+    """Delete an export such that half of it is never visible under its name; a missing one is fine."""
     doomed = export.with_name(f".partial-{uuid4().hex}")
     try:
         export.rename(doomed)
@@ -187,13 +187,13 @@ def _is_held(export: Path, folders: set[str]) -> bool:
     try:
         theirs = set(_manifest(export).folders)
     except SegmentUnreadable as error:
-        if not export.exists():  # somebody else has just deleted it
+        if not export.exists():  # another process has just deleted it
             return False
-        logger.warning("a damaged export stays where it is: %s", error)
+        logger.warning("a damaged export is left in place: %s", error)
         return False
     if theirs <= folders:
         return True
-    logger.warning("an export of another catalog is in the warehouse and stays: %s; was a catalog lost?", export)
+    logger.warning("an export of another catalog is in the warehouse and is kept: %s; was a catalog lost?", export)
     return False
 
 

@@ -1,6 +1,6 @@
 """Durable folders and files, and deletion of exactly what is named.
 
-An fsync that fails is final (after one, Linux may report success for pages that it dropped): the error goes up, the
+A failed fsync is final, because Linux may then report success for pages that it dropped: the error is raised, the
 operation fails, and a new operation writes the rows again under a new name.
 """
 
@@ -25,7 +25,7 @@ _ATTEMPTS = 5
 
 
 def sync_files(files: Iterable[Path]) -> None:
-    """Flush many files and, once each, the folders that hold them. Side by side, as a disk takes many at a time."""
+    """Flush many files and, once each, their folders. In parallel, because a disk takes many at a time."""
     listed = list(files)
     folders = list(dict.fromkeys(path.parent for path in listed))
     if len(listed) <= 2:
@@ -39,7 +39,7 @@ def sync_files(files: Iterable[Path]) -> None:
 
 
 def delete_files(warehouse: Path, stored: Iterable[str]) -> int:
-    """Delete the files of stored paths, and the folders that this leaves empty; return how many files were there.
+    """Delete the files of stored paths, and folders that become empty; return how many files existed.
 
     Never lists a folder to find garbage. A path that leaves the warehouse raises before anything is deleted.
     """
@@ -68,7 +68,7 @@ def _remove_empty(folder: Path, warehouse: Path) -> None:
 
 
 def measure(warehouse: Path, stored: Iterable[str]) -> tuple[int, int]:
-    """How many files, and bytes, there are at stored paths of files, and below those of folders; absent is fine."""
+    """The number of files and bytes at stored paths of files, and below those of folders; missing ones are fine."""
     locator = Locator(warehouse)
     files = size = 0
     for path in map(locator.file, stored):
@@ -83,9 +83,9 @@ def measure(warehouse: Path, stored: Iterable[str]) -> tuple[int, int]:
 
 
 def delete_operation(warehouse: Path, stored: str) -> None:
-    """Delete everything below one operation's own folder, ``<table folder>/<operation id>``; absent is fine.
+    """Delete everything in one operation's own folder, ``<table folder>/<operation id>``; a missing one is fine.
 
-    So is another one that deletes it, or goes on writing to it, at the same time.
+    Another process may delete it, or write to it, at the same time.
 
     Raises `InternalError` for any other path, so that a mistake cannot delete a table.
     """

@@ -1,7 +1,7 @@
-"""What Parquet footers say of files: rows, bytes, time bounds, least and greatest values, null counts.
+"""Reads Parquet footers: rows, bytes, time bounds, minimum and maximum values, null counts.
 
-Least and greatest are bounds: every value lies between them, and for a long string they may be shorter than any value
-(Parquet cuts or omits those). Where a bound could be wrong - a NaN, a value that Python cannot hold - there is none.
+Minimum and maximum are bounds: every value lies between them, and for long strings they may be shorter than any value
+(Parquet cuts or omits those). If a bound could be wrong (a NaN, a value that Python cannot hold), there is none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _END_US = to_us(MAX_TIME)
 _THREADS = 8
 _BUCKETS = "lakehouse.buckets"
 _BOUND_LENGTH = 128
-"""Longer string and binary bounds are cut (the upper one rounded up), so that a catalog stays small."""
+"""Longer string and binary bounds are cut (the upper one rounded up), so the catalog stays small."""
 DAMAGE = (
     pa.ArrowException,
     OSError,
@@ -41,15 +41,15 @@ DAMAGE = (
     TypeError,
     ValueError,
 )
-"""What reading a damaged file may raise: values that no Python type holds, absurd sizes, texts that are none."""
+"""Errors of reading a damaged file: values that no Python type holds, absurd sizes, invalid texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileStatistics:
     """One file's footer. ``start`` and ``end`` are the tight closed-open bounds of the time column.
 
-    ``min``, ``max`` and ``nulls`` are by column, for columns that are neither nested nor without statistics; values
-    have the Python type of the table's column.
+    ``min``, ``max`` and ``nulls`` are by column, for columns that are not nested and have statistics; values have the
+    Python type of the table's column.
     """
 
     name: str
@@ -84,7 +84,7 @@ def read_footers(folder: Path, names: Sequence[str], spec: TableSpec) -> list[Fi
 
 
 def has_footer(path: Path) -> bool:
-    """Whether a file ends in a Parquet footer that can be read; its pages are not looked at."""
+    """Whether a file ends in a readable Parquet footer; its pages are not read."""
     try:
         pq.read_metadata(path)
     except DAMAGE:
@@ -146,7 +146,7 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
 
 
 def write_buckets(buckets: Mapping[str, bytes]) -> dict[str, str]:
-    """The footer entry that keeps the hash buckets of a file's values, by column; none where there are none."""
+    """The footer entry with the hash buckets of a file's values, by column; none without buckets."""
     return {_BUCKETS: json.dumps({name: held.hex() for name, held in buckets.items()})} if buckets else {}
 
 
@@ -157,7 +157,7 @@ def read_buckets(metadata: Mapping[bytes, bytes]) -> dict[str, bytes]:
 
 
 def primitive_columns(schema: pa.Schema) -> dict[str, int]:
-    """By name, the index among the file's leaf columns of every column that is not nested."""
+    """The index among the file's leaf columns of every column that is not nested, by name."""
     columns: dict[str, int] = {}
     leaf = 0
     for column in schema:
@@ -175,7 +175,7 @@ def _leaves(kind: pa.DataType) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Gathered:
-    """A column over all row groups; ``least`` is None without sure bounds, ``nulls`` without sure counts."""
+    """A column over all row groups; ``least`` is None without reliable bounds, ``nulls`` without reliable counts."""
 
     least: Any
     greatest: Any
@@ -212,7 +212,7 @@ def _gather(footer: pq.FileMetaData, leaf: int, kind: pa.DataType) -> _Gathered:
 
 
 def _instants(least: int, greatest: int, kind: pa.TimestampType) -> tuple[Any, Any]:
-    """Microseconds as the datetimes of a column: aware where it has a time zone, else naive; None if out of range."""
+    """Microseconds as the datetimes of a column: aware if it has a time zone, else naive; None if out of range."""
     if least < _MIN_US or greatest > _END_US:
         return None, None
     low, high = from_us(least), from_us(greatest)
@@ -220,7 +220,7 @@ def _instants(least: int, greatest: int, kind: pa.TimestampType) -> tuple[Any, A
 
 
 def _time_bounds(file: pq.ParquetFile, column: str, gathered: _Gathered) -> tuple[int, int]:
-    """Exact bounds of the time column, from its statistics or, where they say nothing, from its values."""
+    """Exact bounds of the time column, from its statistics or, if these are missing, from its values."""
     if gathered.least is not None and gathered.nulls is not None and gathered.greatest < MAX_TIME:
         return to_us(gathered.least), to_us(gathered.greatest) + 1
     values = file.read([column]).column(0)
@@ -237,12 +237,12 @@ def _time_bounds(file: pq.ParquetFile, column: str, gathered: _Gathered) -> tupl
 
 def _lower(value: Any) -> Any:
     if isinstance(value, float):
-        return value + 0.0  # Parquet writes a least zero as -0.0
+        return value + 0.0  # Parquet writes a minimum of zero as -0.0
     return value[:_BOUND_LENGTH] if isinstance(value, str | bytes) else value
 
 
 def _upper(value: Any) -> Any:
-    """A bound no shorter value exceeds: cut, and its last character raised. None where that cannot be done."""
+    """A shorter upper bound: cut, with its last character incremented. None if that is impossible."""
     if not isinstance(value, str | bytes) or len(value) <= _BOUND_LENGTH:
         return value
     if isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""Looking at what is stored, to report it. Nothing is ever deleted because of a listing alone."""
+"""Reports what is stored. Nothing is ever deleted because of a listing alone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from lakehouse.storage.paths import Locator
 def find_faults(
     warehouse: Path, files: Iterable[StoredFile], *, content: bool = False
 ) -> Iterator[tuple[str, str, str]]:
-    """Of files those that are not as they were committed: the path, a kind, and what is wrong.
+    """Files that differ from what was committed: path, kind and problem.
 
-    Kinds: *missing*, *short*, *long*, *unreadable*, *content*. Cost: an ``lstat`` a file; with ``content`` every byte
-    of those whose checksum is known.
+    Kinds: *missing*, *short*, *long*, *unreadable*, *content*. Cost: an ``lstat`` for each file; with ``content`` every
+    byte of those with a checksum.
     """
     locator = Locator(warehouse)
     for one in files:
@@ -53,7 +53,7 @@ def _changed(path: Path, one: StoredFile) -> Iterator[tuple[str, str, str]]:
 def list_files(warehouse: Path) -> dict[str, float]:
     """Every data file below a warehouse, as stored paths, and when it was last changed (seconds since 1970).
 
-    What `lakehouse.storage.exports` keeps there is no data.
+    Exports (`lakehouse.storage.exports`) do not count as data.
     """
     root = os.path.realpath(warehouse)
     found: dict[str, float] = {}

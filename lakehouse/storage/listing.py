@@ -1,4 +1,4 @@
-"""What lies in a warehouse, by listing it: for recovery alone, where no catalog can say."""
+"""Lists the files in a warehouse: only for recovery, when there is no catalog."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file with the name of a data file: below which table's and operation's folder, its name there, its length."""
+    """A file named like a data file: its table's and operation's folders, its name, its length."""
 
     folder: str
     operation: str
@@ -33,7 +33,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a data file's footer says of where it comes from. ``definition`` is of its table; none in older files."""
+    """A data file's origin, from its footer. ``definition`` is that of its table; older files have none."""
 
     folder: str
     operation: str
@@ -51,7 +51,7 @@ def data_files(warehouse: Path) -> Iterator[DataFile]:
 
 
 def read_origin(warehouse: Path, file: DataFile) -> Origin:
-    """Where a file comes from. Raises `SegmentUnreadable` for one that is cut short, or is not where it was written."""
+    """A file's origin. Raises `SegmentUnreadable` for a file that is cut short, or is not where it was written."""
     path = warehouse / file.path
     try:
         held = pq.read_metadata(path).metadata or {}

@@ -1,4 +1,4 @@
-"""Rows that a replace may not hold: outside its interval, or with keys that it does not name."""
+"""Finds rows that a replace must not contain: outside its interval, or with keys that it does not name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lakehouse.storage.footer import DAMAGE, FileStatistics
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """How many rows lie outside, and one of them: the column that says so and its value."""
+    """How many rows lie outside, and an example: the column concerned and its value."""
 
     rows: int
     column: str
@@ -36,7 +36,8 @@ def values_outside(
 ) -> Outside | None:
     """Count the rows of just-written files that lie outside an interval or a key scope; None if every row is inside.
 
-    Footers decide where they can; else only the columns concerned are read, a batch at a time. Keys compare null-safe.
+    Footers decide if they can; otherwise only the columns concerned are read, a batch at a time. Keys compare
+    null-safe.
     """
     found: Outside | None = None
     for one in files:

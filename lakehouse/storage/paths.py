@@ -1,4 +1,4 @@
-"""Where the warehouse is, and the only way from a stored path to a file: it can never leave the warehouse."""
+"""The warehouse's location, and the only way from a stored path to a file, which can never leave the warehouse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def warehouse_path(location: str | os.PathLike[str]) -> Path:
     """Read a warehouse's location, a path or a ``file://`` URI, as one absolute path without symbolic links.
 
     Spellings of one folder (``//``, a trailing ``/``, a link, ``%20`` in a URI) give one path. A path is taken
-    literally: only a URI is decoded. Nothing is made. Raises `InvalidInput` for other schemes and for a file.
+    literally: only a URI is decoded. Nothing is created. Raises `InvalidInput` for other schemes and for a file.
 
     >>> warehouse_path("file:///data//my%20lake/").as_posix(), warehouse_path("/data/my lake").as_posix()
     ('/data/my lake', '/data/my lake')
@@ -43,7 +43,7 @@ def warehouse_path(location: str | os.PathLike[str]) -> Path:
 
 
 class Locator:
-    """Turns stored paths into files of one warehouse. Keeps what it learned about folders, so make one a call.
+    """Turns stored paths into files of one warehouse. It caches facts about folders, so make one for each call.
 
     >>> Locator(Path("/data")).file("flights/0af1/00000-0.parquet").as_posix()
     '/data/flights/0af1/00000-0.parquet'

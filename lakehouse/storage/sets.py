@@ -1,4 +1,4 @@
-"""Files of tombstones' sets that are too large for the catalog."""
+"""Files of tombstones' sets too large for the catalog."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lakehouse.storage.paths import Locator
 
 
 def write_set(folder: Path, name: str, content: bytes) -> Checksum:
-    """Write a set below an operation's folder and return its checksum; it is durable then. Raises `OSError`."""
+    """Write a set below an operation's folder, durably, and return its checksum. Raises `OSError`."""
     make_folder(folder)
     path = folder / name
     path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Summaries made of segments' files, and files of those summaries that are too large for the catalog."""
+"""Builds summaries from segments' files, and stores those too large for the catalog in files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BATCH_ROWS = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class Summarizing:
-    """Makes the summaries of one kind, below an operation's ``folder``, a stored path."""
+    """Builds summaries of one kind, below an operation's ``folder``, a stored path."""
 
     spec: TableSpec
     warehouse: Path
@@ -35,10 +35,10 @@ class Summarizing:
     kind: SummaryKind
 
     def __call__(self, segment: Segment, attempt: str = "") -> list[Summary]:
-        """A segment's summaries, one a column. Cost: a read of these columns; memory for their distinct values.
+        """A segment's summaries, one for each column. Cost: a read of these columns; memory for their distinct values.
 
-        ``attempt`` sets the files of one try apart from those of another; they are durable after `sync`. Raises
-        `SegmentUnreadable`, and `OSError` where a summary cannot be written.
+        ``attempt`` distinguishes the files of one try from those of another; they are durable after `sync`.
+        Raises `SegmentUnreadable`, and `OSError` if a summary cannot be written.
         """
         made = self.contents(segment)
         if self.kind is SummaryKind.SKETCH:
@@ -46,7 +46,7 @@ class Summarizing:
         return list(self._stored(segment, made, attempt))
 
     def contents(self, segment: Segment) -> dict[int, bytes]:
-        """What a segment's summaries hold, by Parquet field id, wherever they are to be kept."""
+        """The contents of a segment's summaries, by Parquet field id, wherever they will be stored."""
         if self.kind is SummaryKind.SKETCH:
             return {one.id: encode_registers(one.registers, one.bytes) for one in self._gathered(segment)}
         return {
@@ -59,7 +59,7 @@ class Summarizing:
         return replace(self, folder=f"{self.folder}/{name}")
 
     def sync(self, made: Iterable[list[Summary]]) -> None:
-        """Make the files of summaries durable: many at once, as a disk takes them. Raises `OSError`."""
+        """Make the files of summaries durable, many at once. Raises `OSError`."""
         sync_files(self.warehouse / path for one in made for path in self.files(one))
 
     def files(self, made: list[Summary]) -> list[str]:
@@ -111,7 +111,7 @@ class Summarizing:
 
 @dataclass(slots=True)
 class _Column:
-    """What was seen of a column: by field id, under its name in the file (None: it is not there, all are null)."""
+    """The values seen of a column, by field id, under its name in the file (None: absent, all values are null)."""
 
     id: int
     stored: str | None
@@ -121,7 +121,7 @@ class _Column:
     registers: Registers = field(default_factory=no_registers)
 
     def add(self, values: pa.Array, kind: SummaryKind) -> None:
-        """Note values of one batch."""
+        """Add the values of one batch."""
         hashes = distinct_hashes(values if values.type == self.type else values.cast(self.type))
         if kind is SummaryKind.INDEX:
             self.parts.append(hashes)
@@ -134,6 +134,6 @@ def _column_bytes(footer: pq.FileMetaData, leaf: int) -> int:
 
 
 def read_part(path: Path, offset: int, length: int) -> bytes:
-    """Some bytes of a file. Raises `OSError`, and `SegmentUnreadable` for what is no plain file."""
+    """Some bytes of a file. Raises `OSError`, and `SegmentUnreadable` if it is not a plain file."""
     with opened(path) as handle:
         return os.pread(handle, length, offset)

@@ -1,4 +1,4 @@
-"""Whether segments' files are what was committed: as much of that as a reader wants to be sure of."""
+"""Verifies that segments' files are what was committed, as far as a reader requests."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from lakehouse.storage.paths import Locator
 
 _THREADS = min(8, os.cpu_count() or 1)
 _ALONE_BYTES = 8 << 20
-"""Less than this one thread has looked through before others have started."""
+"""Below this, one thread finishes before others have started."""
 _REMEMBERED_FILES = 1 << 17
 _Identity = tuple[int, ...]
 
 
 class _Verified:
-    """Files of which every byte was compared, by what they were then: an unchanged one need not be compared again."""
+    """Files whose every byte was compared, by their status then: an unchanged file need not be compared again."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[str, tuple[_Identity, Checksum]] = OrderedDict()
@@ -40,7 +40,7 @@ class _Verified:
             return self._held.get(str(path)) == (identity, checksum)
 
     def add(self, path: Path, identity: _Identity, checksum: Checksum) -> None:
-        """Note a file."""
+        """Record a file."""
         with self._guard:
             self._held[str(path)] = (identity, checksum)
             self._held.move_to_end(str(path))
@@ -56,9 +56,9 @@ def _identity(status: os.stat_result) -> _Identity:
 
 
 def verify_once(path: Path, segment: Segment) -> None:
-    """Compare all of a file with its checksum, unless this process did and the file was not written to since.
+    """Compare a whole file with its checksum, unless this process did so and the file was not written since.
 
-    What changes bytes without a write - a disk, or memory, that loses them - is not noticed a second time.
+    Bytes that change without a write (on a failing disk or in memory) are not noticed after the first time.
     """
     identity = _identity(check_plain(path, segment.bytes))
     if segment.checksum and (path, identity, segment.checksum) not in _verified:
@@ -72,7 +72,7 @@ def check_files(
     verify: Verify = "size",
     columns: Collection[str] | None = None,
 ) -> tuple[dict[str, Path], list[SegmentUnreadable]]:
-    """Look at each segment's file: its size (an ``lstat``), its pages of some columns (None: all), or all its content.
+    """Verify each segment's file: its size (an ``lstat``), its pages of some columns (None: all), or all its content.
 
     Returns the files by stored path, and one error for each file that is missing or not what was committed
     (``best_effort`` reads go on without them).
@@ -118,9 +118,9 @@ def _look(
 def verified(
     warehouse: Path, segments: Iterable[Segment], verify: Verify = "size", columns: Collection[str] | None = None
 ) -> dict[str, Path]:
-    """The files of segments by stored path, each as much as `check_files` looks at what was committed.
+    """The files of segments by stored path, verified by `check_files`.
 
-    Raises `SegmentUnreadable` naming the first file that is not; ``others`` counts the rest.
+    Raises `SegmentUnreadable` naming the first bad file; ``others`` counts the rest.
     """
     files, errors = check_files(warehouse, segments, verify, columns)
     if errors:
@@ -137,13 +137,13 @@ def _text(error: SegmentUnreadable) -> str:
 
 
 def verify_file(warehouse: Path, segment: Segment) -> None:
-    """Compare every byte of a segment's file, whatever an earlier look found. Raises `SegmentUnreadable`."""
+    """Compare every byte of a segment's file, even if it was compared before. Raises `SegmentUnreadable`."""
     check_content(Locator(warehouse).file(segment.path), segment.checksum, segment.bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Verifying:
-    """Looks at segments' files as `check_files` does, or at all of them anew: a work of which nothing comes."""
+    """Verifies segments' files as `check_files` does, or all their bytes again; a work without results."""
 
     warehouse: Path
     verify: Verify | None = None
@@ -171,7 +171,7 @@ class Verifying:
 
 
 def raised(found: Iterable[Any]) -> Iterator[Any]:
-    """What a work on segments made, up to the first that could not be read. Raises its `SegmentUnreadable`."""
+    """The results of a work on segments, up to the first unreadable one. Raises its `SegmentUnreadable`."""
     for one in found:
         if isinstance(one, SegmentUnreadable):
             raise one

@@ -1,4 +1,4 @@
-"""What is done to segments one by one, in process or in tasks of Spark's."""
+"""Work on segments one by one, in process or in Spark tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Made = TypeVar("Made")
 
 
 class SegmentWork(Protocol[Made]):
-    """A work that can be pickled. Its files are below ``folder``, a stored path in the ``warehouse``."""
+    """A work that can be pickled. It writes files below ``folder``, a stored path in the ``warehouse``."""
 
     @property
     def warehouse(self) -> Path:
@@ -26,13 +26,13 @@ class SegmentWork(Protocol[Made]):
         """The same with its files in a folder below its own."""
 
     def __call__(self, segment: Segment, attempt: str = "") -> Made:
-        """What comes of a segment. ``attempt`` sets the files of one try apart from those of another.
+        """The result for a segment. ``attempt`` distinguishes the files of one try from those of another.
 
-        Raises `SegmentUnreadable`, and `OSError` where a file cannot be written.
+        Raises `SegmentUnreadable`, and `OSError` if a file cannot be written.
         """
 
     def sync(self, made: Iterable[Made]) -> None:
-        """Make the files of what was made durable: many at once, as a disk takes them. Raises `OSError`."""
+        """Make the files of results durable, many at once. Raises `OSError`."""
 
     def files(self, made: Made) -> list[str]:
-        """Stored paths of the files of what was made of a segment."""
+        """Stored paths of the files of a segment's result."""

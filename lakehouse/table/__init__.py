@@ -1,1 +1,1 @@
-"""What a user holds: a table with its reads, writes and looks, and transactions over several."""
+"""What a user holds: tables with their reads, writes and inspection, and transactions over several."""

@@ -1,4 +1,4 @@
-"""A table's writes in three steps: each begins an operation, which is written to or run, and committed."""
+"""A table's writes in three steps: begin an operation, write to it or run it, and commit."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ Began = TypeVar("Began", bound=Operation)
 
 
 class Begins:
-    """What begins an operation on one table.
+    """Begins operations on one table.
 
-    Every operation takes the same marks, which its commit carries. ``message``: text for people, shown by logs.
-    ``properties``: a map of text to text, for programs. ``txn``: ``(app, number)``; a pair that was committed on the
-    table before changes nothing, and the operation's commit returns the first one.
+    Every operation takes the same marks, which are stored with its commit. ``message``: text for people, shown in logs.
+    ``properties``: a map of text to text, for programs. ``txn``: ``(app, number)``, an idempotency key: if it was
+    committed on the table before, nothing changes, and the operation's commit returns the first one.
 
     An operation is a context manager, which commits on leaving normally and aborts on leaving by an exception.
     """
@@ -47,18 +47,18 @@ class Begins:
 
     @property
     def name(self) -> str:
-        """The table's name when this value was made."""
+        """The table's name when this object was made."""
         return self._spec.name
 
     @property
     def session(self) -> Session:
-        """What the process keeps open of the lake that the table is in."""
+        """What the process keeps open of the table's lake."""
         return self._session
 
     def begin_append(
         self, txn: Txn | None = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
     ) -> Append:
-        """Begin an append: `write` any number of times, then `commit`. It takes no lock and waits for nobody.
+        """Begin an append: `write` any number of times, then `commit`. It takes no lock and never waits.
 
         >>> with flights.begin_append(message="two files") as op:
         ...     op.write(late.slice(0, 1))
@@ -85,8 +85,9 @@ class Begins:
         """Lock the interval's chunks (for these keys) and begin a replace: `write` any number of times, then `commit`.
 
         ``interval``: a period such as ``"2013-01"``, a ``(start, end)`` pair or an `Interval`, in UTC. ``keys``: values
-        by cluster column. Waits up to ``wait_seconds`` (None: the lake's) for another replace; a compaction is not
-        waited for, it loses its chunks. Raises `LockTimeout`, which names the holder, `InvalidInterval`, `InvalidKeys`.
+        by cluster column. Waits up to ``wait_seconds`` (None: the lake's) for another replace, but not for a
+        compaction, which loses its chunks. Raises `LockTimeout`, which names the holder, `InvalidInterval`,
+        `InvalidKeys`.
 
         >>> with flights.begin_replace("2013-01-05", keys={"carrier": "UA"}) as op:
         ...     op.write(late.slice(0, 1))
@@ -157,10 +158,9 @@ class Begins:
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Erase:
-        """Begin to remove the rows for which a SQL predicate is true from every version: `run`, then `commit`.
+        """Begin an erasure of the rows for which a SQL predicate is true, from every version: `run`, then `commit`.
 
-        Exports that were written before still hold the rows: call `Lake.export` afterwards. Raises `InvalidPredicate`,
-        `UnknownColumn`.
+        Existing exports still hold the rows: call `Lake.export` afterwards. Raises `InvalidPredicate`, `UnknownColumn`.
         """
         marks = marks_of(message, properties, txn)
         where_read, chosen = parse(where, self._spec.schema), self._session.engine(engine)
@@ -179,7 +179,7 @@ class Begins:
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Merge:
-        """Begin a merge into the rows that are there now: `run`, then `commit`. Arguments and errors as of `merge`."""
+        """Begin a merge into the current rows: `run`, then `commit`. Arguments and errors as for `merge`."""
         whens = read_arguments(when_matched_update, when_matched_delete, when_not_matched_insert)
         marks = marks_of(message, properties, txn)
         return self._begin_merge(read_source(source, self._spec), on, whens, engine, marks)
@@ -199,8 +199,8 @@ class Begins:
     ) -> Upsert:
         """Begin an upsert: `write` any number of times, then `commit`. It takes no lock and reads nothing.
 
-        ``newest``: of rows with one key, that with the greatest value in this column counts. Raises `NoPrimaryKey`,
-        `UnknownColumn`.
+        ``newest``: of rows with the same key, the one with the greatest value in this column is kept.
+        Raises `NoPrimaryKey`, `UnknownColumn`.
         """
         require_primary_key(self._spec)
         if newest is not None and newest not in self._spec.schema.names:
@@ -222,7 +222,7 @@ class Begins:
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Resolve:
-        """Begin to turn key tombstones (None: all; or those of these ids) into row tombstones: `run`, then `commit`."""
+        """Begin to turn key tombstones (all, or those with these ids) into row tombstones: `run`, then `commit`."""
         marks = marks_of(message, properties)
         return self._begin(Resolve, marks, engine=self._session.engine(engine), chosen=tombstones)
 
@@ -238,8 +238,8 @@ class Begins:
     ) -> Compaction:
         """Lock the interval's chunks (None: all) at low priority and begin a compaction: `run`, then `commit`.
 
-        ``segments``: ids of those to compact together, inside the interval; None: those that gain by it. Raises
-        `LockTimeout` if a user's operation holds a chunk for longer than ``wait_seconds``.
+        ``segments``: ids of segments to compact together, inside the interval; None: those that gain from it.
+        Raises `LockTimeout` if a user's operation holds a chunk for longer than ``wait_seconds``.
         """
         marks = marks_of(message, properties)
         wanted = None if interval is None else Interval.of(interval)
@@ -258,7 +258,7 @@ class Begins:
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Clean:
-        """Lock the interval's chunks (None: all) at low priority; the `commit` drops there what can no longer matter.
+        """Lock the interval's chunks (None: all) at low priority; the `commit` drops what has no effect any more.
 
         Raises `LockTimeout` if a user's operation holds a chunk for longer than ``wait_seconds``.
         """
@@ -271,7 +271,7 @@ class Begins:
         return self._begin(Restore, marks, target=target)
 
     def _maintains(self, kind: Kind, interval: Interval, wait_seconds: float) -> Begun:
-        """Begin an operation that holds chunks until a user wants them."""
+        """Begin an operation that holds chunks until a user's operation takes them."""
         return self._session.catalog.begin(
             self._spec,
             kind,
@@ -289,5 +289,5 @@ class Begins:
 
 
 def marks_of(message: Any, properties: Any, txn: Any = None) -> dict[str, Any]:
-    """What a commit will carry, checked."""
+    """The marks of a commit, checked."""
     return {"txn": read_txn(txn), "message": read_message(message), "properties": read_properties(properties)}

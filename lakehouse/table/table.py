@@ -1,4 +1,4 @@
-"""A table: what it is, reads and looks; `lakehouse.table.writes` has its writes."""
+"""A table: its definition, reads and inspection; `lakehouse.table.writes` has its writes."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Table(Writes):
     >>> lake.close()
     """
 
-    # What it is
+    # Definition
 
     @property
     def spec(self) -> TableSpec:
-        """The whole definition."""
+        """The complete definition."""
         return self._spec
 
     @property
@@ -82,16 +82,16 @@ class Table(Writes):
 
     @property
     def properties(self) -> dict[str, str]:
-        """Properties as given when the table was created, or since."""
+        """Properties, as given at creation or since."""
         return dict(self._spec.properties)
 
     @property
     def policy(self) -> Policy:
-        """How the table service keeps the table: what its properties say, and the defaults of the rest."""
+        """The maintenance policy: the table's properties, and defaults for the rest."""
         return Policy.of(self._spec.properties)
 
     def set_properties(self, properties: Mapping[str, Any]) -> None:
-        """Change properties; None takes one away. The rows stay as they are. Raises `InvalidInput`."""
+        """Change properties; None removes one. Rows do not change. Raises `InvalidInput`."""
         if not isinstance(properties, Mapping):
             raise InvalidProperty("properties map text to text", table=self.name, properties=repr(properties)[:100])
 
@@ -103,7 +103,7 @@ class Table(Writes):
         self._spec = self._session.catalog.set_properties(self.name, changed)
 
     def amplification(self) -> Amplification:
-        """Bytes that users wrote into the table so far, and bytes that maintenance wrote anew."""
+        """Bytes that users have written to the table, and bytes that maintenance has rewritten."""
         known = self._session.catalog.tasks().upkeep(self._spec.id)
         head = self._session.catalog.head()
         since = self._session.catalog.tasks().written(self._spec.id, known.planned_version, head)
@@ -131,9 +131,9 @@ class Table(Writes):
     ) -> Scan:
         """Rows at a version, which is fixed now.
 
-        ``where`` is a SQL predicate; it is also used to leave files out. ``as_of``: a version, tag or time.
-        ``best_effort`` leaves out files that are missing, short or damaged in what the read needs, with a `PartialRead`
-        warning, instead of failing.
+        ``where`` is a SQL predicate, also used to prune files. ``as_of``: a version, tag or time. ``best_effort``
+        leaves out files that are missing, short, or damaged where the read needs them, with a `PartialRead` warning,
+        instead of failing.
         """
         if columns is not None:
             columns = (columns,) if isinstance(columns, str) else tuple(columns)
@@ -179,9 +179,9 @@ class Table(Writes):
         ).to_spark()
 
     def count(self, *, interval: Any = None, as_of: Any = None, most_rows: int = MOST_ROWS) -> int | None:
-        """How many rows a version shows; None where more than ``most_rows`` would have to be read for it.
+        """How many rows are visible at a version; None if more than ``most_rows`` would have to be read to count them.
 
-        ``scan(...).count()`` counts in any case. Cost: a plan, and what tombstones or the interval cut is read.
+        ``scan(...).count()`` always counts. Cost: a plan; segments cut by tombstones or the interval are read.
 
         Examples
         --------
@@ -201,7 +201,7 @@ class Table(Writes):
     def changes(self, since: Any, until: Any = None) -> Changes:
         """Rows that the commits after ``since``, up to ``until`` (None: the newest), inserted, deleted and updated.
 
-        Both are a version, tag or time. Raises `VersionNotFound` if the history between them has been forgotten.
+        Both are a version, tag or time. Raises `VersionNotFound` if the history between them has expired.
         """
 
         def held() -> Changes:
@@ -214,7 +214,7 @@ class Table(Writes):
 
         return again_if_forgotten(held, until)
 
-    # Looks
+    # Inspection
 
     def log(
         self,
@@ -226,8 +226,8 @@ class Table(Writes):
     ) -> Listing[Commit]:
         """Commits that changed the table's rows, newest first.
 
-        ``before``: only older ones than this version. ``operation``: only those of that kind, such as ``replace``.
-        ``interval``: only those that added or dropped something that overlaps it.
+        ``before``: only versions older than this. ``operation``: only this kind, such as ``replace``. ``interval``:
+        only commits that added or dropped something overlapping it.
         """
         touching = None if interval is None else (self._spec, Interval.of(interval))
         return self._session.catalog.commits(
@@ -235,7 +235,7 @@ class Table(Writes):
         )
 
     def history(self, interval: Any, limit: int | None = None) -> Listing[Touch]:
-        """What versions did to an interval, newest first: why its rows came, and why they went."""
+        """What versions did to an interval, newest first: why rows appeared and disappeared."""
         return self._session.catalog.history(self._spec, Interval.of(interval), read_limit(limit))
 
     def segments(self, as_of: Any = None, interval: Any = None) -> Listing[Segment]:
@@ -247,10 +247,10 @@ class Table(Writes):
         return Listing(self._live(as_of, interval)[1])
 
     def statistics(self, as_of: Any = None, interval: Any = None) -> ColumnListing:
-        """What is known of each column in live segments that overlap an interval, made without opening a data file.
+        """Statistics of each column in live segments that overlap an interval, without opening a data file.
 
-        Rows that tombstones hide count. ``distinct`` and ``bytes`` are of segments with sketches, which the table
-        service makes where the property ``statistics`` is on.
+        Hidden rows count too. ``distinct`` and ``bytes`` cover segments with sketches, which the table service builds
+        if the property ``statistics`` is on.
 
         Examples
         --------
@@ -266,7 +266,7 @@ class Table(Writes):
         return read_statistics(self._session.catalog.summaries, self._spec, self._live(as_of, interval)[0])
 
     def timeline(self, interval: Any = None, as_of: Any = None) -> Timeline:
-        """What a laser sees from left to right: slices of the same visible segments, and what is overshadowed."""
+        """The visible segments over time, as slices, and the overshadowed ones."""
         within = None if interval is None else Interval.of(interval)
         return timeline(*self._live_in_chunks(as_of, within), within)
 
@@ -275,23 +275,23 @@ class Table(Writes):
         return again_if_forgotten(lambda: self._session.catalog.chunks(self._spec, self._at(as_of)), as_of)
 
     def key_frames(self) -> Listing[KeyFrame]:
-        """Materialized chunk states, by chunk and version."""
+        """Key frames, by chunk and version."""
         return self._session.catalog.key_frames(self._spec)
 
     def chunk_history(self, interval: Any, limit: int = 100) -> Listing[ChainLink]:
-        """Key frames and deltas by which an interval's chunks came to what they are, by chunk, oldest first.
+        """Key frames and deltas that led to the state of an interval's chunks, by chunk, oldest first.
 
-        Of each run of chunks that is kept together the newest ``limit``. Cost: the deltas of these chunks.
+        The newest ``limit`` for each bin. Cost: the deltas of these chunks.
         """
         return self._session.catalog.chunk_history(self._spec, Interval.of(interval), limit)
 
     def film(self, interval: Any, limit: int = 100) -> Listing[ChainLink]:
-        """The former name of `chunk_history`; it goes with the next version."""
+        """The former name of `chunk_history`; it will be removed in the next version."""
         warn("Table.film is called Table.chunk_history now", DeprecationWarning, stacklevel=2)
         return self.chunk_history(interval, limit)
 
     def chain(self, interval: Any = None, as_of: Any = None) -> Listing[ChainLink]:
-        """What a version is built of, in the chunks that an interval touches: key frames, and the deltas after them."""
+        """What a version is built from in the chunks of an interval: key frames, and the deltas after them."""
         within = None if interval is None else Interval.of(interval)
         return again_if_forgotten(lambda: self._session.catalog.chain(self._spec, self._at(as_of), within), as_of)
 
@@ -300,7 +300,7 @@ class Table(Writes):
         return self._session.catalog.diff(self._spec, self._at(a), self._at(b))
 
     def locks(self) -> Listing[ChunkLock]:
-        """Locks that running operations hold, a value a chunk (one value for a run of more than 10,000 chunks)."""
+        """Locks of running operations, one for each chunk (one in all for a range of more than 10,000 chunks)."""
         return self._session.catalog.locks(self._spec)
 
     def __repr__(self) -> str:

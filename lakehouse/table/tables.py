@@ -1,4 +1,4 @@
-"""The tables of a session's lake by name: listed, opened and made."""
+"""The tables of a session's lake by name: list, open, create."""
 
 from __future__ import annotations
 

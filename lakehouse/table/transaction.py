@@ -22,9 +22,9 @@ from lakehouse.table.tables import open_table
 
 
 class Transaction:
-    """Writes on any number of tables; leaving the block commits them all as one version, an exception none.
+    """Writes to any number of tables; leaving the block commits all as one version, an exception commits none.
 
-    Rows are stored when a write is called and seen by nobody, this transaction included, before the commit.
+    Rows are stored when a write is called, and visible to nobody, including this transaction, before the commit.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Transaction:
         return TransactionTable(self, open_table(self._session, name))
 
     def add(self, operation: Operation) -> None:
-        """Take an operation in, which then commits with the others."""
+        """Add an operation, which then commits with the others."""
         self._require_open()
         others = [one for one in self._operations if one.begun.table.id == operation.begun.table.id]
         if others and not _may_follow(operation.kind, {one.kind for one in others}):
@@ -98,7 +98,7 @@ class Transaction:
         return self._commit
 
     def abort(self) -> None:
-        """Give up every operation. Raises `InvalidInput` if it is committed."""
+        """Abort every operation. Raises `InvalidInput` if the transaction is committed."""
         if self._commit is not None:
             raise OperationEnded("the transaction is committed; use restore to undo it", version=self.version)
         self._ended = self._is_aborted = True
@@ -107,7 +107,7 @@ class Transaction:
 
     @property
     def version(self) -> int | None:
-        """The version that the transaction became; None before its commit."""
+        """The version that the transaction made; None before its commit."""
         return None if self._commit is None else self._commit.version
 
     def _require_open(self) -> None:
@@ -134,7 +134,7 @@ class Transaction:
 
 
 def _may_follow(kind: Kind, others: set[Kind]) -> bool:
-    """Whether an operation may follow others on its table, none of whose rows it sees or hides."""
+    """Whether an operation may follow others on its table: it neither sees nor hides their rows."""
     return kind is Kind.APPEND or (kind is Kind.REPLACE and others == {Kind.REPLACE})
 
 
@@ -142,7 +142,7 @@ C = TypeVar("C", bound=RowChange)
 
 
 class TransactionTable:
-    """A table inside a transaction. Its writes return the operation, not a commit: that comes with the others."""
+    """A table inside a transaction. Its writes return the operation, not a commit, since all commit together."""
 
     def __init__(self, transaction: Transaction, table: Table) -> None:
         self._transaction = transaction
@@ -158,7 +158,7 @@ class TransactionTable:
     def replace(
         self, data: Any, interval: Any, *, keys: Mapping[str, Any] | None = None, txn: Txn | None = None
     ) -> Replace:
-        """Put rows in place of those in an interval (and of these keys); must come before an append to the table."""
+        """Replace the rows of an interval (and of these keys); must come before an append to the table."""
         operation = self._table.begin_replace(interval, keys, txn)
         self._transaction.add(operation)
         operation.write(data)
@@ -169,7 +169,7 @@ class TransactionTable:
         return self.replace(None, interval, keys=keys)
 
     def upsert(self, data: Any, *, newest: str | None = None, txn: Txn | None = None) -> Upsert:
-        """Write rows in the place of those with their primary keys; must come before other writes to the table."""
+        """Insert rows, replacing those with the same primary keys; must come before other writes to the table."""
         operation = self._table.begin_upsert(txn, newest=newest)
         self._transaction.add(operation)
         operation.write(data)
@@ -185,13 +185,13 @@ class TransactionTable:
     def delete(self, where: str) -> Delete:
         """Remove the rows for which a predicate is true; must come before other writes to the table.
 
-        This, `update` and `merge` look at the rows now: the whole transaction raises `WriteConflict` at its commit if
+        This, `update` and `merge` read the current rows: the whole transaction raises `WriteConflict` at its commit if
         others changed them meanwhile.
         """
         return self._run(self._table.begin_delete(where))
 
     def update(self, assigned: Mapping[str, str], where: str) -> Update:
-        """Give columns of some rows new values; must come before other writes to the table."""
+        """Set columns of some rows to new values; must come before other writes to the table."""
         return self._run(self._table.begin_update(assigned, where))
 
     def merge(
@@ -204,7 +204,7 @@ class TransactionTable:
         when_not_matched_insert: Mapping[str, str] | bool = True,
         engine: str | None = None,
     ) -> Merge:
-        """Put rows to those that they match, as `Table.merge`; must come before other writes to the table."""
+        """Merge rows as `Table.merge` does; must come before other writes to the table."""
         return self._run(
             self._table.begin_merge(
                 source,

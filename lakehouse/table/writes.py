@@ -1,4 +1,4 @@
-"""A table's writes in one call: each begins an operation, runs it, commits, and retries where others are in its way."""
+"""A table's writes in one call: each begins an operation, runs it, commits, and retries after conflicts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from lakehouse.table.begins import Begins, marks_of
 
 
 class Writes(Begins):
-    """What changes one table. ``message``, ``properties`` and ``txn`` are those of `Begins`.
+    """Writes to one table. ``message``, ``properties`` and ``txn`` are those of `Begins`.
 
     ``data`` is a Spark frame (written by Spark's tasks), or anything that Arrow can read: pyarrow, pandas, polars,
     DuckDB relations, readers of batches (written in process, without a job). Its columns are matched by name.
 
-    What all of them may raise: `InvalidInput` for arguments and rows that cannot be (nothing is committed then),
+    All of them may raise `InvalidInput` for invalid arguments and rows (nothing is committed then),
     `StorageUnavailable` for a full or broken disk, `CatalogUnavailable`, and `CommitUnknown` if the answer to the
-    commit was lost and cannot be found out.
+    commit was lost and the outcome cannot be found out.
     """
 
     def append(
@@ -39,7 +39,7 @@ class Writes(Begins):
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Add rows and return the commit. It takes no lock and waits for nobody.
+        """Add rows and return the commit. It takes no lock and never waits.
 
         Cost: the rows; the commit does not depend on the size of the table. Raises `InvalidRows`.
 
@@ -67,11 +67,11 @@ class Writes(Begins):
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Put ``data`` in place of every row in the interval (and of these keys); None or no rows drops what is there.
+        """Replace every row of the interval (and of these keys) by ``data``; None or no rows drops them.
 
-        Arguments as of `begin_replace`. Cost: the rows, and what is live in the interval's chunks. Raises `RowsOutside`
-        for rows outside of the interval or keys, `LockTimeout` if another replace holds a chunk for too long,
-        `LockLost` if the operation's lease ran out and another one took its chunks.
+        Arguments as for `begin_replace`. Cost: the rows, and what is live in the interval's chunks.
+        Raises `RowsOutside` for rows outside the interval or keys, `LockTimeout` if another replace holds a chunk for
+        too long, `LockLost` if the operation's lease expired and another one took its chunks.
 
         >>> flights.replace(late.slice(0, 1), "2013-01-05").rows_deleted
         2
@@ -118,10 +118,10 @@ class Writes(Begins):
     ) -> Commit:
         """Remove the rows for which a SQL predicate is true; ``TRUE`` means all.
 
-        It takes no lock and waits for nobody. ``engine``: ``duckdb`` (in process, the default) or ``spark``. Cost: the
-        predicate's columns of the segments whose bounds it meets; a predicate that says nothing but an interval and
-        values of cluster columns reads no row. Raises `InvalidPredicate`, and `WriteConflict` if the table is restored
-        meanwhile each time, and for longer than the lake waits.
+        It takes no lock and never waits. ``engine``: ``duckdb`` (in process, the default) or ``spark``. Cost: the
+        predicate's columns in segments that its bounds do not rule out; a predicate of only an interval and values of
+        cluster columns reads no row. Raises `InvalidPredicate`, and `WriteConflict` if restores of the table conflict
+        with it until the lake's ``wait_seconds`` elapse.
 
         >>> flights.delete("delay > 5").rows_deleted
         1
@@ -140,12 +140,12 @@ class Writes(Begins):
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Give columns new values, SQL expressions over the row, where a predicate is true. Rows keep their ids.
+        """Set columns to new values (SQL expressions over the row) where a predicate is true. Rows keep their ids.
 
-        If another operation changes one of these rows meanwhile, this one runs again on what is there then. Cost: the
-        segments whose bounds the predicate meets, and a copy of the rows. Raises `InvalidPredicate`, `UnknownColumn`,
-        `InvalidRows` for a value that a column cannot hold, and `WriteConflict` if it conflicts each time, and for
-        longer than the lake waits.
+        If another operation changes one of these rows meanwhile, this one retries on the new rows. Cost: the segments
+        that the predicate's bounds do not rule out, and a copy of the rows. Raises `InvalidPredicate`, `UnknownColumn`,
+        `InvalidRows` for a value that a column cannot hold, and `WriteConflict` if it still conflicts after the lake's
+        ``wait_seconds``.
 
         >>> flights.update({"delay": "delay + 1"}, "carrier = 'UA'").rows_added
         2
@@ -166,18 +166,18 @@ class Writes(Begins):
     ) -> Erased:
         """Remove the rows for which a SQL predicate is true from every version, as a law may demand.
 
-        Rows that a version shows, and rows that none shows any more; their values leave the catalog's bounds and
-        indexes too, and its exports, which are made anew. Files that held them go with `Lake.collect`, after its grace.
-        What is committed after it began stays: stop what brings such rows first. Waits for nobody; updates and
-        compactions that read such rows and did not commit yet begin again. Keys of replaces go where the predicate says
-        nothing but values of cluster columns; ``residue`` of the result names where values of the rows may remain.
+        This covers rows visible in some version and rows hidden in all; their values are also removed from the
+        catalog's bounds and indexes, and from its exports, which are written again. `Lake.collect` deletes the old
+        files after its grace. Rows committed after it began stay: first stop what writes them. It never waits; updates
+        and compactions that read such rows and have not committed retry. Keys of replaces are removed if the predicate
+        has only values of cluster columns; ``residue`` of the result names where values of the rows may remain.
 
-        ``reason``: kept in the commit's properties.
-        ``engine``: ``duckdb`` (in process, the default) or ``spark``, in whose tasks the segments are looked into.
+        ``reason``: stored in the commit's properties. ``engine``: ``duckdb`` (in process, the default) or ``spark``,
+        whose tasks then search the segments.
 
-        Cost: the filter's columns of the segments whose bounds it meets, in all versions; a copy of those with such
-        rows. Raises `SegmentUnreadable`, and changes nothing, where a file cannot be read; `WriteConflict` if
-        updates and compactions are faster than the search for longer than the lake waits.
+        Cost: the filter's columns in segments of all versions that its bounds do not rule out; a copy of those with
+        such rows. Raises `SegmentUnreadable`, and changes nothing, if a file cannot be read; `WriteConflict` if updates
+        and compactions keep outrunning the search until the lake's ``wait_seconds`` elapse.
 
         >>> erased = flights.erase("carrier = 'UA'", reason="request 17")
         >>> erased.rows_deleted, flights.scan(as_of=erased.version - 1).count()
@@ -204,10 +204,10 @@ class Writes(Begins):
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Write rows in the place of those with their primary keys. Reads nothing, waits for nobody, never conflicts.
+        """Insert rows, replacing those with the same primary keys. Reads nothing, never waits, never conflicts.
 
-        ``newest``: the column whose greatest value says which of several rows with one key is meant. Cost: the rows.
-        Raises `NoPrimaryKey`, `DuplicateKey` for a key that is there twice without ``newest``, `InvalidRows`.
+        ``newest``: of several rows with the same key, the one with the greatest value in this column is kept. Cost: the
+        rows. Raises `NoPrimaryKey`, `DuplicateKey` for a repeated key without ``newest``, `InvalidRows`.
 
         >>> added = flights.upsert(late)
         >>> flights.scan(where="id IN (1, 4)").to_arrow()["delay"].to_pylist()
@@ -225,7 +225,7 @@ class Writes(Begins):
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Remove every row with one of these primary keys: rows that have at least the key's columns. Reads nothing.
+        """Remove every row with one of these primary keys; ``keys`` has at least the key's columns. Reads nothing.
 
         Cost: the keys. Raises `NoPrimaryKey`, `InvalidRows`.
 
@@ -250,17 +250,16 @@ class Writes(Begins):
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Put each row of ``source`` to the rows that it matches: update or delete those, or insert it if none does.
+        """Match each row of ``source`` with rows of the table: update or delete those, or insert it if there are none.
 
         ``on``: a SQL condition over ``target.column`` and ``source.column``, or columns that must be equal. Updates and
         inserts are SQL expressions by column; True takes the source's columns of the same names. A row for which
-        ``when_matched_delete`` (a condition; True: always) holds is deleted, not updated. Case does not count in
-        columns' names.
+        ``when_matched_delete`` (a condition; True: always) holds is deleted, not updated. Names of columns ignore case.
 
-        If another operation changes one of these rows meanwhile, this one runs again. Cost: the columns of ``on`` in
-        the segments whose bounds the source's keys meet, and a copy of the rows that match. Raises `InvalidMerge`,
-        `UnknownColumn`, `DuplicateKey` where two rows of the source would change one row, and `WriteConflict` if it
-        conflicts each time, and for longer than the lake waits.
+        If another operation changes one of these rows meanwhile, this one retries. Cost: the columns of ``on`` in
+        segments that the bounds of the source's keys do not rule out, and a copy of the matching rows.
+        Raises `InvalidMerge`, `UnknownColumn`, `DuplicateKey` if two rows of the source would change one row, and
+        `WriteConflict` if it still conflicts after the lake's ``wait_seconds``.
 
         >>> merged = flights.merge(late, on=["id"], when_matched_update={"delay": "source.delay"})
         >>> merged.rows_added, flights.count()
@@ -280,7 +279,7 @@ class Writes(Begins):
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Merge by clauses with conditions of their own, the first of which counts that a row meets; as `merge`."""
+        """Merge by clauses with their own conditions, of which the first that a row meets applies; else as `merge`."""
         marks = marks_of(message, properties, txn)
         read = read_source(source, self._spec)
         return self._repeated(lambda: self._begin_merge(read, on, whens, engine, marks))
@@ -292,9 +291,9 @@ class Writes(Begins):
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit | None:
-        """Turn key tombstones into row tombstones, so that reads need not compare keys; None if there are none.
+        """Turn key tombstones into row tombstones, so reads need not compare keys; None if there are none.
 
-        Reads the key columns of what they may be about. Runs beside everything and changes no row.
+        Reads the key columns of segments that they may reach. Runs concurrently with everything and changes no row.
 
         >>> added = flights.upsert(late)
         >>> flights.resolve().operation, flights.resolve()
@@ -309,7 +308,7 @@ class Writes(Begins):
     def clean(
         self, interval: Any = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
     ) -> Commit | None:
-        """Drop segments that can no longer be seen, and tombstones that hide nothing; None if there are none.
+        """Drop overshadowed segments, and tombstones that hide nothing; None if there are none.
 
         Reads no row. Raises `LockTimeout` if a user's operation holds a chunk, `LockLost` if one took it meanwhile.
 
@@ -326,12 +325,12 @@ class Writes(Begins):
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit | None:
-        """Rewrite small and masked segments into fewer; None when there is nothing to gain. No row changes.
+        """Compact small and masked segments into fewer; None if there is nothing to gain. No row changes.
 
-        Where a user's operation takes a chunk from it, it waits for that one's end and begins again; so it does where
-        rows are erased from what it read. Cost: the bytes of the segments that gain by it. Raises `LockTimeout` if one
-        holds a chunk when it begins, or for longer than the lake waits, `LockLost` if it loses what it has each time,
-        and for longer than the lake waits.
+        If a user's operation takes a chunk from it, it waits for that operation and retries; it also retries if rows
+        were erased from what it read. Cost: the bytes of the segments that gain from it. Raises `LockTimeout` if a
+        user's operation holds a chunk for longer than the lake waits, `LockLost` if it keeps losing its chunks until
+        the lake's ``wait_seconds`` elapse.
 
         >>> added = flights.append(late)
         >>> before = len(flights.segments())
@@ -357,10 +356,10 @@ class Writes(Begins):
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Make the table what it was at a version, tag or time, by a new commit; history stays.
+        """Restore the table to a version, tag or time, as a new commit; history stays.
 
-        Waits for running replaces of chunks that change; takes them from maintenance. Cost: what was added and dropped
-        since, no row is read. Raises `VersionNotFound`, `InvalidVersion`, `LockTimeout`.
+        Waits for running replaces of the chunks that change, and takes them from maintenance. Cost: what was added and
+        dropped since; no row is read. Raises `VersionNotFound`, `InvalidVersion`, `LockTimeout`.
 
         >>> gone = flights.delete("TRUE")
         >>> back = flights.restore(gone.version - 1)
@@ -375,7 +374,7 @@ class Writes(Begins):
             return op.commit()
 
     def _repeated(self, begin: Callable[[], RowChange | Erase]) -> Commit:
-        """Run an operation, again where it conflicts; after a replace where one is in the way."""
+        """Run an operation, and retry it after a conflict; if a replace is in the way, after that."""
 
         def attempt() -> Commit:
             with begin() as op:
@@ -394,5 +393,5 @@ class Writes(Begins):
                 raise conflict from timeout
 
     def _at(self, as_of: Any) -> int:
-        """The table's newest version at or before what ``as_of`` means."""
+        """The table's newest version at or before ``as_of``."""
         return self._session.catalog.table_version(self._spec, self._created_version, as_of)

@@ -1,1 +1,1 @@
-"""For tests of this library and of code on it: a reference model, strategies, fault points and real servers."""
+"""Support for tests of this library and of code that uses it: a reference model, strategies, fault points, servers."""

@@ -1,4 +1,4 @@
-"""Which operations are run beside each other, and in which orders of their steps."""
+"""Cases: which operations run concurrently, and in which orders of their steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Schedule = tuple[int, ...]
 STEPS = 3
 """Begin, write, commit."""
 SIZES = {2: 8, 3: 10, 4: 2, 5: 1, 6: 1}
-"""How many operations a random case has, and how often."""
+"""Weights of the number of operations in a random case."""
 GRAINS: tuple[Grain, ...] = ("day", "hour")
 ORDERS: tuple[WriteOrder, ...] = ("commit", "start")
 EVERY_STAGE = tuple(
@@ -30,7 +30,7 @@ STAGES = tuple(one for one in EVERY_STAGE if one.ragged == (one.grain == "hour")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Operations of `MENU`, by place, on a kind of table, and an order of their steps.
+    """Operations of `MENU`, by index, on a kind of table, and an order of their steps.
 
     The n-th mention of an operation in the schedule is its n-th step.
 
@@ -71,7 +71,7 @@ def schedules(menu: Sequence[int]) -> Iterator[Schedule]:
 
 
 def _merges(left: tuple[int, ...]) -> Iterator[Schedule]:
-    """Every order in which operations take the steps that each has left."""
+    """Every order of the operations' remaining steps."""
     if not any(left):
         yield ()
     for index, steps in enumerate(left):
@@ -81,20 +81,20 @@ def _merges(left: tuple[int, ...]) -> Iterator[Schedule]:
 
 
 def _with_whole_steps(menu: Sequence[int], found: Sequence[int]) -> Schedule:
-    """The three steps of what is done at once stay together."""
+    """The three steps of one-step operations stay together."""
     whole = ([place] * STEPS if MENU[menu[place]].kind in AT_ONCE else [place] for place in found)
     return tuple(itertools.chain.from_iterable(whole))
 
 
 def every(stage: Stage, count: int, chosen: Sequence[int] = range(len(MENU))) -> Iterator[Case]:
-    """Every schedule of every choice of so many operations among those chosen."""
+    """Every schedule of every choice of ``count`` operations."""
     for menu in itertools.combinations_with_replacement(chosen, count):
         for schedule in schedules(menu):
             yield Case(stage, menu, schedule)
 
 
 def places(*kinds: Kind) -> list[int]:
-    """The places in `MENU` of operations of some kinds."""
+    """Indexes in `MENU` of operations of some kinds."""
     return [index for index, planned in enumerate(MENU) if planned.kind in kinds]
 
 
@@ -107,7 +107,7 @@ def sample(
     chosen: Sequence[int] = range(len(MENU)),
     stages: Sequence[Stage] = STAGES,
 ) -> Iterator[Case]:
-    """As many cases drawn at random, of one seed always the same; ``first`` is how many of them are left out."""
+    """Random cases, always the same for a seed; the ``first`` ones are skipped."""
     for number in range(first, first + count):
         chance = random.Random(f"{seed}:{number}")  # noqa: S311 - a repeatable choice of tests
         size = chance.choice(sizes) if sizes else chance.choices(list(SIZES), weights=list(SIZES.values()))[0]

@@ -1,8 +1,8 @@
-"""Kill a writing process at every point of its work, open the lake again, and check that nothing is lost or half done.
+"""Kill a writing process at every point of its work, reopen the lake, and check that nothing is lost or half done.
 
-A lake lives through many deaths: each victim goes on with the lake that the one before it left, and reports what was
-acknowledged before it goes on. After its death a new handle has to find exactly that, and the step in flight wholly or
-not at all; every version as it was; no lock in anybody's way for longer than its lease; and it can write at once.
+A lake survives many deaths: each victim continues with the lake that the one before left, and reports each acknowledged
+step before it continues. After its death a new handle has to find exactly these steps, and the step in flight wholly or
+not at all; every version unchanged; no lock that blocks for longer than its lease; and it can write at once.
 
 ``python -m lakehouse.testing.crash --kills 5000 --seed 7`` runs more than the test suite does; ``--catalog postgresql``
 starts a server for it.
@@ -35,13 +35,13 @@ from lakehouse.testing.victim import Death, Kill, Nursery, Task, Victim
 DEATHS_OF_A_LAKE = 25
 _MOST_STEPS = 90
 _MOST_MISSES = 3
-"""How often a point that was not reached is tried once more."""
+"""How often a point that was not reached is retried."""
 _PROBES, _MOST_PROBES = 3, 12
 
 
 @dataclass(slots=True)
 class Report:
-    """What a run of kills found."""
+    """The result of a run of kills."""
 
     deaths: list[Kill] = field(default_factory=list)
     survived: int = 0
@@ -49,7 +49,7 @@ class Report:
     slowest_seconds: float = 0.0
     """The longest time from a death to a new append and replace."""
     landed: int = 0
-    """Deaths after which the step in flight was there."""
+    """Deaths after which the step in flight was committed."""
 
     def __str__(self) -> str:
         places = Counter(one.at for one in self.deaths)
@@ -61,7 +61,7 @@ class Report:
 
 
 class Life(Expected):
-    """One lake that lives through deaths, and what it should hold."""
+    """One lake that survives deaths, and its expected contents."""
 
     def __init__(self, nursery: Nursery, catalog: str, warehouse: str, seed: int) -> None:
         super().__init__(seed)
@@ -81,7 +81,10 @@ class Life(Expected):
         return first, steps
 
     def die(self, kill: Kill, report: Report, mutate: Callable[[Victim], None] | None = None) -> bool:
-        """Let a victim go on with this lake and die; check what it left, and write. False: it lived. Raises `Wrong`."""
+        """Let a victim continue with this lake and die; check what it left, and write.
+
+        False if it lived. Raises `Wrong`.
+        """
         author = self.author()
         first, steps = self.steps(author, kill)
         self.made = author.made
@@ -104,7 +107,7 @@ class Life(Expected):
         return death.status != 0
 
     def trace(self, kinds: Sequence[str]) -> Death:
-        """Let a victim do a step of each kind and note the points that it passes."""
+        """Let a victim do a step of each kind, and record the points that it passes."""
         author = self.author()
         steps = tuple(author.step(kind) for kind in kinds)
         self.made = author.made
@@ -123,7 +126,7 @@ class Life(Expected):
 
     @contextmanager
     def _opened(self) -> Iterator[Lake]:
-        """A new handle; of the old one only the engine stays, which knows nothing of the catalog."""
+        """A new handle; only the old engine is kept, which knows nothing of the catalog."""
         lake = lakehouse.connect(self.catalog, self.warehouse, wait_seconds=RECOVERY_SECONDS)
         lake.session.local_engine = self._nursery.engine
         try:
@@ -138,7 +141,7 @@ class Life(Expected):
 
 
 def kill_points(life: Life) -> list[Kill]:
-    """Every point of every kind of step, as a victim that is left alive passes them.
+    """Every point of every kind of step, as passed by a victim that is not killed.
 
     Raises `Wrong` if there is a named point that no kind of step reaches.
     """
@@ -159,7 +162,7 @@ def kill_points(life: Life) -> list[Kill]:
 
 
 def choose(points: Sequence[Kill], count: int, chance: random.Random) -> list[Kill]:
-    """As many kills: a third at named points, most between statements, some at any time, evenly over all there are."""
+    """``count`` kills: a third at named points, most between statements, some at any time, spread evenly."""
     named = [one for one in points if one.at in POINTS]
     between = [one for one in points if one.at == "statement"]
     names, anywhere = max(count // 3, len({one.at for one in named})), count // 10
@@ -170,7 +173,7 @@ def choose(points: Sequence[Kill], count: int, chance: random.Random) -> list[Ki
 
 
 def _evenly(points: Sequence[Kill], count: int, chance: random.Random) -> Iterator[Kill]:
-    """As many points, none twice before all were taken; every name among them once before any twice."""
+    """``count`` points: none twice before all were taken, and every name once before any twice."""
     by_name: dict[str, list[Kill]] = {}
     for one in points:
         by_name.setdefault(one.at, []).append(one)
@@ -199,9 +202,9 @@ def run(
     server: PostgresServer | None = None,
     mutate: Callable[[Victim], None] | None = None,
 ) -> Report:
-    """Kill so many victims, or at these points, on as many lakes as that takes: of SQLite, or of a PostgreSQL server.
+    """Kill ``count`` victims, or at these points, on as many lakes as needed, on SQLite or a PostgreSQL server.
 
-    A mutant is made of each victim, and the run ends at the first thing that it got wrong.
+    A mutant changes each victim, and the run ends at the first error.
     """
     chance = random.Random(seed)  # noqa: S311 - a repeatable choice
     report = Report()

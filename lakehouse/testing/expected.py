@@ -1,4 +1,4 @@
-"""What a lake should hold after a history of steps, whoever died while it was written."""
+"""The expected contents of a lake after a history of steps, whatever died meanwhile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lakehouse.testing.history import UNVERSIONED, Author, Step, World, after, e
 
 
 class Wrong(Exception):
-    """Something that must hold does not."""
+    """A required property does not hold."""
 
     def __init__(self, message: str, **facts: Any) -> None:
         listed = " ".join(f"{name}={value}" for name, value in facts.items())
@@ -17,10 +17,9 @@ class Wrong(Exception):
 
 
 class Expected:
-    """The rows of every version, and what was seen of the catalog's entries.
+    """The rows of every version, and observed entries of the catalog.
 
-    ``versions`` are those that may still be asked for, ``forgotten`` those that may be gone, ``entries`` what a table's
-    version had by its place and number.
+    ``versions`` can still be read, ``forgotten`` may be gone, ``entries`` are those of each version of a table.
     """
 
     def __init__(self, seed: int) -> None:
@@ -33,17 +32,17 @@ class Expected:
         self.made = 0
 
     def author(self) -> Author:
-        """Makes up what comes next."""
+        """A maker of the following steps."""
         return Author(self.chance, self.world, dict(self.versions), self.made)
 
     def goes_on(self, step: Step) -> None:
-        """Note what a step changed for everybody."""
+        """Record what a step changed."""
         self.world, self.versions = after(self.world, step, self.versions), erased(step, self.versions)
         if step.kind == "erase":
             self.entries = {key: held for key, held in self.entries.items() if key[0] != step.place}
 
     def stepped(self, step: Step, made: int | None) -> None:
-        """Note a step that was done. Raises `Wrong` for a version that does not grow."""
+        """Record a finished step. Raises `Wrong` for a version that does not grow."""
         self.goes_on(step)
         if made is None:
             return

@@ -1,6 +1,6 @@
 """Run many random schedules on the library: ``python -m lakehouse.testing.explore --schedules 100000 --seed 1``.
 
-Prints the seed, how many ran in a second, and for what was wrong the shortest schedule, as a command that repeats it.
+Prints the seed, the rate, and the shortest schedule of each error, as a command that repeats it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from lakehouse.testing.targets import connect
 
 MEMORY = "/dev/shm"  # noqa: S108 - only a folder with a random name is made there
 SCRATCH = MEMORY if os.access(MEMORY, os.W_OK) else None
-"""Where lakes are made: syncing a file to memory costs nothing."""
+"""Folder for lakes: syncing a file to memory costs nothing."""
 A_LAKE = 500
-"""How many schedules one lake is used for, with one kind of table, so that its history and files stay few."""
+"""How many schedules one lake is used for, with one kind of table, so that it stays small."""
 
 
 @contextmanager
 def explorer(catalog: str | None = None) -> Iterator[Explorer]:
-    """An explorer on a new lake, which is gone afterwards."""
+    """An explorer on a new lake, which is removed afterwards."""
     folder = tempfile.mkdtemp(dir=SCRATCH)
     try:
         with connect(folder, catalog) as lake:
@@ -38,7 +38,7 @@ def explorer(catalog: str | None = None) -> Iterator[Explorer]:
 
 
 def lakes(count: int, seed: int, first: int = 0) -> Iterator[Iterator[Case]]:
-    """As many cases drawn at random, a lake's at a time, of each kind of table in turn."""
+    """Random cases, one lake at a time, of each kind of table in turn."""
     size = min(A_LAKE, -(-count // len(STAGES)))
     for turn, done in enumerate(range(0, count, size)):
         stage = STAGES[turn % len(STAGES)]
@@ -46,7 +46,7 @@ def lakes(count: int, seed: int, first: int = 0) -> Iterator[Iterator[Case]]:
 
 
 def explore(listed: Iterable[Iterable[Case]], catalog: str | None = None) -> tuple[int, list[tuple[Case, list[str]]]]:
-    """Run cases, a lake's at a time; how many ran, and those that were wrong, made as short as they can be."""
+    """Run cases, one lake at a time; returns how many ran, and the wrong ones, as short as possible."""
     ran = 0
     wrong: list[tuple[Case, list[str]]] = []
     for some in listed:

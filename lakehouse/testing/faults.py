@@ -1,6 +1,6 @@
 """Arm the fault points of `lakehouse.faults`: raise, kill the process, or hold a thread at a point.
 
-Only one set of points is armed in a process at a time; `armed` restores what was there before.
+Only one set of points is armed in a process at a time; `armed` restores the previous one.
 """
 
 from __future__ import annotations
@@ -88,11 +88,11 @@ class Gate:
 
     @property
     def reached(self) -> bool:
-        """Whether a thread has come to the gate."""
+        """Whether a thread has reached the gate."""
         return self._reached.is_set()
 
     def open(self) -> None:
-        """Let every held thread go on."""
+        """Let every held thread continue."""
         self._opened.set()
 
 

@@ -1,4 +1,4 @@
-"""Random histories of one writer: what each step does to a lake, and what the rows are after it.
+"""Random histories of one writer: each step on a lake, and the expected rows after it.
 
 With one writer at a time the expected rows need no ordinals and no versions: they are a tuple of rows that each step
 turns into another.
@@ -31,9 +31,9 @@ _HOURS = 96
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call of the library. ``place`` is that of its table in `TABLES`, ``name`` what it is called by then.
+    """One call of the library. ``place`` is its table's index in `TABLES`, ``name`` the table's current name.
 
-    ``version`` is the one that is restored, tagged or read, or how many a clean-up keeps.
+    ``version`` is restored, tagged or read, or how many versions a clean-up keeps.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What everybody should see: names and rows of the tables, tags, and the table that comes and goes."""
+    """The expected state: names and rows of the tables, tags, and a table that is created and dropped."""
 
     names: tuple[str, ...] = TABLES
     rows: tuple[tuple[Row, ...], ...] = ((), ())
@@ -78,7 +78,7 @@ def _covers(interval: tuple[datetime, datetime], keys: KeyScope | None, row: Row
 
 
 def after(world: World, step: Step, versions: Mapping[int, World]) -> World:
-    """What everybody should see after a step. ``versions`` says what was seen at each version before."""
+    """The expected state after a step. ``versions`` has the states at earlier versions."""
     place = step.place
     match step.kind:
         case "append" | "append once":
@@ -115,7 +115,7 @@ def after(world: World, step: Step, versions: Mapping[int, World]) -> World:
 
 
 def erased(step: Step, versions: Mapping[int, World]) -> dict[int, World]:
-    """What everybody should see after a step at each version that was there before: only an erasure changes that."""
+    """The expected states at earlier versions after a step; only an erasure changes them."""
     if step.kind != "erase":
         return dict(versions)
     return {version: after(world, step, {}) for version, world in versions.items()}
@@ -178,14 +178,14 @@ def _clean(lake: Any, step: Step) -> int | None:
 
 
 def _tend(lake: Any, step: Step) -> int | None:
-    """What the table service thinks best."""
+    """The best task of the table service."""
     waiting = lake.plan_tasks(table=step.name)
     done = lake.run_task(waiting[0].id) if waiting else None
     return None if done is None else done.version
 
 
 def _summarize(lake: Any, step: Step) -> None:
-    """Indexes and sketches of what lacks them."""
+    """Indexes and sketches for segments that lack them."""
     spec = lake.table(step.name).spec
     segments, _ = lake.catalog.live(spec, lake.head)
     build_indexes(lake.session, spec, missing_indexes(lake.session, spec, segments))
@@ -268,7 +268,7 @@ KINDS: Final[Mapping[str, Callable[[Any, Step], int | None]]] = {
     "read": _read,
     "clean up": _clean_up,
 }
-"""How each kind of step is done; what it returns is the version that it made, if any."""
+"""Functions for each kind of step; they return the version that the step made, if any."""
 
 UNVERSIONED: Final = frozenset({"tag", "abort", "export", "clean up", "read", "summarize"})
 """Kinds that never make a version; maintenance may find nothing to do."""
@@ -291,16 +291,16 @@ def create_tables(lake: Any) -> None:
 
 @dataclass(slots=True)
 class Author:
-    """Makes steps up. ``versions`` are those that a restore, a tag or a read may name."""
+    """Makes random steps. ``versions`` are those that a restore, tag or read may name."""
 
     chance: random.Random
     world: World
     versions: Mapping[int, World]
     made: int = 0
-    """Counts values, names and marks, so that no two steps write the same."""
+    """A counter for values, names and marks, so that no two steps write the same."""
 
     def step(self, kind: str | None = None) -> Step:
-        """The next step, of a kind if it is given and possible."""
+        """The next step, of a given kind if that is possible."""
         kind = kind or self.chance.choices(list(KINDS), weights=[3 if one in _FREQUENT else 1 for one in KINDS])[0]
         if kind == "create" and self.world.extra:
             kind = "drop table"
@@ -341,7 +341,7 @@ class Author:
             case "restore" | "tag" | "read":
                 return replace(step, version=self.chance.choice(list(self.versions)), other=f"tag-{self.made}")
             case "clean up":
-                self.versions = {}  # which of them are forgotten shows when it is done
+                self.versions = {}  # which of them expire is known when it is done
                 return replace(step, version=self.chance.choice(KEPT))
         return self._named(step)
 
@@ -356,7 +356,7 @@ class Author:
         return step
 
     def _known_and_new(self, place: int) -> tuple[Row, ...]:
-        """Rows with up to two keys that are there, and one that is not."""
+        """Rows with up to two existing keys, and a new one."""
         known = self.world.rows[place]
         again = self.chance.sample(known, min(2, len(known)))
         moved = {value: (_at(self.chance.randrange(_HOURS)), "a", value) for *_, value in again}

@@ -1,4 +1,4 @@
-"""Arrow columns of every type, with values at the ends of what it holds and beyond, and what their rows mean.
+"""Arrow columns of every type, with values at the limits of the type and beyond, and the meaning of their rows.
 
 A generated column knows each of its rows as a Python value, or that it is unreadable.
 """
@@ -24,7 +24,7 @@ _DAY_US = 86_400_000_000
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A column as a user could give it, the type of the table's column, and the rows' meaning."""
+    """A column as a user could pass it, the type of the table's column, and the rows' meaning."""
 
     given: pa.Array
     column: pa.DataType
@@ -32,7 +32,7 @@ class Made:
 
 
 def holds_bad(value: Any) -> bool:
-    """Whether a value is, or has in it, one that no table holds."""
+    """Whether a value is, or contains, one that no table can hold."""
     if isinstance(value, list | tuple):
         return any(holds_bad(one) for one in value)
     return any(holds_bad(one) for one in value.values()) if isinstance(value, dict) else value is BAD
@@ -53,7 +53,7 @@ def _masked(chance: random.Random, rows: int) -> list[bool]:
 
 
 def _fixed(kind: pa.DataType, stored: list[int], nulls: list[bool], width: int) -> pa.Array:
-    """An array of numbers as they lie in memory, whatever the type allows; what is behind a null stays there."""
+    """An array of raw numbers, whatever the type allows; bytes behind a null are kept."""
     data = b"".join(one.to_bytes(width, "little", signed=True) for one in stored)
     valid = pa.array([not one for one in nulls], pa.bool_()).buffers()[1]
     return pa.Array.from_buffers(kind, len(stored), [valid, pa.py_buffer(data)])
@@ -223,7 +223,7 @@ def _offsets(ends: list[int], width: int) -> pa.Buffer:
 
 
 def plain(value: Any) -> Any:
-    """A value in a form in which equal ones are equal: not-a-number is, the zeros are not, times are in UTC."""
+    """A value in a comparable form: NaN equals itself, the two zeros differ, times are in UTC."""
     match value:
         case float():
             return repr(value)

@@ -1,4 +1,4 @@
-"""Random merges, and what each must come to: a plain loop over two lists of rows, with SQL's three truth values.
+"""Random merges and their expected results, by a plain loop over two lists of rows with SQL's three truth values.
 
 Columns are called ``source`` and ``target``, and names differ by case between the sides: neither may matter.
 """
@@ -36,7 +36,7 @@ class Ambiguous(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A value or condition: its text, over ``target.x`` and ``source.x``, and what it is of a row of each side."""
+    """A value or condition: its text, over ``target.x`` and ``source.x``, and its value for a row of each side."""
 
     text: str
     of: Value
@@ -44,7 +44,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """What becomes of those that meet a condition. ``values`` is None for a delete, True for all of the source's."""
+    """What happens to rows that meet a condition. ``values`` is None for a delete, True for all of the source's."""
 
     condition: Expression | None
     values: dict[str, Expression] | bool | None
@@ -72,7 +72,7 @@ class Planned:
         return "\n".join(parts)
 
     def expected(self) -> tuple[list[Row], dict[str, int]]:
-        """The rows afterwards, and how many were changed in which way: ``update`` counts those that are others now.
+        """The rows afterwards, and how many were changed in each way: ``update`` counts rows with different values.
 
         Raises `Ambiguous`.
         """
@@ -147,7 +147,7 @@ def _aliased(text: str) -> str:
 
 
 def planned(chance: random.Random) -> Planned:
-    """A merge of some rows, many of whose keys are null or there twice."""
+    """A merge of some rows, many of whose keys are null or repeated."""
     return Planned(
         [_target_row(chance) for _ in range(chance.randrange(6))],
         [_source_row(chance) for _ in range(chance.randrange(5))],

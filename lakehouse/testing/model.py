@@ -1,9 +1,8 @@
 """The reference model: the lakehouse's specification over plain Python lists, one row at a time.
 
-Slow and obvious on purpose. A table is a list of rows with ordinals under a list of tombstones; a version is a
-remembered copy of both. Nothing is pruned, split, merged or shared: what the library does to be fast, the model does
-not do, so that the two agreeing means something. Versions are never forgotten: what an expiry leaves, only the library
-knows.
+Slow and obvious on purpose. A table is a list of rows with ordinals under a list of tombstones; a version is a copy of
+both. Nothing is pruned, split, merged or shared: the model has none of the library's optimizations, so agreement of the
+two means something. Versions never expire in the model.
 """
 
 from __future__ import annotations
@@ -33,10 +32,9 @@ __all__ = ["Change", "Clauses", "Key", "ModelLake", "ModelOperation", "ModelTabl
 
 @dataclass(slots=True)
 class ModelLake:
-    """A lake: one number sequence, tables, tags, and the commits that an application has numbered itself.
+    """A lake: one number sequence, tables, tags, and commits with a ``txn``.
 
-    Its numbers are its own: a test that drives it beside the library remembers which version of the one is which of
-    the other.
+    Its numbers are its own: a test that drives it together with the library maps versions of one to the other.
 
     >>> lake = ModelLake()
     >>> lake.create_table("flights", ("time", "value"), time="time", grain="day")
@@ -79,7 +77,7 @@ class ModelLake:
         primary_key: tuple[str, ...] = (),
         write_order: Literal["commit", "start"] = "commit",
     ) -> int:
-        """Add an empty table; that takes a version."""
+        """Add an empty table, which makes a version."""
         if name in self.tables:
             raise AlreadyExists("the table exists", name=name)
         created = self.draw()
@@ -89,11 +87,11 @@ class ModelLake:
         return created
 
     def drop_table(self, name: str) -> None:
-        """Forget a table."""
+        """Drop a table."""
         del self.tables[name]
 
     def rename_table(self, old: str, new: str) -> None:
-        """Give a table another name."""
+        """Rename a table."""
         if new in self.tables:
             raise AlreadyExists("the table exists", name=new)
         self.tables[new] = self.tables.pop(old)
@@ -121,7 +119,7 @@ class ModelLake:
         return self._begin(table, "delete_keys")
 
     def begin_delete(self, table: str, where: Where) -> ModelOperation:
-        """Begin a delete of the rows that are visible now and meant."""
+        """Begin a delete of the matching visible rows."""
         return self._begin_change(table, "delete", where, None)
 
     def begin_take(self, table: str, interval: Any = None, keys: Mapping[str, Any] | None = None) -> ModelOperation:
@@ -130,7 +128,7 @@ class ModelLake:
         return self._begin(table, "take", interval=span, keys=key_scope(keys))
 
     def begin_update(self, table: str, change: Change, where: Where) -> ModelOperation:
-        """Begin a change of the rows that are visible now and meant."""
+        """Begin an update of the matching visible rows."""
         return self._begin_change(table, "update", where, change)
 
     def _begin_change(self, table: str, kind: Kind, where: Where, change: Change | None) -> ModelOperation:
@@ -141,11 +139,11 @@ class ModelLake:
         return operation
 
     def begin_erase(self, table: str, where: Where) -> ModelOperation:
-        """Begin to remove the rows that are meant from every version."""
+        """Begin an erasure of the matching rows from every version."""
         return self._begin(table, "erase", means=where)
 
     def begin_merge(self, table: str, source: Iterable[Row], on: tuple[str, ...], clauses: Clauses) -> ModelOperation:
-        """Begin a merge of whole rows into those that are visible now."""
+        """Begin a merge of whole rows into the visible rows."""
         found = self.table(table)
         operation = self._begin(table, "merge")
         operation.overtake(found)
@@ -154,7 +152,7 @@ class ModelLake:
         return operation
 
     def begin_replace(self, table: str, interval: Any, keys: Mapping[str, Any] | None = None) -> ModelOperation:
-        """Begin a replace: fence maintenance off its cells, take them, draw its number.
+        """Begin a replace: take its cells, also from maintenance, and draw its number.
 
         Raises `LockTimeout` if another replace holds one of them.
         """
@@ -241,7 +239,7 @@ class ModelLake:
         return self.transactions[key]
 
     def restore(self, table: str, version: int) -> int:
-        """A new version equal to an old one; maintenance on what changes is fenced, a user's replace is waited for."""
+        """A new version equal to an old one; it fences maintenance of changed cells and waits for users' replaces."""
         found = self.table(table)
         old, now = found.at(version), found.head
         changed = _changed_rows(old, now, found)
@@ -255,13 +253,13 @@ class ModelLake:
         return number
 
     def tag(self, name: str, version: int | None = None) -> None:
-        """Name a version."""
+        """Tag a version."""
         if name in self.tags:
             raise AlreadyExists("the tag exists", name=name)
         self.tags[name] = self.newest if version is None else version
 
     def untag(self, name: str) -> None:
-        """Forget a tag."""
+        """Remove a tag."""
         if name not in self.tags:
             raise VersionNotFound("no such tag", name=name)
         del self.tags[name]
@@ -277,7 +275,7 @@ class ModelLake:
 
 
 def _erase(table: ModelTable, where: Where) -> None:
-    """Take rows that are meant out of every state; maintenance that read one is fenced."""
+    """Remove matching rows from every state; maintenance that read one is fenced."""
     fence(one for one in table.holders if any(where(table.named(stored.row)) for stored in one.inputs))
     for running in table.running:
         running.is_outdated = True
@@ -287,7 +285,7 @@ def _erase(table: ModelTable, where: Where) -> None:
 
 
 def fence(holders: Iterable[ModelOperation]) -> None:
-    """Take the chunks of maintenance: its commits will fail."""
+    """Take chunks from maintenance, whose commits will then fail."""
     for holder in holders:
         holder.fenced = True
 

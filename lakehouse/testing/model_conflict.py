@@ -1,4 +1,4 @@
-"""When an operation of the reference model conflicts: what it read is no longer so, and it has to run again."""
+"""When an operation of the reference model conflicts and has to retry."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lakehouse.testing.model_operation import CONDITIONAL, Kind, ModelOperation,
 def conflict(operation: ModelOperation, table: ModelTable) -> str | None:
     """Why an operation cannot be committed on the table's head; None if it can.
 
-    What it read, it read before every replace that it did not see: so nothing of what it read may come after such a
-    replace, and nothing that it writes may stand in what one covers that is committed.
+    It comes before every replace that it did not see. So nothing that it read may come after such a replace, and
+    nothing that it writes may lie in the scope of a committed one.
     """
     reasons = REASONS if operation.kind in CONDITIONAL else ()
     if operation.kind == "erase":
-        operation.overtake(table)  # it looks at its commit
+        operation.overtake(table)  # it reads at its commit
         reasons = OVERTAKEN
     for breaks, reason in reasons:
         if not breaks(operation, table):
@@ -37,7 +37,7 @@ def was_erased_since(operation: ModelOperation, table: ModelTable) -> bool:
 
 
 def moves_out_of_a_replace(operation: ModelOperation, table: ModelTable) -> bool:
-    """Whether a row is moved out of what a running replace covers, where that would miss it."""
+    """Whether a row moves out of the scope of a running replace, which would then miss it."""
     return any(
         table.covered(one.before.row, replace.interval, replace.keys)
         and not table.covered(one.after, replace.interval, replace.keys)
@@ -49,28 +49,28 @@ def moves_out_of_a_replace(operation: ModelOperation, table: ModelTable) -> bool
 
 
 def lost_a_row(operation: ModelOperation, table: ModelTable) -> bool:
-    """Whether a row that gets other values was removed or rewritten after it was read. Compaction does neither."""
+    """Whether a row to update was removed or updated after it was read. A compaction does neither."""
     now = {(stored.id, stored.written) for stored in table.visible(table.head)}
     return any((one.before.id, one.before.written) not in now for one in operation.rewritten if one.after is not None)
 
 
 def saw_what_comes_after(operation: ModelOperation, table: ModelTable) -> bool:
-    """Whether it read what comes after a replace that it did not see."""
+    """Whether it read rows that come after a replace that it did not see."""
     return any(not one.aborted for one in operation.overtaken if one.kind == "replace")
 
 
 def saw_what_comes_after_an_append(operation: ModelOperation, table: ModelTable) -> bool:
-    """Whether it read what comes after an append that drew its number when it began and that it did not see."""
+    """Whether it read rows that come after an append that drew its number at begin and that it did not see."""
     return any(not one.aborted for one in operation.overtaken if one.kind == "append")
 
 
 def writes_into_a_replace(operation: ModelOperation, table: ModelTable) -> bool:
-    """Whether it writes rows into what a replace covers that was committed after it read."""
+    """Whether it writes rows into the scope of a replace committed after it read."""
     return _writes_into(operation, table, "replace")
 
 
 def writes_into_what_was_taken(operation: ModelOperation, table: ModelTable) -> bool:
-    """Whether it writes rows into what a delete took after it read."""
+    """Whether it writes rows into the scope of a delete committed after it read."""
     return _writes_into(operation, table, "take")
 
 
@@ -85,7 +85,7 @@ def _writes_into(operation: ModelOperation, table: ModelTable, kind: Kind) -> bo
 
 
 def matches_otherwise(operation: ModelOperation, table: ModelTable) -> bool:
-    """Whether what a merge's source matches has changed, or a match came where there was none."""
+    """Whether rows that a merge's source matches have changed, or new matches were added."""
     now = {(stored.id, stored.written) for stored in table.visible(table.head)}
     came = any(
         stored.written > operation.base
@@ -96,7 +96,7 @@ def matches_otherwise(operation: ModelOperation, table: ModelTable) -> bool:
 
 
 def removes_what_a_merge_matched(operation: ModelOperation, table: ModelTable) -> bool:
-    """Whether it removes a row without which a merge that was committed since would have inserted one."""
+    """Whether it removes a row that kept a merge committed since from inserting one."""
     removed = {one.before.id for one in operation.rewritten if one.after is None}
     return any(
         version > operation.base and stored.id in removed for version, merge in table.done for stored in merge.matched
@@ -104,7 +104,7 @@ def removes_what_a_merge_matched(operation: ModelOperation, table: ModelTable) -
 
 
 def misses_what_was_moved_to_it(operation: ModelOperation, table: ModelTable) -> bool:
-    """Whether an update or merge wrote a row since that is meant: it comes after, and may not have seen this one."""
+    """Whether an update or merge has since written a matching row: it comes after, without having seen this one."""
     return any(
         stored.derived and stored.written > operation.base and operation.means(table.named(stored.row))
         for stored in table.visible(table.head)

@@ -1,4 +1,4 @@
-"""A table of the reference model and an operation on it: what it finds when it begins, and the state that it leaves."""
+"""A table of the reference model, and operations on it: what they find at begin, and the state they leave."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Kind = Literal[
     "append", "replace", "compact", "resolve", "delete", "update", "merge", "upsert", "delete_keys", "take", "erase",
 ]  # fmt: skip
 HOLDING = ("replace", "compact", "resolve")
-"""Kinds that hold chunks; those after the first give way to a user."""
+"""Kinds that lock chunks; all after the first give way to users."""
 CONDITIONAL = ("delete", "update", "merge")
 """Kinds whose commit depends on rows that were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A row that was read, and what becomes of it: other values, or nothing."""
+    """A row that was read, with its new values, or none if it is removed."""
 
     before: Stored
     after: Row | None
@@ -50,7 +50,7 @@ class Clauses:
     inserts: bool = True
 
     def rewritten(self, table: ModelTable, stored: Stored, source: Named) -> list[Rewritten]:
-        """What becomes of a row that a row of the source matches."""
+        """The result for a row that a source row matches."""
         if self.deletes:
             return [Rewritten(stored, None)]
         if self.update is None:
@@ -108,8 +108,8 @@ class ModelTable(ModelRows):
 class ModelOperation:
     """An operation between begin and commit.
 
-    ``base`` is the number that the lake had at its beginning, ``number`` what it drew then, or ``base``. ``overtaken``
-    are the replaces and appends that were running then, and that something comes after which could be seen already.
+    ``base`` is the lake's number at begin, ``number`` the one drawn then, or ``base``. ``overtaken`` are replaces and
+    appends that were running then although something visible comes after them.
     """
 
     table: str
@@ -147,7 +147,7 @@ class ModelOperation:
         return self.kind in HOLDING
 
     def write(self, rows: Iterable[Row]) -> None:
-        """Stage rows (of keys: as rows of the primary key). A replace refuses those outside what it covers."""
+        """Stage rows (keys as rows of the primary key). A replace refuses those outside its scope."""
         table = self.of
         listed = [tuple(row) for row in rows]
         if self.kind == "replace" and not all(table.covered(row, self.interval, self.keys) for row in listed):
@@ -159,12 +159,12 @@ class ModelOperation:
         return self.commits([self])
 
     def abort(self) -> None:
-        """Give up; nothing of it is visible."""
+        """Abort; nothing of it is visible."""
         self.end()
         self.aborted = True
 
     def end(self) -> None:
-        """Let go of what it holds."""
+        """Release its locks."""
         self.ended = True
         if self in self.of.running:
             self.of.running.remove(self)
@@ -174,10 +174,10 @@ class ModelOperation:
         mine = whole_chunks(self.interval, grain)
         return mine.overlaps(whole_chunks(interval, grain)) and scopes_overlap(self.keys, keys)
 
-    # What it finds when it begins
+    # What it finds at begin
 
     def overtake(self, table: ModelTable) -> None:
-        """Note the running operations that something visible comes after, though they cannot be seen yet."""
+        """Record running operations, not visible yet, that something visible comes after."""
         self.overtaken = [one for one in table.running if one.kind in ("append", "replace") and one.precedes(table)]
 
     def precedes(self, table: ModelTable) -> bool:
@@ -213,7 +213,7 @@ class ModelOperation:
         reads(table.head)
 
     def read_again(self, table: ModelTable) -> None:
-        """Read once more what it read: an erasure changed that."""
+        """Read again, after an erasure changed what it read."""
         self.rewritten, self.matched = [], []
         if self.kind == "merge":
             self.rows = []
@@ -328,7 +328,7 @@ def compacted(table: ModelTable, stored: Stored, ordinal: int) -> Stored:
 
 
 def derived_since(table: ModelTable, replacing: ModelOperation) -> list[Stored]:
-    """What updates and merges wrote into what a replace covers while it ran: they did not see it, so it covers them."""
+    """Rows that updates and merges wrote into the scope of a running replace: they did not see it, so it hides them."""
     return [
         stored
         for stored in table.visible(table.head)

@@ -14,7 +14,7 @@ from lakehouse.core.keys import KeyScope, scope_matches
 Row = tuple[Any, ...]
 Named = Mapping[str, Any]
 Where = Callable[[Named], bool]
-"""A predicate: whether a row, by column, is meant."""
+"""A predicate: whether a row, by column, matches."""
 Change = Callable[[Named], Named]
 """New values by column of a row, by column."""
 Key = tuple[Any, ...]
@@ -36,7 +36,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class IntervalTombstone:
-    """Hides what is older than it, in its interval and keys."""
+    """Hides older rows in its interval and keys."""
 
     ordinal: int
     interval: Interval
@@ -45,7 +45,7 @@ class IntervalTombstone:
 
 @dataclass(frozen=True, slots=True)
 class KeyTombstone:
-    """Hides what is older than it and has one of these primary keys."""
+    """Hides older rows with one of these primary keys."""
 
     ordinal: int
     primary_keys: frozenset[Key]
@@ -53,7 +53,7 @@ class KeyTombstone:
 
 @dataclass(frozen=True, slots=True)
 class RowTombstone:
-    """Hides what is older than it and has one of these row ids."""
+    """Hides older rows with one of these row ids."""
 
     ordinal: int
     row_ids: frozenset[int]
@@ -81,7 +81,7 @@ def is_newer(tombstone: Tombstone, stored: Stored) -> bool:
 
 @dataclass(slots=True)
 class ModelRows:
-    """What rows of a table mean: their columns, time and key, and which of them a state shows."""
+    """The meaning of a table's rows: their columns, time and key, and which are visible in a state."""
 
     columns: tuple[str, ...]
     time: str
@@ -107,7 +107,7 @@ class ModelRows:
         return tuple(named[column] for column in self.primary_key)
 
     def partners(self, state: State, named: Named, on: tuple[str, ...]) -> list[Stored]:
-        """The rows that can be seen in a state and are equal to one in some columns."""
+        """The visible rows of a state that equal a row in some columns."""
         return [
             stored
             for stored in self.visible(state)
@@ -120,7 +120,7 @@ class ModelRows:
         return inside and scope_matches(keys, self.named(row))
 
     def matches(self, tombstone: Tombstone, stored: Stored) -> bool:
-        """Whether a tombstone is about a row, whatever their ordinals."""
+        """Whether a tombstone matches a row, whatever their ordinals."""
         match tombstone:
             case IntervalTombstone():
                 return self.covered(stored.row, tombstone.interval, tombstone.keys)
@@ -138,7 +138,7 @@ class ModelRows:
         return not any(self.hides(tombstone, stored) for tombstone in state.tombstones)
 
     def visible(self, state: State) -> list[Stored]:
-        """Every row that can be seen in a state."""
+        """Every visible row of a state."""
         return [stored for stored in state.stored if self.sees(state, stored)]
 
 

@@ -1,6 +1,6 @@
-"""Operations to be run in many orders: what each does to a table, said for the library, for the model, and serially.
+"""Operations to run in many orders: their effect on a table, for the library, for the model, and serially.
 
-Times are small whole numbers, two in each of the table's two time chunks, so that operations meet.
+Times are small whole numbers, two in each of the table's two time chunks, so that operations collide.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FIRST = datetime(2013, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What kind of table operations are run on. ``masked``: it has row and key tombstones before."""
+    """The kind of table to run on. ``masked``: it has row and key tombstones at first."""
 
     grain: Grain = "day"
     ragged: bool = False
@@ -61,7 +61,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which rows are meant: those of a client or key, those never updated, those from a time on."""
+    """Which rows match: those of a client or key, those never updated, those from a time on."""
 
     column: Literal["client", "key", "value", "time"]
     value: str | int
@@ -79,7 +79,7 @@ class Where:
                 return f"time >= '{stage.at(int(self.value)):%Y-%m-%d %H:%M:%S}'"
 
     def holds(self, stage: Stage, named: Mapping[str, Any]) -> bool:
-        """Whether a row, by column, is meant."""
+        """Whether a row, by column, matches."""
         match self.column:
             case "client" | "key":
                 return bool(named[self.column] == self.value)
@@ -117,7 +117,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """An operation to be run. A merge deletes what matches if it has no ``set``; its rows are the source."""
+    """An operation to run. A merge without ``set`` deletes its matches; its rows are the source."""
 
     kind: Kind
     rows: tuple[Short, ...] = ()
@@ -199,9 +199,9 @@ def source_values(set_: Set, stage: Stage, named: Mapping[str, Any], source: Map
 
 
 def after(rows: Sequence[tuple[Any, ...]], planned: Planned, stage: Stage) -> list[tuple[Any, ...]]:
-    """The rows after an operation that nothing runs beside, in no order. A restore leads to no rows at all.
+    """The rows after an operation that runs alone, unordered. A restore leads to no rows at all.
 
-    No ordinals, versions or tombstones are needed for that: this says what the operation means.
+    This defines what the operation means, without ordinals, versions or tombstones.
     """
     named = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
     written = [dict(zip(COLUMNS, row, strict=True)) for row in stage.rows(planned.rows)]

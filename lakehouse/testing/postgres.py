@@ -1,4 +1,4 @@
-"""A real PostgreSQL server of one's own, from the system's packages, in a temporary folder."""
+"""A private PostgreSQL server from the system's packages, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def free_port() -> int:
 
 
 def _dies_with_parent() -> list[str]:
-    """What to put before a command so that it ends with this thread's process, even one that was killed."""
+    """A prefix for a command that makes it end with this process, even if that is killed."""
     program = shutil.which("setpriv")  # part of util-linux
     return [] if program is None else [program, "--pdeathsig", "INT", "--"]
 
@@ -136,7 +136,7 @@ class PostgresServer:
                 self._pause()
 
     def _pause(self) -> None:
-        """Wait a moment for the server: it announces readiness to nobody but those who ask."""
+        """Wait a moment for the server, which has to be polled for readiness."""
         assert self._process is not None
         try:
             self._process.wait(0.05)
@@ -164,7 +164,7 @@ class PostgresServer:
         return f"postgresql+psycopg://postgres@127.0.0.1:{port or self.port}/{database}"
 
     def create_database(self, template: str | None = None) -> str:
-        """Make an empty database, or a copy of another that nobody is connected to; return its name."""
+        """Create an empty database, or a copy of another without connections; return its name."""
         self._databases += 1
         name = f"lake_{self._databases}"
         self._execute(

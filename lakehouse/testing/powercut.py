@@ -1,10 +1,10 @@
-"""What a power cut would leave of a SQLite database: a record of what was written and synced, and its replay.
+"""What a power cut would leave of a SQLite database: a recording of writes and syncs, and its replay.
 
 `Recorder` puts itself between SQLite and the operating system, in this process, and appends every write, sync, cut and
 deletion of a database's files to a record that many processes share, with whatever else the test notes. `Disk` replays
-a record and holds, at each point of it, the bytes that a disk has which keeps nothing that was not synced: the least
-that a power cut may leave. A sync can be refused; the pages that it should have written are lost then, and a later sync
-of the same file succeeds without them, as Linux does it.
+a record and holds, at each point, the bytes of a disk that keeps nothing unsynced: the least that a power cut may
+leave. A sync can be refused; its pages are then lost, and a later sync of the same file succeeds without them, as on
+Linux.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Recorder:
         self._dies = False
 
     def note(self, **facts: Any) -> None:
-        """Append a line to the record, in one write: its place among the others is when it happened."""
+        """Append a line to the record, in one write, so that lines are in order of time."""
         os.write(self._handle, (json.dumps(facts) + "\n").encode())
 
     def refuse(self, what: str, times: int = 1) -> None:
@@ -67,7 +67,7 @@ class Recorder:
         self._refused[what] = times
 
     def die(self) -> None:
-        """Kill this process at its next sync, before the disk hears of it."""
+        """Kill this process at its next sync, before that reaches the disk."""
         self._dies = True
 
     def install(self) -> None:
@@ -103,7 +103,7 @@ class Recorder:
         return self._refused[what] >= 0
 
     def _watched(self, methods: int) -> Any:
-        """A copy of a file's methods with those in place that are recorded."""
+        """A copy of a file's methods, with recording ones in place."""
         if methods in self._methods:
             return self._methods[methods]
         copy = (_P * _METHODS).from_buffer_copy((_P * _METHODS).from_address(methods))
@@ -152,14 +152,14 @@ class _File:
 
 
 class Disk:
-    """The files of a record as they are, and as a power cut would leave them."""
+    """The files of a record: their current state, and what a power cut would leave."""
 
     def __init__(self) -> None:
         self._files: dict[str, _File] = {}
         self._syncs: dict[str, tuple[int, dict[int, bytes]]] = {}
 
     def apply(self, event: dict[str, Any]) -> bool:
-        """Take over one line of a record; True if it changed what a power cut would leave."""
+        """Apply one line of a record; True if it changed what a power cut would leave."""
         name = event["file"]
         file = self._files.setdefault(name, _File())
         match event["do"]:

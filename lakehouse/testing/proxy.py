@@ -39,7 +39,7 @@ class CommitLosingProxy:
                 _close(one)
 
     def lose(self, answers: int, *, reads: bool = False) -> None:
-        """Lose the answers to the next so many COMMITs of transactions that write, or that only read."""
+        """Lose the answers to the next COMMITs of transactions that write, or that only read."""
         with self._guard:
             self.losses, self.limit, self.reads = 0, answers, reads
 

@@ -1,4 +1,4 @@
-"""What must hold of a lake that is opened after a writer died."""
+"""Checks of a lake that is opened after a writer died."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _require(holds: bool, message: str, **facts: Any) -> None:
 
 
 def check(expected: Expected, lake: Any, step: Step | None) -> bool:
-    """Check what a death left, and note whether the step in flight is there. Raises `Wrong`."""
+    """Check what a death left, and record whether the step in flight was committed. Raises `Wrong`."""
     _wait_for_the_dead(lake)
     _forget(expected, lake)
     landed = _landed(expected, lake, step)
@@ -51,7 +51,7 @@ def check(expected: Expected, lake: Any, step: Step | None) -> bool:
 
 
 def _wait_for_the_dead(lake: Any) -> None:
-    """A server may still be busy with the last words of a dead client; nothing is decided before it has heard them."""
+    """A server may still be processing a dead client's last statements; wait until it has finished."""
     if lake.catalog.url.startswith("sqlite"):
         return
     others = text(
@@ -65,7 +65,7 @@ def _wait_for_the_dead(lake: Any) -> None:
 
 
 def _forget(expected: Expected, lake: Any) -> None:
-    """Note which versions a clean-up forgot: none of the newest ones, and none that has a tag."""
+    """Record which versions expired: none of the newest ones, and none with a tag."""
     horizon = lake.catalog._read(read_horizon)
     _require(horizon >= expected.horizon, "the horizon went back", horizon=horizon, was=expected.horizon)
     expected.horizon = horizon
@@ -77,7 +77,7 @@ def _forget(expected: Expected, lake: Any) -> None:
 
 
 def _landed(expected: Expected, lake: Any, step: Step | None) -> bool:
-    """Whether the step in flight is there; the expected then goes on from it."""
+    """Whether the step in flight was committed; the expected state then includes it."""
     known = list(expected.versions)
     log = [one.version for one in reversed(lake.log())]
     lost = set(known) - set(log)
@@ -115,7 +115,7 @@ def _require_rows(table: Any, expected: Iterable[Row], step: Step | None, as_of:
 
 
 def _require_found(table: Any, rows: Sequence[Row], chance: random.Random) -> None:
-    """Look-ups by what has an index give the rows that are there."""
+    """Check that look-ups by indexed columns return the right rows."""
     values = [row[2] for row in chance.sample(list(rows), min(3, len(rows)))]
     wanted = ", ".join(map(str, [*values, -1]))
     found = sorted(table.scan(where=f"value IN ({wanted})").to_arrow().column("value").to_pylist())
@@ -123,7 +123,7 @@ def _require_found(table: Any, rows: Sequence[Row], chance: random.Random) -> No
 
 
 def _check_entries(expected: Expected, lake: Any, versions: Iterable[int]) -> None:
-    """What is live at a version is what was live there when it was new, to the last value of it."""
+    """Check that what is live at a version is exactly what was live when it was new."""
     for place, name in enumerate(expected.world.names):
         spec = lake.table(name).spec
         for version in versions:
@@ -135,7 +135,7 @@ def _check_entries(expected: Expected, lake: Any, versions: Iterable[int]) -> No
 
 
 def recover(expected: Expected, lake: Any, step: Step | None, died: float, *, landed: bool) -> None:
-    """Write as a user does who knows nothing of the death. Raises `Wrong` if that waits for long or is not seen."""
+    """Write like a user who knows nothing of the death. Raises `Wrong` if that waits too long or is not visible."""
     if step is not None and step.txn is not None:
         _repeat(expected, lake, step, landed=landed)
     place = 0 if step is None else step.place
@@ -170,7 +170,7 @@ def recover(expected: Expected, lake: Any, step: Step | None, died: float, *, la
 
 
 def _again(step: Step | None, name: str) -> Step | None:
-    """A replace of what the dead may still hold."""
+    """Replace chunks that the dead process may still hold."""
     if step is None or step.interval is None:
         return None
     place = 1 if step.kind == "transaction" else step.place
@@ -178,7 +178,7 @@ def _again(step: Step | None, name: str) -> Step | None:
 
 
 def _repeat(expected: Expected, lake: Any, step: Step, *, landed: bool) -> None:
-    """Append once more with the same mark: exactly one of both is there."""
+    """Append again with the same mark, and check that exactly one of both is committed."""
     version = lake.table(step.name).append(arrow(step.rows), txn=step.txn).version
     if landed:
         _require(version == max(expected.versions), "a marked append was repeated", version=version, step=step)
@@ -203,7 +203,7 @@ def check_all(expected: Expected, lake: Any) -> None:
 
 
 def forget_key_frames(lake: Any) -> None:
-    """Drop every key frame, and what this process remembers of them."""
+    """Drop every key frame, and this process's cache of them."""
 
     def work(connection: Connection) -> None:
         connection.execute(key_frame.delete())
@@ -242,7 +242,7 @@ def _replayed(deltas: Iterable[Any], frame: Any) -> set[int]:
 
 
 def _check_catalog(connection: Connection) -> None:
-    """No row id is given out twice; SQLite finds its file whole."""
+    """Check that no row id is given out twice, and that SQLite's own check passes."""
     taken: dict[int, list[tuple[int, int]]] = {}
     for one in connection.execute(select(segment).where(segment.c.has_row_ids.is_(False))).mappings():
         first = one["first_row_id"]

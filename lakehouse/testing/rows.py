@@ -76,10 +76,10 @@ def plain(table: pa.Table) -> list[Row]:
 
 
 def values(table: Any, **scan: Any) -> list[int]:
-    """The sorted values that a scan of a lake's table gives: a row's name in most tests."""
+    """The sorted values of a table's rows, which identify rows in most tests."""
     return sorted(table.scan(columns=["value"], **scan).to_arrow().column("value").to_pylist())
 
 
 def visible(table: Any, **scan: Any) -> list[Row]:
-    """The sorted rows that a scan of a lake's table gives."""
+    """The sorted rows of a table."""
     return plain(table.scan(**scan).to_arrow())

@@ -16,7 +16,7 @@ from lakehouse.testing.planned import UNSEEN, Planned, Stage, after
 from lakehouse.testing.targets import LibraryTarget, ModelTarget, Result, Seen, Target
 
 MAINTENANCE = ("compact", "resolve")
-"""Kinds whose results may differ: what they lock and gain is the library's own affair, and changes no row."""
+"""Kinds whose results may differ: what they lock and gain is up to the library, and changes no row."""
 UNGUARDED = frozenset({"misses_what_was_moved_to_it", "saw_what_comes_after_an_append"})
 """Conflicts that the library does not see, by name in `lakehouse.testing.model_conflict`."""
 Rows = Sequence[tuple[Any, ...]]
@@ -24,10 +24,10 @@ Rows = Sequence[tuple[Any, ...]]
 
 @dataclass(slots=True)
 class Run:
-    """What came of a schedule.
+    """The outcome of a schedule.
 
-    ``results`` are those of the operations by place; ``again`` lists those that conflicted and ran again at the end, in
-    order; ``newest`` is the table's version after each step, ``rows`` what was visible at the end.
+    ``results`` are those of the operations by index; ``again`` lists those that conflicted and were retried at the end,
+    in order; ``newest`` is the table's version after each step, ``rows`` what was visible at the end.
     """
 
     results: dict[int, Result] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Run:
 
 
 def drive(target: Target, planned: Sequence[Planned], schedule: Sequence[int], follows: Run | None = None) -> Run:
-    """Run a schedule; then what conflicted once more, alone. ``follows`` is a run whose freedoms are to be followed."""
+    """Run a schedule; then retry conflicting operations alone. ``follows`` is a run whose choices are followed."""
     run = Run()
     mentions = dict.fromkeys(range(len(planned)), 0)
     for place in schedule:
@@ -82,14 +82,14 @@ def _step(target: Target, planned: Planned, run: Run, place: int, turn: int, fol
 
 
 def _gives_way(target: Target, planned: Planned, result: Result) -> bool:
-    """Whether the model lets a restore wait where the library did: for a replace that might be in its way."""
+    """Whether the model allows a restore to wait, as the library did, for a replace that might conflict."""
     assert isinstance(target, ModelTarget)
     replaces = any(one.kind == "replace" for one in target.lake.tables["t"].holders)
     return planned.kind == "restore" and result == "locked" and replaces
 
 
 def _may_conflict(target: Target, begun: Any) -> bool:
-    """Whether the library may be more careful than the model: where something was committed since, or is running."""
+    """Whether the library may be more cautious than the model, because something was committed since or is running."""
     assert isinstance(target, ModelTarget)
     table = target.lake.tables["t"]
     return begun.kind in ("delete", "update", "merge", "erase") and (
@@ -98,7 +98,7 @@ def _may_conflict(target: Target, begun: Any) -> bool:
 
 
 def spans(run: Run, schedule: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """When each operation that succeeded began and ended; one that ran again did so after all others."""
+    """When each successful operation began and ended; retried ones ran after all others."""
     ends = len(schedule)
     found = {}
     for place, result in run.results.items():
@@ -140,7 +140,7 @@ def is_serial(rows: Rows, start: Rows, case: Case, spans_: dict[int, tuple[int, 
 
 @dataclass(slots=True)
 class Renaming:
-    """Which row id of the library is which of the model: one of each, throughout a schedule."""
+    """The mapping of the library's row ids to the model's, one to one throughout a schedule."""
 
     forth: dict[int, int] = field(default_factory=dict)
     back: dict[int, int] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class Renaming:
 
 
 def model_differences(case: Case) -> list[str]:
-    """What is wrong with the model's own run of a schedule: nothing, if its rules are right."""
+    """Errors in the model's own run of a schedule: none, if its rules are right."""
     target = ModelTarget(case.stage)
     start = [row for row, _ in target.seen(target.start)]
     run = drive(target, case.planned, case.schedule)
@@ -172,7 +172,7 @@ def _serial_differences(case: Case, run: Run, start: Rows, rows: Rows) -> list[s
 
 
 def differences(target: LibraryTarget, case: Case) -> list[str]:
-    """What is wrong with the library's run of a schedule: nothing, if it is right."""
+    """Errors in the library's run of a schedule: none, if it is right."""
     planned = case.planned
     target.reset()
     first = target.version()
@@ -205,7 +205,7 @@ def is_excused(case: Case, run: Run) -> bool:
 def _version_differences(
     target: LibraryTarget, run: Run, model: ModelTarget, expected: Run, first: int, at_end: Seen
 ) -> Iterator[str]:
-    """What is wrong, when a schedule is over, at each version that it made after the first.
+    """Errors, after a schedule, at each version that it made after the first.
 
     The last was read already.
     """
@@ -220,7 +220,7 @@ def _version_differences(
 
 
 def short(rows: Rows) -> list[tuple[Any, ...]]:
-    """Rows with times that are easy to read."""
+    """Rows with readable times."""
     return [(f"{row[0]:%d-%H:%M}", *row[1:]) for row in rows]
 
 
@@ -265,7 +265,7 @@ class Explorer:
         return ran, wrong
 
     def shortest(self, case: Case) -> Case:
-        """A case that is wrong without the operations that it does not need."""
+        """A wrong case, reduced to the operations it needs."""
         for place in range(len(case.menu)):
             smaller = case.without(place)
             if len(smaller.menu) > 1 and self.check(smaller):

@@ -1,4 +1,4 @@
-"""The two things that a schedule is run on: a table of a real lake, and the reference model's."""
+"""The two targets of a schedule: a table of a real lake, and one of the reference model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCHEMA = pa.schema(
     ]
 )
 READS = 4
-"""Of how many schedules one is read by the engine, which costs more than all else; the others by the rule."""
+"""One schedule in this many is read by the engine, which is the most expensive part; the others by the rule."""
 TABLE = "t"
 START = "start"
 
@@ -42,7 +42,7 @@ class Target(Protocol):
     """A table of the library or the model, as the driver sees it."""
 
     def begin(self, planned: Planned) -> Any:
-        """Begin an operation; its result instead, where that is known at once."""
+        """Begin an operation; returns its result instead if that is known at once."""
 
     def write(self, begun: Any, planned: Planned) -> None:
         """Stage its rows, or do its work."""
@@ -51,7 +51,7 @@ class Target(Protocol):
         """End it."""
 
     def abort(self, begun: Any) -> None:
-        """Give it up."""
+        """Abort it."""
 
     def version(self) -> int:
         """The table's newest version."""
@@ -62,7 +62,7 @@ class Target(Protocol):
 
 @dataclass(slots=True)
 class LibraryTarget:
-    """A table of a real lake. Every schedule begins by a restore of what it was at first."""
+    """A table of a real lake. Every schedule begins with a restore of its first state."""
 
     lake: Any
     table: Any
@@ -73,7 +73,7 @@ class LibraryTarget:
     reads: int = 0
     running: list[Any] = field(default_factory=list)
     files: dict[str, Seen] = field(default_factory=dict)
-    """What was read of files, which never change."""
+    """A cache of file contents, which never change."""
 
     @classmethod
     def new(cls, lake: Any, name: str, stage: Stage) -> LibraryTarget:
@@ -98,13 +98,13 @@ class LibraryTarget:
         return target
 
     def end(self) -> None:
-        """End what a schedule left."""
+        """End operations that a schedule left."""
         for begun in self.running:
             begun.abort()
         self.running.clear()
 
     def reset(self) -> None:
-        """Make it what it was at first."""
+        """Restore its first state."""
         self.end()
         if self.newest != self.start:
             self.newest = self.table.restore(self.start).version
@@ -158,12 +158,12 @@ class LibraryTarget:
                 return self._done(planned)
 
     def _done(self, planned: Planned) -> str:
-        """Do at once what is one step."""
+        """Run a one-step operation."""
         match planned.kind:
             case "restore":
                 self.newest = self.table.restore(self.start, wait_seconds=0).version
             case "clean":
-                with suppress(LockTimeout):  # whoever holds the chunks is not waited for
+                with suppress(LockTimeout):  # does not wait for the holder of the chunks
                     commit = self.table.clean()
                     self.newest = self.newest if commit is None else commit.version
             case "expire":
@@ -198,7 +198,7 @@ class LibraryTarget:
         return "ok"
 
     def abort(self, begun: Any) -> None:
-        """Give it up."""
+        """Abort it."""
         begun.abort()
 
     def version(self) -> int:
@@ -237,7 +237,7 @@ class LibraryTarget:
         return self.files[segment.path]
 
     def is_forgotten(self, version: int) -> bool:
-        """Whether a version that may have been forgotten was."""
+        """Whether a version that may have expired has."""
         if version >= self.horizon:
             return False
         try:
@@ -361,7 +361,7 @@ class ModelTarget:
         return "ok"
 
     def abort(self, begun: ModelOperation) -> None:
-        """Give it up."""
+        """Abort it."""
         begun.abort()
 
     def version(self) -> int:
@@ -375,7 +375,7 @@ class ModelTarget:
 
 
 def connect(folder: str, catalog: str | None = None) -> Any:
-    """A lake in a folder that waits for nobody."""
+    """A lake in a folder, which never waits for locks."""
     url = catalog or f"sqlite:///{folder}/catalog.db"
     return lakehouse.connect(url, f"{folder}/warehouse", wait_seconds=0)
 

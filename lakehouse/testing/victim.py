@@ -1,6 +1,6 @@
-"""Processes that live a history until they are killed at a chosen point of it.
+"""Processes that run a history until they are killed at a chosen point.
 
-One process is started and warmed up; each victim is a fork of it, so that a death costs a tenth of a second.
+One process is started and warmed up; each victim is a fork of it, so a kill costs a tenth of a second.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a victim does: ``steps``, of which those from ``first`` on are deadly; without a kill it notes its way."""
+    """A victim's orders: ``steps``, in which it may be killed from ``first`` on; without a kill it records its path."""
 
     catalog: str
     warehouse: str
@@ -63,7 +63,7 @@ class Task:
 
 @dataclass(slots=True)
 class Death:
-    """What is known of a victim: the versions that it acknowledged, a step each, and how it ended."""
+    """What is known of a victim: the versions that it acknowledged, one for each step, and how it ended."""
 
     done: list[int | None] = field(default_factory=list)
     ways: list[list[str]] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Death:
 
 
 class Victim:
-    """The process that lives a history. A mutant may change it, or the library in it, before it begins."""
+    """The process that runs a history. A mutant may change it, or the library in it, before it begins."""
 
     def __init__(self, task: Task, pipe: Connection) -> None:
         self._task = task
@@ -83,7 +83,7 @@ class Victim:
         self._armed = False
 
     def acknowledge(self, made: int | None) -> None:
-        """Tell the parent that the step is done, once."""
+        """Report to the parent that the step is done, once."""
         if not self._told:
             self._told = True
             self._pipe.send(("done", made))
@@ -185,7 +185,7 @@ class Nursery:
         self._pipe.close()
 
     def run(self, task: Task) -> Death:
-        """Let a victim live and die; return what it said until then."""
+        """Let a victim run and die; return what it reported until then."""
         self._pipe.send(task)
         death = Death()
         while True:

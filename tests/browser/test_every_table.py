@@ -215,7 +215,7 @@ def test_no_place_to_look_at_fails_on_any_kind_of_table(
     app = open_page(name, table=table, **{key: value.format(table=table) for key, value in parameters.items()})
     assert not app.exception
     words = [one.value for one in (*app.error, *app.code)]
-    assert not any("has a fault" in word for word in words)
+    assert not any("has a bug" in word for word in words)
     if table == "many_versions" and name == "query":  # its files were never written
         assert any("missing" in word for word in words)
     elif "keys" not in parameters:

@@ -51,7 +51,7 @@ def test_why_rows_of_a_day_vanished_is_found(serve: Any, page: Page, flights: la
     page.get_by_label("At", exact=True).fill("2013-01-07 13:00")
     page.keyboard.press("Enter")
     hiding = flights.tombstones(interval="2013-01-07")[0]
-    expect(page.get_by_text(f"Nothing comes through: interval tombstone {hiding.id}")).to_be_visible()
+    expect(page.get_by_text(f"Nothing is visible: interval tombstone {hiding.id}")).to_be_visible()
     expect(page).to_have_url(re.compile("laser=2013-01-07"))
 
     page.get_by_label("Time", exact=True).fill("2013-01-07")

@@ -61,9 +61,9 @@ def test_the_laser_counts_rows_as_they_are(lake: lakehouse.Lake, oracle: list[tu
             # What is wholly replaced is dropped, and stored no more.
             assert (stored <= len(here), seen) == (True, sum(here))
             if not sum(here) and len(probed):
-                assert not {"can be seen", "some rows are hidden"} & set(probed["verdict"])
+                assert not {"visible", "some rows are hidden"} & set(probed["verdict"])
             if sum(here):
-                assert f"{sum(here)} can be seen" in found.sentence
+                assert f"{sum(here)} visible" in found.sentence
 
 
 def test_a_wrong_column_is_named_as_wrong() -> None:

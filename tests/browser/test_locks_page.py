@@ -17,8 +17,8 @@ def test_a_quiet_lake_says_so(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("locks")
     assert not app.exception
     assert [one.value for one in app.info] == [
-        "Nothing runs now. This page looks again by itself.",
-        "No chunk is locked: whoever wants one gets it at once.",
+        "Nothing runs now. This page refreshes by itself.",
+        "No chunk is locked: an operation gets any chunk at once.",
     ]
     assert not [one for one in app.button if one.label == "Release"]
 

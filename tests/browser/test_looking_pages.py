@@ -166,7 +166,7 @@ def test_zooming_changes_the_time_that_is_looked_at(open_page: Any, flights: lak
 
 def test_a_laser_shows_which_tombstone_is_in_the_way(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("timeline", laser="2013-01-07T13:00")
-    assert "Nothing comes through" in texts(app)
+    assert "Nothing is visible" in texts(app)
     probed = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
     assert list(probed["verdict"]) == ["hidden"]
     hiding = flights.tombstones(interval="2013-01-07")[0]
@@ -176,7 +176,7 @@ def test_a_laser_shows_which_tombstone_is_in_the_way(open_page: Any, flights: la
 
 
 def test_a_laser_with_keys_sees_only_their_rows(open_page: Any, flights: lakehouse.Table) -> None:
-    gone, none, seen = "hidden", "holds no such rows", "can be seen"
+    gone, none, seen = "hidden", "holds no such rows", "visible"
     asked = [("12", "carrier=UA", gone), ("12", "carrier=AA", none), ("12", "", gone), ("13", "carrier=AA", seen)]
     for hour, keys, verdict in asked:
         app = open_page("timeline", laser=f"2013-01-12T{hour}:00", keys=keys)
@@ -188,7 +188,7 @@ def test_a_laser_with_a_primary_key_knows_which_upsert_took_its_row(open_page: A
     table = lake.create_table("keyed", SCHEMA, time="at", primary_key=["delay"])
     table.append(hours_of(0, 1))
     taken = table.upsert(hours_of(0, 1).slice(6, 1))
-    for key, verdicts in (("6", ["can be seen", "hidden"]), ("7", [])):
+    for key, verdicts in (("6", ["visible", "hidden"]), ("7", [])):
         app = open_page("timeline", table="keyed", laser="2013-01-01T06:00", keys=f"delay={key}")
         probed = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
         assert [one for one in probed["verdict"] if one != "holds no such rows"] == verdicts
@@ -312,7 +312,7 @@ def test_a_segment_whose_file_is_gone_is_reported(open_page: Any, lake: Any, fli
         assert not app.exception
         assert [one.value for one in app.error] == ["That cannot be shown."] * 2
         assert all(segment.path in one.value for one in app.code if "missing" in one.value)
-    assert any("Restore the file" in one.value for one in app.markdown)
+    assert any("Restore the named file" in one.value for one in app.markdown)
     bounds = next(one.value for one in app.dataframe if "least" in one.value.columns)
     assert len(bounds) == 3
 

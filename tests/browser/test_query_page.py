@@ -80,7 +80,7 @@ def test_what_was_left_out_is_reported_with_its_reason(open_page: Any, flights: 
 def test_rows_beyond_the_limit_are_left_out_and_that_is_said(open_page: Any, flights: lakehouse.Table) -> None:
     app = asked(open_page, "SELECT a.at FROM flights a, flights b")
     assert len(app.dataframe[0].value) == 5_000
-    assert any("there are more" in one.value for one in app.text)
+    assert any("more were left out" in one.value for one in app.text)
 
 
 def test_a_chart_is_offered_for_numbers(open_page: Any, flights: lakehouse.Table) -> None:

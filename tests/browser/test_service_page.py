@@ -38,7 +38,7 @@ def test_an_idle_service_says_so(open_page: Any, flights: lakehouse.Table) -> No
     app = open_page("service")
     assert not app.exception
     words = [one.value for one in app.info]
-    assert "No task runs now. This page looks again by itself." in words
+    assert "No task runs now. This page refreshes by itself." in words
     assert any("Nothing waits" in one for one in words)
     assert "No task has ended yet." in words
     assert set(frame(app, "ratio")["table"]) == {"flights", "weather"}
@@ -123,7 +123,7 @@ def test_what_was_begun_and_failed_is_reported(open_page: Any, small: lakehouse.
         pause.wait(0.01)
     app = open_page("service")
     assert not app.exception
-    assert app.error[0].value == "Something that was begun has failed."
+    assert app.error[0].value == "An action that was started has failed."
     assert "Run task 7.\nthe operation was fenced; <b>nothing</b>" in app.code[0].value
 
 

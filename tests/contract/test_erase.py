@@ -266,7 +266,7 @@ def test_it_runs_after_a_replace_than_which_something_newer_is_there(lake, table
     replacing = table.begin_replace(DAY)
     replacing.write(arrow([(DAY, WHO, 1), (DAY, "b", 2)]))
     table.append(arrow([(DAY, WHO, 3), (DAY, "b", 4)]))
-    with pytest.raises(WriteConflict, match="run it again after that one"):
+    with pytest.raises(WriteConflict, match="run it again after the replace"):
         table.begin_erase(f"client = '{WHO}'").commit()
     assert values(table) == [3, 4]
     erasing = threading.Thread(target=lambda: table.erase(f"client = '{WHO}'"))

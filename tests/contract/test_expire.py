@@ -34,13 +34,13 @@ def test_versions_before_the_horizon_are_forgotten_and_later_ones_are_what_they_
     }
     for version in versions[:-2]:
         for ask in (table.scan, table.segments, table.timeline, table.chunks, table.tombstones):
-            with pytest.raises(VersionNotFound, match=f"forgotten.*oldest={versions[-2]}"):
+            with pytest.raises(VersionNotFound, match=f"expired.*oldest={versions[-2]}"):
                 ask(as_of=version)
-        with pytest.raises(VersionNotFound, match="forgotten"):
+        with pytest.raises(VersionNotFound, match="expired"):
             table.restore(version)
-        with pytest.raises(VersionNotFound, match="forgotten"):
+        with pytest.raises(VersionNotFound, match="expired"):
             table.diff(version, versions[-1])
-        with pytest.raises(VersionNotFound, match="forgotten"):
+        with pytest.raises(VersionNotFound, match="expired"):
             lake.tag("late", version)
     assert [commit.version for commit in table.log()] == versions[:-3:-1]
     assert [commit.version for commit in lake.log()] == versions[:-3:-1]
@@ -81,7 +81,7 @@ def test_an_age_keeps_what_was_the_newest_then(lake, table, history):
     assert lake.expire(older_than="1h", keep_last=1, dry_run=True).horizon == 0
     assert lake.expire(older_than=moment).horizon == middle.version
     assert values(table, as_of=moment) == history[middle.version]
-    with pytest.raises(VersionNotFound, match="forgotten"):
+    with pytest.raises(VersionNotFound, match="expired"):
         table.scan(as_of=moment - timedelta(microseconds=1))
 
 
@@ -108,7 +108,7 @@ def test_a_tag_holds_its_version_until_it_goes(lake, table, history):
     assert lake.expire(keep_last=1).segments == 0
     lake.untag("again")
     assert lake.expire(keep_last=1).segments == 1
-    with pytest.raises(VersionNotFound, match="forgotten"):
+    with pytest.raises(VersionNotFound, match="expired"):
         table.scan(as_of=first)
 
 
@@ -221,7 +221,7 @@ def test_a_dropped_table_is_forgotten_with_its_last_version(lake, table):
     assert lake.expire(keep_last=1).segments == 0
     lake.untag("kept")
     assert lake.expire(keep_last=1).segments == 1
-    with pytest.raises(TableNotFound, match="forgotten"):
+    with pytest.raises(TableNotFound, match="expired"):
         other.scan()
     again = lake.create_table("other", SCHEMA, time="time")
     assert values(again) == []
@@ -319,7 +319,7 @@ def test_a_restore_of_what_is_forgotten_before_its_commit_fails(lake, table, his
     begun = lake.catalog.begin(table.spec, Kind.RESTORE)
     restore = Restore(lake.session, begun, target=next(iter(history)))
     assert lake.expire(keep_last=1).versions
-    with pytest.raises(VersionNotFound, match="forgotten"):
+    with pytest.raises(VersionNotFound, match="expired"):
         restore.commit()
     restore.abort()
     assert values(table) == [4]

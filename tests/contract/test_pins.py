@@ -131,7 +131,7 @@ def test_a_scan_of_what_was_forgotten_between_is_refused_and_one_of_the_head_loo
     assert values(reader) == [11]
     passed.clear()
     reader.session.pins.beat()
-    with pytest.raises(VersionNotFound, match="forgotten"):
+    with pytest.raises(VersionNotFound, match="expired"):
         reader.scan(as_of=table.version)
 
 
@@ -146,8 +146,8 @@ def test_a_pin_that_ran_out_is_placed_anew_and_holds_nobody_up(lake, table, conn
     assert clean_up(lake).segments == 1
     with caplog.at_level(logging.WARNING):
         there.session.pins.beat()
-    assert "ran out" in caplog.text
-    with pytest.raises(VersionNotFound, match="forgotten"):
+    assert "the pin expired" in caplog.text
+    with pytest.raises(VersionNotFound, match="expired"):
         scan.to_arrow()
     assert values(reader) == [2]
 

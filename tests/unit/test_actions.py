@@ -132,7 +132,7 @@ def test_a_restore_of_a_table_that_changed_meanwhile_is_refused(lake: lakehouse.
     actions = Actions(lake, role=Role.MAINTAINER, by=ADA)
     proposal = actions.restore("flights", 2)
     lake.table("flights").append(arrow([row("2013-01-07", value=3)]))
-    with pytest.raises(WriteConflict, match="changed since you looked"):
+    with pytest.raises(WriteConflict, match="changed since it was shown"):
         actions.carry_out(proposal, "flights")
     assert values(lake.table("flights")) == [1, 2, 3]
 

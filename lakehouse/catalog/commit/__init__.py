@@ -1,1 +1,1 @@
-"""The one transaction that makes something visible: what each kind of operation adds and drops, and what it may not."""
+"""The one transaction that makes operations visible: what each kind adds and drops, and when it is refused."""

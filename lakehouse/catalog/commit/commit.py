@@ -1,8 +1,8 @@
 """The one transaction that makes an operation visible.
 
-Its first statement takes the head, so that number order is commit order is visibility order; every check comes after.
-Its cost depends on what is added and dropped and, for a replace, on what is live in the chunks that it covers; never on
-the size of the table or its history.
+Its first statement takes the head, so numbers, commits and visibility have one order; every check comes after. Its cost
+depends on what is added and dropped and, for a replace, on what is live in the chunks that it covers; never on the size
+of the table or its history.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from lakehouse.faults import reach
 
 @dataclass(slots=True)
 class Recorded:
-    """A commit that was checked: `write` it last, in the same transaction, then ask which key frames it made `due`."""
+    """A checked commit: `write` it last, in the same transaction; then `due` says which key frames it made due."""
 
     commit: Commit
     fresh: Sequence[Contribution] = ()
     deltas: Mapping[TableId, TableDelta] = field(default_factory=dict)
     touched: dict[TableId, list[Any]] = field(default_factory=dict)
-    """Cursors over what is known of the bins now, by table."""
+    """Cursors over the state of the bins, by table."""
 
     def write(self, connection: Connection) -> None:
-        """Write everything. Nothing is waited for: the answers come with that to COMMIT."""
+        """Write everything without waiting: the answers come with that to COMMIT."""
         commit = self.commit
         record_version(
             connection,
@@ -64,7 +64,7 @@ class Recorded:
         reach("commit.recorded")
 
     def due(self) -> Iterator[tuple[TableSpec, list[int]]]:
-        """Bins whose key frame is due, by table; to be asked after the commit."""
+        """Bins whose key frame is due, by table; call it after the commit."""
         for table, cursors in self.touched.items():
             found = [cursor.fetchone() for cursor in cursors]
             bins = [number for number, chain, framed in found if frame_due(chain, is_framed=framed is not None)]
@@ -73,7 +73,7 @@ class Recorded:
 
 
 class AlreadyCommitted(Exception):
-    """Everything asked for was committed before, in ``version``; the transaction changed nothing."""
+    """All operations were committed before, in ``version``; the transaction changed nothing."""
 
     def __init__(self, version: int) -> None:
         super().__init__(version)
@@ -89,7 +89,7 @@ def record(
     message: str | None,
     properties: dict[str, str] | None,
 ) -> Recorded:
-    """Take a version for operations, check them and plan what is to be written, inside a transaction.
+    """Take a version for operations, check them and plan their changes, inside a transaction.
 
     Raises `AlreadyCommitted`, `LockLost`, `TableNotFound` or `locks.ChunkHeld`; the transaction then rolls back.
     """
@@ -167,7 +167,7 @@ def logged(connection: Connection, version: int, contributions: Sequence[Contrib
 
 
 def _forgotten(connection: Connection, version: int, contributions: Sequence[Contribution]) -> Commit:
-    """What is still known of a version that was committed and then forgotten: it stands, and is not repeated."""
+    """What is still known of a commit that has expired: it stands, and is not repeated."""
     row = connection.execute(select(commit_log).where(commit_log.c.version == version)).first()
     committed_us = connection.execute(select(lake.c.clock_us)).scalar_one() if row is None else row.committed_us
     return Commit(
@@ -182,7 +182,7 @@ def _forgotten(connection: Connection, version: int, contributions: Sequence[Con
 
 
 def next_version(connection: Connection) -> tuple[int, int]:
-    """Take the head and the next number as its version; return it and its time, later than every version's before."""
+    """Take the head and the next number as its version; return it and its time, which is later than all before."""
     stand_in_line(connection)
     version, committed_us = statements.TAKE_VERSION.run(connection, host_clocks()).fetchone()
     return version, committed_us
@@ -222,7 +222,7 @@ class _Answer(NamedTuple):
     ended: tuple[int] | None
     """Its operation was running, and is committed now."""
     next_row_id: tuple[int] | None
-    """Its table exists; row ids up to here are its."""
+    """The next row id of its table, if that exists."""
     marked: tuple[int] | None
     """Its ``txn`` was committed in this version."""
 
@@ -245,9 +245,10 @@ def _new_rows(contribution: Contribution) -> int:
 def _not_committed(
     connection: Connection, contributions: Sequence[Contribution], answers: Sequence[_Answer]
 ) -> list[tuple[Contribution, int]]:
-    """What is to be committed, with its table's next row id; refuse what cannot be.
+    """The contributions to commit, with their tables' next row ids; refuses those that cannot be committed.
 
-    What its ``txn`` or id shows as committed is left out, and ended; raises `AlreadyCommitted` if nothing is left.
+    Those whose ``txn`` or id was committed already are left out and ended; raises `AlreadyCommitted` if nothing is
+    left.
     """
     fresh, done = [], []
     for one, answer in zip(contributions, answers, strict=True):
@@ -282,7 +283,7 @@ def committed_version(connection: Connection, contribution: Contribution) -> int
 
 
 def marked_version(connection: Connection, table: TableId, mark: tuple[str, int]) -> int | None:
-    """The version that carries a caller's ``(app, sequence)`` on a table."""
+    """The version with a caller's ``(app, sequence)`` on a table."""
     app, sequence = mark
     found: int | None = connection.execute(
         select(txn.c.version).where(txn.c.table_id == table, txn.c.app == app, txn.c.sequence == sequence)

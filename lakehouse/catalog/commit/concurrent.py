@@ -1,4 +1,4 @@
-"""What became of rows after an operation had read them: asked under the head, so that nothing more can happen."""
+"""What happened to rows after an operation read them: queried under the head, so nothing more can happen."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Change:
 
 
 def changes_since(connection: Connection, spec: TableSpec, interval: Interval, version: int) -> list[Change]:
-    """Row and key tombstones that were added after a version where they may be about rows of an interval.
+    """Row and key tombstones that were added after a version and may match rows of an interval.
 
-    Those that were dropped again are among them. Cost: the bins of the interval, and the changes in them since.
+    Includes those that were dropped again. Cost: the bins of the interval, and the changes in them since.
     """
     parameters = {"table": spec.id, "after": version}
     rows = rows_of_pairs(connection, _ADDED, touching(spec, interval), parameters)
@@ -62,7 +62,7 @@ _ADDED = prepared_over(
 
 
 def removals_since(connection: Connection, spec: TableSpec, version: int) -> Iterator[tuple[Kind, Removal]]:
-    """What took intervals over and was committed after a version; a restore takes everything in its chunks."""
+    """Operations after a version that replaced or deleted whole intervals; a restore covers all of its chunks."""
     columns = (operation.c.kind, operation.c.start_us, operation.c.end_us, operation.c["keys"])
     query = select(*columns, operation.c.ordinal, operation.c.version).where(
         operation.c.table_id == spec.id, operation.c.version > version, operation.c.start_us.is_not(None)
@@ -104,7 +104,7 @@ def _running(row: Any) -> RunningReplace:
 
 
 def written_interval(connection: Connection, number: int) -> Interval | None:
-    """What the segments that an operation made cover; None if it made none."""
+    """The interval covered by the segments that an operation made; None without any."""
     made = segment.c.id.between(number << ENTRY_BITS, (number + 1 << ENTRY_BITS) - 1)
     query = select(func.min(segment.c.start_us), func.max(segment.c.end_us)).where(made)
     start_us, end_us = connection.execute(query).one()
@@ -112,16 +112,16 @@ def written_interval(connection: Connection, number: int) -> Interval | None:
 
 
 def has_copiers_since(connection: Connection, spec: TableSpec, version: int) -> bool:
-    """Whether a version after one was made by an operation that wrote what it had made of rows."""
+    """Whether an operation that copies rows committed after a version."""
     mine = (commit_table.c.table_id == spec.id, commit_table.c.version > version)
     copied = commit_table.c.operation.in_([kind.value for kind in COPIERS])
     return bool(connection.execute(select(exists().where(*mine, copied))).scalar())
 
 
 def least_in_flight(connection: Connection, spec: TableSpec, *, but: int | None = None) -> int:
-    """The least ordinal with which an operation that runs may still add rows; beyond every number if there is none.
+    """The least ordinal with which a running operation may still add rows; greater than every number if none runs.
 
-    The operation ``but`` is left out.
+    The operation ``but`` is ignored.
     """
     query = select(operation.c.number, operation.c.kind, operation.c.ordinal, operation.c.base_version).where(
         text("state IN ('running', 'aborted')"),  # as the index says it

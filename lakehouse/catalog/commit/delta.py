@@ -1,4 +1,4 @@
-"""What each kind of operation adds and drops, worked out under the head from what is live then."""
+"""What each kind of operation adds and drops, computed under the head from what is live then."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from lakehouse.errors import InternalError, LockLost, TooManyChunks
 
 
 def plan_operation(context: CommitContext, *, first_row_id: int, now_us: int) -> OperationPlan:
-    """What one operation changes at ``context.version``, of which it is a part.
+    """The changes of one operation at ``context.version``.
 
-    Raises `WriteConflict`, `LockLost`, `LookAgain`, `NothingToDo` or `locks.ChunkHeld` where it may not be committed.
+    Raises `WriteConflict`, `LockLost`, `LookAgain`, `NothingToDo` or `locks.ChunkHeld` if it must not be committed.
     """
     contribution, version = context.contribution, context.version
     begun = contribution.begun
@@ -79,7 +79,7 @@ def plan_operation(context: CommitContext, *, first_row_id: int, now_us: int) ->
 def _plan_drops(
     context: CommitContext, plan: OperationPlan, segments: list[Segment], ordinal: int
 ) -> tuple[list[Tombstone], list[tuple[NewTombstone, int]]]:
-    """DROP what an operation takes out; the interval tombstones that it leaves, and those with a set and an ordinal."""
+    """DROP what an operation removes; its interval tombstones, and those with a set and an ordinal."""
     contribution = context.contribution
     tombstones: list[Tombstone] = []
     sets: list[tuple[NewTombstone, int]] = []
@@ -107,7 +107,7 @@ def _plan_drops(
             _plan_compaction(context, plan, None, segments)
         case RepeatContribution():
             raise LockLost(
-                "what its txn names was forgotten since it began; begin it again", operation=contribution.begun.id
+                "the commit of its txn has expired since it began; begin it again", operation=contribution.begun.id
             )
         case _:
             raise InternalError("no such operation on rows", kind=contribution.begun.kind)
@@ -115,7 +115,7 @@ def _plan_drops(
 
 
 def _plan_replace(context: CommitContext, plan: OperationPlan, ordinal: int) -> list[Tombstone]:
-    """DROP what a replace takes over whole; the interval tombstones over the rest."""
+    """DROP what a replace covers completely; the interval tombstones over the rest."""
     begun = context.contribution.begun
     spec = begun.table
     segments, tombstones = context.live(begun.locked)
@@ -148,7 +148,7 @@ def _with_set(made: NewTombstone, entry: int, ordinal: int) -> Tombstone:
 
 
 def entry_id(number: int, index: int) -> int:
-    """Id of an operation's nth segment or tombstone: unique without asking, and in order of operations."""
+    """Id of an operation's nth segment or tombstone: unique without coordination, and in order of operations."""
     if index >= 1 << ENTRY_BITS:
         raise TooManyChunks(
             "one operation made too many segments; use a coarser grain, more target_rows or smaller intervals",
@@ -158,7 +158,7 @@ def entry_id(number: int, index: int) -> int:
 
 
 def new_segments(contribution: Contribution, *, ordinal: int, first_row_id: int) -> list[Segment]:
-    """What a contribution adds, with ids, and with row ids from ``first_row_id`` on."""
+    """The segments that a contribution adds, with ids, and with row ids from ``first_row_id`` on."""
     made: list[Segment] = []
     for index, one in enumerate(contribution.segments):
         made.append(
@@ -186,13 +186,13 @@ def new_segments(contribution: Contribution, *, ordinal: int, first_row_id: int)
 def _plan_compaction(
     context: CommitContext, plan: OperationPlan, inputs: frozenset[int] | None, outputs: list[Segment]
 ) -> None:
-    """DROP the inputs, and the tombstones that hide nothing once the outputs stand in their place.
+    """DROP the inputs, and the tombstones that hide nothing once the outputs replace them.
 
-    Without inputs, segments that can no longer be seen are dropped.
+    Without inputs, overshadowed segments are dropped.
 
-    Inputs that a delete dropped meanwhile need not be: it left a tombstone that hides their rows in the outputs too.
-    Nobody else can have, for the chunks are locked. Raises `LockLost` if rows were erased from one: the outputs hold
-    them.
+    Inputs may have been dropped by a delete meanwhile, whose tombstone hides their rows in the outputs too. No other
+    operation can have dropped them, since the chunks are locked. Raises `LockLost` if rows were erased from one,
+    because the outputs still hold them.
     """
     begun = context.contribution.begun
     spec = begun.table
@@ -209,10 +209,10 @@ def _plan_compaction(
 
 
 def _nobody_needs(connection: Connection, begun: Begun, tombstones: Sequence[Tombstone]) -> Sequence[Tombstone]:
-    """Those of some tombstones in locked chunks that no operation in flight needs.
+    """Those of some tombstones in locked chunks that no running operation needs.
 
-    In write order ``start`` an append that runs has its number already; in write order ``commit`` nothing that could
-    come in these chunks has a smaller one, for they are locked.
+    In write order ``start`` a running append has its number already. In write order ``commit`` nothing with a smaller
+    number can still come into these chunks, since they are locked.
     """
     if begun.table.write_order == "commit" or not tombstones:
         return tombstones
@@ -221,7 +221,7 @@ def _nobody_needs(connection: Connection, begun: Begun, tombstones: Sequence[Tom
 
 
 def _plan_restore(context: CommitContext, contribution: RestoreContribution, plan: OperationPlan, now_us: int) -> None:
-    """DROP what is live and was not at the target version, ADD what was and is not, in chunks changed since."""
+    """DROP what is live now but was not at the target version, ADD what was but is not, in chunks changed since."""
     connection, spec = context.connection, context.spec
     check_readable(connection, spec, contribution.target)
     now = context.states.read(connection, spec, context.version, since=contribution.target)

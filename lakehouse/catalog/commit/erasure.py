@@ -1,8 +1,8 @@
-"""Putting files without erased rows in the place of segments' files, in every version that has those segments.
+"""Replacing segments' files by files without erased rows, in every version that has those segments.
 
-A segment keeps its id, its ordinal and its interval, so that no delta changes. One of which nothing is left is taken
-out of every version: none shows a row of it. Key frames that held the old files go at once, and are written again after
-the commit; what processes remember of the table is not used any more (`lakehouse.catalog.state.bins`).
+A segment keeps its id, ordinal and interval, so no delta changes. One without rows left is removed from every version.
+Key frames that held the old files are removed at once, and written again after the commit; processes stop using what
+they cached of the table (`lakehouse.catalog.state.bins`).
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.errors import WriteConflict
 
 PAGE = 10_000
-"""Segments that `read_stored` gives at a time."""
+"""How many segments `read_stored` returns at a time."""
 
 
 def plan_erasure(context: CommitContext, contribution: EraseContribution, plan: OperationPlan) -> None:
-    """Work out what an erasure puts in place and takes out.
+    """Plan which files an erasure replaces and which segments it removes.
 
-    Raises `LookAgain` if others committed since it looked what they had made of rows: that may be such rows again, and
-    comes after all that these read. Raises `WriteConflict` if another erasure was faster with a segment. Cost: the
-    rewritten segments, and the table's keyed tombstones.
+    Raises `LookAgain` if row-copying operations have committed since its scan, since they may have copied such rows.
+    Raises `WriteConflict` if another erasure rewrote one of the segments first. Cost: the rewritten segments, and the
+    table's keyed tombstones.
     """
     connection, spec = context.connection, context.spec
-    hold_history(connection)  # against those who write key frames of what they read before
+    hold_history(connection)  # so that nobody writes key frames from what they read before
     if has_copiers_since(connection, spec, contribution.seen):
         raise LookAgain
     _refuse_overtaken(context, contribution)
@@ -71,11 +71,11 @@ def spans_of(rows: Iterable[dict[str, Any]]) -> list[Interval]:
 
 
 def _refuse_overtaken(context: CommitContext, contribution: EraseContribution) -> None:
-    """Refuse what comes before a running replace, whose rows it does not see, and after what is newer than that."""
+    """Refuse an erasure that comes before a running replace, whose rows it does not see, and after newer writes."""
     replace = running_overtaken(context, contribution.read, contribution.seen)
     if replace is not None:
         raise WriteConflict(
-            "a replace runs where rows are erased, and something newer is there already; run it again after that one",
+            "a replace runs where rows are erased, and newer writes are there already; run it again after the replace",
             table=contribution.begun.table.name,
             operation=contribution.begun.id,
             replace=replace.id,
@@ -95,9 +95,9 @@ def _refuse_second(contribution: EraseContribution, rows: dict[int, Any]) -> Non
 
 
 def write_frames(database: Database, writer: FrameWriter, spec: TableSpec, spans: Iterable[Interval]) -> None:
-    """Write the key frames of bins that were left without, oldest first: each is made from the one before.
+    """Write the missing key frames of bins, oldest first, since each is made from the one before.
 
-    Cost: the history of the bins. Commits go on meanwhile.
+    Cost: the history of the bins. Commits continue meanwhile.
     """
 
     def question(connection: Connection, bins: list[int]) -> tuple[int, Numbers]:
@@ -116,14 +116,14 @@ def _versions_from(horizon: int, deltas: Numbers) -> Numbers:
 
 
 def read_stored(connection: Connection, spec: TableSpec, until: int, after: int) -> Segments:
-    """Segments of versions up to one, live or not, that any version has: the first `PAGE` with ids above ``after``."""
+    """Segments up to a version, live or not, that are in any version: the first `PAGE` with ids above ``after``."""
     came = (segment.c.table_id == spec.id, segment.c.added_version <= until, segment.c.id > after)
     query = select(segment).where(*came).order_by(segment.c.id).limit(PAGE)
     return _segments(spec, [dict(row) for row in connection.execute(query).mappings()])
 
 
 def read_come(connection: Connection, spec: TableSpec, since: int, until: int) -> Segments:
-    """Segments that came in versions after one, up to another. Cost: the table's bins, and what changed in them."""
+    """Segments added after a version, up to another. Cost: the table's bins, and what changed in them."""
     parameters = {"table": spec.id, "after": since, "until": until}
     ids = {row[0] for row in rows_of_pairs(connection, _CAME, touching(spec, None), parameters)}
     rows = rows_by_id(connection, "segment", ids)

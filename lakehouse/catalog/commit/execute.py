@@ -1,7 +1,7 @@
-"""Carrying out what a commit planned: the one place that writes an operation's changes into the catalog.
+"""Executing a commit's plan: the only place that writes an operation's changes into the catalog.
 
-First the few changes that other operations look up, whose answers are waited for (`apply`); then everything that is new
-in each table, sent together with COMMIT (`write_table`).
+First the few changes that other operations read, which wait for answers (`apply`); then everything new in each table,
+sent together with COMMIT (`write_table`).
 """
 
 from __future__ import annotations
@@ -86,14 +86,14 @@ class TableDelta:
         }
 
     def include(self, plan: OperationPlan) -> None:
-        """Take in what one more operation changes."""
+        """Add the changes of one more operation."""
         self.added.extend((entry, plan.begun.number) for entry in plan.new)
         self.sets.update(plan.sets)
         self.changes.update(plan.changes)
 
 
 def apply(connection: Connection, plan: OperationPlan, version: int, now_us: int) -> None:
-    """Write what an operation changes beside its table's entries: for others that run, and an erasure's files."""
+    """Write changes other than the table's entries: notes for running operations, and an erasure's files."""
     begun = plan.begun
     if plan.erasure is not None:
         _erase(connection, plan, plan.erasure, version, now_us)
@@ -113,8 +113,8 @@ def apply(connection: Connection, plan: OperationPlan, version: int, now_us: int
 def _erase(connection: Connection, plan: OperationPlan, erasure: Erasure, version: int, now_us: int) -> None:
     """Put an erasure's files in place.
 
-    Ended operations forget their keys whatever was erased: those that run take them for such of all keys, and may run
-    again once. Cost: the operations that took intervals over, and the deltas and key frames of the segments' bins.
+    Ended operations lose their keys whatever was erased; running operations then treat them as of all keys, and may
+    retry once. Cost: the operations that took intervals over, and the deltas and key frames of the segments' bins.
     """
     spec = plan.begun.table
     connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(erased_version=version))
@@ -167,7 +167,7 @@ def _put_files(connection: Connection, number: int, put: list[tuple[dict[str, An
 
 
 def _take_out(connection: Connection, spec: TableSpec, entries: Iterable[tuple[int, int, Interval]]) -> None:
-    """Take entries, each with the version that added it and its interval, out of every version."""
+    """Remove entries, each with the version that added it and its interval, from every version."""
     named = delete(delta).where(
         delta.c.table_id == spec.id,
         delta.c.bin == bindparam("of_bin"),
@@ -183,7 +183,7 @@ def _take_out(connection: Connection, spec: TableSpec, entries: Iterable[tuple[i
 
 
 def write_table(connection: Connection, change: TableDelta, version: int) -> list[Any]:
-    """Store a table's new entries and its delta; return cursors over what is known of the bins now."""
+    """Store a table's new entries and its delta; return cursors over the state of its bins."""
     table, bins = change.spec.id, touched_bins(change)
     new = {entry.id for entry, _ in change.added}
     statements.INSERT_SEGMENT.run_many(

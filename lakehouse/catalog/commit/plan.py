@@ -52,11 +52,11 @@ class Erasure:
     put: list[tuple[dict[str, Any], NewSegment]]
     """Rows of `models.segment` with the files that they get."""
     gone: list[dict[str, Any]]
-    """Rows of segments of which nothing is left: they are taken out of every version."""
+    """Rows of segments without rows left, which are removed from every version."""
     scopes: list[ScopeChange]
     """Keyed tombstones that no longer name the erased keys."""
     unused: list[str]
-    """Files that the catalog does not name any more, or never did."""
+    """Files that the catalog no longer names, or never named."""
 
     @property
     def segments(self) -> list[dict[str, Any]]:
@@ -66,7 +66,7 @@ class Erasure:
 
 @dataclass(slots=True)
 class OperationPlan:
-    """What one operation changes. Planning reads and may refuse; it writes nothing."""
+    """What one operation changes. Planning reads, and may refuse; it writes nothing."""
 
     begun: Begun
     new: list[Entry] = field(default_factory=list)
@@ -76,13 +76,13 @@ class OperationPlan:
     changes: dict[tuple[int, int], tuple[int, Entry]] = field(default_factory=dict)
     """By bin and entry id: 1 for ADD or -1 for DROP, and the entry."""
     taken: tuple[Interval, KeyScope | None] | None = None
-    """What the operation turned out to take over, for those that ask `concurrent.removals_since`."""
+    """The interval and keys that the operation replaced or deleted whole, for `concurrent.removals_since`."""
     updated_rows: list[tuple[int, BitMap64]] = field(default_factory=list)
-    """Row ids that a running replace, by its number, has to hide besides what it finds."""
+    """Row ids that a running replace, by its number, has to hide in addition to what it finds."""
     gives_way: list[int] = field(default_factory=list)
     """Numbers of other operations that lose their locks."""
     erasure: Erasure | None = None
-    """Files to put in the place of others, in every version."""
+    """Files that replace others in every version."""
 
     def change(self, action: int, entries: Iterable[Entry]) -> None:
         """Add or drop entries in every bin that they are kept in."""

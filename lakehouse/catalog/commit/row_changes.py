@@ -1,4 +1,4 @@
-"""What a delete, update, merge, upsert or resolve adds, drops and conflicts with, worked out under the head."""
+"""What a delete, update, merge, upsert or resolve adds, drops and conflicts with, computed under the head."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from lakehouse.errors import WriteConflict
 
 _UPDATES = (Kind.UPDATE, Kind.MERGE)
 _TAKE_OVER = (Kind.REPLACE, Kind.DELETE)
-"""Kinds that leave an interval tombstone, a delete where it takes an interval whole: what comes there comes after."""
+"""Kinds that leave an interval tombstone (a delete, if it covers a whole interval): later rows there come after it."""
 NOTE = 0
 """Ordinal of a tombstone that hides nothing."""
 
@@ -51,14 +51,14 @@ NOTE = 0
 def plan_rows(
     context: CommitContext, contribution: RowChangeContribution, plan: OperationPlan
 ) -> tuple[list[tuple[NewTombstone, int]], Segments]:
-    """Tombstones with their ordinals, and the segments that are dropped whole, of a change of single rows.
+    """Tombstones with their ordinals, and segments dropped whole, of a row-level change.
 
     Raises `WriteConflict` if a row to update was removed or updated by another operation since it was read, or if it
     would move out of what a running replace covers.
     """
     version, hits = context.version, contribution.hits
     keys = contribution.keys if isinstance(contribution, MergeContribution) else None
-    # The keys that a merge conflicts over are noted for others to see; what others append beside it, it hides not.
+    # The keys of a merge are noted for conflicts with others; the note does not hide concurrent appends.
     ordinal = version if keys is None else NOTE
     tombstones = [(one, ordinal) for one in contribution.tombstones if one.kind == "key"]
     if not len(hits.rows) and hits.inserted is None:
@@ -83,10 +83,10 @@ def plan_rows(
 def _refuse_overtaken(
     context: CommitContext, contribution: RowChangeContribution, removals: list[tuple[Kind, Removal]]
 ) -> None:
-    """Refuse a reader that comes both before and after another operation, whatever order is tried.
+    """Refuse a row change that comes both before and after another operation in every serial order.
 
-    It comes before a restore, replace or delete that it did not see, and before a replace that hides what it brings
-    there; and after one than which something newer was there, or into which it brings rows that will not be hidden.
+    It comes before a restore, replace or delete that it did not see, and before a replace that hides the rows it moves
+    there. It comes after a replace if it saw newer writes in its scope, or moves rows there that will not be hidden.
     """
     begun, read, hits = contribution.begun, contribution.read, contribution.hits
     unseen = [(one, None) for kind, one in removals if kind in _TAKE_OVER]
@@ -111,7 +111,7 @@ def _refuse_overtaken(
 
 
 def running_overtaken(context: CommitContext, read: Interval, version: int) -> RunningReplace | None:
-    """A replace that runs where an operation read, and than which something newer was there at a version."""
+    """A running replace in the interval that an operation read, if newer writes were there at a version."""
     for one in running_replaces(context.connection, context.spec, read):
         if one.removal.ordinal <= version and _saw_newer(context, one.removal, version):
             return one
@@ -119,9 +119,9 @@ def running_overtaken(context: CommitContext, read: Interval, version: int) -> R
 
 
 def _saw_newer(context: CommitContext, removal: Removal, version: int) -> bool:
-    """Whether something newer than a replace was there, in what it covers, at the version that was read.
+    """Whether something newer than a replace was in its scope at the version that was read.
 
-    Rows, or what hides some that it writes: a delete of the same keys, or one by primary key.
+    Rows, or a tombstone that hides rows it writes: a delete of the same keys, or one by primary key.
     """
     found = context.states.read(context.connection, context.spec, version, touching(context.spec, removal.interval))
     segments, tombstones = live_in(found.values())
@@ -135,13 +135,13 @@ def _saw_newer(context: CommitContext, removal: Removal, version: int) -> bool:
 
 
 def row_tombstone(contribution: RowChangeContribution, interval: Interval) -> NewTombstone:
-    """The tombstone of an operation's hits, made before its commit, with the interval that it turned out to have."""
+    """The tombstone of an operation's hits, made before its commit, with its final interval."""
     made = next(one for one in contribution.tombstones if one.kind == "row")
     return replace(made, interval=interval)
 
 
 def _followed(context: CommitContext, contribution: RowChangeContribution, changes: list[Change]) -> Interval:
-    """Where rows that a delete found are now: an update may have moved some of them while it ran."""
+    """The current interval of rows that a delete found; an update may have moved some of them meanwhile."""
     hits = contribution.hits
     interval, seen = hits.interval, set[int]()
     while True:
@@ -151,7 +151,7 @@ def _followed(context: CommitContext, contribution: RowChangeContribution, chang
         for one in moved:
             row_ids = sets.get(one.tombstone.id)
             if isinstance(row_ids, BitMap64) and row_ids & hits.row_ids:
-                if one.kind is Kind.MERGE:  # without these rows it would have inserted them
+                if one.kind is Kind.MERGE:  # without these rows the merge would have inserted them
                     raise _conflict(contribution, "rows were updated by a merge", row_ids & hits.row_ids)
                 seen.add(one.operation)
                 written = written_interval(context.connection, one.operation)
@@ -164,7 +164,7 @@ def _followed(context: CommitContext, contribution: RowChangeContribution, chang
 
 
 def _meeting(hits: Hits, tombstones: Iterable[Tombstone]) -> list[Tombstone]:
-    """Those that may be about a hit, by bounds."""
+    """Tombstones that may match a hit, by bounds."""
     least, greatest = hits.row_ids.min(), hits.row_ids.max()
     return [
         one
@@ -187,7 +187,7 @@ def _refuse_lost(
 
 
 def _refuse_keys(context: CommitContext, inserted: pa.Table) -> None:
-    """A row that a merge inserts because its key was not there must not have come meanwhile."""
+    """Refuse a merge whose inserted keys were added by others meanwhile."""
     begun = context.contribution.begun
     changes = changes_since(context.connection, context.spec, Interval(None, None), begun.base_version)
     tombstones = [one.tombstone for one in changes if one.tombstone.kind == "key"]
@@ -195,7 +195,7 @@ def _refuse_keys(context: CommitContext, inserted: pa.Table) -> None:
         twice = inserted.join(keys, inserted.column_names, join_type="left semi")
         if len(twice):
             raise WriteConflict(
-                "a key that was not there when the operation began is there now; run it again",
+                "a key was added by another operation since this one began; run it again",
                 table=begun.table.name,
                 operation=begun.id,
                 rows=len(twice),
@@ -242,7 +242,10 @@ def _conflict(
 
 
 def _emptied(context: CommitContext, contribution: RowChangeContribution, interval: Interval) -> Segments:
-    """Live segments of which every row was found. Their rows stay under the tombstone: a compaction may hold copies."""
+    """Live segments of which every row was found.
+
+    The tombstone stays, because a compaction may hold copies of the rows.
+    """
     emptied = contribution.emptied
     if not emptied:
         return Segments.of([])
@@ -253,11 +256,11 @@ def _emptied(context: CommitContext, contribution: RowChangeContribution, interv
 def plan_scope(
     context: CommitContext, contribution: ScopeDeleteContribution, plan: OperationPlan
 ) -> tuple[list[Tombstone], Segments]:
-    """An interval tombstone over what a delete takes, and the segments that lie wholly under it.
+    """An interval tombstone over a delete's scope, and the segments that lie wholly under it.
 
-    It covers what may still come with a smaller ordinal, all or nothing of it: rows of a replace that runs. It reads
-    nothing and locks nothing; it hides what was committed before. The tombstone stays as long as a segment was
-    there, for a compaction may hold copies of its rows. Cost: the chunks of the interval.
+    It covers all or none of what may still come with a smaller ordinal, the rows of a running replace. It reads and
+    locks nothing, and hides what was committed before. The tombstone stays if a segment was there, because a compaction
+    may hold copies of its rows. Cost: the chunks of the interval.
     """
     interval, keys = contribution.interval, contribution.keys
     plan.taken = interval, keys
@@ -292,10 +295,10 @@ def rows_updated_meanwhile(context: CommitContext) -> NewTombstone | None:
 def plan_resolve(
     context: CommitContext, contribution: ResolveContribution
 ) -> tuple[list[tuple[NewTombstone, int]], list[Tombstone]]:
-    """Row tombstones in the place of key tombstones, at their ordinals.
+    """Row tombstones that replace key tombstones, at their ordinals.
 
-    A key tombstone stays if rows that it has to hide may have come since they were looked for, or may still come: from
-    an operation that runs and has a smaller ordinal, or out of a restore.
+    A key tombstone stays if rows that it has to hide may have been added since the resolve read, or may still be added:
+    by a running operation with a smaller ordinal, or by a restore.
     """
     begun = contribution.begun
     if any(kind is Kind.RESTORE for kind, _ in removals_since(context.connection, context.spec, begun.base_version)):

@@ -1,4 +1,4 @@
-"""Tables: what they are called and how they are defined. Each change of that is a version of the lake."""
+"""Names and definitions of tables. Each change of them is a version of the lake."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import AlreadyExists, TableNotFound
 
 Change = Callable[[TableSpec], Mapping[str, str]]
-"""What makes of a table its new properties. May be called again."""
+"""A function from a table to its new properties. It may be called again."""
 _live = lake_table.c.dropped_version.is_(None)
 _FIND = Prepared(lambda _: select(lake_table).where(lake_table.c.name == bindparam("wanted"), _live))
 _COLUMNS = [column.name for column in lake_table.columns]
@@ -26,7 +26,7 @@ _COLUMNS = [column.name for column in lake_table.columns]
 def find_table(connection: Connection, name: str) -> tuple[TableSpec, int] | None:
     """A live table's definition and the version that created it."""
     if not str(name).isascii() or "\0" in str(name):
-        return None  # no table has such a name, and no database takes each of them as a question
+        return None  # no table can have such a name, and some databases refuse it in a query
     found = _FIND.run(connection, {"wanted": name}).fetchone()
     if found is None:
         return None
@@ -35,7 +35,7 @@ def find_table(connection: Connection, name: str) -> tuple[TableSpec, int] | Non
 
 
 def is_forgotten(connection: Connection, table: TableId) -> bool:
-    """Whether nothing is known of a table any more: it was dropped, and an expiry has been there since."""
+    """Whether a table is gone completely: dropped, and expired since."""
     return connection.execute(select(lake_table.c.id).where(lake_table.c.id == table)).first() is None
 
 
@@ -45,7 +45,7 @@ def table_names(connection: Connection) -> list[str]:
 
 
 def create_table(connection: Connection, spec: TableSpec) -> tuple[TableSpec, int]:
-    """Create a table. Raises `AlreadyExists`; where the one that exists has its folder, this call made it."""
+    """Create a table. Raises `AlreadyExists`, unless the existing one has its folder and so was made by this call."""
     version, now_us = next_version(connection)
     held = find_table(connection, spec.name)
     if held is not None:
@@ -80,21 +80,21 @@ def rename_table(connection: Connection, old: str, new: str) -> None:
 
 
 def set_properties(connection: Connection, name: str, change: Change) -> TableSpec:
-    """Give a table other properties, worked out from those that it has now."""
+    """Change a table's properties, computed from its current ones."""
     version, now_us = next_version(connection)
     held = find_table(connection, name)
     if held is None:
         raise _missing(connection, name)
     spec = replace(held[0], properties=change(held[0]))
     connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(definition=spec_definition(spec)))
-    # Another policy may want other things of what is there.
+    # Another policy may call for other maintenance.
     connection.execute(update(upkeep).where(upkeep.c.table_id == spec.id).values(due_us=now_us, not_before_us=now_us))
     _record(connection, version, now_us, Kind.ALTER, spec.id, f"set properties of table {name}")
     return spec
 
 
 def drop_table(connection: Connection, name: str) -> None:
-    """Take a table out of the lake; its rows stay in storage until they are collected."""
+    """Drop a table; its rows stay in storage until they are collected."""
     version, now_us = next_version(connection)
     held = find_table(connection, name)
     if held is None:

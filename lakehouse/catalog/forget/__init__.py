@@ -1,1 +1,1 @@
-"""Taking away what nobody can reach any more: versions, entries, files."""
+"""Removing what nothing can reach any more: versions, entries, files."""

@@ -1,4 +1,4 @@
-"""Taking dead entries and forgotten commits out of the catalog's tables; to be called under the head."""
+"""Removing dead entries and expired commits from the catalog's tables; call it under the head."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from lakehouse.core.policy import Policy
 from lakehouse.core.spec import TableSpec
 
 MOST_COMMITS = 20_000
-"""Rows of the log that one transaction forgets."""
+"""How many rows of the log one transaction removes."""
 MOST_OPERATIONS = 10_000
 _WEEK_US = 7 * 24 * 3600 * 1_000_000
 
@@ -58,21 +58,21 @@ def forget_entries(
     points: Numbers,
     now_us: int,
 ) -> tuple[int, int]:
-    """Forget entries that no retained version holds: their deltas, the key frames that name them, they themselves.
+    """Remove entries that no retained version holds, with their deltas and the key frames that name them.
 
-    Returns how many of them were still there, and their bytes.
-    ``points`` are the retained versions up to ``clean``, the last of them. Cost: the deltas up to ``clean`` of the bins
-    that held the entries, and a page for each key frame that is written in place of those that go.
+    Returns how many of them still existed, and their bytes. ``points`` are the retained versions up to ``clean``, the
+    last of them. Cost: the deltas up to ``clean`` of the bins that held the entries, and a page for each key frame
+    written in place of removed ones.
     """
     of = tombstone if is_tombstone else segment
-    # As they are now: an erasure, or another expiry, may have come since they were found.
+    # Read again: an erasure, or another expiry, may have changed them since they were found.
     rows = rows_by_id(connection, of.name, [row["id"] for row in rows])
     if not rows:
         return 0, 0
     row = connection.execute(select(lake_table).where(lake_table.c.id == table)).one()
     spec = spec_from_row(row)
     if row.dropped_version is not None:
-        # Nobody reads the table at later points, where what is dead with it has no DROP and still seems to be live.
+        # Nobody reads the table at later points, where its dead entries have no DROP and still seem to be live.
         points = points[points < row.dropped_version]
     ids = np.array([row["id"] for row in rows], dtype=np.int64)
     touched = {
@@ -115,9 +115,9 @@ def _forget_in_bins(
 
 
 def forget_commits(connection: Connection, clean: int, points: Numbers) -> int:
-    """Forget what the log says of versions below ``clean``, but for those that a reader of a point is given.
+    """Remove log rows of versions below ``clean``, except those that readers of retained points need.
 
-    Returns how many rows went, at most twice `MOST_COMMITS`; 0 when there is nothing left to do.
+    Returns how many rows were removed, at most twice `MOST_COMMITS`; 0 when nothing is left to do.
     """
     gone = find_forgotten(connection, clean, points)[:MOST_COMMITS]
     its = (commit_table.c.version == bindparam("of_version"), commit_table.c.table_id == bindparam("of_table"))
@@ -136,7 +136,7 @@ def forget_commits(connection: Connection, clean: int, points: Numbers) -> int:
 
 
 def find_forgotten(connection: Connection, clean: int, points: Numbers) -> list[dict[str, int]]:
-    """Rows of the log, by version and table, below ``clean`` that no reader of a point is given."""
+    """Log rows below ``clean``, by version and table, that no reader of a retained point needs."""
     rows = connection.execute(
         select(commit_table.c.version, commit_table.c.table_id, commit_table.c.operation)
         .where(commit_table.c.version <= clean)
@@ -144,7 +144,7 @@ def find_forgotten(connection: Connection, clean: int, points: Numbers) -> list[
     ).all()
     moves = {Kind.CREATE.value} | ({kind.value for kind in Kind} - {k.value for k in DEFINITIONS})
     states = [(row.version, row.table_id) for row in rows if row.operation in moves]  # a rename changes no row
-    # The log may have forgotten the drop of a table that an older tag shows.
+    # The drop of a table that an older tag shows may be gone from the log.
     drops = select(lake_table.c.dropped_version, lake_table.c.id).where(lake_table.c.dropped_version <= clean)
     versions, tables = zip(*states, *connection.execute(drops), strict=True) if states else ((), ())
     retained = newest_at(tables, versions, points)
@@ -158,9 +158,9 @@ def find_forgotten(connection: Connection, clean: int, points: Numbers) -> list[
 
 
 def forget_marks(connection: Connection, clean: int, now_us: int) -> int:
-    """Forget each ``txn`` of a version below ``clean`` that is older than its table's ``txn_retention``.
+    """Remove each ``txn`` of a version below ``clean`` that is older than its table's ``txn_retention``.
 
-    Returns how many went, at most `MOST_COMMITS` of a table. Cost: these, and the tables that have such a limit.
+    Returns how many were removed, at most `MOST_COMMITS` for a table. Cost: these, and the tables with such a limit.
     """
     limited = lake_table.c.definition.contains("txn_retention"), lake_table.c.dropped_version.is_(None)
     count = 0
@@ -179,7 +179,7 @@ def forget_marks(connection: Connection, clean: int, now_us: int) -> int:
 
 
 def forget_operations(connection: Connection, clean: int, now_us: int) -> int:
-    """Forget operations that ended long ago and that nothing refers to any more: so many, at most `MOST_OPERATIONS`."""
+    """Remove operations that ended long ago and that nothing refers to; returns how many, at most `MOST_OPERATIONS`."""
     ended = operation.c.state.in_(("committed", "collected")), operation.c.begun_us < now_us - _WEEK_US
     users = (segment, segment_summary, chunk_lock, updated_rows)
     used = [exists().where(of.c.operation == operation.c.number) for of in users]
@@ -195,10 +195,10 @@ def forget_operations(connection: Connection, clean: int, now_us: int) -> int:
 
 
 def forget_tables(connection: Connection, clean: int) -> int:
-    """Forget tables that were dropped and of which nothing else is left; how many.
+    """Remove dropped tables of which nothing else is left; returns how many.
 
-    The newest table stays, dropped or not: its number must not be given to another one. Cost: a few seeks for each
-    dropped table that is still there, and a pass over the operations if one may go.
+    The newest table stays, dropped or not, so that its number is not given to another one. Cost: a few look-ups for
+    each remaining dropped table, and a pass over the operations if one may be removed.
     """
     users = (commit_table, bin, delta, key_frame, garbage, segment, tombstone)
     used = [exists().where(of.c.table_id == lake_table.c.id) for of in users]

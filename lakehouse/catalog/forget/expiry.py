@@ -1,13 +1,13 @@
-"""Expiry: which versions are forgotten, and with them the segments and tombstones that only they reached.
+"""Expiry: removes versions, and the segments and tombstones that only they reached.
 
-The horizon is moved first, in one transaction under the head, and decides from then on what can be read. What that
-makes unreachable goes in batches, each a transaction that leaves every retained version readable; the log's rows go
-first, so that no row of it is left of a version that lost something. An expiry that was cut short is finished by the
-next one, and `count_forgotten` counts what that will find.
-No storage is looked at: files of forgotten segments become rows of `garbage`, to be collected after a grace.
+The horizon is moved first, in one transaction under the head, and from then on decides what can be read. What that
+makes unreachable is removed in batches, each a transaction that leaves every retained version readable. Log rows go
+first, so a version that lost something is not in the log. An interrupted expiry is finished by the next one, and
+`count_forgotten` counts what that will find. Storage is not touched: files of expired segments become rows of
+`garbage`, to be collected after a grace.
 
-Entries that are *dead* were dropped at or before every retained version but those older than themselves. Taking all
-their deltas out leaves the state of each retained version what it was, because it holds none of them.
+*Dead* entries were dropped at or before every retained version that is not older than they are. Removing all their
+deltas does not change the state of any retained version, because none holds them.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from lakehouse.core.operation import NEED_NO_BASE, RESERVED
 from lakehouse.faults import reach
 
 MOST_ENTRIES = 1_000
-"""Segments and tombstones that one transaction forgets."""
+"""How many segments and tombstones one transaction removes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``horizon``: below it versions are forgotten. ``clean``: up to it what is dead goes; a pin may hold it back.
+    """``horizon``: versions below it expire. ``clean``: dead entries up to it are removed; a pin may hold it back.
 
     ``points`` are the versions up to ``clean`` whose states are retained.
     """
@@ -82,7 +82,7 @@ class DeadEntries:
 
 
 def expire(database: Database, request: RetentionRequest, *, dry_run: bool) -> Expired:
-    """Forget what may be forgotten; with ``dry_run`` only count it."""
+    """Expire what may be expired; with ``dry_run`` only count it."""
     if dry_run:
         return database.read(lambda connection: _counted(connection, request, database.now_us(connection)))
     limits = database.run(lambda connection: _record(connection, request, database.now_us(connection)))
@@ -104,13 +104,13 @@ def expire(database: Database, request: RetentionRequest, *, dry_run: bool) -> E
 
 
 def _until_none(database: Database, forget: Callable[[Connection], int]) -> None:
-    """Forget batch by batch, each a transaction, until nothing is left to be."""
+    """Remove batch by batch, each a transaction, until nothing is left."""
     while database.run(forget):
         reach("expire.forgotten")
 
 
 def _forget(database: Database, entries: DeadEntries, rows: list[Values], limits: Limits) -> tuple[int, int]:
-    """How many went, and their bytes; another expiry may have been faster."""
+    """How many were removed, and their bytes; another expiry may have been faster."""
 
     def work(connection: Connection) -> tuple[int, int]:
         hold_history(connection)
@@ -128,7 +128,7 @@ def _forget(database: Database, entries: DeadEntries, rows: list[Values], limits
 
 
 def _record(connection: Connection, request: RetentionRequest, now_us: int) -> Limits:
-    """Move the horizon; end what is past its lease and needs a version that is forgotten by this."""
+    """Move the horizon; end operations past their lease that need a version which this expires."""
     hold_history(connection)
     limits = _limits(connection, request, now_us)
     connection.execute(update(lake).where(lake.c.horizon < limits.horizon).values(horizon=limits.horizon))
@@ -149,7 +149,7 @@ def _limits(connection: Connection, request: RetentionRequest, now_us: int) -> L
     row = connection.execute(select(lake.c.head, lake.c.horizon)).one()
     held = _held(connection, now_us)
     least = min([row.head, *held, *_asked(connection, request, now_us, row.horizon)])
-    # A version that was committed, so that what was newest at some time since is known.
+    # A committed version, so that the newest one at any later time is known.
     newest: int | None = connection.execute(
         select(func.max(commit_log.c.version)).where(commit_log.c.version <= least)
     ).scalar()
@@ -204,7 +204,7 @@ def _counted(connection: Connection, request: RetentionRequest, now_us: int) -> 
 
 
 def find_dead(connection: Connection, limits: Limits) -> Iterator[DeadEntries]:
-    """What no retained version holds, by table. Cost: what was dropped up to ``clean`` and is still kept."""
+    """Entries that no retained version holds, by table. Cost: what was dropped up to ``clean`` and still exists."""
     has_entries = exists().where(delta.c.table_id == lake_table.c.id)
     dropped_tables: dict[int, int] = {
         row.id: row.dropped_version

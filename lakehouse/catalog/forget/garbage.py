@@ -1,8 +1,8 @@
 """Collection: which files may be deleted, by what the catalog knows alone.
 
-There are two kinds. The folder of an operation that was aborted, or is past its lease and a grace and is ended here:
-it can never commit, so nothing of it was ever seen. And the file of a segment that an expiry forgot. Each is looked at
-again under the head before it is deleted, and removed from the list after; a file that is gone already is no error.
+There are two kinds: folders of operations that were aborted, or that are past their lease and a grace and are ended
+here, so they can never commit; and files of expired segments. Each is checked again under the head before it is
+deleted, and then removed from the list; a missing file is no error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lakehouse.core.operation import ENTRY_BITS
 from lakehouse.errors import InternalError
 
 MOST = 400
-"""Files or folders of one batch."""
+"""How many files or folders one batch has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Batch:
 
 
 def end_late(connection: Connection, now_us: int, grace_us: int) -> None:
-    """End operations whose lease ran out longer than a grace ago: they never commit."""
+    """End operations whose lease expired longer than a grace ago, so they never commit."""
     hold_history(connection)
     late = select(operation.c.number).where(_is_late(now_us, grace_us))
     end_operations(connection, list(connection.execute(late).scalars()))
@@ -47,7 +47,7 @@ def _is_late(now_us: int, grace_us: int) -> ColumnElement[bool]:
 
 
 def ended_folders(connection: Connection, after: int, *, late: tuple[int, int] | None = None) -> Batch:
-    """Folders of operations, numbered above ``after``, that were ended and not collected yet.
+    """Folders of operations, numbered above ``after``, that have ended and are not collected yet.
 
     With ``late``, a time and a grace in microseconds, also those that `end_late` would end.
     """
@@ -66,13 +66,13 @@ def ended_folders(connection: Connection, after: int, *, late: tuple[int, int] |
 
 
 def note_collected(connection: Connection, numbers: Iterable[int]) -> None:
-    """The folders of these operations are deleted."""
+    """Record that the folders of these operations are deleted."""
     ended = update(operation).where(operation.c.number == bindparam("ended"), operation.c.state == "aborted")
     run_for_each(connection, ended.values(state="collected"), [{"ended": number} for number in numbers])
 
 
 def due_files(connection: Connection, after: int, before_us: int) -> Batch:
-    """Files, listed above ``after``, that were forgotten before a time.
+    """Files, listed above ``after``, that became garbage before a time.
 
     Raises `InternalError` if a segment still needs one of them: then nothing of the batch may be deleted.
     """
@@ -91,7 +91,10 @@ def due_files(connection: Connection, after: int, before_us: int) -> Batch:
 
 
 def _needed(connection: Connection, paths: list[str]) -> str | None:
-    """A path that a segment, tombstone or summary has. A path names its operation, so that this costs a seek each."""
+    """A path that a segment, tombstone or summary still has.
+
+    A path names its operation, so this costs one look-up each.
+    """
     ids = {path.split("/")[1] for path in paths if path.count("/") >= 2}
     numbers = list(connection.execute(select(operation.c.number).where(operation.c.id.in_(ids))).scalars())
     mine = or_(false(), *(tombstone.c.id.between(one << ENTRY_BITS, (one + 1 << ENTRY_BITS) - 1) for one in numbers))
@@ -104,15 +107,15 @@ def _needed(connection: Connection, paths: list[str]) -> str | None:
 
 
 def note_deleted(connection: Connection, numbers: Iterable[int]) -> None:
-    """These files are deleted."""
+    """Record that these files are deleted."""
     gone = delete(garbage).where(garbage.c.id == bindparam("gone"))
     run_for_each(connection, gone, [{"gone": one} for one in numbers])
 
 
 class Collection:
-    """One collection's questions to the catalog, each a transaction of its own. Nothing younger than the grace is due.
+    """The catalog queries of one collection, each its own transaction. Nothing younger than the grace is returned.
 
-    Its owner deletes what it is given, in the order: `end_late`, then for both kinds the batch, the deletion, the note.
+    Its owner calls `end_late`; then, for each kind, it takes a batch, deletes it, and records the deletion.
     """
 
     def __init__(self, database: Database, grace_seconds: float) -> None:
@@ -120,7 +123,7 @@ class Collection:
         self._grace_us = int(grace_seconds * 1_000_000)
 
     def end_late(self) -> None:
-        """End operations whose lease ran out longer than the grace ago."""
+        """End operations whose lease expired longer than the grace ago."""
         database = self._database
         database.run(lambda connection: end_late(connection, database.now_us(connection), self._grace_us))
 
@@ -137,11 +140,11 @@ class Collection:
         return self._database.read(question)
 
     def note_collected(self, batch: Batch) -> None:
-        """The folders are deleted."""
+        """Record that the folders are deleted."""
         self._database.run(lambda connection: note_collected(connection, batch.numbers))
 
     def files(self, after: int) -> Batch:
-        """Files that were forgotten before the grace, listed above ``after``. Raises `InternalError`."""
+        """Files that became garbage before the grace, listed above ``after``. Raises `InternalError`."""
         return self._database.run(lambda connection: _held(connection, lambda: self._due(connection, after)))
 
     def files_to_come(self, after: int) -> Batch:
@@ -152,11 +155,11 @@ class Collection:
         return due_files(connection, after, self._database.now_us(connection) - self._grace_us)
 
     def note_deleted(self, batch: Batch) -> None:
-        """The files are deleted."""
+        """Record that the files are deleted."""
         self._database.run(lambda connection: note_deleted(connection, batch.numbers))
 
 
 def _held(connection: Connection, look: Callable[[], Batch]) -> Batch:
-    """Look under the head: nothing else can commit, restore or expire meanwhile."""
+    """Query under the head: nothing else can commit, restore or expire meanwhile."""
     hold_history(connection)
     return look()

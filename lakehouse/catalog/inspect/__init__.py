@@ -1,1 +1,1 @@
-"""Looks at the catalog that no read of rows needs: checks, histories, what goes on."""
+"""Inspection of the catalog that reads of rows do not need: checks, histories, activity."""

@@ -1,4 +1,4 @@
-"""What goes on: running operations, the locks of all tables, and the queue for them."""
+"""Activity: running operations, the locks of all tables, and the queue for them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from lakehouse.core.operation import RESERVED
 
 
 def read_activity(connection: Connection, now_us: int) -> Activity:
-    """What goes on at one moment; places in the queue that ran out are left out.
+    """Activity at one moment; expired places in the queue are left out.
 
-    Cost: operations that run, not history, and one comparison for each place and lock that are about one table.
+    Cost: running operations, not history, and one comparison for each place and lock of the same table.
     """
     locks, places = _locks(connection), _places(connection, now_us)
     ahead: dict[int, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Chains of deltas and key frames, as they are looked at: what states of bins are built of."""
+"""Inspects chains of deltas and key frames: what states of bins are built from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lakehouse.core.spec import TableSpec
 def read_chain_lengths(
     connection: Connection, spec: TableSpec, ranges: Sequence[tuple[int, int]], limit: int
 ) -> Listing[ChainLength]:
-    """How long the chains of some bins are, those first that were changed last."""
+    """Lengths of the chains of some bins, most recently changed first."""
     wanted = or_(*(bin.c.bin.between(first, last) for first, last in ranges))
     newest = select(bin).where(bin.c.table_id == spec.id, wanted).order_by(bin.c.version.desc(), bin.c.bin.desc())
     return Listing(
@@ -30,7 +30,7 @@ def read_chunk_history(
 ) -> Listing[ChainLink]:
     """Every key frame and delta of some bins, oldest first; of each bin the newest ``limit``.
 
-    Where a version has both, the delta comes first. Cost: the deltas of these bins.
+    If a version has both, the delta comes first. Cost: the deltas of these bins.
     """
     wanted = or_(*(delta.c.bin.between(first, last) for first, last in ranges))
     counted = select(
@@ -57,7 +57,7 @@ def read_chunk_history(
 def read_chain(
     connection: Connection, spec: TableSpec, ranges: Sequence[tuple[int, int]], version: int
 ) -> Listing[ChainLink]:
-    """What the states of some bins at a version are built of: of each its key frame and the deltas after it."""
+    """What the states of some bins at a version are built from: the key frame of each and the deltas after it."""
     wanted = or_(*(bin.c.bin.between(first, last) for first, last in ranges))
     bins = select(bin.c.bin).where(bin.c.table_id == spec.id, wanted).order_by(bin.c.bin)
     links: list[ChainLink] = []

@@ -1,4 +1,4 @@
-"""Whether the catalog agrees with itself: every key frame, delta and bin, against a replay of the deltas alone."""
+"""Checks the catalog against itself: every key frame, delta and bin, against a replay of the deltas alone."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _NAMERS = (segment, tombstone, segment_summary)
 
 @dataclass(slots=True)
 class Counted:
-    """How much was looked at."""
+    """How much was checked."""
 
     deltas: int = 0
     key_frames: int = 0
@@ -56,13 +56,13 @@ class Counted:
 
 
 class Checks:
-    """Questions of a check to the catalog."""
+    """The catalog queries of a check."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def findings(self) -> tuple[list[Finding], Counted]:
-        """What the catalog says that cannot be. Cost: a look at every delta and key frame, a table at a time."""
+        """Contradictions in the catalog. Cost: every delta and key frame, one table at a time."""
         self._database.check_values()
         counted = Counted()
         found = self._database.read(lambda connection: list(_of_log(connection)))
@@ -94,7 +94,10 @@ class Checks:
         return self._database.read(lambda connection: any(connection.execute(one).first() for one in queries))
 
     def add_checksums(self, checksums: Mapping[str, Checksum]) -> None:
-        """Store the checksums of files by path, where none is known. Key frames get them when they are written anew."""
+        """Store the checksums of files by path, where none is known.
+
+        Key frames get them when they are written again.
+        """
 
         def work(connection: Connection) -> None:
             hold_history(connection)
@@ -117,9 +120,9 @@ class Checks:
         return self._database.read(_explained)
 
     def unexplained(self, paths: Iterable[str]) -> list[str]:
-        """Those of some files in its tables' folders that the catalog does not explain, asked under the head.
+        """Those of some files in its tables' folders that the catalog does not explain, checked under the head.
 
-        What lies elsewhere may be another catalog's.
+        Files elsewhere may belong to another catalog.
         """
 
         def work(connection: Connection) -> list[str]:
@@ -196,7 +199,7 @@ def _of_table(connection: Connection, spec: TableSpec, counted: Counted) -> Iter
 def _of_entries(
     connection: Connection, spec: TableSpec, changes: Numbers, entries: dict[int, dict[str, Any]]
 ) -> Iterator[Finding]:
-    """Every delta's entry is there, kept in its bins, and says when it was added and dropped."""
+    """Check that every delta's entry exists, is kept in its bins, and says when it was added and dropped."""
     events_of: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for one, version, entry, action, _ in changes.tolist():
         events_of[entry].append((version, action, one))
@@ -231,7 +234,7 @@ def _of_bins(connection: Connection, spec: TableSpec, by_bin: dict[int, Numbers]
             continue
         row, versions = known[one], np.unique(by_bin[one][:, 1])
         last = int(versions[-1])
-        # What an expiry forgot, or an erasure took out, may have been the newest change.
+        # An expiry or erasure may have removed the newest change.
         if row.version != last and not last < row.version <= max(horizon, erased):
             yield Finding("bin", place, f"the newest version is another one: expected={last} found={row.version}")
         behind = int((versions > (-1 if row.frame_version is None else row.frame_version)).sum())
@@ -271,7 +274,7 @@ def _of_frames(
 
 
 def _same(body: pa.Table, expected: pa.Table) -> bool:
-    """Whether two tables hold the same; not-a-number equals itself, a checksum that came later need not be there."""
+    """Whether two tables are equal; NaN equals itself, and checksums added later may be missing."""
     if body.equals(expected):
         return True
     place = body.column_names.index("checksum")

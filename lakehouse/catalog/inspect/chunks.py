@@ -20,7 +20,7 @@ from lakehouse.core.version import ADD
 
 @dataclass(slots=True)
 class _Counted:
-    """What was found in one chunk so far."""
+    """The totals of one chunk so far."""
 
     version: int = 0
     segments: int = 0
@@ -49,7 +49,7 @@ MOST_LISTED = 10_000
 def list_chunks(grain: Grain, states: Iterable[BinState]) -> Listing[Chunk]:
     """Every chunk in which something is live, by time. Cost: one step for each chunk of each segment.
 
-    What spans more than `MOST_LISTED` chunks, as tombstones of keys do, is counted where something else is.
+    Entries over more than `MOST_LISTED` chunks, such as key tombstones, are counted only in chunks with other entries.
     """
     found: defaultdict[Interval, _Counted] = defaultdict(_Counted)
     wide: list[tuple[int, Entry, Interval]] = []

@@ -1,4 +1,4 @@
-"""What happened in a stretch of time: the versions that added or dropped something there."""
+"""The history of an interval: the versions that added or dropped something there."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from lakehouse.core.version import ADD, DROP
 
 
 def _changes(spec: TableSpec, interval: Interval) -> Select[Any]:
-    """Each ADD and DROP of what overlaps an interval, once whatever the number of its bins.
+    """Each ADD and DROP of entries that overlap an interval, once for each entry whatever the number of its bins.
 
-    Joined from the outside and not a UNION: over one, SQLite 3.53 puts groups in ascending order whatever is asked.
+    An outer join and not a UNION: over one, SQLite 3.53 ignores the requested order of groups.
     """
     in_bins = or_(*(delta.c.bin.between(first, last) for first, last in touching(spec, interval)))
     names = ("start_us", "end_us", "added_version", "dropped_version")
@@ -38,7 +38,7 @@ def _changes(spec: TableSpec, interval: Interval) -> Select[Any]:
 
 
 def read_origins(connection: Connection, spec: TableSpec, ids: Iterable[int]) -> dict[int, Origin]:
-    """Which versions added and dropped segments and tombstones, by their id. Cost: a seek each."""
+    """The versions that added and dropped segments and tombstones, by id. Cost: one look-up each."""
     found: dict[int, Origin] = {}
     for batch in batches(ids):
         for entry in (segment, tombstone):
@@ -61,7 +61,7 @@ def read_origins(connection: Connection, spec: TableSpec, ids: Iterable[int]) ->
 
 
 def read_bytes_written(connection: Connection, versions: Iterable[int], table: TableId | None) -> dict[int, int]:
-    """Bytes of the segments that versions wrote, of one table or all, as far as they are still remembered."""
+    """Bytes of segments that versions wrote, of one table or all, as far as they are still in the catalog."""
     found: dict[int, int] = {}
     for batch in batches(versions):
         query = (
@@ -82,7 +82,7 @@ def versions_touching(spec: TableSpec, interval: Interval) -> Select[Any]:
 
 
 def read_history(connection: Connection, spec: TableSpec, interval: Interval, limit: int | None) -> Listing[Touch]:
-    """What happened to an interval, newest first. Cost: the deltas of the bins that hold what may overlap it."""
+    """The history of an interval, newest first. Cost: the deltas of the bins that may hold anything overlapping it."""
     changes = _changes(spec, interval).subquery()
 
     def total(action: int, is_tombstone: bool, what: Any) -> Any:

@@ -1,4 +1,4 @@
-"""All tables at a glance: totals that the database adds up, so that no segment is looked at one by one."""
+"""A summary of all tables, with totals computed by the database, so that no segment is read by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ DAY_US = 86_400_000_000
 
 
 def read_overview(connection: Connection, *, now_us: int, days: int) -> Listing[TableSummary]:
-    """A summary a table, by name. Cost: one pass over the live segments, and over the versions of some days."""
+    """One summary for each table, by name.
+
+    Cost: one pass over the live segments, and over the versions of some days.
+    """
     live = (
         select(
             segment.c.table_id,
@@ -60,7 +63,7 @@ def read_overview(connection: Connection, *, now_us: int, days: int) -> Listing[
 
 
 def _growth(connection: Connection, now_us: int, days: int) -> dict[int, tuple[int, ...]]:
-    """By table the rows that commits added and dropped on each of the last days, today last."""
+    """Rows that commits added and dropped on each of the last days, today last, by table."""
     today = now_us // DAY_US
     first = today - days + 1
     query = (

@@ -1,1 +1,1 @@
-"""Operations from begin to end, and the chunks that they hold or wait for."""
+"""Operations from begin to end, and the locks that they hold or wait for."""

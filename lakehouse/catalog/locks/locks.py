@@ -1,9 +1,9 @@
-"""Chunk locks: exclusive holds on runs of whole chunks, with leases and fencing tokens.
+"""Chunk locks: exclusive locks on ranges of whole chunks, with leases and fencing tokens.
 
-A lock is one row for a run of chunks, however many: taking a year of hours costs what taking an hour does. Its lease is
-its operation's. An expired lock may be taken; that alone never makes a commit of its holder invalid: the commit checks
-that the lock is still there. Those who wait stand in a queue, so that nobody waits for ever; a place in it has a lease
-too.
+A lock is one row for a range of chunks, however many: locking a year of hours costs the same as locking an hour. Its
+lease is that of its operation. An expired lock may be taken by others; expiry alone does not invalidate its holder's
+commit, which checks whether the lock is still there. Waiters form a queue, so nobody waits for ever; a place in it has
+a lease too.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from lakehouse.core.operation import Kind, Priority
 from lakehouse.core.spec import TableSpec
 
 MOST_LISTED = 10_000
-"""Chunks of one lock that are listed one by one."""
+"""The most chunks of a lock that are listed one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds, or waits for, a lock that is in the way."""
+    """The holder of, or waiter for, a conflicting lock."""
 
     operation: str
     kind: str
@@ -40,7 +40,7 @@ class Holder:
 
 
 class ChunkHeld(Exception):
-    """A lock of the same or a higher priority is in the way; its transaction changed nothing."""
+    """A conflicting lock has the same or a higher priority; the transaction changed nothing."""
 
     def __init__(self, holder: Holder) -> None:
         super().__init__(holder)
@@ -55,20 +55,20 @@ class Wanted:
     cell: Cell
     priority: Priority
     place: int | None = None
-    """Its place in the queue; None for one that has just come."""
+    """Its place in the queue; None for a new one."""
 
 
 def make_way(connection: Connection, wanted: Wanted, now_us: int) -> None:
-    """Remove locks that clash with what is wanted where they have expired or give way.
+    """Remove conflicting locks that have expired or have lower priority.
 
-    To be called under the head. Raises `ChunkHeld` if one stays, or if somebody who came earlier waits for the same.
+    Call it under the head. Raises `ChunkHeld` if one remains, or if an earlier waiter wants the same.
     """
     for number in giving_way(connection, wanted, now_us):
         release(connection, number)
 
 
 def giving_way(connection: Connection, wanted: Wanted, now_us: int) -> list[int]:
-    """Operations whose locks clash with what is wanted and have expired or give way, by number.
+    """Operations whose conflicting locks have expired or have lower priority, by number.
 
     Raises `ChunkHeld` as `make_way` does.
     """
@@ -78,7 +78,7 @@ def giving_way(connection: Connection, wanted: Wanted, now_us: int) -> list[int]
 
 
 def check_free(connection: Connection, wanted: Wanted, now_us: int) -> None:
-    """Raise `ChunkHeld` if `make_way` would. For a look that takes no head."""
+    """Raise `ChunkHeld` if `make_way` would, without taking the head."""
     _refuse(connection, wanted, _clashing_locks(connection, wanted), now_us)
 
 
@@ -111,7 +111,7 @@ def _overlaps(table: Any, wanted: Wanted) -> ColumnElement[bool]:
 
 
 def queue_up(connection: Connection, wanted: Wanted, operation_id: str, kind: Kind, lease_until_us: int) -> int:
-    """Take a place in the queue for what is wanted, to be kept by `stay` and given back by `leave`."""
+    """Take a place in the queue, to be renewed by `stay` and given back by `leave`."""
     place = _next_token(connection)
     connection.execute(
         lock_wait.insert().values(
@@ -122,7 +122,7 @@ def queue_up(connection: Connection, wanted: Wanted, operation_id: str, kind: Ki
 
 
 def stay(connection: Connection, place: int, lease_until_us: int) -> None:
-    """Keep a place in the queue."""
+    """Renew a place in the queue."""
     connection.execute(update(lock_wait).where(lock_wait.c.token == place).values(lease_until_us=lease_until_us))
 
 
@@ -132,7 +132,7 @@ def leave(connection: Connection, place: int) -> None:
 
 
 def remove_dead(connection: Connection, now_us: int) -> None:
-    """Forget places of processes that no longer ask, and what replaces that were ended would have had to hide."""
+    """Remove queue places of processes that no longer wait, and notes for ended replaces."""
     connection.execute(delete(lock_wait).where(lock_wait.c.lease_until_us < now_us))
     running = select(operation.c.number).where(operation.c.state == "running")
     connection.execute(delete(updated_rows).where(updated_rows.c.operation.not_in(running)))
@@ -171,13 +171,13 @@ def count_held(connection: Connection, number: int) -> int:
 
 
 def release(connection: Connection, number: int) -> None:
-    """Give back an operation's locks, and forget what it would have had to hide."""
+    """Release an operation's locks, and remove the notes for it."""
     connection.execute(delete(chunk_lock).where(chunk_lock.c.operation == number))
     connection.execute(delete(updated_rows).where(updated_rows.c.operation == number))
 
 
 def read_locks(connection: Connection, spec: TableSpec) -> Listing[ChunkLock]:
-    """Every lock on a table, a value a chunk, by time; a run of more than `MOST_LISTED` chunks is one value."""
+    """Every lock on a table by time, one value for each chunk; one in all for more than `MOST_LISTED` chunks."""
     query = (
         select(chunk_lock, operation.c.id, operation.c.kind, operation.c.lease_until_us)
         .join(operation, operation.c.number == chunk_lock.c.operation)

@@ -1,4 +1,4 @@
-"""Operations from begin to their end, apart from commit."""
+"""Operations from begin to end, except commits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lakehouse.core.spec import TableSpec
 
 
 def new_id() -> str:
-    """A new operation's id: 32 hexadecimal digits, the first 12 its millisecond, so that new ones sort last."""
+    """A new operation's id: 32 hexadecimal digits, the first 12 from its millisecond, so new ones sort last."""
     return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
 
 
@@ -85,7 +85,7 @@ def begin(
 
 
 def register(connection: Connection, spec: TableSpec, kind: str, *, operation_id: str, lease_us: int) -> Any:
-    """Register an operation that neither draws a number nor locks, which nobody has to wait for.
+    """Register an operation that neither draws a number nor locks, without waiting.
 
     Returns a cursor over its row, which `registered` reads.
     """
@@ -100,14 +100,14 @@ def registered(cursor: Any, spec: TableSpec) -> Begun:
 
 
 def find_registered(connection: Connection, ids: Iterable[str]) -> list[Any]:
-    """What `register` returned for operations of these ids; shorter if some were not begun."""
+    """The results of `register` for operations of these ids; shorter if some were not begun."""
     columns = (operation.c.number, operation.c.id, operation.c.base_version)
     rows = connection.execute(select(*columns).where(operation.c.id.in_(list(ids)))).all()
     return [Fetched([tuple(row)]) for row in rows]
 
 
 def give_back(connection: Connection, reserved: Iterable[Begun]) -> None:
-    """Forget operations that were registered ahead and never begun; one that ended otherwise stays."""
+    """Remove preregistered operations that never began; others stay."""
     numbers = [one.number for one in reserved]
     connection.execute(
         delete(operation).where(
@@ -117,9 +117,9 @@ def give_back(connection: Connection, reserved: Iterable[Begun]) -> None:
 
 
 def abort(connection: Connection, begun: Begun) -> bool:
-    """End an operation that did not commit and give back its locks.
+    """End an operation that did not commit, and release its locks.
 
-    True if it can never commit, whoever ended it: nobody can ever see its files. False if it was committed.
+    True if it can never commit, whoever ended it, so its files can never become visible. False if it was committed.
     """
     ended = connection.execute(
         update(operation)
@@ -134,7 +134,7 @@ def abort(connection: Connection, begun: Begun) -> bool:
 
 
 def release_by_id(connection: Connection, operation_id: str) -> bool:
-    """End another's operation and give back its locks; False if no such one runs."""
+    """End any operation and release its locks; False if no such operation runs."""
     number: int | None = connection.execute(
         update(operation)
         .where(operation.c.id == operation_id, operation.c.state == "running")
@@ -151,7 +151,7 @@ _KIND_SEEN = case((operation.c.kind == RESERVED, Kind.APPEND.value), else_=opera
 
 
 def renew(connection: Connection, numbers: Iterable[int], until_us: int) -> None:
-    """Push the leases of running operations out; an append that was registered ahead is seen to run from now on."""
+    """Renew the leases of running operations; a preregistered append is shown as running from now on."""
     connection.execute(
         update(operation)
         .where(operation.c.number.in_(list(numbers)), operation.c.state == "running")
@@ -160,12 +160,12 @@ def renew(connection: Connection, numbers: Iterable[int], until_us: int) -> None
 
 
 def is_registered(connection: Connection, operation_id: str) -> bool:
-    """Whether an operation of that id was begun."""
+    """Whether an operation with this id was begun."""
     return connection.execute(select(operation.c.number).where(operation.c.id == operation_id)).first() is not None
 
 
 def end_operations(connection: Connection, numbers: list[int]) -> None:
-    """Make sure that operations never commit: to be called under the head."""
+    """Make sure that operations never commit; call it under the head."""
     values = [{"ended": number} for number in numbers]
     running = and_(operation.c.number == bindparam("ended"), operation.c.state == "running")
     run_for_each(connection, update(operation).where(running).values(state="aborted"), values)

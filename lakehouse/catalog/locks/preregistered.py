@@ -1,9 +1,9 @@
-"""Operations registered ahead: a block in one transaction, for the appends that a process is about to make.
+"""Preregistered operations: a batch in one transaction, for the next appends of a process.
 
-An append has to be known before its first byte, which costs a transaction of its own. A process that appends often
-registers several at once, twice as many each time that a block was used up while it was fresh, so that the cost goes;
-one that appends now and then registers one. What is not used is given back when the lake is closed, and ends with its
-lease where a process died, as any operation does.
+An append must be registered before its first byte, which costs a transaction. A process that appends often registers
+several at once, and twice as many each time that a batch is used up while fresh, which amortizes the cost; one that
+appends rarely registers one. Unused ones are given back when the lake is closed, and expire with their lease if the
+process dies, like any operation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lakehouse.forks import watch_forks
 logger = logging.getLogger(__name__)
 
 MOST = 32
-"""Operations of one block."""
+"""The most operations of one batch."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class _Block:
 
 
 class PreregisteredAppends:
-    """The operations that this process registered ahead, by table. Thread-safe; a child process begins with none."""
+    """The preregistered operations of this process, by table. Thread-safe; a forked child starts with none."""
 
     def __init__(self, database: Database, lease_seconds: float) -> None:
         self._database = database
@@ -49,9 +49,9 @@ class PreregisteredAppends:
         watch_forks(self)
 
     def take(self, spec: TableSpec) -> Begun:
-        """An append that is registered, two thirds of whose lease are left.
+        """A preregistered append with at least two thirds of its lease left.
 
-        Its id was drawn while the table was defined as ``spec`` is, so that definitions have the order of ids.
+        Its id was drawn while the table had the definition ``spec``, so that definitions follow the order of ids.
         """
         with self._guard:
             block, now = self._blocks.get(spec.id), steady_seconds()
@@ -64,7 +64,7 @@ class PreregisteredAppends:
             return block.ready.pop(0)
 
     def close(self) -> None:
-        """Give back what was not used; where the catalog does not answer, leases do."""
+        """Give unused ones back; if the catalog does not answer, their leases end them."""
         with self._guard:
             left = [one for block in self._blocks.values() for one in block.ready]
             self._blocks.clear()
@@ -72,12 +72,12 @@ class PreregisteredAppends:
             if left:
                 self._database.run(lambda connection: operations.give_back(connection, left), wait_seconds=0)
         except LakehouseError as error:
-            logger.warning("%d operations that were registered ahead end with their leases: %s", len(left), error)
+            logger.warning("%d preregistered operations were not ended, their leases will: %s", len(left), error)
 
     def register(
         self, spec: TableSpec, kind: str = Kind.APPEND, size: int = 1, *, instead: Sequence[Begun] = ()
     ) -> list[Begun]:
-        """Register appends that draw no number, in the place of some that were not used."""
+        """Register appends that draw no number, replacing unused ones."""
         ids = [operations.new_id() for _ in range(size)]
         lease_us = int(self._lease_seconds * 1_000_000)
 
@@ -98,6 +98,6 @@ class PreregisteredAppends:
         return [operations.registered(one, spec) for one in cursors]
 
     def after_fork(self) -> None:
-        """Leave everything to the process that registered it."""
+        """Drop everything; it belongs to the process that registered it."""
         self._guard = threading.Lock()
         self._blocks.clear()

@@ -1,4 +1,4 @@
-"""Waiting for chunk locks, in the order of coming."""
+"""Waiting for chunk locks, first come first served."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from lakehouse.forks import watch_forks
 T = TypeVar("T")
 _LONGEST_PAUSE_SECONDS = 0.1
 _PLACE_SECONDS = 10
-"""How long a place in the queue is kept for a process that no longer asks."""
+"""How long a place in the queue is kept for a process that stopped renewing it."""
 
 
 class Waiting:
-    """Waits until no lock is in the way: a release here wakes the wait, one elsewhere is seen by asking again."""
+    """Waits until no lock conflicts: a release in this process ends the wait, one elsewhere is noticed by polling."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -34,16 +34,16 @@ class Waiting:
         watch_forks(self)
 
     def after_fork(self) -> None:
-        """A child has no thread that would give the condition back."""
+        """A forked child has no thread that would release the condition."""
         self._released = threading.Condition()
 
     def notify(self) -> None:
-        """Locks may have been released by this process."""
+        """Notify that this process may have released locks."""
         with self._released:
             self._released.notify_all()
 
     def until_free(self, attempt: Callable[[], T], spec: TableSpec, wait_seconds: float) -> T:
-        """Try until nothing is in the way. Raises `LockTimeout`, naming the holder."""
+        """Try until no lock conflicts. Raises `LockTimeout`, naming the holder."""
         deadline = time.monotonic() + wait_seconds
         pause_seconds = 0.005
         while True:
@@ -65,7 +65,7 @@ class Waiting:
         kind: Kind,
         wait_seconds: float,
     ) -> Begun:
-        """Try once; if that has to wait, stand in the queue until it is this one's turn. Raises `LockTimeout`."""
+        """Try once; if it has to wait, queue until it is first. Raises `LockTimeout`."""
         try:
             return attempt(None)
         except locks.ChunkHeld as held:

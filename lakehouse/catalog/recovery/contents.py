@@ -1,4 +1,4 @@
-"""What an export holds, as values."""
+"""The contents of an export, as values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HeldTable:
 
 
 class Contents:
-    """What an export holds, read as it is asked for; without an export, nothing."""
+    """The contents of an export, read lazily; empty without an export."""
 
     def __init__(self, read_part: ReadPart | None) -> None:
         self._read_part = read_part
@@ -60,21 +60,21 @@ class Contents:
 
     @cached_property
     def operations(self) -> dict[str, int | None]:
-        """By id every operation that had ended: the version that it committed."""
+        """The version that each ended operation committed, by id."""
         return {row["id"]: row["version"] for row in self.rows(models.operation.name)}
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """By id the number of every operation."""
+        """The number of every operation, by id."""
         return {row["id"]: row["number"] for row in self.rows(models.operation.name)}
 
     @cached_property
     def garbage(self) -> set[str]:
-        """Files that no version could reach any more, and that were to be deleted."""
+        """Files that no version could reach, to be deleted."""
         return {row["path"] for row in self.rows(models.garbage.name)}
 
     def pages(self) -> Iterator[tuple[TableSpec, BinState, dict[str, Any]]]:
-        """States of bins, those of one bin in order of their version, each with its row of `models.key_frame`."""
+        """States of bins, each bin's in order of versions, with their rows of `models.key_frame`."""
         specs = {one.spec.id: (one.spec, segments_schema(one.spec)) for one in self.tables}
         for row in self.rows(PAGES):
             spec, schema = specs[TableId(row["table_id"])]

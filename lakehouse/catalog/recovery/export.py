@@ -1,7 +1,7 @@
-"""Everything that an export holds, read from one state of the catalog as a few streams of Arrow batches.
+"""Reads the contents of an export from one state of the catalog, as a few streams of Arrow batches.
 
-An export is named parts, each one Arrow table: the catalog's small tables as they are, and `PAGES`, the states of the
-head and of every tagged version as pages of key frames. A page that several versions share is there once.
+An export is named parts, each one Arrow table: the catalog's small tables unchanged, and `PAGES`, the states of the
+head and of every tagged version as pages of key frames. A page that several versions share is stored once.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ from lakehouse.errors import InternalError
 
 Part = Iterator[pa.RecordBatch]
 WritePart = Callable[[str, pa.Schema, Part], None]
-"""Stores a part under a name; one that is stored again takes the place of the first."""
+"""Stores a part under a name; storing it again replaces it."""
 
 PLAIN = (lake, lake_table, operation, commit_log, commit_table, txn, tag, garbage, tombstone_set)
-"""Tables that an export holds row by row, those that others refer to first."""
+"""Tables that an export holds row by row, in order of references."""
 PAGES = key_frame.name
 _ROWS = 50_000
-"""Rows of one batch."""
+"""How many rows one batch has."""
 _BINS = 512
-"""Bins whose states are in memory together."""
+"""How many bins' states are in memory at once."""
 _PAGE_BYTES = 16 << 20
 _TYPES: tuple[tuple[type, pa.DataType], ...] = (
     (SmallInteger, pa.int16()),
@@ -70,7 +70,7 @@ _TYPES: tuple[tuple[type, pa.DataType], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What was written: of which version, the folders of its tables, dropped ones too, and its distinct segments."""
+    """What was written: the version, the folders of its tables (including dropped ones), and the number of segments."""
 
     version: int
     folders: tuple[str, ...]
@@ -108,7 +108,7 @@ def _type(kind: Any) -> pa.DataType:
 
 
 def _batches(connection: Connection, table: Table) -> Part:
-    """A table's rows. Operations that run are left out: nobody knows of them what they will have done."""
+    """A table's rows. Running operations are left out, because their outcome is unknown."""
     query: Select[Any] = select(table).order_by(*table.primary_key.columns)
     if table is operation:
         query = query.where(operation.c.state != "running")
@@ -121,14 +121,14 @@ def _batches(connection: Connection, table: Table) -> Part:
 
 
 def _versions(row: Any, head: int, tagged: Sequence[int]) -> list[int]:
-    """The versions at which a table's state is kept: those with a tag while it was there, and the head if it is."""
+    """The versions whose state of a table is exported: tagged ones at which it existed, and the head if it exists."""
     end = row.dropped_version
     kept = {one for one in tagged if one >= row.created_version and (end is None or one < end)}
     return sorted(kept if end is not None else kept | {head})
 
 
 class _Counted:
-    """How many distinct segments went by."""
+    """How many distinct segments were written."""
 
     def __init__(self) -> None:
         self.segments = 0
@@ -137,7 +137,7 @@ class _Counted:
 def _pages(
     connection: Connection, spec: TableSpec, versions: Sequence[int], counted: _Counted
 ) -> Iterator[dict[str, Any]]:
-    """Rows of `models.key_frame`, a bin's in order of their version."""
+    """Rows of `models.key_frame`, each bin's in order of versions."""
     if not versions:
         return
     bins = connection.execute(select(bin.c.bin).where(bin.c.table_id == spec.id).order_by(bin.c.bin)).scalars().all()

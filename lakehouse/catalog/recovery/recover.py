@@ -1,7 +1,7 @@
-"""A new catalog from what an export holds, and from data files that no export knows.
+"""A new catalog from an export, and from data files that no export knows.
 
-The history that is rebuilt has the states that the export holds and nothing between them: each is a delta on the one
-before it. Numbers go on well above, so that none that was given out after the export is given out again.
+The rebuilt history has only the states of the export, each as a delta on the one before. Numbers continue well above
+the old ones, so none given out after the export is given out again.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NO_IDS = np.empty(0, dtype=np.int64)
 
 
 def address(url: str) -> str:
-    """A catalog's address, without its password. Raises `InvalidInput` for one of no known form."""
+    """A catalog's address, without its password. Raises `InvalidInput` for an unknown form."""
     try:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError as error:
@@ -58,7 +58,7 @@ def address(url: str) -> str:
 
 
 def require_empty(url: str) -> None:
-    """Check, without making anything, that a catalog is not there or empty. Raises `InvalidInput` naming the remedy."""
+    """Check, without creating anything, that a catalog is missing or empty. Raises `InvalidInput` with the remedy."""
     kind, is_path, path = url.partition(":///")
     if is_path and kind.startswith("sqlite") and not Path(path).exists():
         return
@@ -84,7 +84,7 @@ def _require_empty(connection: Connection, database: Database) -> None:
 
 
 class Rebuilding:
-    """A new catalog at ``url``, into which a lake is put back. Raises `InvalidInput` for one that is not empty."""
+    """A new catalog at ``url``, for a recovered lake. Raises `InvalidInput` if it is not empty."""
 
     def __init__(self, url: str) -> None:
         require_empty(url)
@@ -103,7 +103,7 @@ class Rebuilding:
         self._database.close()
 
     def fill(self, contents: Contents) -> int:
-        """Put all that an export holds into the catalog, in one transaction; return the head."""
+        """Store the contents of an export in the catalog, in one transaction; return the head."""
 
         def work(connection: Connection) -> int:
             take_head(connection)
@@ -131,7 +131,8 @@ class Rebuilding:
     def adopt(self, spec: TableSpec, operation_id: str, segments: Sequence[NewSegment], message: str) -> int:
         """Append files that an operation left as one commit, under the operation's own id; return its version.
 
-        One transaction registers and commits it: it never runs, so that nothing can end it and delete its folder.
+        One transaction registers and commits it: it never counts as running, so nothing can end it and delete its
+        folder.
         """
 
         def work(connection: Connection) -> commit.Recorded:
@@ -150,13 +151,13 @@ class Rebuilding:
 
 
 def _forget_sets(connection: Connection) -> None:
-    """Forget sets of tombstones that no state of the export has."""
+    """Remove sets of tombstones that no state of the export has."""
     held = select(models.tombstone.c.id)
     connection.execute(models.tombstone_set.delete().where(models.tombstone_set.c.id.not_in(held)))
 
 
 def _changed(table: Table, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Rows of an export as the new catalog has them: row ids go on well above, garbage is numbered anew."""
+    """Rows of an export as the new catalog stores them: row ids continue well above, garbage gets new numbers."""
     for row in rows:
         if table is models.lake_table:
             row["next_row_id"] = _beyond(row["next_row_id"], ROW_GAP)
@@ -182,7 +183,7 @@ class _States:
         self._contents = contents
         self._before: dict[tuple[int, int], IntArray] = {}
         self._is_tombstone: dict[int, bool] = {}
-        # By entry: the version that its row says added it, the least that did in any bin, and what came last.
+        # By entry: the version in its row, the least that added it in any bin, and its last change.
         self._added: dict[int, int] = {}
         self._first: dict[int, int] = {}
         self._last: dict[int, tuple[int, int]] = {}
@@ -193,7 +194,7 @@ class _States:
         for spec, state, page in self._contents.pages():
             key = spec.id, state.bin
             if not len(state.ids) and key not in newest:
-                continue  # nothing that is known was ever in that bin
+                continue  # no known entry was ever in that bin
             self._add(spec, state)
             self._rows[models.key_frame].append(page)
             newest[key] = page
@@ -209,7 +210,7 @@ class _States:
         self._correct()
 
     def _add(self, spec: TableSpec, state: BinState) -> None:
-        """One state as a delta on the one before it; entries that were not seen before as rows."""
+        """Add one state as a delta on the one before it, and entries not seen before as rows."""
         key = spec.id, state.bin
         change = diff(self._before.get(key, _NO_IDS), state.ids)
         self._before[key] = state.ids
@@ -233,7 +234,7 @@ class _States:
                 )
 
     def _segments(self, spec: TableSpec, state: BinState, fresh: npt.NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
-        """Rows of some segments of a state, column by column: a value each would take most of the time."""
+        """Rows of some segments of a state, converted by column, since value by value would dominate the time."""
         assert state.segments.body is not None
         body = state.segments.body.filter(pa.array(fresh))
         plain = body.select(FIELDS.names).to_pylist()
@@ -263,7 +264,7 @@ class _States:
         self._rows.clear()
 
     def _correct(self) -> None:
-        """Say of entries when they were dropped, and of those in several bins when the first of these got them."""
+        """Set when entries were dropped and, for those in several bins, when the first bin got them."""
         rows: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
         for entry, (version, action) in self._last.items():
             if action != ADD or self._first[entry] != self._added[entry]:
@@ -277,7 +278,7 @@ class _States:
 
 
 def _go_on(connection: Connection, counters: dict[str, int], now_us: int) -> int:
-    """Set every counter well above what may have been given out, as a version of its own; return that version."""
+    """Set every counter well above any number given out before, as a version of its own; return that version."""
     version = _beyond(counters["counter"], GAP)
     exported = counters["head"]
     now_us = max(now_us, counters["clock_us"] + 1)
@@ -308,7 +309,7 @@ def _go_on(connection: Connection, counters: dict[str, int], now_us: int) -> int
 
 
 def _continue_sequences(connection: Connection, operation: int) -> None:
-    """Let the database number operations from ``operation`` on, and tables after those that are there."""
+    """Let the database number operations from ``operation`` on, and tables after the existing ones."""
     if connection.dialect.name == "sqlite":
         connection.execute(text("DELETE FROM sqlite_sequence WHERE name = 'operation'"))
         connection.execute(

@@ -1,7 +1,6 @@
-"""What is live in a table's bins at a version: the nearest key frame at or before it and the deltas after.
+"""What is live in a table's bins at a version: the newest key frame at or before it, and the deltas since.
 
-What was read is remembered, for it never changes: a process that holds a bin at one version comes to the next by
-reading one delta.
+What was read is cached, because it never changes: from a bin at one version, the next is reached by reading one delta.
 """
 
 from __future__ import annotations
@@ -44,20 +43,20 @@ from lakehouse.forks import watch_forks
 
 V = TypeVar("V")
 BATCH = 400
-"""Values bound in one statement; databases limit them."""
+"""How many values are bound in one statement; databases limit them."""
 logger = logging.getLogger(__name__)
 
 Ranges = Sequence[tuple[int, int]]
 """Closed ranges of bins."""
 _REMEMBERED = 4_000_000
-"""Segments and tombstones that a process remembers, give or take a bin."""
+"""About how many segments and tombstones a process caches."""
 
 
 @dataclass(frozen=True, slots=True)
 class BinState:
     """One bin at one version: ``version`` is the newest that changed it.
 
-    ``erased`` is the table's newest erasure when it was read: it changes versions that were there before.
+    ``erased`` is the table's newest erasure when it was read, because an erasure changes earlier versions.
     """
 
     bin: int
@@ -73,7 +72,7 @@ class BinState:
 
 
 class _Memory:
-    """States by table and bin, a few versions of each; forgets the bins that were not used longest."""
+    """States by table and bin, a few versions of each; the least recently used bins are evicted."""
 
     _VERSIONS = 3
 
@@ -84,11 +83,11 @@ class _Memory:
         watch_forks(self)
 
     def after_fork(self) -> None:
-        """A child has no thread that would give the guard back."""
+        """A forked child has no thread that would release the lock."""
         self._guard = threading.Lock()
 
     def best(self, table: int, bin: int, version: int, erased: int) -> BinState | None:
-        """The newest state that is remembered of versions up to ``version``, read after an erasure."""
+        """The newest cached state at or before ``version`` that was read after an erasure."""
         with self._guard:
             held = self._bins.get((table, bin))
             if held is None:
@@ -98,7 +97,7 @@ class _Memory:
             return max(known, key=lambda one: one.version, default=None)
 
     def put(self, table: int, state: BinState) -> None:
-        """Remember a state."""
+        """Cache a state."""
         with self._guard:
             held = self._bins.setdefault((table, state.bin), [])
             held.append(state)
@@ -115,7 +114,7 @@ def _cost(state: BinState) -> int:
 
 
 def _from_page(spec: TableSpec, schema: pa.Schema, erased: int, bin: int, version: int, page: bytes) -> BinState | None:
-    """The state that a key frame holds; None for a damaged one: every delta is there, to be replayed from the first."""
+    """The state in a key frame; None if it is damaged, since all deltas exist and can be replayed from the first."""
     try:
         body, tombstones = decode_page(schema, page)
     except DamagedPage as error:
@@ -126,7 +125,7 @@ def _from_page(spec: TableSpec, schema: pa.Schema, erased: int, bin: int, versio
 
 
 class StateReader:
-    """Reads bin states, and remembers them."""
+    """Reads and caches bin states."""
 
     def __init__(self, size: int = _REMEMBERED) -> None:
         self._memory = _Memory(size)
@@ -135,10 +134,10 @@ class StateReader:
     def read(
         self, connection: Connection, spec: TableSpec, version: int, ranges: Ranges | None = None, *, since: int = -1
     ) -> dict[int, BinState]:
-        """States, by bin, of the bins in closed ranges of them (None: all) that changed after version ``since``.
+        """States of the bins in closed ranges (None: all) that changed after version ``since``, by bin.
 
-        Bins without anything at that version are left out. Cost: one seek for each selected bin; the page of each that
-        is not remembered, and the deltas behind it.
+        Bins that are empty at that version are left out. Cost: one look-up for each selected bin; the page of each that
+        is not cached, and the deltas after it.
         """
         schema = self._schema(spec)
         states: dict[int, BinState] = {}
@@ -153,7 +152,7 @@ class StateReader:
                 continue
             held = self._memory.best(spec.id, number, newest, erased)
             if held is not None and held.version < min(head, horizon):
-                held = None  # some of what it holds may be forgotten, and with it the deltas that drop it
+                held = None  # some of its entries may have expired, along with the deltas that drop them
             if held is not None and held.version == newest:
                 states[number] = held
                 continue
@@ -184,7 +183,7 @@ class StateReader:
     def _changes(
         self, connection: Connection, spec: TableSpec, after: Sequence[tuple[int, int]], version: int
     ) -> _Changes:
-        """What deltas say of bins, each ``after`` a version of its own."""
+        """Changes of bins by their deltas, each ``after`` its own version."""
         actions: defaultdict[int, dict[int, tuple[int, bool]]] = defaultdict(dict)
         for number, entry, action, is_tombstone in rows_of_pairs(
             connection, _DELTAS, after, {"table": spec.id, "as_of": version}
@@ -205,7 +204,7 @@ class StateReader:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What was done last to each entry of some bins, and what was added: the segments of a bin next to each other."""
+    """The last change of each entry of some bins, and the added entries, with segments of a bin adjacent."""
 
     actions: Mapping[int, Mapping[int, tuple[int, bool]]]
     body: pa.Table
@@ -226,7 +225,7 @@ class _Changes:
             if not kept.all():
                 held, ids = held.filter(pa.array(kept)), ids[kept]
         added = [entry for entry, (action, is_tombstone) in actions.items() if action == ADD and not is_tombstone]
-        if added and len(ids) and min(added) <= ids.max():  # a restore brings back what was there
+        if added and len(ids) and min(added) <= ids.max():  # a restore adds earlier entries again
             added = list(set(added).difference(ids.tolist()))
         joined = pa.concat_tables([held, self._segments(added)]) if added else held
         if joined.num_columns and joined.column(0).num_chunks > 8:
@@ -254,18 +253,18 @@ def batches(values: Iterable[V]) -> Iterator[list[V]]:
 
 
 def touching(spec: TableSpec, interval: Interval | None) -> Ranges:
-    """The bins that hold what may touch the chunks of an interval (None: all)."""
+    """The bins whose entries may touch the chunks of an interval (None: all)."""
     return bin_ranges(spec.grain, None if interval is None else spec.grain.align(interval))
 
 
 def extent_of(connection: Connection, spec: TableSpec) -> Interval | None:
-    """From the first to the last bin that ever held something; None if none ever did."""
+    """An interval from the first to the last bin that ever held something; None if none did."""
     bins = connection.execute(select(bin.c.bin).where(bin.c.table_id == spec.id)).scalars().all()
     return hull(bin_interval(spec.grain, one) for one in bins)
 
 
 def live_in(states: Iterable[BinState]) -> tuple[Segments, dict[int, Tombstone]]:
-    """Everything live in some bins, once each however many of them it is in; segments by id."""
+    """Everything live in some bins, each entry once; segments by id."""
     parts = list(states)
     tombstones = {entry: held for state in parts for entry, held in state.tombstones.items()}
     bodies = [state.segments.body for state in parts if len(state.segments)]
@@ -294,7 +293,7 @@ def rows_of_pairs(
 
 
 def rows_by_id(connection: Connection, table: str, ids: Iterable[int]) -> list[dict[str, Any]]:
-    """Rows of ``segment`` or ``tombstone``, by column. Cost: a seek each."""
+    """Rows of ``segment`` or ``tombstone``, by column. Cost: one look-up each."""
     names, statement = _ENTRIES[table]
     return [dict(zip(names, row, strict=True)) for row in rows_of_ids(connection, statement, ids)]
 
@@ -320,7 +319,7 @@ IDS = {
 
 
 def prepared_over(source: Mapping[str, str], statement: str) -> Prepared:
-    """A statement over a list that is one parameter; it is read first, and each of its values sought in a table."""
+    """A statement over a list passed as one parameter, which is read first; each value is then looked up in a table."""
     return Prepared(lambda dialect: text(statement.replace("{wanted}", source[dialect])))
 
 
@@ -368,7 +367,7 @@ _ENTRIES = {table.name: _entries(table) for table in (segment, tombstone)}
 
 
 def unchanged_since(connection: Connection, segments: Iterable[int], version: int) -> set[int]:
-    """Those of some segments whose file is what it was at a version at which they were there: nothing was erased."""
+    """Those of some segments whose file has not been rewritten since a version."""
     return {row[0] for row in rows_of_ids(connection, _UNCHANGED, segments, {"as_of": version})}
 
 

@@ -1,4 +1,4 @@
-"""What leads from one state of bins to another."""
+"""Differences between states of bins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lakehouse.core.version import ADD, DROP, diff
 
 
 def changes_between(before: BinState | None, after: BinState | None) -> Iterator[tuple[int, Entry]]:
-    """What leads from one state of a bin to another: ADD or DROP and the entry, by id."""
+    """The difference between two states of a bin: ADD or DROP and the entry, by id."""
     nothing = np.empty(0, dtype=np.int64)
     change = diff(nothing if before is None else before.ids, nothing if after is None else after.ids)
     for action, ids, state in ((ADD, change.added, after), (DROP, change.dropped, before)):
@@ -23,7 +23,7 @@ def changes_between(before: BinState | None, after: BinState | None) -> Iterator
 
 
 def changed_entries(before: Mapping[int, BinState], after: Mapping[int, BinState]) -> list[tuple[int, Entry]]:
-    """What leads from some bins' states to later ones: ADD or DROP and the entry, each once, by id."""
+    """The differences between states of some bins and later ones: ADD or DROP and the entry, each once, by id."""
     changes: dict[int, tuple[int, Entry]] = {}
     for number in before.keys() | after.keys():
         for action, entry in changes_between(before.get(number), after.get(number)):

@@ -39,7 +39,7 @@ def by_first(rows: Numbers) -> dict[int, Numbers]:
 
 
 def frames_by_point(found: Numbers, points: Callable[[Numbers], Numbers]) -> dict[int, dict[int, int]]:
-    """By point, of those that there are for a bin's deltas, the bins whose key frame is due, and how much it holds."""
+    """By point, the bins whose key frame is due, and its number of entries."""
     due: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for one, of_bin in by_first(found).items():
         for point, live in frames_due(of_bin, points(of_bin)):
@@ -48,7 +48,7 @@ def frames_by_point(found: Numbers, points: Callable[[Numbers], Numbers]) -> dic
 
 
 def frames_due(kept: Numbers, points: Numbers) -> Iterable[tuple[int, int]]:
-    """At which points of one bin's deltas, in order of versions, a key frame is due, and how much it will hold."""
+    """The points of one bin's deltas, in order of versions, at which a key frame is due, and its number of entries."""
     chain, start, is_framed = 0, 0, False
     for point in points.tolist():
         end = int(np.searchsorted(kept[:, 1], point, side="right"))
@@ -60,17 +60,17 @@ def frames_due(kept: Numbers, points: Numbers) -> Iterable[tuple[int, int]]:
 
 
 def insert_frames(connection: Connection, spec: TableSpec, point: int, lives: dict[int, int]) -> None:
-    """Write key frames of bins at a point, where each is known to hold so many entries."""
+    """Write key frames of bins at a point, each with a known number of entries."""
     run_for_each(connection, key_frame.insert(), pages_of(connection, spec, point, lives))
 
 
 def pages_of(connection: Connection, spec: TableSpec, point: int, lives: dict[int, int]) -> list[dict[str, Any]]:
-    """Key frames of bins at a point, made before anything is taken out."""
+    """Key frames of bins at a point, made before anything is removed."""
     states = StateReader(0).read(connection, spec, point, [(one, one) for one in sorted(lives)])
     for number, live in lives.items():
         if len(states[number].ids) != live:
             raise InternalError(
-                "an expiry would have changed a version that is kept; nothing was forgotten",
+                "an expiry would have changed a version that is kept; nothing was removed",
                 table=spec.name,
                 bin=number,
                 version=point,
@@ -87,7 +87,7 @@ def pages_of(connection: Connection, spec: TableSpec, point: int, lives: dict[in
 
 
 def refresh_bins(connection: Connection, spec: TableSpec, bins: Sequence[int]) -> None:
-    """Bring the rows of bins up to date; a bin of which nothing is left goes."""
+    """Update the rows of bins; empty bins are removed."""
     mine = (bin.c.table_id == spec.id, bin.c.bin.in_(bins))
     remains = exists().where(delta.c.table_id == bin.c.table_id, delta.c.bin == bin.c.bin)
     gone = list(connection.execute(select(bin.c.bin).where(*mine, ~remains)).scalars())

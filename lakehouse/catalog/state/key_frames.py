@@ -1,4 +1,4 @@
-"""Key frames: written beside commits, derived, so that no read replays a long chain of deltas."""
+"""Key frames: derived data written after commits, so that no read replays a long chain of deltas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class FrameWriter:
-    """Writes the key frames that a commit made due. One thread at a time writes those of a bin."""
+    """Writes the key frames that a commit made due, one thread at a time for each bin."""
 
     def __init__(self, database: Database, states: StateReader) -> None:
         self._database = database
@@ -36,7 +36,7 @@ class FrameWriter:
         watch_forks(self)
 
     def after_fork(self) -> None:
-        """A child has no thread that would give the guard back, or end what is busy."""
+        """A forked child has no thread that would release the lock or finish what is in progress."""
         self._guard = threading.Lock()
         self._busy.clear()
 
@@ -68,7 +68,7 @@ class FrameWriter:
         self, connection: Connection, table: TableId, version: int, pages: dict[int, tuple[int, bytes]], erased: int
     ) -> None:
         if version < keep_horizon(connection) or read_erased(connection, table) != erased:
-            return  # an expiry or erasure came between: what these pages hold may be gone
+            return  # an expiry or erasure came in between: entries of these pages may be gone
         rows: list[dict[str, Any]] = [
             {"table_id": table, "bin": one, "version": version, "entries": entries, "page": page}
             for one, (entries, page) in pages.items()
@@ -86,7 +86,7 @@ def frame_of(state: BinState) -> tuple[int, bytes]:
 
 
 def note_frames(connection: Connection, table: TableId, bins: Sequence[int]) -> None:
-    """Tell bins, under the head, which key frame is their newest, as `key_frame` has it, and what lies behind it."""
+    """Record in bins, under the head, their newest key frame from `key_frame`, and the versions since."""
     of_bin = and_(key_frame.c.table_id == bin.c.table_id, key_frame.c.bin == bin.c.bin)
     newest = select(func.max(key_frame.c.version)).where(of_bin).correlate(bin).scalar_subquery()
     entries = select(key_frame.c.entries).where(of_bin).order_by(key_frame.c.version.desc()).limit(1)

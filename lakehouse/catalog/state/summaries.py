@@ -1,6 +1,6 @@
-"""Indexes and sketches of segments: which are there, and their rows' way in and out.
+"""Indexes and sketches of segments: which exist, and how their rows are stored and removed.
 
-They are derived: whoever finds none reads the segment. A row of a summary refers to its segment, and goes with it.
+They are derived: without one, the segment is read. A summary's row refers to its segment, and is removed with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lakehouse.errors import LockLost
 from lakehouse.faults import reach
 
 _INLINE_BYTES = 1 << 20
-"""Content that one transaction stores: others wait for it."""
+"""Bytes of content that one transaction stores, because others wait for it."""
 _IDS = 50_000
 _PRESENT = prepared_over(
     IDS,
@@ -62,17 +62,22 @@ _PATHS = prepared_over(
 
 
 class Summaries:
-    """Questions about summaries to the catalog, and their registration."""
+    """Catalog queries on summaries, and their registration."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def missing(self, spec: TableSpec, kind: SummaryKind, segments: Iterable[int]) -> list[int]:
-        """Those of some segments that lack a summary of a column, ascending. Cost: a seek a segment and column."""
+        """Those of some segments that lack a summary of a column, ascending.
+
+        Cost: one look-up for each segment and column.
+        """
         wanted = sorted(set(segments))
         fields = [field_id(spec, name) for name in columns_of(spec, kind)]
         if kind is SummaryKind.SKETCH:
-            fields = [max(fields)]  # those of a segment are made together, and the newest column has the greatest id
+            fields = [
+                max(fields)
+            ]  # summaries of a segment are made together, and the newest column has the greatest id
 
         def question(connection: Connection) -> list[int]:
             lacking: set[int] = set()
@@ -85,7 +90,7 @@ class Summaries:
         return self._database.read(question) if wanted and fields else []
 
     def read(self, kind: SummaryKind, segments: Iterable[int], field: int | None = None) -> list[Summary]:
-        """Summaries of segments, of one column or of all; segments without are left out. Cost: a seek each."""
+        """Summaries of segments, of one column or of all; segments without one are left out. Cost: one look-up each."""
         wanted = sorted(segments)
 
         def question(connection: Connection) -> list[Summary]:
@@ -100,7 +105,7 @@ class Summaries:
         return self._database.read(question) if wanted else []
 
     def live(self, spec: TableSpec, segments: Iterable[int]) -> list[Segment]:
-        """Those of some segments that are there and that no version has dropped; as much of them as reading needs."""
+        """Those of some segments that exist and are live; with the fields that reading needs."""
         wanted = sorted(set(segments))
 
         def question(connection: Connection) -> list[Segment]:
@@ -110,10 +115,10 @@ class Summaries:
         return self._database.read(question) if wanted else []
 
     def register(self, begun: Begun, kind: SummaryKind, made: Sequence[Summary]) -> int:
-        """Store what an operation made, end it, and say how many summaries that were. It makes no version.
+        """Store the summaries of an operation, end it, and return how many were stored. It makes no version.
 
-        Of segments that are gone meanwhile, and of what others made before, nothing is stored; such files are garbage.
-        Raises `LockLost` if the operation was ended: then none of its files is named by the catalog.
+        Summaries of segments that are gone, or that already have one, are not stored, and their files become garbage.
+        Raises `LockLost` if the operation was ended; then the catalog names none of its files.
         """
         reach("summaries.written")
         inline = iter([one for one in made if not one.path])
@@ -149,7 +154,7 @@ class Summaries:
 
 
 def _insert(connection: Connection, begun: Begun, kind: SummaryKind, made: Sequence[Summary]) -> list[Summary]:
-    """Store those whose segments are there as they were read, and that are not there themselves; return them."""
+    """Store those whose segments are unchanged and have no such summary yet; return them."""
     if not made:
         return []
     hold_history(connection)
@@ -175,7 +180,7 @@ def _insert(connection: Connection, begun: Begun, kind: SummaryKind, made: Seque
 
 
 def forget_summaries(connection: Connection, segments: Sequence[int]) -> list[str]:
-    """Take the summaries of dead segments out of the catalog; return the paths of their files."""
+    """Remove the summaries of dead segments from the catalog; return the paths of their files."""
     paths = [row[0] for row in rows_of_ids(connection, _PATHS, segments)]
     for batch in _batches(segments, 400):
         connection.execute(delete(segment_summary).where(segment_summary.c.segment.in_(batch)))

@@ -1,4 +1,4 @@
-"""Sets of tombstones, read when a plan needs them and remembered: they never change."""
+"""Sets of tombstones, read when a plan needs them and cached, because they never change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ReadFile = Callable[[str, int, Checksum], bytes]
 
 
 def no_files(path: str, size: int, checksum: Checksum) -> bytes:
-    """Of a catalog that was opened without its warehouse."""
+    """The file reader of a catalog opened without its warehouse."""
     raise InternalError(
         "the catalog was opened without a warehouse to read from", path=path, bytes=size, checksum=shown(checksum)
     )
@@ -34,7 +34,7 @@ _CONTENTS = prepared_over(
 
 
 class FilesNeeded(Exception):
-    """Sets of these tombstones are in files, which no transaction reads; it changed nothing."""
+    """Sets of these tombstones are in files, which no transaction may read; it changed nothing."""
 
     def __init__(self, tombstones: list[Tombstone]) -> None:
         super().__init__(tombstones)
@@ -42,7 +42,7 @@ class FilesNeeded(Exception):
 
 
 class Sets:
-    """Sets by tombstone, the last used of which are remembered up to a size."""
+    """Sets by tombstone: the least recently used are evicted above a size."""
 
     def __init__(self, read_file: ReadFile, size: int = _REMEMBERED_BYTES) -> None:
         self._read_file = read_file
@@ -56,7 +56,7 @@ class Sets:
         self._guard = threading.Lock()
 
     def under_head(self, connection: Connection, tombstones: Iterable[Tombstone]) -> dict[int, MatchSet]:
-        """Sets, inside a transaction. Raises `FilesNeeded` for those that `load` has to read first."""
+        """Sets, read inside a transaction. Raises `FilesNeeded` for those that `load` has to read first."""
         found, missing = self._known(tombstones)
         files = [one for one in missing if one.path]
         if files:
@@ -73,13 +73,13 @@ class Sets:
         return found
 
     def read(self, connection: Connection, tombstones: Iterable[Tombstone]) -> dict[int, MatchSet]:
-        """Sets that are in the catalog. Raises `VersionNotFound` if one was forgotten since its tombstone was read."""
+        """Sets that are in the catalog. Raises `VersionNotFound` if one has expired since its tombstone was read."""
         found, missing = self._known(tombstones)
         wanted = [one for one in missing if not one.path]
         held = {row["id"] for row in rows_by_id(connection, "tombstone", [one.id for one in wanted])}
         if len(held) < len(wanted):
             raise VersionNotFound(
-                "the version has been forgotten since the read of it began; read a newer one",
+                "the version has expired since the read began; read a newer one",
                 tombstone=min(one.id for one in wanted if one.id not in held),
             )
         return found | self._inline(connection, wanted)

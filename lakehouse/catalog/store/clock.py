@@ -1,9 +1,9 @@
-"""The catalog's clock (ADR 0026): PostgreSQL's own, and for a SQLite file one that no change of the host's clock moves.
+"""The catalog's clock (ADR 0026): PostgreSQL's own; for SQLite, one that changes of the host's clock do not move.
 
-A SQLite catalog remembers what its clock showed at a tick of the host's, which counts from the boot and never jumps.
-Now is as much later as ticks went by; and it is drawn towards the host's wall clock, by a twentieth of that and by 5
-seconds at most, so that a wrong beginning is made good in time and no lease, grace or age notices. In another boot, or
-where the host has no boot id, it goes on from the wall clock, never backwards.
+A SQLite catalog stores what its clock showed at a tick of the host, which counts from the boot and never jumps. The
+time now is the stored time plus the ticks since. It also moves towards the host's wall clock, by a twentieth of the
+ticks and 5 seconds at most, so a wrong start is corrected over time without effect on leases, graces or ages. In
+another boot, or where the host has no boot id, it continues from the wall clock, never backwards.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def steady_seconds() -> float:
 
 @cache
 def _boot() -> str | None:
-    """Which boot of which machine counts the ticks, as containers see them; None where the host has no boot id."""
+    """The id of the boot that counts the ticks, as containers see it; None where the host has no boot id."""
     try:
         boot = _BOOT_ID.read_text().strip()
     except OSError:
@@ -50,7 +50,7 @@ _TICKS_US, _WALL_US = bindparam("ticks_us", type_=BigInteger), bindparam("wall_u
 _BOOT = bindparam("boot", type_=Text)
 _PASSED = _TICKS_US - lake.c.clock_ticks_us
 IS_KNOWN = func.coalesce(and_(lake.c.clock_boot == _BOOT, _PASSED >= 0), False)
-"""Whether the remembered tick is one of this boot's."""
+"""Whether the stored tick is of this boot."""
 
 
 def now_us(dialect: str) -> ColumnElement[int]:
@@ -64,7 +64,7 @@ def now_us(dialect: str) -> ColumnElement[int]:
 
 
 def remembered(dialect: str) -> dict[str, Any]:
-    """What an update of `models.lake` that sets ``clock_us`` sets beside it."""
+    """Columns of `models.lake` to set together with ``clock_us``."""
     if dialect != "sqlite":
         return {}
     return {"clock_boot": func.coalesce(_BOOT, ""), "clock_ticks_us": _TICKS_US}
@@ -75,7 +75,7 @@ _REMEMBER = Prepared(lambda dialect: lake.update().values(clock_us=now_us(dialec
 
 
 def read_clock(connection: Connection, *, writes: bool) -> int:
-    """The catalog's clock in microseconds; in a transaction that ``writes`` it is remembered after a boot."""
+    """The catalog's clock in microseconds; in a transaction that ``writes``, it is stored after a boot."""
     clocks = host_clocks()
     now, is_known = _READ.run(connection, clocks).fetchone()
     if writes and not is_known:

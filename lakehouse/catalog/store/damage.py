@@ -1,4 +1,4 @@
-"""What a catalog holds that no release writes: looked for where reading it has failed, to say so and where it is."""
+"""Finds values in a catalog that no release writes, after reading it has failed, to report where they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.errors import LakehouseError
 
 UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, OverflowError)
-"""What values make of a wrong type, or texts that say nothing, in code that trusts them."""
+"""Errors that values of a wrong type, or meaningless texts, cause in code that trusts them."""
 _STATES = ("reserved", "running", "committed", "aborted", "collected")
 _DECODED: dict[str, Callable[[Any], object]] = {
     "commit_log.properties": decode_map,
@@ -30,9 +30,9 @@ _DECODED: dict[str, Callable[[Any], object]] = {
 
 
 def find_damage(connection: Connection) -> str | None:
-    """The first column that holds what it cannot; None where every value can be read.
+    """The first column with an impossible value; None if every value can be read.
 
-    Cost: a pass over the whole catalog, which only a failure pays. A server sees to types itself.
+    Cost: a pass over the whole catalog, only after a failure. A server checks types itself.
     """
     return next(_damages(connection), None)
 
@@ -56,7 +56,7 @@ def _damages(connection: Connection) -> Iterator[str]:
 
 
 def _kinds(column: Column[Any]) -> tuple[str, ...]:
-    """What SQLite may hold in a column, by name of its storage class."""
+    """The storage classes that SQLite may hold in a column."""
     kinds = {Boolean: "integer", Integer: "integer", LargeBinary: "blob", Float: "real"}
     found = next((kind for of, kind in kinds.items() if isinstance(column.type, of)), "text")
     return found, "integer" if found == "real" else found, "null" if column.nullable else found

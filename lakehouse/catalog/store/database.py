@@ -1,9 +1,9 @@
 """Connections and transactions on the catalog's database: SQLite or PostgreSQL, one behaviour.
 
 Rules, each measured (ADR 0002): SQLite runs WAL with ``BEGIN IMMEDIATE`` and syncs its log before anybody can see a
-commit; PostgreSQL runs READ COMMITTED under the head row. Errors are classified by code, never by their text. Those who
-write to one SQLite file stand in one queue, across threads and processes: SQLite's own waiting pauses longer and
-longer, and is unfair.
+commit; PostgreSQL runs READ COMMITTED under the head row. Errors are classified by code, never by their text. Writers
+to one SQLite file wait in one queue, across threads and processes, because SQLite's own waiting has growing pauses and
+is unfair.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ T = TypeVar("T")
 
 
 class Refused(InternalError):
-    """A statement would have broken a rule of the database's; nothing of its transaction is there."""
+    """A statement would have violated a constraint; its transaction was rolled back."""
 
 
 _IDLE_TIMEOUT_MS = 30_000
 WAIT_SECONDS = _MOST_SECONDS = 30.0
-"""How long a transaction waits in all for another program that holds a SQLite database."""
+"""How long in all a transaction waits for another program that holds a SQLite database."""
 _RECONNECT_SECONDS = (0.1, 0.4, 1.0, 2.0)
 _FORK_SECONDS = 5.0
 """How long a fork waits for transactions of other threads."""
@@ -70,15 +70,15 @@ class _Reaction(Enum):
     RECONNECT = auto()
     WAIT = auto()
     DISTRUST = auto()
-    """The disk refused something: of a commit nobody knows whether it is there."""
+    """The disk refused a write; the outcome of a commit is unknown."""
     RAISE = auto()
 
 
 class Database:
     """A catalog's database.
 
-    ``run`` takes a function of a connection and gives it one transaction; the function may be called again, so it
-    must have no effect but through its connection.
+    ``run`` calls a function of a connection in one transaction. The function may be called again, so it must have no
+    effect except through its connection.
     """
 
     def __init__(self, url: str) -> None:
@@ -96,7 +96,7 @@ class Database:
         self._come()
 
     def _come(self) -> None:
-        """Be present at a SQLite file before anything of it is read, until this is closed or nobody has it any more."""
+        """Be present at a SQLite file before anything is read from it, until this object is closed or unused."""
         tries = _Tries(None)
         while self.is_sqlite and self._presence is None:
             try:
@@ -120,7 +120,7 @@ class Database:
             weakref.finalize(self, self._presence.end)
 
     def _server_engine(self) -> Engine:
-        # A process that is paused within a transaction must not hold its rows, or the head, for ever.
+        # A process paused within a transaction must not hold its rows, or the head, for ever.
         given = self.url.query.get("options", "")
         options = f"{given} -c idle_in_transaction_session_timeout={_IDLE_TIMEOUT_MS}".strip()
         engine = create_engine(self.url, pool_size=16, max_overflow=64, connect_args={"options": options})
@@ -137,7 +137,7 @@ class Database:
         return engine
 
     def close(self) -> None:
-        """Close every pooled connection, and each that is in use when its use ends."""
+        """Close every pooled connection, and connections in use when their use ends."""
         self._is_closed = True
         self.engine.dispose()
         self._go()
@@ -148,9 +148,9 @@ class Database:
             self._presence = None
 
     def before_fork(self) -> None:
-        """Close every connection to a SQLite file: its library would take a child's for its parent's, and lock nothing.
+        """Close every connection to a SQLite file: the library in a child would take its parent's locks for its own.
 
-        Waits for transactions that run, not for ever: a child that was forked meanwhile cannot use the catalog.
+        Waits for running transactions, but not for ever: a child forked during one cannot use the catalog.
         """
         self._uses_change.acquire()
         if self.is_sqlite and self._uses_change.wait_for(lambda: not self._uses, _FORK_SECONDS):
@@ -193,13 +193,13 @@ class Database:
         settled: Callable[[Connection], T | None] | None = None,
         wait_seconds: float | None = None,
     ) -> T:
-        """Run ``work`` in one writing transaction, again after a serialisation failure or a lost connection.
+        """Run ``work`` in one writing transaction; retry after a serialisation failure or a lost connection.
 
         ``last`` gets its result and writes more, by prepared statements only, which are sent together with COMMIT.
-        ``settled`` looks up what an earlier try may have committed: it is asked, under the head, after a connection
+        ``settled`` looks up what an earlier try may have committed; it is called, under the head, after a connection
         was lost or a disk refused to sync. Raises `CommitUnknown` if a commit's answer was lost and the catalog cannot
-        be asked, else `CatalogUnavailable`; `CatalogHeld` when another program holds
-        the database for ``wait_seconds`` (`WAIT_SECONDS` if not given).
+        be asked, else `CatalogUnavailable`; `CatalogHeld` when another program holds the database for ``wait_seconds``
+        (`WAIT_SECONDS` if not given).
         """
         tries, was_committing = _Tries(wait_seconds), False
         while True:
@@ -259,11 +259,11 @@ class Database:
         return result
 
     def _found_whole(self, settled: Callable[[Connection], T | None] | None, error: DBAPIError) -> T:
-        """What an earlier try committed whose sync the disk refused; raises where that is nothing, or not known.
+        """What an earlier try committed whose sync the disk refused; raises if that is nothing, or unknown.
 
-        SQLite shows nobody a commit that it could not sync, and writes the next one over it. So does this, on a new
-        connection, with a transaction that changes nothing: once the disk took it, what was refused is not in the log,
-        and everything before it was synced before it was seen.
+        SQLite never shows a commit that it could not sync, and writes the next one over it. This does so on a new
+        connection, with a transaction that changes nothing: once the disk accepts it, the refused commit is not in the
+        log, and everything before it was synced before it was visible.
         """
         self.engine.dispose()
         try:
@@ -278,7 +278,7 @@ class Database:
             return found
         unknown = CommitUnknown if settled is None else CatalogUnavailable
         raise unknown(
-            "the disk refused a commit, which is not there; check the disk and try again",
+            "the disk refused the commit, so nothing was committed; check the disk and try again",
             catalog=self.url.database,
             cause=error.orig,
         ) from error
@@ -290,7 +290,7 @@ class Database:
                 yield opened
             finally:
                 if self._is_closed and not opened.invalidated:
-                    opened.detach()  # its pool was given up meanwhile
+                    opened.detach()  # its pool was discarded meanwhile
 
     @contextmanager
     def _translating(self) -> Iterator[None]:
@@ -299,7 +299,7 @@ class Database:
             yield
         except UnicodeEncodeError as error:
             raise InvalidArgument(
-                "a text holds half of a character, which no catalog stores; leave out surrogates"
+                "a text holds half of a character (a surrogate), which no catalog can store; remove it"
             ) from error
         except UnicodeDecodeError as error:  # the driver reads texts, and SQLite's own messages, as UTF-8
             raise damaged(self.url, error) from error
@@ -309,9 +309,9 @@ class Database:
 
     @contextmanager
     def _giving_up_broken(self, connection: Connection, stage: _Stage | None = None) -> Iterator[None]:
-        """Take a connection out of the pool that a statement found broken, or whose commit failed.
+        """Remove a connection from the pool that is broken, or whose commit failed.
 
-        A transaction whose COMMIT was sent with statements that failed stays open, and nobody ends it.
+        A transaction whose COMMIT was sent with failed statements stays open, and nothing would end it.
         """
         try:
             yield
@@ -323,7 +323,7 @@ class Database:
             raise
 
     def read(self, question: Callable[[Connection], T], *, wait_seconds: float | None = None) -> T:
-        """Ask one state of the catalog, in a read-only transaction; again on a new connection if one was lost.
+        """Query one state of the catalog in a read-only transaction; retry on a new connection if one was lost.
 
         Raises `CatalogUnavailable`, `CatalogHeld` when another program holds
         the database for ``wait_seconds`` (`WAIT_SECONDS` if not given).
@@ -344,12 +344,12 @@ class Database:
                     raise _translated(error, self.url, reaction) from error
 
     def _refuse_damaged(self, error: Exception) -> None:
-        """Raise `CatalogUnavailable` if what could not be understood is in the catalog, and nobody's fault."""
+        """Raise `CatalogUnavailable` if an error comes from damaged values in the catalog."""
         if not isinstance(error, LakehouseError):
             self.check_values(error)
 
     def check_values(self, error: Exception | None = None) -> None:
-        """Raise `CatalogUnavailable` if some value is none that a release writes. Cost: a pass over the catalog."""
+        """Raise `CatalogUnavailable` if some value is not one that a release writes. Cost: a pass over the catalog."""
         with self._connected() as connection, connection.begin():
             found = find_damage(connection)
         if found is not None:
@@ -361,27 +361,27 @@ class Database:
 
 
 class _Stage:
-    """How far a transaction got, for the one who catches its error."""
+    """How far a transaction got, for the handler of its error."""
 
     def __init__(self) -> None:
         self.committing = False
 
 
 def wait_at_most(seconds: float) -> None:
-    """Let this whole process wait no longer for another program that holds a catalog, where nothing else is asked."""
+    """Set how long this process waits for another program that holds a catalog, unless a call says otherwise."""
     global WAIT_SECONDS  # noqa: PLW0603 - of a process that does one thing at a time
     WAIT_SECONDS = min(_MOST_SECONDS, seconds)
 
 
 class _Tries:
-    """When a transaction is tried again: some times after a failure, and for a while where others hold the database."""
+    """When to retry a transaction: a few times after a failure, and for a while if others hold the database."""
 
     def __init__(self, wait_seconds: float | None) -> None:
         self._until = time.monotonic() + (WAIT_SECONDS if wait_seconds is None else wait_seconds)
         self._pauses = iter(_RECONNECT_SECONDS)
 
     def again(self, reaction: _Reaction) -> bool:
-        """Pause and return True, or return False where it is over. There is no event to wait for."""
+        """Pause and return True, or return False to stop. There is no event to wait for."""
         if reaction in (_Reaction.RAISE, _Reaction.DISTRUST):
             return False
         if reaction is _Reaction.WAIT:
@@ -407,9 +407,9 @@ _TAKE_HEAD = models.lake.update().values(id=1)
 
 
 def stand_in_line(connection: Connection) -> None:
-    """Wait for one's turn at the head, which is to be taken next. It is a courtesy: the head's row is what excludes.
+    """Queue for the head before taking it. This is only for fairness: the head's row is what excludes.
 
-    PostgreSQL gives a row that many wait for to whoever wakes first; an advisory lock, to the first in the line.
+    PostgreSQL gives a contended row to whichever waiter wakes first, but an advisory lock to the first in the queue.
     """
     if connection.dialect.name != "sqlite":
         _LINE.run(connection, {})
@@ -422,7 +422,7 @@ def take_head(connection: Connection) -> None:
 
 
 def _flush_first(connection: Any) -> None:
-    """See that a server answers a commit, and shows it to others, after its log is on the disk."""
+    """Make sure that a server acknowledges a commit, and shows it to others, only after its log is on the disk."""
     connection.execute(
         "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
     )
@@ -430,7 +430,7 @@ def _flush_first(connection: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # On the driver: SQLAlchemy's way to it takes longer than all that SQLite does here, and others wait meanwhile.
+    # Directly on the driver: SQLAlchemy takes longer than SQLite's whole work here, while others wait.
     begin = connection.get_execution_options().get("lakehouse_begin", "BEGIN")
     connection.connection.cursor().execute(begin)
 
@@ -455,7 +455,7 @@ def _reaction(error: DBAPIError) -> _Reaction:
 
 
 def damaged(url: URL, cause: object) -> CatalogUnavailable:
-    """The error for a catalog that holds what no release writes."""
+    """The error for a catalog with values that no release writes."""
     return CatalogUnavailable(
         "the catalog is damaged; restore it from a copy, or make a new one from an export by `lakehouse recover`",
         catalog=url.render_as_string(hide_password=True),

@@ -16,7 +16,7 @@ from lakehouse.errors import InternalError, InvalidKeys, InvalidProperty
 
 
 def encode_value(value: Any) -> Any:
-    """A JSON form of a column's value: numbers, text, booleans and null as they are, others as ``[type, text]``."""
+    """A JSON form of a column's value: numbers, text, booleans and null unchanged, others as ``[type, text]``."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -86,7 +86,7 @@ def encode_statistics(
 
 
 def decode_statistics(text: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]:
-    """Least and greatest values and hash buckets by column; the inverse of `encode_statistics`, but for null counts."""
+    """Minimum and maximum values and hash buckets by column; the inverse of `encode_statistics`, except null counts."""
     held = {name: (*values, None)[:4] for name, values in json.loads(text).items()}
     low = {name: decode_value(one[0]) for name, one in held.items() if one[0] is not None}
     high = {name: decode_value(one[1]) for name, one in held.items() if one[1] is not None}

@@ -1,4 +1,4 @@
-"""Bringing a catalog's tables to the form that this release needs."""
+"""Migrating a catalog's tables to this release."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def current_revision(database: Database) -> str | None:
 
 
 def ensure_migrated(database: Database) -> None:
-    """Create or upgrade the catalog's tables where they are not those of this release; safe from many processes.
+    """Create or upgrade the catalog's tables if they are not those of this release; safe from many processes.
 
-    Raises `CatalogUnavailable` for what is no catalog, or is a damaged one.
+    Raises `CatalogUnavailable` for something that is not a catalog, or a damaged one.
     """
     _check_file(database)
     try:
@@ -36,16 +36,16 @@ def ensure_migrated(database: Database) -> None:
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, LakehouseError):
             raise
-        # What SQLite's bindings, SQLAlchemy and Alembic make of bytes and rows that no release wrote.
+        # Errors of SQLite's bindings, SQLAlchemy and Alembic on bytes and rows that no release wrote.
         raise damaged(database.url, error) from error
 
 
 def _check_file(database: Database) -> None:
-    """Nothing but a file is opened: a FIFO would be waited for."""
+    """Open only a file, since opening a FIFO would block."""
     path = Path(str(database.url.database))
     if database.is_sqlite and path.exists() and not path.is_file():
         raise CatalogUnavailable(
-            "the catalog's path is no file; name another one, or move away what is there", path=path
+            "the catalog's path is not a file; name another one, or move away what is there", path=path
         )
 
 

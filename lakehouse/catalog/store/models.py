@@ -1,7 +1,7 @@
 """The catalog's tables. Their constraints are invariants of the model; rows never leave `lakehouse.catalog`.
 
-Times are BIGINT microseconds since 1970 (``_us``). A ``bin`` is one of `lakehouse.core.bins`. What grows with history
-is in an order in which new rows come last, so that writing costs the same however much is there.
+Times are BIGINT microseconds since 1970 (``_us``). A ``bin`` is one of `lakehouse.core.bins`. Tables that grow with
+history are ordered so that new rows come last, so writing costs the same whatever their size.
 """
 
 from sqlalchemy import (
@@ -37,15 +37,15 @@ def _reference(target: str, **options: object) -> Column:  # type: ignore[type-a
 
 
 def _dropped(table: str) -> Index:
-    """What clean-up looks for: entries that are not live, by the version that dropped them."""
+    """For clean-up: entries that are not live, by the version that dropped them."""
     where = text("dropped_version IS NOT NULL")
     return Index(f"{table}_dropped", "dropped_version", sqlite_where=where, postgresql_where=where)
 
 
 class LakeRow(SQLModel, table=True):
-    """One row: the number sequence and its newest version. Whoever updates it holds the head.
+    """One row: the number sequence and its newest version. The transaction that updates it holds the head.
 
-    Versions below ``horizon`` are forgotten, but for those that a tag names and each table's newest one.
+    Versions below ``horizon`` have expired, except tagged ones and each table's newest.
     """
 
     __tablename__ = "lake"
@@ -63,7 +63,7 @@ class LakeRow(SQLModel, table=True):
 class TableRow(SQLModel, table=True):
     """A table; a dropped one keeps its row, so that its history stays readable by id.
 
-    ``erased_version`` is that of the newest erasure: what a process remembers of the time before is not true any more.
+    ``erased_version`` is that of the newest erasure, which invalidates what processes cached before it.
     """
 
     __tablename__ = "lake_table"
@@ -89,9 +89,9 @@ class TableRow(SQLModel, table=True):
 class OperationRow(SQLModel, table=True):
     """An operation from begin to its end; its folder is registered here before its first byte is written.
 
-    ``collected``: it was aborted and its folder has been deleted. What takes an interval over says which (``start_us``,
-    ``end_us``, ``keys``), for those who changed single rows there meanwhile. One that made indexes or sketches ends as
-    committed at the head that it found: it makes no version.
+    ``collected``: it was aborted and its folder has been deleted. Operations that replace or delete an interval record
+    it (``start_us``, ``end_us``, ``keys``), for concurrent row-level changes. One that built indexes or sketches ends
+    as committed at the head that it found: it makes no version.
     """
 
     __tablename__ = "operation"
@@ -138,7 +138,7 @@ class UpdatedRows(SQLModel, table=True):
 
 
 class LockRow(SQLModel, table=True):
-    """An exclusive hold on a run of whole chunks, for some keys or all (null)."""
+    """An exclusive lock on a range of whole chunks, for some keys or all (null)."""
 
     __tablename__ = "chunk_lock"
     __table_args__ = (CheckConstraint("start_us < end_us"), Index("chunk_lock_range", "table_id", "start_us"))
@@ -152,7 +152,7 @@ class LockRow(SQLModel, table=True):
 
 
 class LockWaitRow(SQLModel, table=True):
-    """A place in the queue for a lock: nobody who came later, and is of no higher priority, gets it first."""
+    """A place in the queue for a lock: later waiters of no higher priority do not get it first."""
 
     __tablename__ = "lock_wait"
     __table_args__ = (CheckConstraint("start_us < end_us"), Index("lock_wait_queue", "table_id", "token"))
@@ -168,7 +168,7 @@ class LockWaitRow(SQLModel, table=True):
 
 
 class PinRow(SQLModel, table=True):
-    """A process that reads: no version from this one on is forgotten while its lease lasts."""
+    """A process that reads: versions from this one on do not expire while its lease lasts."""
 
     __tablename__ = "pin"
     id: str = Field(sa_column=Column(Text(), primary_key=True))
@@ -177,7 +177,7 @@ class PinRow(SQLModel, table=True):
 
 
 class GarbageRow(SQLModel, table=True):
-    """A data file that no version can reach any more, since when, to be deleted after a grace."""
+    """A data file that no version can reach, and since when; deleted after a grace."""
 
     __tablename__ = "garbage"
     __table_args__ = ({"sqlite_autoincrement": True},)
@@ -227,7 +227,7 @@ class TxnRow(SQLModel, table=True):
 
 
 class TagRow(SQLModel, table=True):
-    """A name for a version, which holds it against expiry."""
+    """A name for a version, which protects it from expiry."""
 
     __tablename__ = "tag"
     name: str = Field(sa_column=Column(Text(), primary_key=True))
@@ -268,7 +268,7 @@ class SegmentRow(SQLModel, table=True):
 
 
 class TombstoneRow(SQLModel, table=True):
-    """What hides rows of segments with a lesser ordinal.
+    """Hides rows of segments with a smaller ordinal.
 
     The set of a key or row tombstone is in `TombstoneSetRow` or, with a ``path``, in a file; ``statistics`` bounds it.
     """
@@ -297,7 +297,7 @@ class TombstoneRow(SQLModel, table=True):
 
 
 class TombstoneSetRow(SQLModel, table=True):
-    """The row ids or primary keys of a small tombstone, apart from it so that planning need not read them."""
+    """The row ids or primary keys of a small tombstone, stored separately so that planning need not read them."""
 
     __tablename__ = "tombstone_set"
     id: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
@@ -305,7 +305,7 @@ class TombstoneSetRow(SQLModel, table=True):
 
 
 class SegmentSummaryRow(SQLModel, table=True):
-    """What a column's values in a segment come to, by its Parquet field id: an index or a sketch. Derived.
+    """A summary of a column's values in a segment, by Parquet field id: an index or a sketch. Derived.
 
     It is in ``content`` or, with a ``path``, in a file that the operation wrote.
     """
@@ -327,7 +327,7 @@ class SegmentSummaryRow(SQLModel, table=True):
 
 
 class BinRow(SQLModel, table=True):
-    """The newest version of a bin, its newest key frame, and how many versions lie behind that."""
+    """The newest version of a bin, its newest key frame, and the number of versions since."""
 
     __tablename__ = "bin"
     __table_args__ = ({"sqlite_with_rowid": False},)
@@ -367,7 +367,7 @@ class KeyFrameRow(SQLModel, table=True):
 
 
 def _open_tasks(name: str, column: str, *, unique: bool = False) -> Index:
-    """Over tasks that are not over, which are few whatever the history."""
+    """Over open tasks, which are few whatever the history."""
     where = text("state IN ('waiting', 'running')")
     return Index(name, column, unique=unique, sqlite_where=where, postgresql_where=where)
 
@@ -375,8 +375,8 @@ def _open_tasks(name: str, column: str, *, unique: bool = False) -> Index:
 class TaskRow(SQLModel, table=True):
     """A task of the table service, kept for a while after its end. ``table_id`` is null for one of the whole lake.
 
-    ``identity`` says what it is about, so that nothing is proposed twice; ``entries`` holds the ids of the segments and
-    tombstones that it takes. A running one belongs to whoever has its ``owner`` token, until its lease runs out.
+    ``identity`` keeps the same task from being proposed twice; ``entries`` holds the ids of its input segments and
+    tombstones. A running one belongs to the holder of its ``owner`` token, until its lease expires.
     """
 
     __tablename__ = "task"
@@ -416,7 +416,7 @@ class TaskRow(SQLModel, table=True):
 
 
 class UpkeepRow(SQLModel, table=True):
-    """Up to which version the service looked at a table, when it is to look again, and the bytes written until then."""
+    """The version of a table that the service planned last, when to plan again, and the bytes written until then."""
 
     __tablename__ = "upkeep"
     table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
@@ -429,7 +429,7 @@ class UpkeepRow(SQLModel, table=True):
 
 
 class PlanCountRow(SQLModel, table=True):
-    """How often reads look at the chunks of a bin: a count that halves every week, as it was at a time."""
+    """How often reads plan the chunks of a bin: a count that halves every week, as of a stored time."""
 
     __tablename__ = "plan_count"
     table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))

@@ -1,7 +1,7 @@
-"""Where a catalog's database is, and how SQLite is set up: a commit is on the disk before anybody sees it.
+"""The address of a catalog's database, and SQLite's settings: a commit is on the disk before anybody sees it.
 
-A SQLite catalog has one name, that of its real file, whatever links or spellings it is given by: its log, its memory
-and the queue of its writers lie beside that.
+A SQLite catalog has one name, that of its real file, whatever link or spelling is used: its log, its shared memory and
+the queue of its writers lie beside that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WAL_IS_SAFE_FROM = (3, 51, 3)
 """Older releases of SQLite can corrupt a database when the write-ahead log is reset."""
 WRITES_AHEAD = sqlite.sqlite_version_info >= WAL_IS_SAFE_FROM
 BUSY_TIMEOUT_MS = 1_000
-"""How long SQLite waits at once for a lock of another program; who gave it the statement asks again."""
+"""How long SQLite waits at a time for a lock of another program; the caller then retries."""
 _CACHE_KIBIBYTES = 64 << 10
 _FULL, _EXTRA = 2, 3
 __all__ = ["WAL_IS_SAFE_FROM", "WRITES_AHEAD", "configure", "prepare_file", "read_url", "sqlite"]
@@ -70,7 +70,7 @@ def prepare_file(path: Path) -> None:
             "cannot make the folder of the catalog; check the path and its permissions", path=path.parent, cause=error
         ) from error
     if names > 1:
-        # Each name would have a log of its own, and neither what is in that of the other.
+        # Each name would have its own log, without the other's content.
         raise CatalogUnavailable(
             "the catalog's file has several names (hard links), which SQLite cannot keep apart; leave it one",
             path=path,
@@ -79,10 +79,10 @@ def prepare_file(path: Path) -> None:
 
 
 def configure(connection: Any) -> None:
-    """Set a connection up, and see that each setting holds. Raises `CatalogUnavailable` if one does not.
+    """Set up a connection, and verify each setting. Raises `CatalogUnavailable` if one does not hold.
 
-    With a log that is written ahead, ``FULL`` syncs it before others see the commit. With a rollback journal the commit
-    is the end of the journal, and only ``EXTRA`` makes that durable.
+    With a write-ahead log, ``FULL`` syncs it before others see the commit. With a rollback journal the commit is the
+    end of the journal, and only ``EXTRA`` makes that durable.
     """
     journal, synchronous = ("wal", _FULL) if WRITES_AHEAD else ("delete", _EXTRA)
     _set(connection, "busy_timeout", BUSY_TIMEOUT_MS, BUSY_TIMEOUT_MS)

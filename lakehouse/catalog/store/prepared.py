@@ -1,7 +1,7 @@
 """Statements compiled once and run on the driver itself: the few that every operation runs.
 
-SQLAlchemy takes several times as long to run a small statement as SQLite does, and all writers wait for the one that
-holds the head. The statements are still its expressions; only their way to the driver is short.
+SQLAlchemy takes several times as long to run a small statement as SQLite, and all writers wait for the holder of the
+head. The statements are still SQLAlchemy expressions; only their execution bypasses it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Prepared:
     def run(self, connection: Connection, values: Mapping[str, Any]) -> Any:
         """Run it and return a cursor over its rows, which may be read when the transaction has ended.
 
-        SQLite's rows are fetched now: a statement that was not run to its end would keep its transaction open.
+        SQLite's rows are fetched now, because an unfinished statement would keep its transaction open.
         """
         text, names, constants = self._text(connection)
         cursor = _driver(connection).cursor()
@@ -57,17 +57,17 @@ class Prepared:
 
 
 def run_for_each(connection: Connection, statement: Executable, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Run a statement once for every row of values; not at all where there are none.
+    """Run a statement once for every row of values; not at all without rows.
 
-    SQLAlchemy runs a statement with an empty list of rows once, without its values. What was found in one transaction
-    may be gone in the next, so that any such list may be empty.
+    SQLAlchemy runs a statement with an empty list of rows once, without values. Such a list may be empty, because rows
+    found in one transaction may be gone in the next.
     """
     if rows:
         connection.execute(statement, rows)
 
 
 class Fetched:
-    """Rows that are here already, as a cursor gives them."""
+    """Fetched rows with the interface of a cursor."""
 
     def __init__(self, rows: Sequence[Any]) -> None:
         self._rows = iter(rows)
@@ -86,7 +86,7 @@ def _driver(connection: Connection) -> Any:
 
 @contextmanager
 def pipelined(connection: Connection) -> Iterator[None]:
-    """Send the block's statements without waiting for each answer, where the database is elsewhere."""
+    """Send the block's statements without waiting for each answer, if the database is remote."""
     if connection.dialect.name == "sqlite":
         yield
         return

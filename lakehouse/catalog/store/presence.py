@@ -1,9 +1,10 @@
-"""A process's presence at a SQLite file: while it lasts, nobody finds a log that was not synced.
+"""A process's presence at a SQLite file, which ensures that nobody reads a log that was not synced.
 
-SQLite shows no commit before it synced it. But whoever opens a file that nobody has open takes over what the log holds:
-a commit whose process was killed before its sync ended, or whose sync the disk refused. Nobody would sync that, and a
-later sync may succeed without it. So whoever comes alone brings the log into the database first, which writes and syncs
-it anew, and everybody keeps a connection open until the end, so that no other takes over anything.
+SQLite shows no commit before it is synced. But a process that opens a file that nobody else has open takes over the
+log's content, including a commit whose process was killed before its sync ended, or whose sync the disk refused. Nobody
+would sync that, and a later sync may succeed without it. So a process that finds itself alone first moves the log into
+the database, which writes and syncs it again. Every process keeps a connection open until the end, so that no other
+takes over a log.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _PAUSE_SECONDS = 0.01
 
 
 class Presence:
-    """Holds one connection, and a shared hold on the file ``<path>-open`` that shows whether anybody has one.
+    """Holds one connection, and a shared lock on the file ``<path>-open``, which shows whether anybody has one.
 
-    Raises the driver's errors where the log cannot be brought in.
+    Raises the driver's errors if the log cannot be moved.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,12 +51,12 @@ class Presence:
             is_busy, *_ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if is_busy:
                 raise CatalogHeld(_HELD, catalog=path)
-            sync(path.parent)  # so that a journal that was deleted stays so
+            sync(path.parent)  # so that a deleted journal stays deleted
             holds(self._handle, fcntl.LOCK_SH)
         self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
 
     def _wait_for_whole(self, path: Path) -> None:
-        """Wait for whoever came alone; nobody else waits for long, so that asking again will do."""
+        """Wait for the process that came alone; this is short, so polling is enough."""
         until = time.monotonic() + _WAIT_SECONDS
         while self._handle >= 0 and not holds(self._handle, fcntl.LOCK_SH):
             if time.monotonic() > until:
@@ -73,7 +74,7 @@ class Presence:
 
 
 def _opened(path: Path) -> int:
-    """A handle, or -1 in a folder that may only be read: nobody who opens the catalog there can change anything."""
+    """A file descriptor, or -1 in a read-only folder, where nobody can change the catalog."""
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:

@@ -48,9 +48,9 @@ _TOMBSTONE = pa.schema(
 _CODEC = pa.Codec("lz4_raw")
 _CHECKSUM_BYTES, _SIZE_BYTES = 4, 8
 _STREAM = b"\xff\xff\xff\xff"
-"""What an Arrow stream begins with; a compressed page begins with its size as one."""
+"""The first bytes of an Arrow stream; a compressed page begins with its uncompressed size."""
 _WORTH_COMPRESSING = 32
-"""Segments from which compression saves more than it costs."""
+"""Number of segments from which compression pays."""
 
 
 def segment_values(segment: Segment, table: TableId, operation: int, version: int) -> dict[str, Any]:
@@ -166,7 +166,7 @@ _PLACES = {LOW[:-1]: 0, HIGH[:-1]: 1, NULLS[:-1]: 2, BUCKETS[:-1]: 3}
 
 
 def _typed(stored: list[Any], kind: pa.DataType) -> pa.Array:
-    """Stored values of one column as its type; those of times never become Python's."""
+    """Stored values of one column as its type; times are not converted to Python objects."""
     if pa.types.is_timestamp(kind):
         instants = pa.timestamp("us", kind.tz)
         return pa.array([None if one is None else one[1] for one in stored], instants).cast(kind)
@@ -179,8 +179,8 @@ def _typed(stored: list[Any], kind: pa.DataType) -> pa.Array:
 def encode_page(segments: Segments, tombstones: Sequence[Tombstone]) -> bytes:
     """A key frame's page: segments, then tombstones if there are any, as Arrow streams, and a checksum.
 
-    Compressed as a whole where that pays: buffer by buffer, as Arrow does, a codec that is begun for each of them takes
-    longer than the bytes. Columns of nothing but nulls are left out.
+    Compressed as a whole if that pays: buffer by buffer, as Arrow does it, starting a codec takes longer than the
+    bytes. Columns of only nulls are left out.
     """
     body = segments.body
     assert body is not None, "a key frame is made of what was read"
@@ -251,7 +251,7 @@ def spec_from_row(row: Any) -> TableSpec:
 
 
 _schema = lru_cache(maxsize=256)(schema_from_json)
-"""Every look at a table begins with its definition, which seldom changes."""
+"""Every access to a table begins with its definition, which seldom changes."""
 
 
 def spec_definition(spec: TableSpec) -> str:

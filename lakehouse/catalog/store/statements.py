@@ -27,7 +27,7 @@ from lakehouse.catalog.store.prepared import Prepared
 
 
 def touching(version: Any) -> Callable[[str], Any]:
-    """Builds the statement that notes a version of a bin and returns what is known of the bin's newest frame."""
+    """Builds the statement that records a version of a bin and returns its newest key frame."""
 
     def build(dialect: str) -> Any:
         insert = (sqlite if dialect == "sqlite" else postgresql).insert(bin)
@@ -117,13 +117,13 @@ BEGIN = Prepared(_begin)
 
 
 def _insert_frame(dialect: str) -> Any:
-    """Keeps the frame that another writer was faster with: both hold the same."""
+    """Keeps the key frame that another writer stored first: both are the same."""
     insert = (sqlite if dialect == "sqlite" else postgresql).insert(key_frame)
     return insert.values({name: bindparam(name) for name in key_frame.c.keys()}).on_conflict_do_nothing()  # noqa: SIM118
 
 
 def _frame_bin(_: str) -> Any:
-    """Notes a bin's newest frame, and how many versions lie behind it."""
+    """Records a bin's newest key frame, and the number of versions since."""
     version = bindparam("version", type_=BigInteger)
     behind = (
         select(func.count(delta.c.version.distinct()))

@@ -1,4 +1,4 @@
-"""The queue of those who write to one SQLite file: threads of this process, then processes, each in turn."""
+"""The queue of writers to one SQLite file: first among threads of this process, then among processes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from lakehouse.forks import watch_forks
 logger = logging.getLogger(__name__)
 
 _WAIT_SECONDS = 10.0
-"""How long a turn is waited for that does not come: whoever has it may be stopped."""
+"""How long to wait for the queue; its holder may be stopped."""
 _PAUSE_SECONDS = (0.0003, 0.0013)
-"""A lock of a file cannot be waited for and given up; so it is tried, as often as a commit takes."""
+"""A file lock has no wait with a timeout, so it is polled, about as often as a commit takes."""
 _queues: dict[str, WriterQueue] = {}
 _guard = threading.Lock()
 
 
 class WriterQueue:
-    """A context that one writer at a time is inside. A process that dies leaves it; one that is stopped is passed.
+    """A context for one writer at a time. A dead process leaves it; a stopped one is passed.
 
-    It is a courtesy: correctness rests on SQLite's own lock, which every writer takes as well.
+    This is only for fairness: correctness rests on SQLite's own lock, which every writer takes too.
     """
 
     def __init__(self, path: str) -> None:
@@ -48,14 +48,14 @@ class WriterQueue:
             ) from error
 
     def _wait(self) -> None:
-        """Wait for the turn, but not for ever, and not again for who was passed a moment ago: then go on without."""
+        """Wait for the queue, but not for ever nor again for a holder that was just passed; then go on without it."""
         began = time.monotonic()
         while not holds(self._handle, fcntl.LOCK_EX):
             now = time.monotonic()
             if now - self._passed < _WAIT_SECONDS:
                 return
             if now - began > _WAIT_SECONDS:
-                logger.warning("a process holds the queue of writers and does not go on: %s", self._path)
+                logger.warning("a process holds the writers' queue without progress: %s", self._path)
                 self._passed = now
             time.sleep(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - so that none is always late
 
@@ -65,7 +65,7 @@ class WriterQueue:
         self._threads.release()
 
     def after_fork(self) -> None:
-        """A child must not wait for threads that it does not have, nor keep others out while its parent goes on."""
+        """A forked child must neither wait for threads that it does not have nor block others for its parent."""
         self._threads = threading.Lock()
         if self._handle >= 0:
             os.close(self._handle)
@@ -73,7 +73,7 @@ class WriterQueue:
 
 
 def holds(handle: int, kind: int) -> bool:
-    """Take a lock of an open file, if nobody is in the way."""
+    """Lock an open file, if nobody else has."""
     try:
         fcntl.flock(handle, kind | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,1 +1,1 @@
-"""The queue of the table service, and what its plans weigh."""
+"""The task queue of the table service, and the plan counts by which it weighs gains."""

@@ -17,11 +17,11 @@ from lakehouse.core.interval import MAX_TIME, MIN_TIME, to_us
 from lakehouse.core.spec import TableId, TableSpec
 
 WHOLE = -1
-"""Stands for all bins of a table: what a plan without an interval looks at."""
+"""Stands for all bins of a table, for plans without an interval."""
 _DAY_US = 86_400_000_000
 _HALF_LIFE_DAYS = 7.0
 _LIVES = 20
-"""Half-lives after which a count is none, though it was a million."""
+"""Half-lives after which even a count of a million is zero."""
 _PER_DAY = math.log(2) / _HALF_LIFE_DAYS
 """Plans a day for which a count of 1 stands: a steady rate keeps a count of its rate divided by this."""
 
@@ -45,13 +45,13 @@ def add(connection: Connection, counts: Mapping[tuple[TableId, int], int], now_u
 
 
 def remove_dead(connection: Connection, now_us: int) -> None:
-    """Forget counts that have become none."""
+    """Remove counts that have become zero."""
     age_us = int(_LIVES * _HALF_LIFE_DAYS * _DAY_US)
     connection.execute(delete(plan_count).where(plan_count.c.counted_us < now_us - age_us))
 
 
 def read_rates(connection: Connection, spec: TableSpec, now_us: int) -> Rates:
-    """How often each time of a table is planned; nothing where nothing was counted."""
+    """How often each time of a table is planned; empty without counts."""
     edges: dict[int, float] = {}
     for row in connection.execute(select(plan_count).where(plan_count.c.table_id == spec.id)):
         rate = _now(row.plans, row.counted_us, now_us) * _PER_DAY
@@ -68,6 +68,6 @@ def read_rates(connection: Connection, spec: TableSpec, now_us: int) -> Rates:
 
 
 def _now(plans: float, counted_us: int, now_us: int) -> float:
-    """A count as it has become."""
+    """A count after decay."""
     result: float = plans * 0.5 ** (max(now_us - counted_us, 0) / _DAY_US / _HALF_LIFE_DAYS)
     return result

@@ -1,7 +1,7 @@
-"""The queue of the table service's tasks: proposed, claimed under a lease, ended by whoever holds the claim.
+"""The task queue of the table service: tasks are proposed, claimed under a lease, and ended by the holder of the claim.
 
-A task is a row. Claiming one is a single short transaction that skips rows which another claim has locked; nobody holds
-the head for it. A claim ends with its lease, so that a worker that died keeps a task for no longer.
+A task is a row. Claiming one is a single short transaction that skips rows locked by other claims, without taking the
+head. A claim ends with its lease, so a dead worker keeps a task no longer than that.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lakehouse.core.task import Amplification, Gain, Task, TaskKind, TaskState, 
 from lakehouse.errors import LockLost, UnknownTask
 
 MOST_ATTEMPTS = 5
-"""A task that failed so often is given up; the next plan may propose it again."""
+"""After this many failures a task is given up; the next plan may propose it again."""
 _FIRST_PAUSE_SECONDS = 5.0
 _OPEN = (TaskState.WAITING.value, TaskState.RUNNING.value)
 _LOCKING = (TaskKind.COMPACT.value, TaskKind.CLEAN.value)
@@ -42,7 +42,7 @@ _LOCKING = (TaskKind.COMPACT.value, TaskKind.CLEAN.value)
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What the service knows of a table: up to which version it looked, and how much was written until then."""
+    """The service's state of a table: the version planned last, and the bytes written up to it."""
 
     planned_version: int = 0
     appended_bytes: int = 0
@@ -50,18 +50,18 @@ class Upkeep:
 
 
 class TaskQueue:
-    """Tasks of one lake. Every method is one transaction. ``lease_seconds``: how long a claim stands unrenewed."""
+    """Tasks of one lake. Every method is one transaction. ``lease_seconds``: how long a claim lasts without renewal."""
 
     def __init__(self, database: Database, lease_seconds: float) -> None:
         self._database = database
         self._lease_us = int(lease_seconds * 1_000_000)
 
-    # Looking
+    # Queries
 
     def tasks(
         self, *, table: TableId | None = None, state: TaskState | None = None, limit: int | None = None
     ) -> Listing[Task]:
-        """Tasks, newest first; those that wait by score."""
+        """Tasks, newest first; waiting ones by score."""
         order = [task.c.score.desc(), task.c.id] if state is TaskState.WAITING else [task.c.id.desc()]
         query = with_names().order_by(*order).limit(limit)
         if table is not None:
@@ -80,7 +80,7 @@ class TaskQueue:
         return task_from_row(found)
 
     def busy(self, table: TableId) -> set[int]:
-        """Segments and tombstones that running tasks of a table take."""
+        """Inputs of running tasks of a table: segments and tombstones."""
 
         def question(connection: Connection) -> set[int]:
             running = select(task.c.entries).where(
@@ -93,19 +93,19 @@ class TaskQueue:
         return self._database.read(question)
 
     def upkeep(self, table: TableId) -> Upkeep:
-        """What is known of a table."""
+        """The service's state of a table."""
         return self._database.read(lambda connection: _upkeep(connection, table))
 
     def written(self, table: TableId, since: int, until: int) -> Amplification:
-        """Bytes that the commits after a version, up to another one, wrote."""
+        """Bytes that commits after a version, up to another, wrote."""
         return self._database.read(lambda connection: _written(connection, table, since, until))
 
-    # Planning
+    # Proposals
 
     def ask_for_plans(self, table: TableId | None = None, *, patient: bool = False, whatever: bool = False) -> int:
-        """Propose a PLAN for each table that changed since its last one, or has grown older; return how many.
+        """Propose a PLAN for each table that has changed or aged since its last one; return how many.
 
-        With ``patient``, nothing is asked for sooner than a table's pause allows; with ``whatever``, every table is.
+        With ``patient``, a table's pause is respected; with ``whatever``, every table is planned.
         """
 
         def work(connection: Connection) -> int:
@@ -119,7 +119,7 @@ class TaskQueue:
                 .correlate(lake_table)
                 .scalar_subquery()
             )
-            # Nothing was written yet, or an expiry forgot all that was.
+            # Nothing was written yet, or everything has expired.
             behind = func.coalesce(newest - func.coalesce(upkeep.c.planned_version, 0), 0)
             query = (
                 select(lake_table.c.id, lake_table.c.name, behind.label("behind"))
@@ -151,7 +151,7 @@ class TaskQueue:
         return self._database.run(work)
 
     def ask_for_collection(self, every_seconds: float) -> None:
-        """Propose to collect garbage, unless one waits, runs or ended less than so long ago."""
+        """Propose a collection, unless one waits, runs, or ended less than ``every_seconds`` ago."""
 
         def work(connection: Connection) -> None:
             now_us = self._database.now_us(connection)
@@ -159,7 +159,7 @@ class TaskQueue:
                 task.c.kind == TaskKind.COLLECT.value, task.c.ended_us > now_us - int(every_seconds * 1_000_000)
             )
             if not connection.execute(select(recent)).scalar():
-                cause = "forget what retention lets go, delete files that nothing can reach"
+                cause = "expire versions past their retention, delete files that nothing can reach"
                 row = new_row(
                     kind=TaskKind.COLLECT, identity="collect", table_id=None, worker=Worker.RESIDENT, score=1.0,
                     cause=cause, now_us=now_us,
@@ -177,9 +177,9 @@ class TaskQueue:
         pause_seconds: float = 0.0,
         due_seconds: float | None = None,
     ) -> None:
-        """Put a plan's proposals in the place of what the last plan of the table proposed and nobody runs.
+        """Replace the waiting proposals of a table's last plan by those of a new one.
 
-        The table was planned at ``version``; it is planned again when something newer is there, not before
+        The table was planned at ``version``; it is planned again when there is a newer version, but not before
         ``pause_seconds``, and in any case after ``due_seconds``.
         """
 
@@ -214,12 +214,12 @@ class TaskQueue:
         self._database.run(work)
 
     def _insert(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-        """Insert tasks; what is about the same as one that is open is left out."""
+        """Insert tasks, except those with the identity of an open one."""
         if rows:
             insert: Any = (sqlite if self._database.is_sqlite else postgresql).insert(task)
             connection.execute(insert.on_conflict_do_nothing(), list(rows))
 
-    # Working
+    # Claims
 
     def claim(
         self,
@@ -231,10 +231,10 @@ class TaskQueue:
         quiet: Collection[TableId] = (),
         task_id: int | None = None,
     ) -> Claim | None:
-        """Take the task with the highest score that may be run now; None if there is none.
+        """Claim the runnable task with the highest score; None if there is none.
 
-        Tasks whose lease ran out count as waiting. What locks chunks that a running task of its table has locked is
-        not taken, and of a ``quiet`` table nothing that an elastic worker runs.
+        Tasks with an expired lease count as waiting. Tasks that would lock chunks of a running task of the same table
+        are skipped, as are elastic tasks of ``quiet`` tables.
         """
         owner = secrets.token_hex(8)
 
@@ -283,7 +283,7 @@ class TaskQueue:
         return self._database.run(work)
 
     def renew(self, claim: Claim) -> bool:
-        """Keep a claim for another lease; False if it was lost."""
+        """Renew a claim; False if it was lost."""
 
         def work(connection: Connection) -> bool:
             until_us = self._database.now_us(connection) + self._lease_us
@@ -292,10 +292,10 @@ class TaskQueue:
         return self._database.run(work)
 
     def note_operation(self, claim: Claim, operation_id: str) -> None:
-        """Note the operation by which a claimed task works. Raises `LockLost` if the claim was lost."""
+        """Record the operation of a claimed task. Raises `LockLost` if the claim was lost."""
         noted = _held(claim).values(operation=operation_id)
         if self._database.run(lambda connection: connection.execute(noted).rowcount) != 1:
-            raise LockLost("the task was cancelled or is somebody else's by now", task=claim.task.id)
+            raise LockLost("the task was cancelled or claimed by another worker", task=claim.task.id)
 
     def end(
         self,
@@ -307,7 +307,7 @@ class TaskQueue:
         error: str | None = None,
         details: dict[str, int] | None = None,
     ) -> bool:
-        """End a claimed task; False if the claim was lost, and somebody else's it is now."""
+        """End a claimed task; False if the claim was lost to another worker."""
         result = None if actual is None else json.dumps({**asdict(actual), **(details or {})})
 
         def work(connection: Connection) -> bool:
@@ -325,9 +325,9 @@ class TaskQueue:
         return self._database.run(work)
 
     def put_back(self, claim: Claim, error: str, *, is_failure: bool = True) -> TaskState:
-        """Let a claimed task wait for another try, twice as long each time; fail it after `MOST_ATTEMPTS`.
+        """Let a claimed task wait for a retry, twice as long each time; fail it after `MOST_ATTEMPTS`.
 
-        What gave way to a user's operation has not failed.
+        A task that gave way to a user's operation has not failed.
         """
         attempts = claim.task.attempts
         if is_failure and attempts >= MOST_ATTEMPTS:
@@ -350,7 +350,7 @@ class TaskQueue:
         return TaskState.WAITING
 
     def hurry(self, task_id: int) -> None:
-        """Let a task that waits for another try be tried now."""
+        """Let a task that waits for a retry be tried now."""
 
         def work(connection: Connection) -> None:
             waiting = and_(task.c.id == task_id, task.c.state == TaskState.WAITING.value)
@@ -359,7 +359,10 @@ class TaskQueue:
         self._database.run(work)
 
     def cancel(self, task_id: int) -> str | None:
-        """End a task that waits or runs, whoever runs it; return its operation. Raises `InvalidInput` if it is over."""
+        """Cancel a waiting or running task, whoever runs it; return its operation.
+
+        Raises `InvalidInput` if it has ended.
+        """
 
         def work(connection: Connection) -> Any:
             ended = (
@@ -377,12 +380,12 @@ class TaskQueue:
 
         found = self._database.run(work)
         if found is None:
-            raise UnknownTask("the task is over", task=task_id, state=self.task(task_id).state.value)
+            raise UnknownTask("the task has ended", task=task_id, state=self.task(task_id).state.value)
         held: str | None = found.operation
         return held
 
     def forget(self, older_than_seconds: float) -> int:
-        """Forget tasks that ended so long ago, and of PLAN, which change nothing, those of a tenth of that."""
+        """Remove tasks that ended this long ago, and PLAN tasks, which change nothing, after a tenth of that."""
 
         def work(connection: Connection) -> int:
             now_us, age_us = self._database.now_us(connection), int(older_than_seconds * 1_000_000)
@@ -394,7 +397,7 @@ class TaskQueue:
 
 
 def _is_due(behind: ColumnElement[int], now_us: int, *, patient: bool) -> ColumnElement[bool]:
-    """Whether a table changed since its plan, or is to be looked at again, and (if that matters) its pause is over."""
+    """Whether a table has changed since its plan, or is due again, and (if that matters) its pause is over."""
     is_due = or_(behind > 0, upkeep.c.due_us <= now_us)
     return and_(is_due, func.coalesce(upkeep.c.not_before_us, 0) <= now_us) if patient else is_due
 
@@ -404,7 +407,7 @@ def _plan_identity(table_id: ColumnElement[Any]) -> ColumnElement[str]:
 
 
 def _is_locked(now_us: int) -> ColumnElement[bool]:
-    """Whether a task would lock chunks that a running one of its table has locked."""
+    """Whether a task would lock chunks that a running task of its table has locked."""
     other = task.alias()
     clashing = exists().where(
         other.c.table_id == task.c.table_id,

@@ -1,4 +1,4 @@
-"""Rows of tasks as values, and values as rows."""
+"""Conversion between rows and values of tasks."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from lakehouse.core.task import Candidate, Gain, Ids, Task, TaskKind, TaskState,
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A task that this process runs until its lease ends: what it takes, and the token that says whose it is."""
+    """A task that this process runs until its lease ends: its inputs, and the token of the claim."""
 
     task: Task
     table_id: TableId | None
     owner: str
     entries: Ids
     properties: Mapping[str, str] = field(default_factory=dict)
-    """What the version that the task makes says of it, beside the task's number."""
+    """Properties of the task's version, beside the task's number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A candidate with the worker that is to run it."""
+    """A candidate with its kind of worker."""
 
     candidate: Candidate
     worker: Worker
 
     def identity(self, spec: TableSpec) -> str:
-        """What it is about."""
+        """The identity of the task."""
         found = hashlib.blake2b(digest_size=12)
         found.update(np.ascontiguousarray(self.candidate.segments).tobytes())
         found.update(np.ascontiguousarray(self.candidate.tombstones).tobytes())
@@ -54,7 +54,7 @@ def with_names() -> Any:
 def new_row(
     *, kind: TaskKind, identity: str, table_id: int | None, worker: Worker, score: float, cause: str, now_us: int
 ) -> dict[str, Any]:
-    """The row of a task that waits and takes nothing yet."""
+    """The row of a waiting task without inputs."""
     return {
         "table_id": table_id,
         "kind": kind.value,
@@ -100,7 +100,7 @@ def proposed_row(spec: TableSpec, proposal: Proposal, now_us: int) -> dict[str, 
 
 
 def ids_of(entries: bytes) -> Ids:
-    """Ids of the segments and tombstones that a task takes."""
+    """Ids of the segments and tombstones that are a task's inputs."""
     if not entries:
         return np.empty(0, dtype=np.int64)
     held = decode_set("row", bytes(entries))

@@ -1,1 +1,1 @@
-"""Which versions there are, which can still be read, and who holds them."""
+"""Which versions exist, which can still be read, and what protects them."""

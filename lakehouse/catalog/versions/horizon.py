@@ -1,8 +1,8 @@
 """Which versions can still be read.
 
-Versions below the lake's horizon are forgotten, but for those that a tag names and, of each table, the newest at the
-horizon and at each tag. What the log still holds says nothing: an expiry that runs, or was cut short, leaves rows of
-forgotten versions in it.
+Versions below the lake's horizon have expired, except tagged ones and, for each table, the newest at the horizon and at
+each tag. What the log still holds does not matter: a running or interrupted expiry leaves rows of expired versions in
+it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from lakehouse.errors import TableNotFound, VersionNotFound
 _HORIZON = Prepared(lambda _: select(lake.c.horizon))
 _ERASED = Prepared(lambda _: select(lake_table.c.erased_version).where(lake_table.c.id == bindparam("table")))
 STATES = (Kind.CREATE.value, *(kind.value for kind in Kind if kind not in DEFINITIONS))
-"""Kinds of commits after which a table's state is another, or the first."""
+"""Kinds of commits that change a table's state, or create it."""
 _KEEP = Prepared(lambda _: select(lake.c.horizon).with_for_update(read=True, key_share=True))
 
 
 def read_horizon(connection: Connection) -> int:
-    """The oldest version that every table can be read at."""
+    """The oldest version at which every table can be read."""
     return int(_HORIZON.run(connection, {}).fetchone()[0])
 
 
@@ -48,7 +48,7 @@ def read_erased(connection: Connection, table: TableId) -> int:
 
 
 def keep_horizon(connection: Connection) -> int:
-    """The horizon, which stays where it is until the transaction ends; commits go on meanwhile."""
+    """The horizon, which does not move until the transaction ends; commits continue meanwhile."""
     return int(_KEEP.run(connection, {}).fetchone()[0])
 
 
@@ -62,7 +62,7 @@ def hold_history(connection: Connection) -> tuple[int, int]:
 def check_readable(connection: Connection, spec: TableSpec, version: int) -> None:
     """Raise `VersionNotFound` if a table can no longer be read at a version.
 
-    A reader that holds the version of a tag may go on when the tag is gone.
+    A reader that holds a tag's version may continue after the tag is removed.
     """
     horizon = read_horizon(connection)
     if not _is_readable(connection, spec, version, horizon):
@@ -82,9 +82,9 @@ def is_retained(connection: Connection, version: int, table: TableId | None = No
 
 
 def newest_at_points(table: TableId | ColumnElement[int]) -> Select[Any]:
-    """A table's newest versions at the horizon and at each tag, of those at which it was there: one, some or none.
+    """A table's newest versions at the horizon and at each tag at which it existed.
 
-    Cost: a seek for each tag.
+    Cost: one look-up for each tag.
     """
     point = union(select(lake.c.horizon.label("version")), select(tag.c.version)).subquery()
     of, known = commit_table.alias(), lake_table.alias()
@@ -107,7 +107,7 @@ def is_readable(table: TableId | ColumnElement[int]) -> ColumnElement[bool]:
 def _is_held(connection: Connection, version: int, spec: TableSpec) -> bool:
     """Whether a pin holds a version below the horizon that was retained until its tag went.
 
-    The log is right about these: an expiry takes a version out of it before anything else, and none that a pin holds.
+    The log is reliable here: an expiry removes a version from it before anything else, and never one that a pin holds.
     """
     held = exists().where(pin.c.version <= version)
     known = exists().where(commit_table.c.table_id == spec.id, commit_table.c.version == version)
@@ -115,7 +115,7 @@ def _is_held(connection: Connection, version: int, spec: TableSpec) -> bool:
 
 
 def check_complete(connection: Connection, spec: TableSpec, since: int, until: int) -> None:
-    """Raise `VersionNotFound` if a version of a table after ``since``, up to ``until``, may have been forgotten."""
+    """Raise `VersionNotFound` if a version of a table after ``since``, up to ``until``, may have expired."""
     horizon = read_horizon(connection)
     if since >= horizon:
         return
@@ -133,20 +133,20 @@ def check_complete(connection: Connection, spec: TableSpec, since: int, until: i
 
 
 def check_not_dropped(spec: TableSpec, dropped: int | None, version: int, horizon: int) -> None:
-    """Raise `TableNotFound` for a table that was dropped by a version and whose rows are forgotten since."""
+    """Raise `TableNotFound` for a table that was dropped by a version and whose rows have expired since."""
     if dropped is not None and dropped <= min(version, horizon):
         raise gone(spec, dropped=dropped)
 
 
 def gone(spec: TableSpec, **facts: object) -> TableNotFound:
-    """The error for a table of which no version can be read any more."""
-    return TableNotFound("the table was dropped and has been forgotten", table=spec.name, **facts)
+    """The error for a table of which no version can be read."""
+    return TableNotFound("the table was dropped and has expired", table=spec.name, **facts)
 
 
 def forgotten(version: object, horizon: int) -> VersionNotFound:
-    """The error for a version that an expiry forgot."""
+    """The error for an expired version."""
     return VersionNotFound(
-        "the version has been forgotten; read the oldest that is kept, a newer one or a tag",
+        "the version has expired; read the oldest that is kept, a newer one or a tag",
         version=version,
         oldest=horizon,
     )

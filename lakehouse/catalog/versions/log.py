@@ -1,4 +1,4 @@
-"""Versions: the commit log, tags, and which version a reader means."""
+"""Versions: the commit log, tags, and resolving which version a reader means."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _MOST_DIGITS = 19
 GAP = 1_000_000_000
 """Versions after a recovery begin at a multiple of this, and so do numbers of operations and locks."""
 EXPORTED = "exported_version"
-"""Property of a recovery's version: the newest version before it that is known."""
+"""Property of a recovery's version: the newest known version before it."""
 on_rows = commit_table.c.operation.not_in([kind.value for kind in DEFINITIONS])
-"""That a version changed a table's rows, not what the table is."""
+"""Whether a version changed a table's rows, not only its definition."""
 
 
 def _table(_: str) -> Any:
-    """The head, the horizon, and of a table whether it is known, by which version it was dropped and its newest one."""
+    """The head, the horizon, and for a table: whether it is known, when it was dropped, and its newest version."""
     known = select(lake_table.c.id).where(lake_table.c.id == bindparam("table"))
     dropped = known.with_only_columns(lake_table.c.dropped_version)
     newest = select(func.max(commit_table.c.version)).where(
@@ -70,8 +70,7 @@ def read_commits(
 ) -> Listing[Commit]:
     """Commits that can be read, newest first: of the lake, or those that changed a table's rows.
 
-    ``before`` leaves out newer versions and itself, ``after`` older ones and itself, ``operation`` those of other
-    kinds, ``touching`` those that it does not select.
+    ``before`` keeps older versions, ``after`` newer ones, ``operation`` one kind, ``touching`` those that it selects.
     """
     newest = select(commit_log).order_by(commit_log.c.version.desc()).limit(limit)
     if before is not None:
@@ -137,7 +136,7 @@ def version_numbers(connection: Connection, table: TableId) -> list[int]:
 
 
 def newest_version(connection: Connection, table: TableId, created: int, at_most: int | None = None) -> int:
-    """A table's newest version at or before ``at_most``; its creation, where nothing was written yet."""
+    """A table's newest version at or before ``at_most``; its creation if nothing was written yet."""
     scope = and_(commit_table.c.table_id == table, on_rows)
     if at_most is not None:
         scope = and_(scope, commit_table.c.version <= at_most)
@@ -146,7 +145,7 @@ def newest_version(connection: Connection, table: TableId, created: int, at_most
 
 
 def resolve_on_table(connection: Connection, spec: TableSpec, created: int, as_of: Any) -> tuple[int, int]:
-    """A table's newest version at or before what ``as_of`` means, and the newest at which the table still is the same.
+    """A table's newest version at or before ``as_of``, and the newest at which the table is still the same.
 
     The second is what a reader has to pin. Raises `VersionNotFound`, `InvalidInput`, or `TableNotFound`.
     """
@@ -171,9 +170,9 @@ def resolve_on_table(connection: Connection, spec: TableSpec, created: int, as_o
 
 
 def resolve_version(connection: Connection, as_of: Any, table: TableId | None = None) -> int:
-    """The number that a version, tag, datetime or ISO text means, of a table or of the whole lake.
+    """Resolve a version, tag, datetime or ISO text to a number, of a table or of the whole lake.
 
-    Raises `VersionNotFound`, also for what was forgotten, or `InvalidInput`.
+    Raises `VersionNotFound`, also for expired versions, or `InvalidInput`.
     """
     match as_of:
         case None:
@@ -206,7 +205,7 @@ def resolve_version(connection: Connection, as_of: Any, table: TableId | None = 
 
 def _numbered(connection: Connection, version: int, table: TableId | None) -> int:
     row = connection.execute(select(lake.c.counter, lake.c.horizon)).one()
-    if not -(2**63) <= version < 2**63:  # a number may have more digits than a message can
+    if not -(2**63) <= version < 2**63:  # a number may have too many digits for a message
         raise VersionNotFound("no such version; see the log for those that exist", newest=row.counter)
     if not 0 < version <= row.counter:
         raise VersionNotFound("no such version; see the log for those that exist", version=version, newest=row.counter)
@@ -218,7 +217,7 @@ def _numbered(connection: Connection, version: int, table: TableId | None) -> in
 
 
 def _require_not_lost(connection: Connection, version: int) -> None:
-    """Refuse versions that came after an export from which the catalog was recovered: nobody knows what they held."""
+    """Refuse versions after the export from which the catalog was recovered, whose contents are unknown."""
     following = select(commit_log).where(commit_log.c.version >= version).order_by(commit_log.c.version).limit(1)
     found = connection.execute(following).first()
     if found is None or found.operation != Kind.RECOVER or found.version == version:
@@ -253,13 +252,13 @@ def version_at(connection: Connection, instant_us: int) -> int | None:
 
 
 def add_tag(connection: Connection, name: Any, version: int, now_us: int) -> None:
-    """Name a version. Raises `AlreadyExists` if the name means another one."""
+    """Tag a version. Raises `AlreadyExists` if the tag names another one."""
     if not isinstance(name, str) or not _TAG.fullmatch(name):
         raise InvalidName(
             "not a tag; use a letter, then at most 127 letters, digits, dots, dashes and underscores", tag=repr(name)
         )
     insert: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(tag)
-    # Another may give the name at this moment: who comes second sees what the first one did.
+    # Another process may use the name at the same moment: the second one sees the first one's tag.
     given = insert.values(name=name, version=version, tagged_us=now_us).on_conflict_do_nothing()
     if connection.execute(given).rowcount == 1:
         return
@@ -269,7 +268,7 @@ def add_tag(connection: Connection, name: Any, version: int, now_us: int) -> Non
 
 
 def remove_tag(connection: Connection, name: str) -> None:
-    """Forget a name. Raises `VersionNotFound`."""
+    """Remove a tag. Raises `VersionNotFound`."""
     if connection.execute(delete(tag).where(tag.c.name == name)).rowcount == 0:
         raise VersionNotFound("no such tag", tag=name)
 

@@ -1,4 +1,4 @@
-"""Pins: what readers hold. One row a process, with the least version that it may still read and a lease."""
+"""Pins protect versions for readers: one row for each process, with a lease and the least version it may read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lakehouse.core.spec import TableSpec
 def place(
     connection: Connection, pin_id: str, spec: TableSpec, version: int, *, least: int, now_us: int, lease_us: int
 ) -> None:
-    """Hold versions from ``least`` on, if the table can still be read at ``version``, with the horizon kept.
+    """Protect versions from ``least`` on, if the table can still be read at ``version``; holds the horizon meanwhile.
 
     Raises `VersionNotFound`.
     """
@@ -26,18 +26,18 @@ def place(
 
 
 def renew(connection: Connection, pin_id: str, least: int, now_us: int, lease_us: int) -> bool:
-    """Keep a pin whose lease has not run out, from ``least`` on, with the horizon kept; False if it is gone."""
+    """Renew a pin that has not expired, from ``least`` on; holds the horizon meanwhile. False if it is gone."""
     held = update(pin).where(pin.c.id == pin_id, pin.c.lease_until_us >= now_us)
     return connection.execute(held.values(version=least, lease_until_us=now_us + lease_us)).rowcount == 1
 
 
 def remove(connection: Connection, pin_id: str) -> None:
-    """Let go."""
+    """Remove a pin."""
     connection.execute(delete(pin).where(pin.c.id == pin_id))
 
 
 def oldest(connection: Connection, now_us: int) -> int | None:
-    """The least version that a living reader holds."""
+    """The least version that a live reader protects."""
     found: int | None = connection.execute(
         select(func.min(pin.c.version)).where(pin.c.lease_until_us >= now_us)
     ).scalar()
@@ -45,5 +45,5 @@ def oldest(connection: Connection, now_us: int) -> int | None:
 
 
 def remove_dead(connection: Connection, now_us: int) -> None:
-    """Forget the pins of processes that stopped renewing them."""
+    """Remove the pins of processes that stopped renewing them."""
     connection.execute(delete(pin).where(pin.c.lease_until_us < now_us))

@@ -1,8 +1,8 @@
-"""Filters as small trees of their own: how each is written, and what it means for a row, in plain Python.
+"""Filters as small trees: their SQL text, and their meaning for a row, in plain Python.
 
-The meaning is Spark's in ANSI mode and three-valued: True, False, and None for null. Nothing here is shared with the
-library's own reading of filters, not even its parser. A row holds numbers, text, bytes and booleans as they are; a
-number of single precision as the float that it is; days and times as whole days and microseconds since 1970.
+The meaning is Spark's in ANSI mode and three-valued: True, False, and None for null. It shares nothing with the
+library's interpretation of filters, not even the parser. A row holds numbers, text, bytes and booleans unchanged;
+single-precision numbers as rounded floats; dates and times as whole days and microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _PASSING = {
 
 
 class OutOfRangeError(ArithmeticError):
-    """A whole number beyond 64 bits: the read of the row fails, if it gets to calculate it."""
+    """A whole number beyond 64 bits: the read fails, if it calculates this for the row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """``op`` of ``parts``: nodes, and what else the operator has. ``kind`` is the family of its values."""
+    """``op`` of ``parts``: nodes, and other arguments of the operator. ``kind`` is the family of its values."""
 
     op: str
     kind: str
@@ -38,12 +38,12 @@ class Node:
 
 
 def evaluate(node: Node, row: Row) -> Any:
-    """What a node is for a row. Every part is calculated, so that `OutOfRangeError` says whether any could fail."""
+    """The value of a node for a row. Every part is evaluated, so `OutOfRangeError` says whether any could fail."""
     return meaning(node)(row)
 
 
 def meaning(node: Node) -> Callable[[Row], Any]:
-    """What a node is for any row, as a function of it."""
+    """The value of a node, as a function of the row."""
     match node.op, node.parts:
         case "column", (name,):
             return lambda row: row[name]
@@ -62,7 +62,7 @@ def meaning(node: Node) -> Callable[[Row], Any]:
 
 
 def _typed(node: Node, value: Callable[[Row], Any]) -> Callable[[Row], Any]:
-    """A value as one of the node's family: whatever a double is chosen beside is a double."""
+    """A value in the node's family: numbers become doubles if any alternative is a double."""
     return (lambda row: _double(value(row))) if node.kind == "double" else value
 
 
@@ -97,7 +97,7 @@ def _like(text: Callable[[Row], Any], tokens: tuple[str, ...], negated: bool) ->
 
 
 def order(one: Any, other: Any) -> int:
-    """-1, 0 or 1. Where one is a double, both are; NaN is equal to itself and greater than all else."""
+    """-1, 0 or 1. If one is a double, both are; NaN equals itself and is greater than all else."""
     if isinstance(one, float) or isinstance(other, float):
         one, other = float(one), float(other)
         if math.isnan(one) or math.isnan(other):
@@ -323,7 +323,7 @@ _WRITTEN: Mapping[str, Callable[..., str]] = {
 
 
 def plain(value: Any) -> Any:
-    """A column's Python value as rows hold it."""
+    """A column's Python value in the form that rows hold."""
     match value:
         case datetime():
             aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)

@@ -22,11 +22,11 @@ from lakehouse.testing.campaign.hostile import COLUMNS, SCHEMA, TEXTS, literal, 
 from lakehouse.testing.campaign.outcome import Outcome
 
 _BATCH = 40
-"""Filters that are one query's columns."""
+"""How many filters are columns of one query."""
 _PER_TABLE = 4_000
-"""Filters over one table, before another is made."""
+"""How many filters run over one table before another is made."""
 _SCANNED, _WRITTEN = 20, 200
-"""One filter in so many goes through a scan, and through an update and a delete. The first of a batch is a scope."""
+"""One filter in this many also runs through a scan, an update and a delete. The first of a batch is a whole scope."""
 CLUSTERED = (("int", "tiny"), ("day", "day"), ("text", "text"))
 """Cluster columns, each with its family."""
 NULL = Node("literal", "null", (None, "NULL"))
@@ -41,7 +41,7 @@ class Filters:
         self._chance = chance
 
     def condition(self, depth: int = 3) -> Node:
-        """A condition, of at most so many levels."""
+        """A condition of at most ``levels`` levels."""
         chance = self._chance
         if depth and chance.random() < 0.55:
             return self._joined(depth - 1)
@@ -67,7 +67,7 @@ class Filters:
         return chance.choice([self._column("bool"), literal(chance, "bool"), NULL])
 
     def scope(self) -> Node:
-        """A condition on the time and on cluster columns alone, which may be one that a delete reads no row for."""
+        """A condition on only the time and cluster columns, for which a delete may read no row."""
         chance = self._chance
         at = self._column("at")
         parts = [
@@ -103,7 +103,7 @@ class Filters:
         return Node("compare", "bool", (one, self._chance.choice(_OPERATORS), other))
 
     def _beside(self, family: str, depth: int) -> Node:
-        """What a value of a family may be compared with."""
+        """Something that a value of a family may be compared with."""
         chance = self._chance
         if chance.random() < 0.7:
             return NULL if chance.random() < 0.05 else literal(chance, family)
@@ -136,7 +136,7 @@ class Filters:
         return Node("column", family, (self._chance.choice(COLUMNS[family]),))
 
     def value(self, family: str, depth: int) -> Node:
-        """A value of a family that is no literal."""
+        """A value of a family that is not a literal."""
         chance = self._chance
         if not depth or chance.random() < 0.6:
             return self._column(family)
@@ -197,7 +197,7 @@ class Filters:
         return Node("calculate", "double", (one, chance.choice("+-*/%"), other))
 
     def _chosen(self, family: str, depth: int) -> Node:
-        """One of several values: all of one family, where all whole numbers stay whole."""
+        """A choice among several values of one family; whole numbers stay whole if all are."""
         chance = self._chance
 
         def branch() -> Node:
@@ -222,7 +222,7 @@ class Filters:
 
 
 class Campaign:
-    """One table, its rows in plain Python, and what was found wrong with filters over it."""
+    """One table, its rows in plain Python, and errors found with filters over it."""
 
     def __init__(self, folder: Path, chance: random.Random, spark: Any = None) -> None:
         self.refused = 0
@@ -243,7 +243,7 @@ class Campaign:
         self._database.sql("CREATE TABLE held AS FROM given")
 
     def close(self) -> None:
-        """Let go of the table."""
+        """Release the table."""
         self._database.close()
         self._lake.close()
 
@@ -257,7 +257,7 @@ class Campaign:
         return segments, lies
 
     def run(self, count: int) -> None:
-        """Try so many filters."""
+        """Try ``count`` filters."""
         drawn = Filters(self._chance)
         for first in range(0, count, _BATCH):
             batch = list(self._drawn(drawn, min(_BATCH, count - first)))
@@ -273,7 +273,7 @@ class Campaign:
                 self._by_spark(batch)
 
     def _drawn(self, drawn: Filters, count: int) -> Iterator[tuple[str, ParsedPredicate, list[bool | None] | None]]:
-        """Filters with what they are for every row; without it where a calculation leaves 64 bits for some row."""
+        """Filters with their values for every row, or without if a calculation exceeds 64 bits for some row."""
         for number in range(count):
             node = drawn.condition(self._chance.choice([1, 2, 2, 3])) if number % _BATCH else drawn.scope()
             where = written(node)
@@ -309,7 +309,7 @@ class Campaign:
             self._prune(where, parsed, outcomes)
 
     def _prune(self, where: str, parsed: ParsedPredicate, outcomes: list[bool | None]) -> None:
-        # In columns, and one by one: two ways to the same, of which a plan takes either.
+        # In columns and one by one: a plan may use either of these two implementations.
         segments = self._segments if self._chance.random() < 0.7 else Segments.of(list(self._segments))
         kept, inside = matching(parsed.tree, segments), parsed.interval("at")
         for row, outcome in zip(self._rows, outcomes, strict=True):
@@ -334,7 +334,7 @@ class Campaign:
                 return
 
     def _write(self, where: str, outcomes: list[bool | None]) -> None:
-        """An update of what passes, a delete of it, and back."""
+        """Update the matching rows, delete them, and restore."""
         before, count = self._table.version, sum(outcome is True for outcome in outcomes)
         updated = self._table.update({"id": "id"}, where)
         if updated.rows_deleted != count or updated.rows_added != count:

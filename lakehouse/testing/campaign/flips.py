@@ -41,14 +41,14 @@ SCHEMA = pa.schema(
 )
 _START = datetime(2013, 1, 5, tzinfo=UTC)
 _FILES = (1500, 60, 60)
-"""Rows of files: the first has several blocks."""
+"""Row counts of the files; the first has several blocks."""
 _UPDATED = 30
 _REGIONS = 3
-"""Of so many flips one is in the last quarter of a file, where its footer is."""
+"""One flip in this many is in the last quarter of a file, where its footer is."""
 
 
 def run(count: int, seed: int) -> Outcome:
-    """Flip ``count`` bits, one at a time, and look at each in every way."""
+    """Flip ``count`` bits, one at a time, and read each file in every way."""
     wrong: list[str] = []
     refused = 0
     chance = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
@@ -121,7 +121,7 @@ class Flipped:
         return cls(lake, table, rows)
 
     def flip(self, chance: random.Random) -> Found:
-        """Flip a bit of a file, look in every way, and put the file back as it was."""
+        """Flip a bit of a file, read it in every way, and restore the file."""
         segment = chance.choice(self.table.segments())
         at = chance.randrange(segment.bytes)
         if chance.randrange(_REGIONS) == 0:
@@ -134,7 +134,7 @@ class Flipped:
         return Found(found.refused, [f"{place}: {one}" for one in found.wrong])
 
     def look(self, damaged: str) -> Found:
-        """Look at a lake of which one file is damaged, in every way."""
+        """Read a lake with one damaged file in every way."""
         found = Found()
         for verify in ("pages", "content"):
             self.table.set_properties({"verify": verify})
@@ -192,7 +192,7 @@ def _id(row: dict[str, Any]) -> int:
 
 
 class changed:  # noqa: N801 - read as a sentence: with changed(path, ...)
-    """Some bytes of a file are others, by exclusive or, until the context is left."""
+    """Change some bytes of a file, by exclusive or, until the context is left."""
 
     def __init__(self, path: Path, masks: dict[int, int]) -> None:
         self._path = path

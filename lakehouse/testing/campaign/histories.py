@@ -1,4 +1,4 @@
-"""Random histories of one lake, step by step beside lists of rows in plain Python, at the head and before it."""
+"""Random histories of one lake, compared step by step with lists of rows in plain Python, at all versions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from lakehouse.testing.rows import COLUMNS, plain, visible
 
 STEPS_OF_A_LAKE = 100
 _ALL_EVERY = 25
-"""After so many steps every version is looked at, and the catalog checked."""
+"""Every this many steps, every version is read and the catalog checked."""
 
 
 def run(count: int, seed: int) -> Outcome:
-    """Take so many steps, on a new lake each hundred. ``refused`` counts looks at versions that are forgotten."""
+    """Take ``count`` steps, with a new lake every hundred. ``refused`` counts reads of expired versions."""
     refused, wrong = 0, []
     for first in range(0, count, STEPS_OF_A_LAKE):
         label = f"histories --seed {seed}, lake {first // STEPS_OF_A_LAKE}"
@@ -44,7 +44,7 @@ def run(count: int, seed: int) -> Outcome:
 
 
 class History:
-    """A lake that one handle writes, what should be seen of it at each version, and another handle that looks."""
+    """A lake that one handle writes, what should be visible at each version, and another handle that reads."""
 
     def __init__(self, lake: Any, there: Any, chance: random.Random) -> None:
         self._lake, self._there, self._chance = lake, there, chance
@@ -55,7 +55,7 @@ class History:
         self.refused = 0
 
     def live(self, steps: int) -> list[str]:
-        """Take steps and look after each; what was wrong, and then no step follows."""
+        """Take steps and read after each; returns what was wrong, and stops there."""
         for number in range(1, steps + 1):
             author = Author(self._chance, self._world, dict(self._versions), self._made)
             step = author.step()
@@ -83,7 +83,7 @@ class History:
         return [] if made in known or step.kind == "erase" else self._counts(made, before)
 
     def _counts(self, made: int | None, before: World) -> list[str]:
-        """What the log says of rows that came and went, and what a table counts, are the rows' numbers."""
+        """Check that the log's counts of added and lost rows, and a table's count, are right."""
         found = []
         for place, name in enumerate(self._world.names):
             table, rows = self._there.table(name), len(self._world.rows[place])
@@ -116,7 +116,7 @@ class History:
         return found
 
     def _feed(self) -> list[str]:
-        """What was seen at a version, and the changes since, make what is seen at a later one."""
+        """Check that the rows at a version, with the changes since, give the rows at a later one."""
         since, until = sorted(self._chance.choices(list(self._versions), k=2))
         place = self._chance.randrange(2)
         try:
@@ -135,7 +135,7 @@ class History:
         return [f"changes of table {place} from {since} to {until} lead elsewhere"]
 
     def _gone(self) -> list[str]:
-        """A forgotten version takes no tag, and reads as it was, where it is a table's newest, or not at all."""
+        """Check that an expired version cannot be tagged, and reads unchanged (if a table's newest) or not at all."""
         if not self._forgotten:
             return []
         version = self._chance.choice(list(self._forgotten))

@@ -1,4 +1,4 @@
-"""Rows of hostile values, and literals next to them: what the campaign's filters are about."""
+"""Rows of hostile values, and literals near them, for the campaign's filters."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ COLUMNS = {
     "at": ("at",),
     "local": ("local",),
 }
-"""Columns by the family that their values are compared in."""
+"""Columns by the family in which their values are compared."""
 SEGMENTS, SEGMENT_ROWS = 8, 8
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BITS = (7, 8, 15, 16, 31, 32, 53, 63, 64)
@@ -131,7 +131,7 @@ _DRAWN: dict[str, Callable[[random.Random], Any]] = {
 
 
 def make_rows(chance: random.Random) -> list[pa.Table]:
-    """Rows of some segments, each of a year of its own and sorted by one of the columns, so that they prune."""
+    """Rows of some segments, each of its own year and sorted by one of the columns, so that they can be pruned."""
     rows = []
     for number in range(SEGMENTS * SEGMENT_ROWS):
         row = {name: None if chance.random() < 0.12 else draw(chance) for name, draw in _DRAWN.items()}
@@ -148,7 +148,7 @@ def make_rows(chance: random.Random) -> list[pa.Table]:
 
 
 def plain_rows(tables: Sequence[pa.Table]) -> list[dict[str, Any]]:
-    """The rows as the evaluator has them: numbers of single precision are what they were rounded to."""
+    """The rows as the evaluator has them, with single-precision numbers rounded."""
     return [{name: plain(value) for name, value in row.items()} for table in tables for row in table.to_pylist()]
 
 

@@ -8,11 +8,11 @@ from lakehouse.testing.campaign.outcome import Outcome
 from lakehouse.testing.victim import Nursery
 
 ENOUGH = 65
-"""So many kills reach every named point."""
+"""With this many kills, every named point is reached."""
 
 
 def run(count: int, seed: int) -> Outcome:
-    """Kill so many victims, spread over all points; ``refused`` counts those that lived, for no kill can be missed."""
+    """Kill ``count`` victims, spread over all points; ``refused`` counts those that lived."""
     with Nursery() as nursery:
         report = crash.run(nursery, count, seed)
     wrong = list(report.wrong)

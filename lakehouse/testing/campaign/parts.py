@@ -1,4 +1,4 @@
-"""The parts of the campaign, each cut into shares that processes take in turn."""
+"""The parts of the campaign, each cut into shares that processes take one after the other."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from importlib import import_module
 from lakehouse.testing.campaign.outcome import Outcome
 
 _SHARES = 10
-"""In how many shares a process does its part, so that it can be stopped between two."""
+"""Number of shares for each process, so that a part can be stopped in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A function of a module of this package, how its cases are called, and how many there are to be."""
+    """A part: the module with its function, the name of its cases, and their number."""
 
     module: str
     option: str
     count: int
     least: int = 1
-    """Cases of one share, at least."""
+    """The fewest cases of a share."""
     function: str = "run"
 
 
@@ -41,14 +41,14 @@ PARTS = (
 
 
 def run_share(part: Part, count: int, seed: int) -> Outcome:
-    """Run a share of a part; in a process of its own."""
+    """Run a share of a part, in its own process."""
     module = import_module(f"lakehouse.testing.campaign.{part.module}")
     outcome: Outcome = getattr(module, part.function)(count, seed)
     return outcome
 
 
 def shares(part: Part, count: int, processes: int) -> list[int]:
-    """How many cases each share has: equal ones, none smaller than is worth its start.
+    """How many cases each share has: equal, and none too small to be worth its start.
 
     >>> shares(Part("kills", "kills", 500, 65), 500, 2)
     [72, 72, 72, 71, 71, 71, 71]
@@ -62,7 +62,7 @@ def shares(part: Part, count: int, processes: int) -> list[int]:
 
 
 def run_part(part: Part, count: int, seed: int, *, processes: int, end: float) -> Outcome:
-    """Run a part on several processes, which take no new share when the time is over."""
+    """Run a part on several processes, which take no new share once the time is over."""
     tried = refused = 0
     wrong: list[str] = []
     for outcome in _outcomes(part, shares(part, count, processes), seed, processes, end):

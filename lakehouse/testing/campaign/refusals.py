@@ -1,8 +1,8 @@
 """Hostile statements and command lines: each ends in an answer or a documented error, within its limits.
 
 Statements are grown from the grammar with wrong numbers and types of arguments, odd names, huge literals, deep nests
-and missing aliases, then cut and shuffled. Queries are asked apart and looked at from outside: how long, and how much
-memory the kernel says the process ever had. Changes run in this process, on a lake that is thrown away.
+and missing aliases, then cut and shuffled. Queries run in query processes and are observed from outside: their
+duration, and their peak memory by the kernel's count. Changes run in this process, on a throw-away lake.
 """
 # ruff: noqa: E501, S608 - a grammar: its rules stand on a line each, and its texts are hostile on purpose
 
@@ -28,7 +28,7 @@ from lakehouse.testing.campaign.outcome import Outcome
 MOST_SECONDS = 5.0
 MOST_MEMORY = 1_000_000_000
 _GRACE_SECONDS = 25.0
-"""What starting a process, and a busy machine, may add to what is seen from outside."""
+"""What starting a process, and a busy machine, may add to measurements from outside."""
 _TABLES = """
 CREATE TABLE t (at TIMESTAMP, id BIGINT, s STRING, v DOUBLE, d DATE, b BOOLEAN, n DECIMAL(12, 2)) PARTITIONED BY (days(at));
 CREATE TABLE u (ts TIMESTAMP, id INT, name STRING) PARTITIONED BY (months(ts));
@@ -135,7 +135,7 @@ _WORDS = (
 
 
 class Grown:
-    """Statements grown at random from the grammar, one a call."""
+    """Grows random statements from the grammar, one for each call."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -189,7 +189,7 @@ class Grown:
         )()
 
     def mangled(self, text: str) -> str:
-        """The same with some words lost, doubled, swapped or replaced, and odd letters put in."""
+        """The same with some words lost, doubled, swapped or replaced, and odd characters inserted."""
         pick = self._chance
         words = re.findall(r"\w+|\s+|.", text, re.DOTALL)
         for _ in range(pick.randrange(1, 4)):
@@ -309,7 +309,7 @@ _FUNCTIONS = (*NAMES.split(), "repeat", "gone", "read_csv", "reflect")
 
 
 def run(count: int, seed: int) -> Outcome:
-    """Grow and run so many statements, three of four of them queries."""
+    """Grow and run ``count`` statements, three quarters of them queries."""
     chance = random.Random(seed)  # noqa: S311 - no secret
     grown, wrong, refused = Grown(chance), list[str](), 0
     with _lake() as lake:
@@ -336,7 +336,7 @@ def run(count: int, seed: int) -> Outcome:
 
 
 def run_commands(count: int, seed: int) -> Outcome:
-    """Grow so many command lines and run them in this process: none may end in anything but its exit code."""
+    """Grow ``count`` command lines and run them in this process: each must end with its exit code and nothing else."""
     chance = random.Random(seed)  # noqa: S311 - no secret
     grown, wrong, refused = Grown(chance), list[str](), 0
     with _lake() as lake:
@@ -430,7 +430,7 @@ def _lake() -> Iterator[lakehouse.Lake]:
 
 
 def _peaks(lake: lakehouse.Lake) -> list[int]:
-    """The most memory that each query process ever had, as the kernel counts it."""
+    """Peak memory of each query process, by the kernel's count."""
     peaks = []
     for process in lake.session.query_processes.idle():
         with contextlib.suppress(FileNotFoundError):

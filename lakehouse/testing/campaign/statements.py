@@ -1,7 +1,7 @@
-"""Random statements over a lake beside plain DuckDB over plain tables of the same rows, made from Python's lists.
+"""Random statements over a lake, compared with plain DuckDB over tables of the same rows, made from Python lists.
 
-What is checked is the lake's own: names, versions, columns and conditions that reach scans, masks of deleted and
-changed rows, and what DML writes. What a function means is checked elsewhere, for both sides share DuckDB.
+This checks the lake's own parts: names, versions, columns and conditions pushed to scans, masks of deleted and changed
+rows, and what DML writes. Functions are checked elsewhere, because both sides share DuckDB.
 """
 # ruff: noqa: S311, S608 - every text is of this module's own making, and the same for one seed
 
@@ -23,7 +23,7 @@ from lakehouse.errors import InvalidInput, LakehouseError
 from lakehouse.testing.campaign.outcome import Outcome
 
 _ROUND = 150
-"""Queries between two changes of the tables, and of what is remembered of old versions."""
+"""How many queries run between changes of the tables."""
 _START = datetime(2013, 1, 1, tzinfo=UTC)
 _COLUMNS = {
     "t": {"ts": "TIMESTAMP", "k": "BIGINT", "v": "INT", "s": "STRING", "x": "DOUBLE"},
@@ -43,14 +43,14 @@ _Rows = list[dict[str, Any]]
 
 
 def run(count: int, seed: int) -> Outcome:
-    """Try so many statements: queries, and every so often a change. Some 10 a second."""
+    """Try ``count`` statements: queries, with a change now and then. About 10 a second."""
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="statements-") as folder, _Pair(Path(folder)) as pair:
         return pair.run(chance, count)
 
 
 class _Pair:
-    """A lake, and a plain database that runs the same; versions are tables of their own there."""
+    """A lake, and a plain database that runs the same, with versions as separate tables."""
 
     def __init__(self, folder: Path) -> None:
         self.lake = lakehouse.connect(f"sqlite:///{folder}/catalog.db", folder / "warehouse")
@@ -122,7 +122,7 @@ class _Pair:
             self.rows[name] = found
 
     def remember(self) -> None:
-        """Give the plain side the rows as they are, as a version too."""
+        """Store the current rows on the plain side, also as a version."""
         self.versions.append(self.lake.head)
         for name, columns in _COLUMNS.items():
             schema = pa.schema([(one, _ARROW[kind]) for one, kind in columns.items()])
@@ -133,7 +133,7 @@ class _Pair:
     # Queries
 
     def query(self, chance: random.Random) -> None:
-        """Run one query on both sides and compare their rows, whose order counts where one is said."""
+        """Run one query on both sides and compare their rows, in order if the query has one."""
         text = _Writer(chance, self.versions).query()
         plain = text
         for version in self.versions:
@@ -181,7 +181,7 @@ def _written(value: Any) -> str:
 
 
 def _test(chance: random.Random, name: str) -> tuple[str, Callable[[dict[str, Any]], bool | None]]:
-    """A condition on a table's rows, as text and as what it is of one row."""
+    """A condition on a table's rows, as text and as a function of a row."""
     column = chance.choice([one for one, kind in _COLUMNS[name].items() if kind != "DOUBLE"])
     kind = _COLUMNS[name][column]
     value = _START + timedelta(hours=chance.randrange(150)) if kind == "TIMESTAMP" else chance.choice(_PIECES[kind][1:])
@@ -207,7 +207,7 @@ class _Writer:
         self._used = 0
 
     def query(self) -> str:
-        """A query: plain, aggregated, of WITH, or of several put together."""
+        """A query: plain, aggregated, with WITH, or a combination of several."""
         kind = self._chance.choice(["plain", "plain", "plain", "grouped", "with", "set", "window", "limit"])
         match kind:
             case "grouped":
@@ -245,7 +245,7 @@ class _Writer:
         )
 
     def _source(self) -> tuple[str, dict[str, list[str]]]:
-        """The text of a FROM, and the columns that can be named after it, by alias."""
+        """The text of a FROM, and the columns that can be used with it, by alias."""
         text, names = self._item()
         for _ in range(self._chance.choice([0, 0, 1, 1, 2])):
             right, more = self._item()
@@ -269,7 +269,7 @@ class _Writer:
         return f"{self._table(name)} AS {alias}", {alias: list(_COLUMNS[name])}
 
     def _picked(self) -> tuple[str, list[str]]:
-        """A query of one table, some columns of which have other columns' names."""
+        """A query of one table, with some columns renamed to other columns' names."""
         name = self._chance.choice(list(_COLUMNS))
         own = [one for one, kind in _COLUMNS[name].items() if kind in ("BIGINT", "INT")]
         first, second = self._chance.sample(own, 2)
@@ -342,7 +342,7 @@ class _Writer:
 
 
 def texts(count: int, seed: int) -> Iterator[str]:
-    """So many queries, to look at."""
+    """Print ``count`` queries."""
     chance = random.Random(seed)
     for _ in range(count):
         yield _Writer(chance, [1]).query()

@@ -1,10 +1,10 @@
-"""A year of operation, day by day in a second each: what the catalog and the warehouse hold must not grow with it.
+"""A year of operation, one day a second: the catalog and the warehouse must not grow with it.
 
-A day is an append with a ``txn``, a replace, an upsert, a delete, an update and the end of a month-old chunk; a tag, a
-table that comes and goes, a look by two ways; then maintenance, expiry and collection. Every so often a process is
-killed while it holds a lock, while another waits for it and while rows are rewritten below it. The catalog's clock is
-set on by a day each night. The oracle for rows is a list in plain Python; for growth it is every table of the catalog
-as the models name them, so that a new one cannot be forgotten.
+A day is an append with a ``txn``, a replace, an upsert, a delete, an update and a drop of a month-old chunk; a tag, a
+table created and dropped, reads in two ways; then maintenance, expiry and collection. Now and then a process is killed
+while it holds a lock, while another waits for it and while rows under it are updated. The catalog's clock is advanced
+by a day each night. The oracle for rows is a list in plain Python; for growth it is every table that the catalog's
+models define, so a new one cannot be forgotten.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _SCHEMA = pa.schema([
 ])  # fmt: skip
 _KEPT_DAYS = 20
 _WINDOW = 14
-"""Days of a comparison."""
+"""How many days a comparison covers."""
 _SETTLED = 28
-"""Days after which everything that is kept for a while has once begun to go."""
+"""Days after which everything with a retention has begun to be removed."""
 _KILLED_EVERY = 14
 _GROWTH = 1.25
 _ROOM = 12
-"""Rows that a table may have more than a quarter, for what a weekday brings."""
+"""Rows that a table may have in addition to a quarter more, for differences between weekdays."""
 _VICTIM = """
 import os, sys, threading, time
 import lakehouse
@@ -64,7 +64,7 @@ os._exit(0)
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What there was at a day's end: rows by table of the catalog, its pages in use, files; and seconds of calls."""
+    """The state at a day's end: rows of each catalog table, pages in use, files; and seconds of calls."""
 
     rows: Mapping[str, int]
     pages: int
@@ -73,7 +73,7 @@ class Day:
 
 
 def run(count: int, seed: int) -> Outcome:
-    """Live through so many days. Without chance: ``seed`` is not used. A second a day."""
+    """Run ``count`` days, about a second each. Deterministic: ``seed`` is not used."""
     with tempfile.TemporaryDirectory(prefix="year-") as folder:
         try:
             days = list(simulate(count, Path(folder)))
@@ -83,7 +83,7 @@ def run(count: int, seed: int) -> Outcome:
 
 
 def grown(days: list[Day]) -> list[str]:
-    """What the last weeks have more of than the first ones after everything had settled."""
+    """What has grown from the first settled weeks to the last ones."""
     if len(days) < _SETTLED + 2 * _WINDOW:
         return []
     first, last = days[_SETTLED : _SETTLED + _WINDOW], days[-_WINDOW:]
@@ -100,7 +100,7 @@ def _held(day: Day, name: str) -> int:
 
 
 def simulate(days: int, folder: Path) -> Iterator[Day]:
-    """Live through days in a new lake. Raises `AssertionError` where rows are not those of the oracle."""
+    """Run days in a new lake. Raises `AssertionError` if rows differ from the oracle's."""
     catalog, warehouse = folder / "catalog.db", folder / "warehouse"
     url = f"sqlite:///{catalog}"
     events: dict[tuple[datetime, int], int] = {}
@@ -120,7 +120,7 @@ def simulate(days: int, folder: Path) -> Iterator[Day]:
 
 @dataclass(frozen=True, slots=True)
 class _World:
-    """A lake, and what its two tables have to hold: values by day and id, and by id."""
+    """A lake, and the expected contents of its two tables: values by day and id, and by id."""
 
     lake: Any
     events: dict[tuple[datetime, int], int]
@@ -172,7 +172,7 @@ class _World:
         return seconds
 
     def check(self, day: datetime) -> None:
-        """Compare all rows, and those of a day, with what they have to be."""
+        """Compare all rows, and those of a day, with the expected ones."""
         for table, expected in (
             ("events", {(ts, one, value) for (ts, one), value in self.events.items()}),
             ("clients", {(_START, one, value) for one, value in self.clients.items()}),
@@ -185,7 +185,7 @@ class _World:
 
 
 class _timed:  # noqa: N801 - used as a statement
-    """Note how many seconds a block takes."""
+    """Record how many seconds a block takes."""
 
     def __init__(self, seconds: dict[str, float], name: str) -> None:
         self._seconds, self._name = seconds, name
@@ -213,7 +213,7 @@ def _kill(catalog: Path, warehouse: Path, number: int) -> None:
 
 
 def _sleep(catalog: Path) -> None:
-    """Set the catalog's clock on by a day."""
+    """Advance the catalog's clock by a day."""
     with closing(sqlite.connect(catalog)) as connection, connection:
         connection.execute("UPDATE lake SET clock_us = clock_us + 86400000000")
 
@@ -233,7 +233,7 @@ def _pages(catalog: Path) -> int:
 
 
 def main(arguments: list[str]) -> None:
-    """Print a line of JSON for every tenth day of so many."""
+    """Print a line of JSON for every tenth day."""
     with tempfile.TemporaryDirectory(prefix="year-") as folder:
         for number, day in enumerate(simulate(int(arguments[0]), Path(folder))):
             if number % 10 == 9:

@@ -24,7 +24,7 @@ def replaced(run: Run, tmp_path: Path, count: int = 3) -> None:
 def test_expire_and_collect_say_what_goes_and_what_went(run: Run, trips: Path, tmp_path: Path) -> None:
     replaced(run, tmp_path)
     foreseen = run("expire", "--keep-last", "1", "--dry-run").out
-    assert foreseen.startswith("4 versions would be forgotten, with 3 segments (")
+    assert foreseen.startswith("4 versions would be expired, with 3 segments (")
     assert foreseen.endswith("and 0 tombstones; readable from version 8\n")
     done = json.loads(run("expire", "--older-than", "0s", "--keep-last", "1", "--json").out)
     assert (done["versions"], done["segments"], done["horizon"]) == (4, 3, 8)
@@ -42,14 +42,14 @@ def test_expire_needs_to_know_what_to_keep(run: Run, trips: Path) -> None:
 
 
 def test_check_exits_with_1_if_anything_is_wrong(run: Run, trips: Path, tmp_path: Path) -> None:
-    assert run("check").out.endswith("0 things are wrong\n")
+    assert run("check").out.endswith("0 problems\n")
     with lakehouse.connect() as lake:
         path = lake.warehouse / lake.table("trips").segments()[0].path
     path.unlink()
     ran = run("check")
     assert ran.code == 1
     assert "missing" in ran.out
-    assert "1 things are wrong" in ran.out
+    assert "1 problems" in ran.out
     ran = run("check", "--json", "--rebuild-key-frames", "--delete-unknown")
     assert ran.code == 1
     assert json.loads(ran.out)["findings"][0]["kind"] == "missing"

@@ -56,7 +56,7 @@ def test_an_address_that_others_reach_takes_a_login(
 ) -> None:
     refused = run("console", "--address", address)
     assert refused.code == 1
-    assert "listens to this machine only unless people log in" in refused.err
+    assert "without a login the console listens on this machine only" in refused.err
     assert started == []
     secrets(tmp_path, LOGIN)
     assert run("console", "--address", address).code == 0
