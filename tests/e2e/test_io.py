@@ -382,7 +382,7 @@ def test_an_asset_that_returns_none_or_no_table_fails_and_drops_nothing(
     run: Callable[..., Any], lake: lakehouse.Lake
 ) -> None:
     lake.create_table("trips", SCHEMA, time="at").append(rows_of("2013-01-05"))
-    for value, message in ((None, "returned None"), (17, "no table")):
+    for value, message in ((None, "returned None"), (17, "not a table")):
         asset = of_value(value)
         result = run(asset, first="2013-01-05", raise_on_error=False)
         assert message in str(result.failure_data_for_node("trips"))
