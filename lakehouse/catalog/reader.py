@@ -51,6 +51,10 @@ class CatalogReader:
     def _read(self, question: Callable[[Connection], T]) -> T:
         return self._database.read(question)
 
+    def snapshot(self, work: Callable[[], T]) -> T:
+        """Have all that this thread asks in ``work`` answered from one state; it writes nothing, and may run again."""
+        return self._database.snapshot(work)
+
     # Tables
 
     def table(self, name: str) -> tuple[TableSpec, int]:

@@ -23,7 +23,8 @@ from lakehouse.catalog.locks.waiting import Waiting
 from lakehouse.catalog.reader import CatalogReader
 from lakehouse.catalog.state import key_frames
 from lakehouse.catalog.state.tombstone_sets import FilesNeeded
-from lakehouse.catalog.store.database import Refused, take_head
+from lakehouse.catalog.store.database import take_head
+from lakehouse.catalog.store.reaction import Refused
 from lakehouse.catalog.versions.horizon import gone
 from lakehouse.core.activity import Activity
 from lakehouse.core.commit import (

@@ -29,7 +29,7 @@ from lakehouse.faults import reach
 from lakehouse.predicate import ParsedPredicate, parse
 from lakehouse.session.session import Session
 from lakehouse.storage.footer import has_footer
-from lakehouse.storage.verify import check_files
+from lakehouse.storage.verify import check_files, verified
 
 T = TypeVar("T")
 _PLANS = 5
@@ -154,6 +154,10 @@ class Scan:
     @cached_property
     def _planned(self) -> ReadPlan:
         return planned_read(self._session, self._spec, self.version, self._where, self._interval)
+
+    def prepare(self) -> None:
+        """Make the plan now, and not when it is first needed."""
+        _ = self._planned
 
     def plan(self) -> Plan:
         """What will be opened, from the catalog alone. Cost: the chunks asked for, not the table or its history."""
@@ -293,6 +297,17 @@ class Scan:
     def relation(self, connection: Any = None) -> Any:
         """The same for who keeps the scan until it was read."""
         return self._local(lambda rows: rows.relation(connection))
+
+    def check_readable(self) -> None:
+        """Raise `SegmentUnreadable` naming the first file of the plan that is missing, short or without a footer."""
+        files = verified(self._session.warehouse, self._planned.segments)
+        for path in files.values():
+            if not has_footer(path):
+                raise SegmentUnreadable("data file is malformed; restore it from a copy", path=str(path))
+
+    def sql(self) -> str:
+        """The rows as a query in DuckDB's SQL, for who keeps the scan until it was run."""
+        return self._local(lambda rows: str(rows.sql()))
 
     def count(self) -> int:
         """How many rows there are. Segments that nothing masks or filters are counted from the catalog."""

@@ -9,7 +9,7 @@ from typing import Any
 from lakehouse.apart import QueryProcesses
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.engine import Engine
-from lakehouse.engine.duckdb import DuckDBEngine
+from lakehouse.engine.duckdb import DuckDBEngine, StatementDatabase
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import UnknownEngine
 from lakehouse.session.heartbeat import Heartbeat
@@ -51,6 +51,7 @@ class Session:
         self.heartbeat.also = self._beat
         self.index_cache = IndexCache(catalog.summaries, warehouse)
         self.local_engine = DuckDBEngine()
+        self.statements = StatementDatabase(warehouse)
         self.query_processes = QueryProcesses(
             {"catalog": catalog.address, "warehouse": str(warehouse), "lease_seconds": catalog.lease_seconds},
             catalog.unpin,
@@ -95,6 +96,7 @@ class Session:
         self.plan_counts.tell()
         self.pins.close()
         self.local_engine.close()
+        self.statements.close()
         self.catalog.close()
 
     def __repr__(self) -> str:

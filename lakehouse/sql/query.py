@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 from sqlglot import exp
 
-from lakehouse.engine.duckdb import QueryLimits, read_relation, run_limited, run_query
-from lakehouse.errors import InvalidStatement, SegmentUnreadable, VersionNotFound
+from lakehouse.engine.duckdb import QueryLimits, is_refusal, read_relation, run_limited
+from lakehouse.errors import InvalidStatement, SegmentUnreadable
+from lakehouse.reading.again import again_if_forgotten
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_allowed, refused
 from lakehouse.sql.columns import Columns
@@ -19,14 +20,12 @@ from lakehouse.sql.names import Reference, resolve
 from lakehouse.sql.normal import normalized
 from lakehouse.sql.push import Wanted, pushed
 from lakehouse.sql.written import write
-from lakehouse.storage.verify import verified
 from lakehouse.table.tables import open_table, table_names
 
 if TYPE_CHECKING:
     from lakehouse.reading.scan import Scan
     from lakehouse.table.table import Table
 
-_ATTEMPTS = 5
 _PREFIX = "lake_relation_"
 
 
@@ -59,15 +58,16 @@ class BoundQuery:
         if self.engine == "spark":
             frames = {one.reference.relation: one.scan.frame() for one in self.reads}
             return self.session.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]
-        return run_query(self.text, self._relations(), self.session.warehouse)
+        with self._naming_files():
+            return self.session.statements.run(self.text, self._relations())
 
     def first(self, limits: QueryLimits) -> tuple[pa.Table, bool]:
         """The first rows, and whether there are more, calculated in process with limited memory."""
         with self._naming_files():
             return run_limited(self.text, self._relations(), self.session.warehouse, limits)
 
-    def _relations(self) -> dict[str, Any]:
-        return {one.reference.relation: one.scan.relation for one in self.reads}
+    def _relations(self) -> dict[str, str]:
+        return {one.reference.relation: one.scan.sql() for one in self.reads}
 
     def rows(self) -> Any:
         """The rows as a write takes them: an Arrow table, or a Spark frame, which is to be read before `release`."""
@@ -82,9 +82,10 @@ class BoundQuery:
         """Say which table's file it was that could not be read."""
         try:
             yield
-        except SegmentUnreadable:
-            for one in self.reads:
-                verified(self.session.warehouse, one.scan.plan().segments)
+        except (SegmentUnreadable, InvalidStatement) as error:
+            if isinstance(error, SegmentUnreadable) or not is_refusal(error.__cause__):
+                for one in self.reads:
+                    one.scan.check_readable()
             raise
 
     def __enter__(self) -> Self:
@@ -99,17 +100,21 @@ class BoundQuery:
             one.scan.release()
 
     def explain(self) -> str:
-        """What each table's scan opens, and the text that the engine is given."""
+        """What each table's scan opens, the text that the engine is given, and DuckDB's plan with expected rows."""
         lines = []
         for one in self.reads:
             plan = one.scan.plan()
             whole = len(open_table(self.session, one.reference.table).segments(as_of=plan.version))
             lines.append(
                 f"{one.reference.table} at version {plan.version} as {one.reference.relation}: {len(plan.segments)} of "
-                f"{whole} segments, {plan.bytes} bytes; columns {', '.join(one.wanted.columns)}; "
-                f"filter {one.wanted.where or 'none'}"
+                f"{whole} segments, {plan.bytes} bytes, {plan.rows_estimate} rows; columns "
+                f"{', '.join(one.wanted.columns)}; filter {one.wanted.where or 'none'}"
             )
-        return "\n".join([*lines, f"{self.engine}: {self.text}"])
+        lines.append(f"{self.engine}: {self.text}")
+        if self.engine == "duckdb":
+            with self._naming_files():
+                lines += self.session.statements.explain(self.text, self._relations()).split("\n")
+        return "\n".join(lines)
 
 
 def bind(session: Session, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQuery:
@@ -130,19 +135,43 @@ def bind(session: Session, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQ
 def _bound(session: Session, tree: exp.Expr, as_of: Any, engine: str) -> BoundQuery:
     check_allowed(tree, engine)
     tree = normalized(tree.copy())
-    references = resolve(tree, table_names(session), _prefix(tree))
-    tables = {one.relation: open_table(session, one.table) for one in references}
+    names, known = session.catalog.snapshot(lambda: _tables(session, tree))
+    references = resolve(tree, names, _prefix(tree))
+    tables = {one.relation: known[one.table] for one in references}
     named = tree.copy()
     Columns({name: table.schema.names for name, table in tables.items()}, engine).of(named)
     text = write(named, engine)
-    for _ in range(_ATTEMPTS if as_of is None else 0):
-        try:
-            return BoundQuery(session, engine, text, _reads(tables, tree, references, session.catalog.head()))
-        except VersionNotFound:
-            if any(one.as_of is not None for one in references):
-                break  # may be the user's own
-    at = session.catalog.head() if as_of is None else as_of
-    return BoundQuery(session, engine, text, _reads(tables, tree, references, at))
+    wanted = pushed(tree, references, {name: table.schema for name, table in tables.items()})
+    own = next((one.as_of for one in references if one.as_of is not None), as_of)
+
+    def held() -> tuple[Read, ...]:
+        reads = session.catalog.snapshot(lambda: _planned(tables, references, wanted, as_of))
+        for one in reads:
+            one.scan.hold()
+        return reads
+
+    return BoundQuery(session, engine, text, again_if_forgotten(held, own))
+
+
+def _tables(session: Session, tree: exp.Expr) -> tuple[list[str], dict[str, Table]]:
+    """The names of all tables, and those tables that a query may name."""
+    names = table_names(session)
+    written = {one.name.casefold() for one in tree.find_all(exp.Table)}
+    return names, {name: open_table(session, name) for name in names if name.casefold() in written}
+
+
+def _planned(
+    tables: Mapping[str, Table], references: Sequence[Reference], wanted: Mapping[str, Wanted], as_of: Any
+) -> tuple[Read, ...]:
+    """What each reference reads, all planned from one state of the catalog: without an ``as_of``, at its head."""
+    reads = []
+    for one in references:
+        ask = wanted[one.relation]
+        point = as_of if one.as_of is None else one.as_of
+        scan = tables[one.relation].unheld_scan(columns=ask.columns, where=ask.where, as_of=point)
+        scan.prepare()
+        reads.append(Read(one, ask, scan))
+    return tuple(reads)
 
 
 def _prefix(tree: exp.Expr) -> str:
@@ -151,17 +180,6 @@ def _prefix(tree: exp.Expr) -> str:
     while prefix in used:
         prefix += "_"
     return prefix
-
-
-def _reads(tables: Mapping[str, Table], tree: exp.Expr, references: list[Reference], as_of: Any) -> tuple[Read, ...]:
-    wanted = pushed(tree, references, {name: table.schema for name, table in tables.items()})
-    reads = []
-    for one in references:
-        ask = wanted[one.relation]
-        point = as_of if one.as_of is None else one.as_of
-        scan = tables[one.relation].scan(columns=ask.columns, where=ask.where, as_of=point)
-        reads.append(Read(one, ask, scan))
-    return tuple(reads)
 
 
 def fixed_rows(session: Session, tree: exp.Expr) -> pa.Table:

@@ -135,6 +135,26 @@ class Table(Writes):
         ``best_effort`` leaves out files that are missing, short or damaged in what the read needs, with a `PartialRead`
         warning, instead of failing.
         """
+
+        def held() -> Scan:
+            scan = self.unheld_scan(
+                columns=columns, where=where, interval=interval, as_of=as_of, best_effort=best_effort
+            )
+            scan.hold()
+            return scan
+
+        return again_if_forgotten(held, as_of)
+
+    def unheld_scan(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        interval: Any = None,
+        as_of: Any = None,
+        best_effort: bool = False,
+    ) -> Scan:
+        """The same for who calls `Scan.hold` before reading: until then its version may be forgotten."""
         if columns is not None:
             columns = (columns,) if isinstance(columns, str) else tuple(columns)
             unknown = [name for name in columns if name not in self._spec.schema.names]
@@ -145,24 +165,17 @@ class Table(Writes):
                     unknown=unknown,
                     columns=self._spec.schema.names,
                 )
-        within = None if interval is None else Interval.of(interval)
-
-        def held() -> Scan:
-            version, held_version = self._session.catalog.resolve_as_of(self._spec, self._created_version, as_of)
-            scan = Scan(
-                self._session,
-                self._spec,
-                version,
-                columns=columns,
-                where=where,
-                interval=within,
-                best_effort=best_effort,
-                held_version=held_version,
-            )
-            scan.hold()
-            return scan
-
-        return again_if_forgotten(held, as_of)
+        version, held_version = self._session.catalog.resolve_as_of(self._spec, self._created_version, as_of)
+        return Scan(
+            self._session,
+            self._spec,
+            version,
+            columns=columns,
+            where=where,
+            interval=None if interval is None else Interval.of(interval),
+            best_effort=best_effort,
+            held_version=held_version,
+        )
 
     def read(
         self,

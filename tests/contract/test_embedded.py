@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import lakehouse
-from lakehouse.catalog.store import database, opening, presence, writer_queue
+from lakehouse.catalog.store import opening, presence, reaction, writer_queue
 from lakehouse.errors import CatalogUnavailable, InvalidInput
 from lakehouse.testing.rows import SCHEMA, many
 
@@ -124,7 +124,7 @@ def held(request, real: Path) -> Iterator[str]:
 
 
 def test_a_catalog_that_another_program_holds_is_an_error_after_one_wait(real, tmp_path, monkeypatch, held):
-    monkeypatch.setattr(database, "WAIT_SECONDS", 1.5)
+    monkeypatch.setattr(reaction, "WAIT_SECONDS", 1.5)
     began = time.monotonic()
     with pytest.raises(CatalogUnavailable, match="another program holds"):
         lakehouse.connect(f"sqlite:///{real}", tmp_path / "warehouse")
@@ -132,7 +132,7 @@ def test_a_catalog_that_another_program_holds_is_an_error_after_one_wait(real, t
 
 
 def test_reads_writes_and_the_end_of_a_lake_wait_once_for_a_program_that_holds_its_catalog(real, tmp_path, monkeypatch):
-    monkeypatch.setattr(database, "WAIT_SECONDS", 1.5)
+    monkeypatch.setattr(reaction, "WAIT_SECONDS", 1.5)
     lake = lakehouse.connect(f"sqlite:///{real}", tmp_path / "warehouse")
     table = lake.table("flights")
     table.append(many(3))
@@ -189,7 +189,7 @@ def test_writers_pass_a_process_that_is_stopped_in_their_queue(real, tmp_path, m
 
 def test_whoever_comes_to_a_catalog_waits_for_one_who_brings_its_log_in(real, tmp_path, monkeypatch):
     monkeypatch.setattr(presence, "_WAIT_SECONDS", 0.2)
-    monkeypatch.setattr(database, "WAIT_SECONDS", 1.5)
+    monkeypatch.setattr(reaction, "WAIT_SECONDS", 1.5)
     alone = os.open(f"{real}-open", os.O_RDWR)
     assert presence.holds(alone, fcntl.LOCK_EX)
     with pytest.raises(CatalogUnavailable, match="another program holds"):

@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
-from lakehouse.catalog.store.database import Database, damaged
+from lakehouse.catalog.store.database import Database
+from lakehouse.catalog.store.reaction import damaged
 from lakehouse.errors import CatalogUnavailable, LakehouseError
 
 REVISION = "0010"

@@ -2,6 +2,14 @@
 
 from lakehouse.engine.duckdb.engine import DuckDBEngine
 from lakehouse.engine.duckdb.result import DuckDBRows
-from lakehouse.engine.duckdb.statement import QueryLimits, read_relation, run_limited, run_query
+from lakehouse.engine.duckdb.statement import QueryLimits, StatementDatabase, is_refusal, read_relation, run_limited
 
-__all__ = ["DuckDBEngine", "DuckDBRows", "QueryLimits", "read_relation", "run_limited", "run_query"]
+__all__ = [
+    "DuckDBEngine",
+    "DuckDBRows",
+    "QueryLimits",
+    "StatementDatabase",
+    "is_refusal",
+    "read_relation",
+    "run_limited",
+]

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
+from lakehouse.core.segment import Segment
 from lakehouse.core.spec import FIELD_ID, ROW_ID
 from lakehouse.engine import ORDINAL, ROW_ID_FIELD, Query
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.hidden import KeyMask, Part
+from lakehouse.predicate.term import Term
 
 _EXTRAS = {ROW_ID: pa.int64(), ORDINAL: pa.int64()}
 _VIRTUAL = {"file_index", "file_row_number"}
 """Columns that DuckDB adds to every file, unless a column of the file has their name."""
+_BITS_OF_SIZE = 3
+"""Files differ by less than a factor of eight where they count as of like size."""
 
 
 def result_schema(query: Query) -> pa.Schema:
@@ -23,18 +30,22 @@ def result_schema(query: Query) -> pa.Schema:
     return pa.schema([*fields, *(pa.field(name, _EXTRAS[name], nullable=False) for name in _extras(query))])
 
 
-def rows_query(query: Query, parts: Sequence[Part], files: Mapping[str, Path], among: str = "") -> str:
+def rows_query(
+    query: Query, parts: Sequence[Part], files: Mapping[str, Path], among: str = "", *, is_joined: bool = False
+) -> str:
     """The rows of some of the plan's parts that pass the filter.
 
     ``among``, a semi join's text, keeps those of relation ``f`` that a caller can use before anything is made of them.
+    ``is_joined`` puts first what tells DuckDB best how many rows there are, and not what was written first.
     """
     columns = sql.listed(sql.name(column) for column in result_schema(query).names)
-    return f"SELECT {columns} FROM ({_visible(query, parts, files, among)}){_where(query)}"  # noqa: S608 - quoted by `literals`
+    visible = _Visible(query, files, among, is_joined).of(parts)
+    return f"SELECT {columns} FROM ({visible}){_where(query)}"  # noqa: S608 - quoted by `literals`
 
 
 def count_query(query: Query, parts: Sequence[Part], files: Mapping[str, Path]) -> str:
     """The number of those rows."""
-    return f"SELECT count(*) FROM ({_visible(query, parts, files)}){_where(query)}"  # noqa: S608 - quoted by `literals`
+    return f"SELECT count(*) FROM ({_Visible(query, files).of(parts)}){_where(query)}"  # noqa: S608 - quoted by `literals`
 
 
 def _extras(query: Query) -> list[str]:
@@ -45,53 +56,91 @@ def _where(query: Query) -> str:
     return f" WHERE {query.where}" if query.where else ""
 
 
-def _visible(query: Query, parts: Sequence[Part], files: Mapping[str, Path], among: str = "") -> str:
-    selects = [_part(query, part, files, among) for part in parts]
-    return " UNION ALL ".join(selects) if selects else _nothing(query)
-
-
 def _nothing(query: Query) -> str:
     fields = [*query.spec.schema, *(pa.field(name, _EXTRAS[name]) for name in _extras(query))]
     columns = sql.listed(f"{sql.null(field.type)} AS {sql.name(field.name)}" for field in fields)
     return f"SELECT {columns} WHERE FALSE"
 
 
-def _part(query: Query, part: Part, files: Mapping[str, Path], among: str) -> str:
-    """A scan, and an anti join with each of what hides its rows."""
-    wanted = _extras(query)
-    needed = set(wanted)
-    if part.places or any(ROW_ID in mask.columns for mask in part.masks):
-        needed.add(ROW_ID)
-    if any(mask.is_ordered for mask in part.masks):
-        needed.add(ORDINAL)
-    scan = _scan(query, part, files, [name for name in _EXTRAS if name in needed], among)
-    if not part.places and not part.masks:
-        return scan
-    joins = [_anti_join(mask, number) for number, mask in enumerate(part.masks)]
-    if part.places:
-        ids = sql.numbers(part.hidden_ids)
-        joins.append(f"ANTI JOIN (SELECT unnest({ids}) AS id) AS h ON r.{sql.name(ROW_ID)} = h.id")
-    columns = sql.listed(sql.name(name) for name in (*query.spec.schema.names, *wanted))
-    return f"SELECT {columns} FROM ({scan}) AS r {' '.join(joins)}"  # noqa: S608 - quoted by `literals`
+@dataclass(frozen=True, slots=True)
+class _Visible:
+    """Writes what can be seen of a plan: a scan a part and form of file, under anti joins with what hides rows."""
+
+    query: Query
+    files: Mapping[str, Path]
+    among: str = ""
+    is_joined: bool = False
+
+    def of(self, parts: Sequence[Part]) -> str:
+        """The rows of some parts, with the columns of the table and those that the query wants besides."""
+        return " UNION ALL ".join(self._part(part) for part in parts) or _nothing(self.query)
+
+    def _part(self, part: Part) -> str:
+        wanted = _extras(self.query)
+        needed = set(wanted)
+        if part.places or any(ROW_ID in mask.columns for mask in part.masks):
+            needed.add(ROW_ID)
+        if any(mask.is_ordered for mask in part.masks):
+            needed.add(ORDINAL)
+        scans = self._scans(part, [name for name in _EXTRAS if name in needed])
+        if not part.places and not part.masks:
+            return scans
+        joins = [_anti_join(mask, number) for number, mask in enumerate(part.masks)]
+        if part.places:
+            ids = sql.numbers(part.hidden_ids)
+            joins.append(f"ANTI JOIN (SELECT unnest({ids}) AS id) AS h ON r.{sql.name(ROW_ID)} = h.id")
+        columns = sql.listed(sql.name(name) for name in (*self.query.spec.schema.names, *wanted))
+        return f"SELECT {columns} FROM ({scans}) AS r {' '.join(joins)}"  # noqa: S608 - quoted by `literals`
+
+    def _scans(self, part: Part, extras: Sequence[str]) -> str:
+        """One scan; where row ids are wanted, one for files that store them and one for those that do not."""
+        forms: list[Sequence[Segment]] = [part.segments]
+        if ROW_ID in extras:
+            forms = [[one for one in part.segments if one.has_row_ids is stored] for stored in (False, True)]
+        if self.is_joined:
+            forms = [alike for form in forms if form for alike in _of_like_size(form)]
+        return " UNION ALL ".join(self._scan(form, part.condition, extras) for form in forms if form)
+
+    def _scan(self, segments: Sequence[Segment], condition: Term | None, extras: Sequence[str]) -> str:
+        names = self.query.spec.schema.names
+        renamed = {name for name in names if extras and name.lower() in _VIRTUAL}
+        stored = ROW_ID in extras and segments[0].has_row_ids
+        columns = [f'"_{name}" AS {sql.name(name)}' if name in renamed else sql.name(name) for name in names]
+        if ROW_ID in extras:
+            columns.append(f"{_row_id(segments, stored=stored)} AS {sql.name(ROW_ID)}")
+        if ORDINAL in extras:
+            columns.append(f"{_by_file([one.ordinal for one in segments])} AS {sql.name(ORDINAL)}")
+        paths = sql.listed(sql.file(str(self.files[one.path])) for one in segments)
+        schema = self.query.spec.schema.append(ROW_ID_FIELD) if stored else self.query.spec.schema
+        by_id = f"schema={_file_schema(schema, renamed)}, " if renamed else ""
+        source = f"read_parquet([{paths}], {by_id}hive_partitioning=false)"
+        if renamed:
+            source = f"(SELECT {sql.listed(columns)} FROM {source})"  # noqa: S608 - quoted by `literals`
+            columns = [sql.name(name) for name in (*names, *extras)]
+        where = "TRUE" if condition is None else condition.duckdb
+        return f"SELECT {sql.listed(columns)} FROM {source} AS f {self.among} WHERE {where}"  # noqa: S608 - quoted by `literals`
 
 
-def _scan(query: Query, part: Part, files: Mapping[str, Path], extras: Sequence[str], among: str) -> str:
-    renamed = {name for name in query.spec.schema.names if extras and name.lower() in _VIRTUAL}
-    columns = [
-        f'"_{name}" AS {sql.name(name)}' if name in renamed else sql.name(name) for name in query.spec.schema.names
-    ]
-    if ROW_ID in extras:
-        columns.append(f"{_row_id(part)} AS {sql.name(ROW_ID)}")
-    if ORDINAL in extras:
-        columns.append(f"{_by_file([one.ordinal for one in part.segments])} AS {sql.name(ORDINAL)}")
-    schema = query.spec.schema.append(ROW_ID_FIELD) if ROW_ID in extras else query.spec.schema
-    paths = sql.listed(sql.file(str(files[segment.path])) for segment in part.segments)
-    source = f"read_parquet([{paths}], schema={_file_schema(schema, renamed)}, hive_partitioning=false)"
-    if renamed:
-        source = f"(SELECT {sql.listed(columns)} FROM {source})"  # noqa: S608 - quoted by `literals`
-        columns = [sql.name(name) for name in (*query.spec.schema.names, *extras)]
-    condition = "TRUE" if part.condition is None else part.condition.duckdb
-    return f"SELECT {sql.listed(columns)} FROM {source} AS f {among} WHERE {condition}"  # noqa: S608 - quoted by `literals`
+def _of_like_size(segments: Sequence[Segment]) -> Iterable[Sequence[Segment]]:
+    """Segments as lists of which DuckDB, to which all files of a list are as long as its first, guesses the rows well.
+
+    All in one list, unless its guess would be wrong by more than a factor of two: then those of like size together.
+    """
+    listed = _typical_first(segments)
+    rows = sum(one.rows for one in listed)
+    if rows <= 2 * len(listed) * listed[0].rows <= 4 * rows:
+        return [listed]
+    sizes: dict[int, list[Segment]] = defaultdict(list)
+    for one in segments:
+        sizes[one.rows.bit_length() // _BITS_OF_SIZE].append(one)
+    return map(_typical_first, sizes.values())
+
+
+def _typical_first(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """Segments, that first whose number of rows is, as a ratio, nearest to their mean."""
+    rows = np.array([max(one.rows, 1) for one in segments], dtype=np.float64)
+    place = int(np.abs(np.log(rows / rows.mean())).argmin())
+    return [segments[place], *segments[:place], *segments[place + 1 :]]
 
 
 def _by_file(values: Sequence[int]) -> str:
@@ -101,10 +150,10 @@ def _by_file(values: Sequence[int]) -> str:
     return f"CAST([{sql.listed(map(str, values))}] AS BIGINT[])[CAST(file_index AS BIGINT) + 1]"
 
 
-def _row_id(part: Part) -> str:
+def _row_id(segments: Sequence[Segment], *, stored: bool) -> str:
     """The stored row id, else the segment's first one and the row's place in the file."""
-    by_place = f"{_by_file([segment.first_row_id for segment in part.segments])} + file_row_number"
-    return by_place if part.places else f"coalesce({sql.name(ROW_ID)}, {by_place})"
+    by_place = f"{_by_file([one.first_row_id for one in segments])} + file_row_number"
+    return f"coalesce({sql.name(ROW_ID)}, {by_place})" if stored else by_place
 
 
 def _anti_join(mask: KeyMask, number: int) -> str:
@@ -122,7 +171,7 @@ def _used(mask: KeyMask) -> list[str]:
 
 
 def _file_schema(schema: pa.Schema, renamed: Set[str]) -> str:
-    """The columns by Parquet field id, so that a column absent from a file reads as null."""
+    """The columns by Parquet field id, under other names where those are taken. DuckDB does not count such rows."""
     entries = []
     for field in schema:
         name = sql.text(f"_{field.name}" if field.name in renamed else field.name)

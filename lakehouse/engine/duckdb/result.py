@@ -128,13 +128,13 @@ class DuckDBRows:
         """The rows as a relation of a connection, the engine's own if none is given; ``among``: see `rows_query`."""
         files, parts = self._verified()
         held = connection if connection is not None else self._cursor()
-        statement = rows_query(self._query, parts, files, among)
+        statement = rows_query(self._query, parts, files, among, is_joined=True)
         return self._run(lambda: held.sql(statement))
 
     def sql(self) -> str:
-        """The query as text."""
+        """The rows as the text of a query, to be joined with others."""
         files, parts = self._verified()
-        return rows_query(self._query, parts, files)
+        return rows_query(self._query, parts, files, is_joined=True)
 
     def _verified(self, *, counting: bool = False) -> tuple[dict[str, Path], list[Part]]:
         """The plan's files, as sure as the query wants to be of them, and its parts."""
