@@ -276,6 +276,7 @@ class _File:
             dictionary_pagesize_limit=_DICTIONARY_BYTES,
             write_statistics=statistics,
             store_schema=False,
+            store_decimal_as_integer=True,  # up to 18 digits: DuckDB reads those in two thirds of the time of bytes
             write_page_checksum=True,
             metadata_collector=self._footers,
         )
