@@ -17,7 +17,8 @@ from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
 from lakehouse.core.predicate import And, Compare, In, IsNull, Or, Predicate, Unknown
 from lakehouse.core.prune import Mask, matching
 from lakehouse.core.segment import Segment
-from lakehouse.core.segments import BUCKETS, Segments
+from lakehouse.core.segment_columns import BUCKETS
+from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import Skyline, bounds
 from lakehouse.core.tombstone import Tombstone
 
@@ -134,8 +135,6 @@ def _ruled_out(predicate: Predicate, listed: Segments) -> Iterator[Pruned]:
 
 def _has_buckets(segments: Segments, column: str) -> Mask:
     """Which know the hash buckets of a column; of a rounded number bounds alone say less than of its equals."""
-    if segments.body is None:
-        return np.array([column in one.buckets for one in segments], dtype=np.bool_)
     held = segments.statistics(BUCKETS + column)
     if held is None:
         return np.zeros(len(segments), dtype=np.bool_)

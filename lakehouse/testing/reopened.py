@@ -6,6 +6,7 @@ import itertools
 import random
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import Connection, select, text
@@ -128,10 +129,15 @@ def _check_entries(expected: Expected, lake: Any, versions: Iterable[int]) -> No
         spec = lake.table(name).spec
         for version in versions:
             segments, tombstones = lake.catalog.live(spec, version)
-            body = None if segments.body is None else segments.body.take(segments.places).sort_by("id").to_pydict()
-            live = repr((body, tombstones))
+            held = [_whole(one) for one in sorted(segments, key=lambda one: one.id)]
+            live = repr((held, tombstones))
             before = expected.entries.setdefault((place, version), live)
             _require(live == before, "a version changed", table=name, version=version, was=before, now=live)
+
+
+def _whole(segment: Any) -> dict[str, Any]:
+    """All that is known of a segment; what does not show in its repr is in here."""
+    return {one.name: getattr(segment, one.name) for one in fields(segment)}
 
 
 def recover(expected: Expected, lake: Any, step: Step | None, died: float, *, landed: bool) -> None:
