@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import time
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,7 @@ from sqlalchemy import Connection, select, text
 
 from lakehouse.catalog.store.models import bin, delta, key_frame, segment  # noqa: A004 - the word of the scheme
 from lakehouse.catalog.versions.horizon import read_horizon
+from lakehouse.core.invariants import row_ids_are_apart
 from lakehouse.core.version import ADD
 from lakehouse.storage.verify import verified
 from lakehouse.testing.expected import Expected, Wrong
@@ -251,12 +251,9 @@ def _check_catalog(connection: Connection) -> None:
     """No row id is given out twice; SQLite finds its file whole."""
     taken: dict[int, list[tuple[int, int]]] = {}
     for one in connection.execute(select(segment).where(segment.c.has_row_ids.is_(False))).mappings():
-        first = one["first_row_id"]
-        taken.setdefault(one["table_id"], []).append((first, first + one["rows"]))
-    for spans in taken.values():
-        spans.sort()
-        for before, following in itertools.pairwise(spans):
-            _require(before[1] <= following[0], "a row id was given out twice", first=before, second=following)
+        taken.setdefault(one["table_id"], []).append((one["first_row_id"], one["rows"]))
+    for table, spans in taken.items():
+        _require(row_ids_are_apart(*zip(*spans, strict=True)), "a row id was given out twice", table=table)
     if connection.dialect.name == "sqlite":
         _require(connection.execute(text("PRAGMA integrity_check")).scalar_one() == "ok", "SQLite's file is damaged")
         _require(connection.execute(text("PRAGMA foreign_key_check")).first() is None, "a reference leads nowhere")
