@@ -71,8 +71,10 @@ class _Column:
 
     def may_hold(self, values: Any) -> Mask:
         """Which may hold one of some values; None is a null."""
-        found = [self.may_hold_null if one is None else self.may_pass("=", one) for one in values]
-        return _all(np.logical_or, found, len(self._segments), empty=False)
+        found = np.zeros(len(self._segments), dtype=np.bool_)
+        for one in values:
+            found |= self.may_hold_null if one is None else self.may_pass("=", one)
+        return found
 
     def may_pass(self, operator: Operator, value: Any) -> Mask:
         """Which may hold a value that compares so."""

@@ -35,7 +35,8 @@ from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import tombstone_values
 from lakehouse.catalog.versions.log import EXPORTED, GAP
 from lakehouse.core.contribution import AppendContribution
-from lakehouse.core.operation import Kind, NewSegment
+from lakehouse.core.operation import Kind
+from lakehouse.core.segment import NewSegment
 from lakehouse.core.segment_columns import BUCKETS, FIELDS, HIGH, LOW, NULLS
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import TableSpec
