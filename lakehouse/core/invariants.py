@@ -49,10 +49,10 @@ def lives_alternate(events: Events) -> bool:
     return all(action == (DROP if place % 2 else ADD) for place, (_, action) in enumerate(events))
 
 
-def lived_as_told(events: Events, *, added: int, dropped: int | None) -> bool:
+def lived_as_stated(events: Events, *, added: int, dropped: int | None) -> bool:
     """An entry says when it was first added and last dropped, for expiry and look-ups ask it and not its deltas.
 
-    >>> lived_as_told([(3, ADD), (5, DROP)], added=3, dropped=5), lived_as_told([(3, ADD)], added=3, dropped=5)
+    >>> lived_as_stated([(3, ADD), (5, DROP)], added=3, dropped=5), lived_as_stated([(3, ADD)], added=3, dropped=5)
     (True, False)
     """
     last, action = events[-1]

@@ -85,10 +85,11 @@ class TableColumns:
     ([9], None)
     """
 
-    __slots__ = ("_body", "_made")
+    __slots__ = ("_body", "_flags", "_made")
 
     def __init__(self, body: pa.Table) -> None:
         self._body = body
+        self._flags: dict[str, BoolArray] = {}
         self._made: dict[str, pa.Array] = {}
 
     def __len__(self) -> int:
@@ -102,7 +103,9 @@ class TableColumns:
 
     def flags(self, field: str) -> BoolArray:
         """A field of each that is true or false."""
-        return np.asarray(self._whole(field).to_numpy(zero_copy_only=False), dtype=np.bool_)
+        if field not in self._flags:
+            self._flags[field] = np.asarray(self._whole(field).to_numpy(zero_copy_only=False), dtype=np.bool_)
+        return self._flags[field]
 
     def texts(self, field: str, rows: IntArray | None) -> list[str]:
         """A text field of some rows."""

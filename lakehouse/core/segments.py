@@ -93,11 +93,11 @@ class Segments(Sequence[Segment]):
         """Least and greatest row id of each, both included; all there are where they are not known."""
         least, rows = self.numbers("first_row_id"), self.numbers("rows")
         greatest = least + rows - 1
-        told = self.flags("has_row_ids") | (rows == 0)
-        if told.any():
+        stored = self.flags("has_row_ids") | (rows == 0)
+        if stored.any():
             low, high = self.statistics(LOW + ROW_ID), self.statistics(HIGH + ROW_ID)
-            least = np.where(told, 0 if low is None else low.fill_null(0).to_numpy(), least)
-            greatest = np.where(told, _MOST if high is None else high.fill_null(_MOST).to_numpy(), greatest)
+            least = np.where(stored, 0 if low is None else low.fill_null(0).to_numpy(), least)
+            greatest = np.where(stored, _MOST if high is None else high.fill_null(_MOST).to_numpy(), greatest)
         return least, greatest
 
     @property

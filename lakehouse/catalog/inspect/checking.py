@@ -45,7 +45,7 @@ from lakehouse.core.invariants import (
     is_logged,
     is_ordered_before,
     key_frame_holds,
-    lived_as_told,
+    lived_as_stated,
     lives_alternate,
     row_ids_are_apart,
 )
@@ -228,7 +228,7 @@ def _of_entries(
 def _of_entry(spec: TableSpec, row: Mapping[str, Any], events: list[tuple[int, int, int]]) -> Iterator[tuple[str, str]]:
     events.sort()
     by_version = [(version, action) for version, action, _ in events]
-    if not lived_as_told(by_version, added=row["added_version"], dropped=row["dropped_version"]):
+    if not lived_as_stated(by_version, added=row["added_version"], dropped=row["dropped_version"]):
         yield "delta", "an entry says otherwise than its deltas when it was live"
     bins = {one for *_, one in events}
     if not is_in_its_bins(spec.grain, Interval(from_us(row["start_us"]), from_us(row["end_us"])), bins):

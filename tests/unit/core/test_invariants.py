@@ -17,7 +17,7 @@ from lakehouse.core.invariants import (
     is_logged,
     is_ordered_before,
     key_frame_holds,
-    lived_as_told,
+    lived_as_stated,
     lives_alternate,
     locks_are_apart,
     row_ids_are_apart,
@@ -58,10 +58,10 @@ def test_an_entry_is_not_dropped_where_it_is_not_live_nor_added_where_it_is(even
 
 
 def test_an_entry_says_when_it_was_live() -> None:
-    assert lived_as_told([(3, ADD), (5, DROP), (7, ADD)], added=3, dropped=None)
-    assert not lived_as_told([(3, ADD), (5, DROP), (7, ADD)], added=7, dropped=None)
-    assert not lived_as_told([(3, ADD), (5, DROP)], added=3, dropped=None)
-    assert not lived_as_told([(3, ADD), (5, DROP)], added=3, dropped=4)
+    assert lived_as_stated([(3, ADD), (5, DROP), (7, ADD)], added=3, dropped=None)
+    assert not lived_as_stated([(3, ADD), (5, DROP), (7, ADD)], added=7, dropped=None)
+    assert not lived_as_stated([(3, ADD), (5, DROP)], added=3, dropped=None)
+    assert not lived_as_stated([(3, ADD), (5, DROP)], added=3, dropped=4)
 
 
 def test_what_a_version_adds_is_not_newer_than_the_version() -> None:
