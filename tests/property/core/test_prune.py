@@ -171,6 +171,24 @@ def test_values_of_any_types_leave_nothing_out_that_may_pass(bounds: list[tuple[
     assert all(found[place] for place, one in enumerate(segments) if may_match(tree, one))
 
 
+@given(st.lists(rows(), max_size=5), st.data())
+def test_columns_of_a_table_and_of_its_values_say_the_same(held: list[dict[str, Any]], data: st.DataObject) -> None:
+    table = Segments.in_columns(segments_from_rows(segments_schema(SPEC), held))
+    places = np.array(data.draw(st.lists(st.sampled_from(range(len(held))))) if held else [], dtype=np.int64)
+    for one, other in ((table, Segments.of(list(table))), (table.take(places), Segments.of(list(table)).take(places))):
+        for name in ("id", "start_us", "end_us", "ordinal", "rows", "bytes", "first_row_id", "rewrites"):
+            assert one.numbers(name).tolist() == other.numbers(name).tolist()
+        assert one.flags("has_row_ids").tolist() == other.flags("has_row_ids").tolist()
+        assert [ids.tolist() for ids in one.row_ids] == [ids.tolist() for ids in other.row_ids]
+        assert one.paths == other.paths
+        assert list(one) == list(other)
+        for name in (prefix + column for prefix in ("min:", "max:", "nulls:", "buckets:") for column in KINDS):
+            there = one.statistics(name)
+            known = [None] * len(one) if there is None else there.to_pylist()
+            found = other.statistics(name)
+            assert ([None] * len(other) if found is None else found.to_pylist()) == known
+
+
 @given(st.lists(rows(), min_size=1, max_size=40))
 def test_a_page_gives_back_what_was_put_in(held: list[dict[str, Any]]) -> None:
     schema = segments_schema(SPEC)
