@@ -40,11 +40,14 @@ class Store:
         folder = self.warehouse / spec.folder / operation
         written = engine.write(rows, WriteTarget(spec, folder, operation, batch, row_ids))
         checksums = {one.name: one.checksum for one in written}
-        return [
-            replace(one, path=f"{spec.folder}/{operation}/{one.path}", checksum=checksums[one.path]).added(
-                f"{operation}/{one.path}", ordinal=1, first_row_id=next(iter(self.row_ids))
-            )
+        files = [
+            replace(one, path=f"{spec.folder}/{operation}/{one.path}", checksum=checksums[one.path])
             for one in read_footers(folder, list(checksums), spec)
+        ]
+        # Files that store row ids count some by position here, too.
+        return [
+            replace(one.added(one.path, ordinal=1, first_row_id=0), first_row_id=next(iter(self.row_ids)))
+            for one in files
         ]
 
     def query(
