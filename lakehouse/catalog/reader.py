@@ -19,20 +19,14 @@ from lakehouse.catalog.state.tombstone_sets import Sets
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.versions import log
 from lakehouse.catalog.versions.horizon import check_complete, check_readable, keep_horizon
-from lakehouse.core.commit import (
-    ChainLength,
-    ChainLink,
-    Chunk,
-    Commit,
-    Diff,
-    EntryDiff,
-    KeyFrame,
-    Origin,
-    TableSummary,
-    Touch,
-)
+from lakehouse.core.chunk import Chunk
+from lakehouse.core.commit import Commit
+from lakehouse.core.diff import Diff, EntryDiff
+from lakehouse.core.history import Origin, Touch
 from lakehouse.core.interval import Interval
+from lakehouse.core.key_frame import ChainLength, ChainLink, KeyFrame
 from lakehouse.core.listing import Listing
+from lakehouse.core.overview import TableSummary
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet
 from lakehouse.core.spec import TableId, TableSpec

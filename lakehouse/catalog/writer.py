@@ -27,15 +27,13 @@ from lakehouse.catalog.store.database import take_head
 from lakehouse.catalog.store.reaction import Refused
 from lakehouse.catalog.versions.horizon import gone
 from lakehouse.core.activity import Activity
-from lakehouse.core.commit import (
-    ChunkLock,
-    Commit,
-)
+from lakehouse.core.commit import Commit
 from lakehouse.core.conflict import Cell
 from lakehouse.core.contribution import Contribution
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.listing import Listing
+from lakehouse.core.lock import ChunkLock
 from lakehouse.core.operation import Begun, Kind, Priority
 from lakehouse.core.ordinal import draws_number
 from lakehouse.core.spec import TableId, TableSpec

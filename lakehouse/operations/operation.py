@@ -14,7 +14,8 @@ from lakehouse.core.bucket import Buckets
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import Contribution, RepeatContribution
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Begun, Kind, NewSegment, NewTombstone
+from lakehouse.core.operation import Begun, Kind, NewTombstone
+from lakehouse.core.segment import NewSegment
 from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.engine import Engine, WriteTarget, Written
@@ -23,7 +24,7 @@ from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
 from lakehouse.session.session import Session
 from lakehouse.storage.files import delete_operation
-from lakehouse.storage.footer import FileStatistics, read_footers
+from lakehouse.storage.footer import read_footers
 from lakehouse.storage.sets import write_set
 
 logger = logging.getLogger(__name__)
@@ -252,21 +253,8 @@ class Operation:
         prefix = f"{spec.folder}/{self.id}"
         with self._guard:
             self._segments.extend(
-                NewSegment(
-                    path=f"{prefix}/{one.name}",
-                    start=one.start,
-                    end=one.end,
-                    rows=one.rows,
-                    bytes=one.bytes,
-                    has_row_ids=one.has_row_ids,
-                    min=one.min,
-                    max=one.max,
-                    nulls=one.nulls,
-                    buckets=one.buckets,
-                    checksum=checksums[one.name],
-                )
-                for one in files
+                replace(one, path=f"{prefix}/{one.path}", checksum=checksums[one.path]) for one in files
             )
 
-    def _check(self, files: list[FileStatistics]) -> None:
+    def _check(self, files: list[NewSegment]) -> None:
         """Refuse rows that the operation may not hold."""

@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from lakehouse.core.condition_text import text_of
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.plan import ReadGroup, ReadPlan, plan_read
 from lakehouse.core.predicate import Predicate
-from lakehouse.core.pruned import Pruned, Reason, text_of, why_pruned
+from lakehouse.core.pruned import Pruned, Reason, why_pruned
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet
 from lakehouse.core.spec import TableSpec

@@ -9,9 +9,14 @@ from warnings import warn
 import pyarrow as pa
 
 from lakehouse.arguments import read_limit
-from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame, Touch
+from lakehouse.core.chunk import Chunk
+from lakehouse.core.commit import Commit
+from lakehouse.core.diff import Diff
+from lakehouse.core.history import Touch
 from lakehouse.core.interval import Interval
+from lakehouse.core.key_frame import ChainLink, KeyFrame
 from lakehouse.core.listing import Listing
+from lakehouse.core.lock import ChunkLock
 from lakehouse.core.policy import Policy
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments

@@ -9,7 +9,7 @@ import time
 import pytest
 from sqlalchemy import text
 
-from lakehouse.catalog.store.models import bin, delta, key_frame, lake, segment  # noqa: A004
+from lakehouse.catalog.store.models import bin, commit_table, delta, key_frame, lake, segment  # noqa: A004
 from lakehouse.testing.rows import arrow, values
 
 DAY = "2013-01-05"
@@ -134,6 +134,9 @@ def test_key_frames_that_are_all_lost_are_written_again(lake, table):
 def test_whatever_a_catalog_says_wrongly_is_found(lake, filled):
     row = lake.catalog._read(lambda connection: connection.execute(delta.select().limit(1)).one())
     frame = key_frame.update().where(key_frame.c.version == filled.key_frames()[0].version)
+    first, *_, last = lake.catalog._read(lambda connection: connection.execute(_FRESH).all())
+    newest = commit_table.select().where(commit_table.c.version == lake.head)
+    logged = lake.catalog._read(lambda connection: connection.execute(newest).one())
     for kind, breaks, mends in (
         ("bin", bin.update().values(chain=bin.c.chain + 1), bin.update().values(chain=bin.c.chain - 1)),
         ("bin", bin.update().values(version=bin.c.version + 1), bin.update().values(version=bin.c.version - 1)),
@@ -143,6 +146,14 @@ def test_whatever_a_catalog_says_wrongly_is_found(lake, filled):
          LAKE.values(head=lake_head - 1, counter=lake_counter - 1)),
         ("delta", segment.update().values(added_version=segment.c.added_version - 1),
          segment.update().values(added_version=segment.c.added_version + 1)),
+        ("order", segment.update().values(ordinal=segment.c.ordinal + 1000),
+         segment.update().values(ordinal=segment.c.ordinal - 1000)),
+        ("order", segment.update().where(segment.c.id == last.id).values(first_row_id=first.first_row_id),
+         segment.update().where(segment.c.id == last.id).values(first_row_id=last.first_row_id)),
+        ("log", commit_table.delete().where(commit_table.c.version == logged.version),
+         commit_table.insert().values(**logged._mapping)),
+        ("delta", delta.insert().values(**{**row._mapping, "version": lake.head + 1}),
+         delta.delete().where(delta.c.version == lake.head + 1)),
     ):  # fmt: skip
         change(lake, breaks)
         assert kind in kinds(lake.check()), breaks
@@ -150,6 +161,7 @@ def test_whatever_a_catalog_says_wrongly_is_found(lake, filled):
         assert lake.check().findings == [], mends
 
 
+_FRESH = segment.select().where(segment.c.has_row_ids.is_(False)).order_by(segment.c.first_row_id)
 LAKE, lake_head, lake_counter = lake.update(), lake.c.head, lake.c.counter
 
 

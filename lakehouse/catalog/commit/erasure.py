@@ -131,7 +131,7 @@ def read_come(connection: Connection, spec: TableSpec, since: int, until: int) -
 
 
 def _segments(spec: TableSpec, rows: list[dict[str, Any]]) -> Segments:
-    return Segments(segments_from_rows(segments_schema(spec), rows))
+    return Segments.in_columns(segments_from_rows(segments_schema(spec), rows))
 
 
 _CAME = prepared_over(

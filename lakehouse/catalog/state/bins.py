@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -53,18 +54,23 @@ _REMEMBERED = 4_000_000
 """Segments and tombstones that a process remembers, give or take a bin."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class BinState:
-    """One bin at one version: ``version`` is the newest that changed it.
+    """One bin at one version: ``version`` is the newest that changed it, ``body`` has the live segments in columns.
 
     ``erased`` is the table's newest erasure when it was read: it changes versions that were there before.
     """
 
     bin: int
     version: int
-    segments: Segments
+    body: pa.Table
     tombstones: Mapping[int, Tombstone]
     erased: int = 0
+
+    @cached_property
+    def segments(self) -> Segments:
+        """The live segments."""
+        return Segments.in_columns(self.body)
 
     @property
     def ids(self) -> IntArray:
@@ -111,7 +117,7 @@ class _Memory:
 
 
 def _cost(state: BinState) -> int:
-    return 16 + len(state.segments) + 4 * len(state.tombstones)
+    return 16 + len(state.body) + 4 * len(state.tombstones)
 
 
 def _from_page(spec: TableSpec, schema: pa.Schema, erased: int, bin: int, version: int, page: bytes) -> BinState | None:
@@ -122,7 +128,7 @@ def _from_page(spec: TableSpec, schema: pa.Schema, erased: int, bin: int, versio
         place = f"table {spec.name}, {bin_interval(spec.grain, bin)}, version {version}"
         logger.warning("a damaged key frame was not used; run `lakehouse check`: %s: %s", place, error)
         return None
-    return BinState(bin, version, Segments(body), {one.id: one for one in tombstones}, erased)
+    return BinState(bin, version, body, {one.id: one for one in tombstones}, erased)
 
 
 class StateReader:
@@ -144,7 +150,7 @@ class StateReader:
         states: dict[int, BinState] = {}
         changed: dict[int, int] = {}
         frames: list[tuple[int, int]] = []
-        empty = Segments(segments_from_rows(schema, []))
+        empty = segments_from_rows(schema, [])
         parameters = {"table": spec.id, "as_of": version, "since": since}
         rows = rows_of_pairs(connection, _BINS, ranges or bin_ranges(spec.grain, None), parameters)
         erased = 0
@@ -217,8 +223,7 @@ class _Changes:
         actions = self.actions.get(state.bin)
         if actions is None:
             return state
-        held = state.segments.body
-        assert held is not None
+        held = state.body
         ids = state.segments.ids
         dropped = [entry for entry, (action, _) in actions.items() if action != ADD]
         if dropped:
@@ -237,7 +242,7 @@ class _Changes:
                 living.pop(entry, None)
             elif is_tombstone and entry not in living:
                 living[entry] = self.tombstones[entry]
-        return BinState(state.bin, version, Segments(joined), living, state.erased)
+        return BinState(state.bin, version, joined, living, state.erased)
 
     def _segments(self, entries: Sequence[int]) -> pa.Table:
         places = sorted(self.places[entry] for entry in entries)
@@ -268,10 +273,10 @@ def live_in(states: Iterable[BinState]) -> tuple[Segments, dict[int, Tombstone]]
     """Everything live in some bins, once each however many of them it is in; segments by id."""
     parts = list(states)
     tombstones = {entry: held for state in parts for entry, held in state.tombstones.items()}
-    bodies = [state.segments.body for state in parts if len(state.segments)]
+    bodies = [state.body for state in parts if len(state.body)]
     if not bodies:
         return Segments.of([]), tombstones
-    joined = Segments(pa.concat_tables(bodies) if len(bodies) > 1 else bodies[0])
+    joined = Segments.in_columns(pa.concat_tables(bodies) if len(bodies) > 1 else bodies[0])
     order = np.argsort(joined.ids, kind="stable")
     if len(bodies) > 1:
         ordered = joined.ids[order]

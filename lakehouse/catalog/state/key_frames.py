@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sqlalchemy import Connection, and_, bindparam, func, select, update
 
 from lakehouse.catalog.state.bins import BinState, StateReader
@@ -82,7 +83,7 @@ def frame_of(state: BinState) -> tuple[int, bytes]:
     """The number of live entries of a state, and the page that holds them."""
     order = np.argsort(state.segments.ids)
     tombstones = [state.tombstones[one] for one in sorted(state.tombstones)]
-    return len(order) + len(tombstones), encode_page(state.segments.take(order), tombstones)
+    return len(order) + len(tombstones), encode_page(state.body.take(pa.array(order)), tombstones)
 
 
 def note_frames(connection: Connection, table: TableId, bins: Sequence[int]) -> None:
