@@ -108,6 +108,9 @@ class Operation:
         if self._commit is not None:
             return self._commit
         self._require_running()
+        return self._commit_now(if_useful=if_useful)
+
+    def _commit_now(self, *, if_useful: bool) -> Commit:
         try:
             commit = self._session.catalog.commit(
                 [replace(self.contribution(), if_useful=if_useful)],
