@@ -60,6 +60,11 @@ class Remembered(Generic[K, V]):
         with self._guard:
             self._held[key] = value, min(cost, self._size)
 
+    def clear(self) -> None:
+        """Forget every value."""
+        with self._guard:
+            self._held = self._nothing()
+
     def __len__(self) -> int:
         """How many values are remembered."""
         return len(self._held)

@@ -53,6 +53,11 @@ class CatalogReader:
         """Ask one state of the catalog a question that takes a connection, and what is given here."""
         return self._database.read(lambda connection: question(connection, *given, **named))
 
+    def forget_remembered(self) -> None:
+        """Read everything anew from now on: for who changes the database behind the library's back, as tests do."""
+        self._states.forget()
+        self._sets.forget()
+
     # Tables
 
     def table(self, name: str) -> tuple[TableSpec, int]:

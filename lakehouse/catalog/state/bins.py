@@ -91,6 +91,10 @@ class _Memory:
         states = (*(self._bins.get(key) or ()), state)[-self._VERSIONS :]
         self._bins.put(key, states, cost=sum(map(_cost, states)))
 
+    def forget(self) -> None:
+        """Remember nothing."""
+        self._bins.clear()
+
 
 def _cost(state: BinState) -> int:
     return 16 + len(state.segments) + 4 * len(state.tombstones)
@@ -113,6 +117,10 @@ class StateReader:
     def __init__(self, size: int = _REMEMBERED) -> None:
         self._memory = _Memory(size)
         self._schemas: dict[TableId, tuple[TableSpec, pa.Schema]] = {}
+
+    def forget(self) -> None:
+        """Remember nothing of what was read."""
+        self._memory.forget()
 
     def read(
         self, connection: Connection, spec: TableSpec, version: int, ranges: Ranges | None = None, *, since: int = -1

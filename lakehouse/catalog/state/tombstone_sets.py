@@ -46,6 +46,10 @@ class Sets:
         self._read_file = read_file
         self._held: Remembered[int, MatchSet] = Remembered(size)
 
+    def forget(self) -> None:
+        """Remember nothing of what was read."""
+        self._held.clear()
+
     def under_head(self, connection: Connection, tombstones: Iterable[Tombstone]) -> dict[int, MatchSet]:
         """Sets, inside a transaction. Raises `FilesNeeded` for those that `load` has to read first."""
         found, missing = self._known(tombstones)
