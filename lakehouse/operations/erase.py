@@ -15,7 +15,7 @@ from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
 from lakehouse.engine import Written
 from lakehouse.engine.erasing import Erasing, Left
-from lakehouse.errors import LakehouseError, SegmentUnreadable, WriteConflict, writing_to
+from lakehouse.errors import LakehouseError, SegmentUnreadable, WriteConflict, coded, writing_to
 from lakehouse.faults import reach
 from lakehouse.operations.residue import residue
 from lakehouse.operations.retry import retried
@@ -105,7 +105,7 @@ class Erase(RunOperation):
         try:
             catalog.write_key_frames(spec, [*self._spans.values(), *named])
         except LakehouseError as error:
-            logger.warning("key frames were not written after an erasure; a later commit will: %s", error)
+            logger.warning("key frames were not written after an erasure; a later commit will: %s", coded(error))
         return commit
 
     def erased(self, commit: Commit) -> Erased:

@@ -18,7 +18,7 @@ from lakehouse.core.operation import Begun, Kind, NewSegment, NewTombstone
 from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.engine import Engine, WriteTarget, Written
-from lakehouse.errors import InternalError, LakehouseError, OperationEnded, WriteConflict, writing_to
+from lakehouse.errors import InternalError, LakehouseError, OperationEnded, WriteConflict, coded, writing_to
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
 from lakehouse.session.session import Session
@@ -163,7 +163,7 @@ class Operation:
         try:
             self._end("failed")
         except (LakehouseError, OSError) as error:
-            logger.warning("operation %s was not ended, its lease will: %s", self.id, error)
+            logger.warning("operation %s was not ended, its lease will: %s", self.id, coded(error))
 
     @property
     def has_failed(self) -> bool:

@@ -21,7 +21,7 @@ from lakehouse.core.prune import Mask
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import Summary, SummaryKind, field_id, indexed_columns
-from lakehouse.errors import SegmentUnreadable
+from lakehouse.errors import SegmentUnreadable, coded
 from lakehouse.remembered import Remembered
 from lakehouse.storage.paths import Locator
 from lakehouse.storage.summaries import read_part
@@ -123,5 +123,5 @@ def _holds_any(held: Summary, probe: Probe, locator: Locator) -> bool:
         read = partial(read_part, locator.file(held.path))
         return bool(may_hold_stored(held.bytes, read, probe, Owner(held.segment, held.field_id)).any())
     except (DamagedFilter, OSError, SegmentUnreadable) as error:
-        logger.warning("the index in %s is passed over, its segment is read: %s", held.path, error)
+        logger.warning("the index in %s is passed over, its segment is read: %s", held.path, coded(error))
         return True

@@ -183,6 +183,7 @@ def test_a_catalog_that_takes_no_pin_is_read_without_one(lake, table, reader, mo
     with caplog.at_level(logging.WARNING):
         assert values(reader) == values(reader) == [1]
     assert caplog.text.count("without a pin") == 1
+    assert "catalog_unavailable: attempt to write" in caplog.text
 
 
 def test_a_forked_child_has_a_pin_of_its_own(lake, table, reader):
