@@ -117,7 +117,7 @@ class _Reader(spark_source.DataSourceReader):
 
     def pushFilters(self, filters: list[spark_source.Filter]) -> Iterable[spark_source.Filter]:  # noqa: N802
         """Use filters to leave out segments; Spark applies all of them to the rows."""
-        self._predicate = And(tuple(_predicate(one, self._spec.schema) for one in filters))
+        self._predicate = And(tuple(predicate_of(one, self._spec.schema) for one in filters))
         return filters
 
     def partitions(self) -> Sequence[spark_source.InputPartition]:
@@ -150,7 +150,7 @@ def _packed(group: ReadGroup) -> Iterator[ReadGroup]:
         yield ReadGroup(tuple(held), group.tombstones)
 
 
-def _predicate(pushed: spark_source.Filter, schema: pa.Schema) -> Predicate:
+def predicate_of(pushed: spark_source.Filter, schema: pa.Schema) -> Predicate:
     """What pruning can use of a Spark filter; anything that is not plainly understood may let every row pass."""
     path: tuple[str, ...] = getattr(pushed, "attribute", ())
     if len(path) != 1 or path[0] not in schema.names:

@@ -15,7 +15,7 @@ from lakehouse.catalog.recovery.contents import Contents
 from lakehouse.catalog.recovery.recover import Rebuilding, address, require_empty
 from lakehouse.core.segment import NewSegment, Segment
 from lakehouse.core.spec import TableSpec
-from lakehouse.errors import InvalidAddress, LakehouseError, SegmentUnreadable
+from lakehouse.errors import InvalidAddress, LakehouseError, SegmentUnreadable, coded
 from lakehouse.schema import definition_from_json
 from lakehouse.session.addresses import addresses
 from lakehouse.storage.blocks import found_checksum
@@ -140,7 +140,7 @@ def _newest_export(warehouse: Path) -> tuple[Path | None, int | None, tuple[str,
         try:
             return export, read_manifest(export).version, tuple(damaged)
         except SegmentUnreadable as error:
-            logger.warning("%s", error)
+            logger.warning("%s", coded(error))
             damaged.append(str(error))
     return None, None, tuple(damaged)
 
@@ -250,7 +250,7 @@ class _Survey:
         try:
             spec = definition_from_json(origin.definition, origin.schema, folder=folder)
         except (LakehouseError, *DAMAGE) as error:
-            logger.warning("a table cannot be made again from its footers: %s", error)
+            logger.warning("a table cannot be made again from its footers: %s", coded(error))
             return
         if spec.name in self.names.values():
             spec = replace(spec, name=f"recovered_{folder[:8]}")

@@ -1,13 +1,12 @@
-"""Looking at a catalog, and what its tables are: core values in, core values out."""
+"""Looking at a catalog: core values in, core values out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
-from lakehouse import interrupts
 from lakehouse.catalog.commit import tables
 from lakehouse.catalog.inspect import chains, overview
 from lakehouse.catalog.inspect.chunks import list_changes, list_chunks
@@ -15,10 +14,10 @@ from lakehouse.catalog.inspect.history import read_bytes_written, read_history, 
 from lakehouse.catalog.recovery import export
 from lakehouse.catalog.state.bins import BinState, StateReader, extent_of, live_in, touching
 from lakehouse.catalog.state.diff import changed_entries, entries_between
-from lakehouse.catalog.state.tombstone_sets import Sets
+from lakehouse.catalog.state.tombstone_sets import ReadFile, Sets
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.versions import log
-from lakehouse.catalog.versions.horizon import check_complete, check_readable, keep_horizon
+from lakehouse.catalog.versions.horizon import check_complete, check_readable
 from lakehouse.core.chunk import Chunk
 from lakehouse.core.commit import Commit
 from lakehouse.core.diff import Diff, EntryDiff
@@ -32,18 +31,26 @@ from lakehouse.core.sets import MatchSet
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class CatalogReader:
     """Tables, versions and what is live at them."""
 
-    _database: Database
-    _states: StateReader
-    _sets: Sets
+    def __init__(self, database: Database, read_file: ReadFile) -> None:
+        self._database = database
+        self._states = StateReader()
+        self._sets = Sets(read_file)
 
-    def _read(self, question: Callable[[Connection], T]) -> T:
-        return self._database.read(question)
+    def _read(self, question: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
+        """Ask one state of the catalog a question that takes a connection, and what is given here."""
+        return self._database.read(lambda connection: question(connection, *given, **named))
+
+    def forget_remembered(self) -> None:
+        """Read everything anew from now on: for who changes the database behind the library's back, as tests do."""
+        self._states.forget()
+        self._sets.forget()
 
     def snapshot(self, work: Callable[[], T]) -> T:
         """Have all that this thread asks in ``work`` answered from one state; it writes nothing, and may run again."""
@@ -53,7 +60,7 @@ class CatalogReader:
 
     def table(self, name: str) -> tuple[TableSpec, int]:
         """A table's definition and the version that created it. Raises `TableNotFound`."""
-        return self._read(lambda connection: tables.get_table(connection, name))
+        return self._read(tables.get_table, name)
 
     def table_names(self) -> list[str]:
         """Names of the tables, sorted."""
@@ -62,32 +69,6 @@ class CatalogReader:
     def overview(self, days: int = 14) -> Listing[TableSummary]:
         """Every table at a glance. Cost: one pass over the live segments, in the database."""
         return self._read(lambda c: overview.read_overview(c, now_us=self._database.now_us(c), days=days))
-
-    def create_table(self, spec: TableSpec) -> tuple[TableSpec, int]:
-        """Create a table and return its definition with its id. Raises `AlreadyExists`."""
-        with interrupts.committing():
-            return self._database.run(lambda connection: tables.create_table(connection, spec))
-
-    def rename_table(self, old: str, new: str) -> None:
-        """Rename a table."""
-        with interrupts.committing():
-            self._database.run(
-                lambda connection: tables.rename_table(connection, old, new),
-                settled=lambda connection: True if tables.find_table(connection, new) else None,
-            )
-
-    def set_properties(self, name: str, change: tables.Change) -> TableSpec:
-        """Give a table other properties."""
-        with interrupts.committing():
-            return self._database.run(lambda connection: tables.set_properties(connection, name, change))
-
-    def drop_table(self, name: str) -> None:
-        """Drop a table."""
-        with interrupts.committing():
-            self._database.run(
-                lambda connection: tables.drop_table(connection, name),
-                settled=lambda connection: None if tables.find_table(connection, name) else True,
-            )
 
     # Versions
 
@@ -107,9 +88,7 @@ class CatalogReader:
         """The log, newest first: older than a version, of a kind, or of what changed an interval of a table."""
         touched = None if touching is None else versions_touching(*touching)
         return self._read(
-            lambda connection: log.read_commits(
-                connection, table=table, limit=limit, before=before, operation=operation, touching=touched
-            )
+            log.read_commits, table=table, limit=limit, before=before, operation=operation, touching=touched
         )
 
     def commits_between(self, spec: TableSpec, since: int, until: int) -> Listing[Commit]:
@@ -126,23 +105,23 @@ class CatalogReader:
 
     def check_complete(self, spec: TableSpec, since: int, until: int) -> None:
         """Raise `VersionNotFound` if a version of a table after ``since``, up to ``until``, may have been forgotten."""
-        self._read(lambda connection: check_complete(connection, spec, since, until))
+        self._read(check_complete, spec, since, until)
 
     def version_numbers(self, table: TableId) -> list[int]:
         """Numbers of a table's versions, oldest first. Cost: its history, by an index."""
-        return self._read(lambda connection: log.version_numbers(connection, table))
+        return self._read(log.version_numbers, table)
 
     def bytes_written(self, versions: Iterable[int], table: TableId | None = None) -> dict[int, int]:
         """By version the bytes of the segments that it wrote, of one table or all, and that are still remembered."""
-        return self._read(lambda connection: read_bytes_written(connection, versions, table))
+        return self._read(read_bytes_written, versions, table)
 
     def history(self, spec: TableSpec, interval: Interval, limit: int | None = None) -> Listing[Touch]:
         """What versions did to an interval, newest first."""
-        return self._read(lambda connection: read_history(connection, spec, interval, limit))
+        return self._read(read_history, spec, interval, limit)
 
     def newest_version(self, table: TableId, created: int) -> int:
         """A table's newest version."""
-        return self._read(lambda connection: log.newest_version(connection, table, created))
+        return self._read(log.newest_version, table, created)
 
     def table_version(self, spec: TableSpec, created: int, as_of: Any) -> int:
         """A table's newest version at or before what ``as_of`` means. Raises `VersionNotFound`."""
@@ -153,23 +132,7 @@ class CatalogReader:
 
         Raises `VersionNotFound`.
         """
-        return self._read(lambda connection: log.resolve_on_table(connection, spec, created, as_of))
-
-    def tag(self, name: str, as_of: Any) -> None:
-        """Name a version."""
-
-        def work(connection: Connection) -> None:
-            keep_horizon(connection)
-            version = log.resolve_version(connection, as_of)
-            log.add_tag(connection, name, version, self._database.now_us(connection))
-
-        with interrupts.committing():
-            self._database.run(work)
-
-    def untag(self, name: str) -> None:
-        """Forget a tag."""
-        with interrupts.committing():
-            self._database.run(lambda connection: log.remove_tag(connection, name))
+        return self._read(log.resolve_on_table, spec, created, as_of)
 
     def tags(self) -> dict[str, int]:
         """Versions by tag."""
@@ -177,7 +140,7 @@ class CatalogReader:
 
     def export(self, write: export.WritePart) -> export.Snapshot:
         """Write every part of an export, all from one state of the catalog; called again from the start if need be."""
-        return self._read(lambda connection: export.export(connection, write))
+        return self._read(export.export, write)
 
     # State
 
@@ -211,7 +174,7 @@ class CatalogReader:
         listed = list(tombstones)
         files = self._sets.load(listed)
         inline = [one for one in listed if one.id not in files]
-        return files | self._read(lambda connection: self._sets.read(connection, inline)) if inline else files
+        return files | self._read(self._sets.read, inline) if inline else files
 
     def chunks(self, spec: TableSpec, version: int) -> Listing[Chunk]:
         """Every chunk with something live, by time. The version is that of its bins, the larger ones included."""
@@ -219,11 +182,11 @@ class CatalogReader:
 
     def extent(self, spec: TableSpec) -> Interval | None:
         """From the first to the last chunk that ever held something, or further; None if none ever did."""
-        return self._read(lambda connection: extent_of(connection, spec))
+        return self._read(extent_of, spec)
 
     def key_frames(self, spec: TableSpec) -> Listing[KeyFrame]:
         """Every key frame of a table."""
-        return self._read(lambda connection: chains.read_key_frames(connection, spec))
+        return self._read(chains.read_key_frames, spec)
 
     def chain(self, spec: TableSpec, version: int, interval: Interval | None) -> Listing[ChainLink]:
         """The key frames and deltas that make a version's state in the chunks of an interval, by bin."""
@@ -237,15 +200,11 @@ class CatalogReader:
 
     def chain_lengths(self, spec: TableSpec, interval: Interval | None, limit: int) -> Listing[ChainLength]:
         """How long the chains in an interval's chunks are (None: all), those first that were changed last."""
-        return self._read(
-            lambda connection: chains.read_chain_lengths(connection, spec, touching(spec, interval), limit)
-        )
+        return self._read(chains.read_chain_lengths, spec, touching(spec, interval), limit)
 
     def chunk_history(self, spec: TableSpec, interval: Interval, limit: int) -> Listing[ChainLink]:
         """Every key frame and delta of the bins that hold what may overlap an interval, of each the newest few."""
-        return self._read(
-            lambda connection: chains.read_chunk_history(connection, spec, touching(spec, interval), limit)
-        )
+        return self._read(chains.read_chunk_history, spec, touching(spec, interval), limit)
 
     def replayed(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
         """The same as `states`, made anew from key frames and deltas with nothing remembered: to measure that."""
@@ -281,4 +240,4 @@ class CatalogReader:
 
     def origins(self, spec: TableSpec, ids: Iterable[int]) -> dict[int, Origin]:
         """Which versions added and dropped some segments and tombstones, by id. Cost: a seek each."""
-        return self._read(lambda connection: read_origins(connection, spec, ids))
+        return self._read(read_origins, spec, ids)

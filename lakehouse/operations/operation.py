@@ -19,7 +19,7 @@ from lakehouse.core.segment import NewSegment
 from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.engine import Engine, WriteTarget, Written
-from lakehouse.errors import InternalError, LakehouseError, OperationEnded, WriteConflict, writing_to
+from lakehouse.errors import InternalError, LakehouseError, OperationEnded, WriteConflict, coded, writing_to
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
 from lakehouse.session.session import Session
@@ -109,6 +109,9 @@ class Operation:
         if self._commit is not None:
             return self._commit
         self._require_running()
+        return self._commit_now(if_useful=if_useful)
+
+    def _commit_now(self, *, if_useful: bool) -> Commit:
         try:
             commit = self._session.catalog.commit(
                 [replace(self.contribution(), if_useful=if_useful)],
@@ -161,7 +164,7 @@ class Operation:
         try:
             self._end("failed")
         except (LakehouseError, OSError) as error:
-            logger.warning("operation %s was not ended, its lease will: %s", self.id, error)
+            logger.warning("operation %s was not ended, its lease will: %s", self.id, coded(error))
 
     @property
     def has_failed(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lakehouse.core.task import Task, TaskState, Worker
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, coded
 from lakehouse.service.rounds import Limits, work
 from lakehouse.session.session import Session
 
@@ -69,7 +69,7 @@ class Service:
                 do_round(stop)
             except LakehouseError as error:
                 # A catalog that does not answer now may do so later; what concerns a task is told by it.
-                logger.warning("a round of maintenance ended early: %s", error)
+                logger.warning("a round of maintenance ended early: %s", coded(error))
             stop.wait(self._every_seconds)
 
     def _tasks(self, stop: threading.Event, limits: Limits) -> None:

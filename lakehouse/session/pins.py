@@ -16,7 +16,7 @@ from collections.abc import Callable
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.catalog.store.clock import steady_seconds
 from lakehouse.core.spec import TableSpec
-from lakehouse.errors import CatalogHeld, LakehouseError, TableNotFound, VersionNotFound
+from lakehouse.errors import CatalogHeld, LakehouseError, TableNotFound, VersionNotFound, coded
 from lakehouse.forks import watch_forks
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class Pins:
         except (VersionNotFound, TableNotFound):
             raise
         except LakehouseError as error:
-            logger.warning("reading without a pin, so that an expiry may end it: %s", error)
+            logger.warning("reading without a pin, so that an expiry may end it: %s", coded(error))
 
     def _is_held(self, version: int) -> bool:
         """Note the use of a version if the pin covers it."""
@@ -104,7 +104,7 @@ class Pins:
                     raise
                 except LakehouseError as error:
                     self._retry_at = started + self._catalog.lease_seconds
-                    logger.warning("reading without a pin, so that an expiry may end it: %s", error)
+                    logger.warning("reading without a pin, so that an expiry may end it: %s", coded(error))
                 else:
                     with self._guard:
                         self._pinned, self._safe_until = least, started + self._catalog.lease_seconds
@@ -134,7 +134,7 @@ class Pins:
             self.follow()
         except LakehouseError as error:
             # A scan that comes after the lease places the pin anew.
-            logger.warning("the pin was not renewed: %s", error)
+            logger.warning("the pin was not renewed: %s", coded(error))
 
     def follow(self) -> None:
         """Renew the pin, and let it follow what is in use; where nothing is, remove it."""
@@ -172,4 +172,4 @@ class Pins:
                 try:
                     self._catalog.unpin(self._id, wait_seconds=_CLOSING_SECONDS)
                 except LakehouseError as error:
-                    logger.warning("the pin was not removed, its lease will end it: %s", error)
+                    logger.warning("the pin was not removed, its lease will end it: %s", coded(error))

@@ -216,7 +216,7 @@ def forget_key_frames(lake: Any) -> None:
         connection.execute(bin.update().values(frame_version=None, frame_entries=0))
 
     lake.catalog._database.run(work)
-    lake.catalog._states.__init__()
+    lake.catalog.forget_remembered()
 
 
 def _require_frames_are_replay(lake: Any) -> None:

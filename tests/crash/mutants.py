@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse import faults
-from lakehouse.catalog import catalog
+from lakehouse.catalog import writer
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.catalog.commit import commit
 from lakehouse.catalog.state import key_frames
@@ -110,7 +110,7 @@ def files_after_commit(victim: Victim) -> None:
             path.with_suffix(".late").rename(path)
 
     Operation.contribution = late  # type: ignore[method-assign]
-    catalog.reach = named
+    writer.reach = named
 
 
 def lost_transactions(victim: Victim) -> None:

@@ -104,7 +104,7 @@ def write_frames(database: Database, writer: FrameWriter, spec: TableSpec, spans
         return read_horizon(connection), read_deltas(connection, spec, delta.c.bin.in_(bins))
 
     for batch in batches(sorted({one for span in spans for one in bins_of(spec.grain, span)})):
-        horizon, found = database.read(lambda connection, batch=batch: question(connection, batch))  # type: ignore[misc]
+        horizon, found = database.read(partial(question, bins=batch))
         due = frames_by_point(found, partial(_versions_from, horizon))
         for point in sorted(due):
             writer.write(spec, list(due[point]), point)

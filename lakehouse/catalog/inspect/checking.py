@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -148,8 +149,8 @@ class Checks:
     def rebuild_key_frames(self) -> None:
         """Drop every key frame and write those that are due, a few bins in each transaction."""
         for spec in self._database.read(_specs):
-            for bins in self._database.read(lambda connection, spec=spec: _bins(connection, spec)):  # type: ignore[misc]
-                self._database.run(lambda connection, spec=spec, bins=bins: _rebuild(connection, spec, bins))  # type: ignore[misc]
+            for bins in self._database.read(partial(_bins, spec=spec)):
+                self._database.run(partial(_rebuild, spec=spec, bins=bins))
 
 
 def _specs(connection: Connection) -> list[TableSpec]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +40,7 @@ from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD
 from lakehouse.errors import InternalError
-from lakehouse.forks import watch_forks
+from lakehouse.remembered import Remembered
 
 V = TypeVar("V")
 BATCH = 400
@@ -79,41 +78,28 @@ class BinState:
 
 
 class _Memory:
-    """States by table and bin, a few versions of each; forgets the bins that were not used longest."""
+    """States by table and bin, a few versions of each."""
 
     _VERSIONS = 3
 
     def __init__(self, size: int) -> None:
-        self._left = size
-        self._bins: OrderedDict[tuple[int, int], list[BinState]] = OrderedDict()
-        self._guard = threading.Lock()
-        watch_forks(self)
-
-    def after_fork(self) -> None:
-        """A child has no thread that would give the guard back."""
-        self._guard = threading.Lock()
+        self._bins: Remembered[tuple[int, int], tuple[BinState, ...]] = Remembered(size)
 
     def best(self, table: int, bin: int, version: int, erased: int) -> BinState | None:
         """The newest state that is remembered of versions up to ``version``, read after an erasure."""
-        with self._guard:
-            held = self._bins.get((table, bin))
-            if held is None:
-                return None
-            self._bins.move_to_end((table, bin))
-            known = (one for one in held if one.version <= version and one.erased == erased)
-            return max(known, key=lambda one: one.version, default=None)
+        held = self._bins.get((table, bin)) or ()
+        known = (one for one in held if one.version <= version and one.erased == erased)
+        return max(known, key=lambda one: one.version, default=None)
 
     def put(self, table: int, state: BinState) -> None:
-        """Remember a state."""
-        with self._guard:
-            held = self._bins.setdefault((table, state.bin), [])
-            held.append(state)
-            self._left -= _cost(state)
-            if len(held) > self._VERSIONS:
-                self._left += _cost(held.pop(0))
-            while self._left < 0 and len(self._bins) > 1:
-                _, forgotten = self._bins.popitem(last=False)
-                self._left += sum(map(_cost, forgotten))
+        """Remember a state. Of two threads at once one may forget the other's, which is read again then."""
+        key = table, state.bin
+        states = (*(self._bins.get(key) or ()), state)[-self._VERSIONS :]
+        self._bins.put(key, states, cost=sum(map(_cost, states)))
+
+    def forget(self) -> None:
+        """Remember nothing."""
+        self._bins.clear()
 
 
 def _cost(state: BinState) -> int:
@@ -137,6 +123,10 @@ class StateReader:
     def __init__(self, size: int = _REMEMBERED) -> None:
         self._memory = _Memory(size)
         self._schemas: dict[TableId, tuple[TableSpec, pa.Schema]] = {}
+
+    def forget(self) -> None:
+        """Remember nothing of what was read."""
+        self._memory.forget()
 
     def read(
         self, connection: Connection, spec: TableSpec, version: int, ranges: Ranges | None = None, *, since: int = -1

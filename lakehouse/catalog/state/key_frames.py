@@ -19,7 +19,7 @@ from lakehouse.catalog.store.prepared import pipelined
 from lakehouse.catalog.store.rows import encode_page
 from lakehouse.catalog.versions.horizon import keep_horizon, read_erased
 from lakehouse.core.spec import TableId, TableSpec
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, coded
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
 
@@ -50,7 +50,7 @@ class FrameWriter:
             if mine:
                 self.write(spec, mine, version)
         except LakehouseError as error:
-            logger.warning("key frames of version %s were not written; a later commit will: %s", version, error)
+            logger.warning("key frames of version %s were not written; a later commit will: %s", version, coded(error))
         finally:
             with self._guard:
                 self._busy.difference_update((spec.id, one) for one in mine)

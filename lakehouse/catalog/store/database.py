@@ -47,8 +47,8 @@ from lakehouse.forks import stop_for_forks, watch_forks
 T = TypeVar("T")
 
 
-_IDLE_TIMEOUT_MS = 30_000
-_FORK_SECONDS = 5.0
+IDLE_TIMEOUT_MS = 30_000
+FORK_SECONDS = 5.0
 """How long a fork waits for transactions of other threads."""
 
 
@@ -101,7 +101,7 @@ class Database:
     def _server_engine(self) -> Engine:
         # A process that is paused within a transaction must not hold its rows, or the head, for ever.
         given = self.url.query.get("options", "")
-        options = f"{given} -c idle_in_transaction_session_timeout={_IDLE_TIMEOUT_MS}".strip()
+        options = f"{given} -c idle_in_transaction_session_timeout={IDLE_TIMEOUT_MS}".strip()
         engine = create_engine(self.url, pool_size=16, max_overflow=64, connect_args={"options": options})
         event.listen(engine, "connect", lambda connection, _: _flush_first(connection))
         return engine
@@ -132,7 +132,7 @@ class Database:
         Waits for transactions that run, not for ever: a child that was forked meanwhile cannot use the catalog.
         """
         self._uses_change.acquire()
-        if self.is_sqlite and self._uses_change.wait_for(lambda: not self._uses, _FORK_SECONDS):
+        if self.is_sqlite and self._uses_change.wait_for(lambda: not self._uses, FORK_SECONDS):
             self.engine.dispose()
             self._go()
 

@@ -21,6 +21,8 @@ _SQLITE_IO = 10
 class Refused(InternalError):
     """A statement would have broken a rule of the database's; nothing of its transaction is there."""
 
+    code = InternalError.code
+
 
 class Reaction(Enum):
     """What a transaction does about an error."""
