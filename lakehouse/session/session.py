@@ -12,10 +12,14 @@ from lakehouse.engine import Engine
 from lakehouse.engine.duckdb import DuckDBEngine, StatementDatabase
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import UnknownEngine
+from lakehouse.remembered import Remembered
 from lakehouse.session.heartbeat import Heartbeat
 from lakehouse.session.index_cache import IndexCache
 from lakehouse.session.pins import Pins
 from lakehouse.session.plan_counts import PlanCounter
+
+_TRANSLATED_LETTERS = 4_000_000
+"""Of statements whose translation is kept, those of the engines' texts included."""
 
 
 class Session:
@@ -52,6 +56,7 @@ class Session:
         self.index_cache = IndexCache(catalog.summaries, warehouse)
         self.local_engine = DuckDBEngine()
         self.statements = StatementDatabase(warehouse)
+        self.translations: Remembered[tuple[str, str], Any] = Remembered(_TRANSLATED_LETTERS)
         self.query_processes = QueryProcesses(
             {"catalog": catalog.address, "warehouse": str(warehouse), "lease_seconds": catalog.lease_seconds},
             catalog.unpin,

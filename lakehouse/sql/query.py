@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
@@ -14,27 +14,20 @@ from lakehouse.engine.duckdb import QueryLimits, is_refusal, read_relation, run_
 from lakehouse.errors import InvalidStatement, SegmentUnreadable
 from lakehouse.reading.again import again_if_forgotten
 from lakehouse.session.session import Session
-from lakehouse.sql.allowed import check_allowed, refused
-from lakehouse.sql.columns import Columns
-from lakehouse.sql.names import Reference, resolve
-from lakehouse.sql.normal import normalized
-from lakehouse.sql.push import Wanted, pushed
-from lakehouse.sql.written import write
-from lakehouse.table.tables import open_table, table_names
+from lakehouse.sql.allowed import refused
+from lakehouse.sql.translation import Asked, Translation, translate
+from lakehouse.table.tables import open_table
 
 if TYPE_CHECKING:
     from lakehouse.reading.scan import Scan
     from lakehouse.table.table import Table
 
-_PREFIX = "lake_relation_"
-
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One table of a query: what its scan is asked for."""
+    """One table of a query, and the scan of what is asked of it."""
 
-    reference: Reference
-    wanted: Wanted
+    asked: Asked
     scan: Scan
 
 
@@ -56,7 +49,7 @@ class BoundQuery:
 
     def _run(self) -> Any:
         if self.engine == "spark":
-            frames = {one.reference.relation: one.scan.frame() for one in self.reads}
+            frames = {one.asked.relation: one.scan.frame() for one in self.reads}
             return self.session.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]
         with self._naming_files():
             return self.session.statements.run(self.text, self._relations())
@@ -67,7 +60,7 @@ class BoundQuery:
             return run_limited(self.text, self._relations(), self.session.warehouse, limits)
 
     def _relations(self) -> dict[str, str]:
-        return {one.reference.relation: one.scan.sql() for one in self.reads}
+        return {one.asked.relation: one.scan.sql() for one in self.reads}
 
     def rows(self) -> Any:
         """The rows as a write takes them: an Arrow table, or a Spark frame, which is to be read before `release`."""
@@ -104,11 +97,11 @@ class BoundQuery:
         lines = []
         for one in self.reads:
             plan = one.scan.plan()
-            whole = len(open_table(self.session, one.reference.table).segments(as_of=plan.version))
+            whole = len(open_table(self.session, one.asked.table).segments(as_of=plan.version))
             lines.append(
-                f"{one.reference.table} at version {plan.version} as {one.reference.relation}: {len(plan.segments)} of "
+                f"{one.asked.table} at version {plan.version} as {one.asked.relation}: {len(plan.segments)} of "
                 f"{whole} segments, {plan.bytes} bytes, {plan.rows_estimate} rows; columns "
-                f"{', '.join(one.wanted.columns)}; filter {one.wanted.where or 'none'}"
+                f"{', '.join(one.asked.wanted.columns)}; filter {one.asked.wanted.where or 'none'}"
             )
         lines.append(f"{self.engine}: {self.text}")
         if self.engine == "duckdb":
@@ -117,69 +110,68 @@ class BoundQuery:
         return "\n".join(lines)
 
 
-def bind(session: Session, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQuery:
+def bind(session: Session, tree: exp.Expr, *, as_of: Any, engine: str, text: str | None = None) -> BoundQuery:
     """Check a query and fix what it reads: every table without a version of its own at one version of the lake.
 
-    Raises `InvalidInput` for what is not allowed, `TableNotFound`, `VersionNotFound`.
+    What is made of it is remembered by its ``text``, if that is given, for `bind_again`. Raises `InvalidInput` for what
+    is not allowed, `TableNotFound`, `VersionNotFound`.
     """
     if isinstance(tree, exp.Values):
         tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree))
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
         raise refused(tree)
     try:
-        return _bound(session, tree, as_of, engine)
+        translation, tables = translate(session, tree, engine)
     except RecursionError as error:
         raise InvalidStatement("the statement is nested too deeply") from error
+    if text is not None:
+        session.translations.put((engine, text), translation, cost=len(text) + len(translation.text))
+    reads = _held(session, translation, as_of, lambda: _planned(translation, tables, as_of))
+    return BoundQuery(session, engine, translation.text, reads)
 
 
-def _bound(session: Session, tree: exp.Expr, as_of: Any, engine: str) -> BoundQuery:
-    check_allowed(tree, engine)
-    tree = normalized(tree.copy())
-    names, known = session.catalog.snapshot(lambda: _tables(session, tree))
-    references = resolve(tree, names, _prefix(tree))
-    tables = {one.relation: known[one.table] for one in references}
-    named = tree.copy()
-    Columns({name: table.schema.names for name, table in tables.items()}, engine).of(named)
-    text = write(named, engine)
-    wanted = pushed(tree, references, {name: table.schema for name, table in tables.items()})
-    own = next((one.as_of for one in references if one.as_of is not None), as_of)
+def bind_again(session: Session, text: str, *, as_of: Any, engine: str) -> BoundQuery | None:
+    """A query that was bound before, by its text; None if it was not, or its names or tables are others now.
 
-    def held() -> tuple[Read, ...]:
-        reads = session.catalog.snapshot(lambda: _planned(tables, references, wanted, as_of))
-        for one in reads:
+    Cost: one state of the catalog; the text is not read.
+    """
+    translation: Translation | None = session.translations.get((engine, text))
+    if translation is None:
+        return None
+
+    def planned() -> tuple[Read, ...] | None:
+        tables = translation.tables(session)
+        return None if tables is None else _planned(translation, tables, as_of)
+
+    reads = _held(session, translation, as_of, planned)
+    return None if reads is None else BoundQuery(session, engine, translation.text, reads)
+
+
+R = TypeVar("R", tuple[Read, ...], tuple[Read, ...] | None)
+
+
+def _held(session: Session, translation: Translation, as_of: Any, plan: Callable[[], R]) -> R:
+    """What a query reads, planned from one state of the catalog, and then held."""
+    own = next((one.as_of for one in translation.asked if one.as_of is not None), as_of)
+
+    def held() -> R:
+        reads = session.catalog.snapshot(plan)
+        for one in reads or ():
             one.scan.hold()
         return reads
 
-    return BoundQuery(session, engine, text, again_if_forgotten(held, own))
+    return again_if_forgotten(held, own)
 
 
-def _tables(session: Session, tree: exp.Expr) -> tuple[list[str], dict[str, Table]]:
-    """The names of all tables, and those tables that a query may name."""
-    names = table_names(session)
-    written = {one.name.casefold() for one in tree.find_all(exp.Table)}
-    return names, {name: open_table(session, name) for name in names if name.casefold() in written}
-
-
-def _planned(
-    tables: Mapping[str, Table], references: Sequence[Reference], wanted: Mapping[str, Wanted], as_of: Any
-) -> tuple[Read, ...]:
-    """What each reference reads, all planned from one state of the catalog: without an ``as_of``, at its head."""
+def _planned(translation: Translation, tables: Mapping[str, Table], as_of: Any) -> tuple[Read, ...]:
+    """What each name reads: without an ``as_of``, at the head."""
     reads = []
-    for one in references:
-        ask = wanted[one.relation]
+    for one in translation.asked:
         point = as_of if one.as_of is None else one.as_of
-        scan = tables[one.relation].unheld_scan(columns=ask.columns, where=ask.where, as_of=point)
+        scan = tables[one.table].unheld_scan(columns=one.wanted.columns, where=one.wanted.where, as_of=point)
         scan.prepare()
-        reads.append(Read(one, ask, scan))
+        reads.append(Read(one, scan))
     return tuple(reads)
-
-
-def _prefix(tree: exp.Expr) -> str:
-    """The beginning of names that the query does not use."""
-    prefix, used = _PREFIX, " ".join(one.name.casefold() for one in tree.find_all(exp.Identifier, exp.Literal))
-    while prefix in used:
-        prefix += "_"
-    return prefix
 
 
 def fixed_rows(session: Session, tree: exp.Expr) -> pa.Table:

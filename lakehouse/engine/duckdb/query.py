@@ -15,6 +15,7 @@ from lakehouse.core.spec import FIELD_ID, ROW_ID
 from lakehouse.engine import ORDINAL, ROW_ID_FIELD, Query
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.hidden import KeyMask, Part
+from lakehouse.engine.verifying import columns_read
 from lakehouse.predicate.term import Term
 
 _EXTRAS = {ROW_ID: pa.int64(), ORDINAL: pa.int64()}
@@ -39,13 +40,20 @@ def rows_query(
     ``is_joined`` puts first what tells DuckDB best how many rows there are, and not what was written first.
     """
     columns = sql.listed(sql.name(column) for column in result_schema(query).names)
-    visible = _Visible(query, files, among, is_joined).of(parts)
+    visible = _Visible(query, files, _names(query, columns_read(query, parts)), among, is_joined).of(parts)
     return f"SELECT {columns} FROM ({visible}){_where(query)}"  # noqa: S608 - quoted by `literals`
 
 
 def count_query(query: Query, parts: Sequence[Part], files: Mapping[str, Path]) -> str:
     """The number of those rows."""
-    return f"SELECT count(*) FROM ({_Visible(query, files).of(parts)}){_where(query)}"  # noqa: S608 - quoted by `literals`
+    names = _names(query, columns_read(query, parts, counting=True))
+    return f"SELECT count(*) FROM ({_Visible(query, files, names).of(parts)}){_where(query)}"  # noqa: S608 - as above
+
+
+def _names(query: Query, needed: Set[str] | None) -> list[str]:
+    """Columns of the table that are read, in its order: all, or those that are needed, but one at least."""
+    names: list[str] = query.spec.schema.names
+    return names if needed is None else [one for one in names if one in needed] or [query.spec.time]
 
 
 def _extras(query: Query) -> list[str]:
@@ -56,8 +64,11 @@ def _where(query: Query) -> str:
     return f" WHERE {query.where}" if query.where else ""
 
 
-def _nothing(query: Query) -> str:
-    fields = [*query.spec.schema, *(pa.field(name, _EXTRAS[name]) for name in _extras(query))]
+def _nothing(query: Query, names: Sequence[str]) -> str:
+    fields = [
+        *(query.spec.schema.field(name) for name in names),
+        *(pa.field(name, _EXTRAS[name]) for name in _extras(query)),
+    ]
     columns = sql.listed(f"{sql.null(field.type)} AS {sql.name(field.name)}" for field in fields)
     return f"SELECT {columns} WHERE FALSE"
 
@@ -68,12 +79,13 @@ class _Visible:
 
     query: Query
     files: Mapping[str, Path]
+    names: Sequence[str]
     among: str = ""
     is_joined: bool = False
 
     def of(self, parts: Sequence[Part]) -> str:
-        """The rows of some parts, with the columns of the table and those that the query wants besides."""
-        return " UNION ALL ".join(self._part(part) for part in parts) or _nothing(self.query)
+        """The rows of some parts, with the columns that are named and those that the query wants besides."""
+        return " UNION ALL ".join(self._part(part) for part in parts) or _nothing(self.query, self.names)
 
     def _part(self, part: Part) -> str:
         wanted = _extras(self.query)
@@ -89,7 +101,7 @@ class _Visible:
         if part.places:
             ids = sql.numbers(part.hidden_ids)
             joins.append(f"ANTI JOIN (SELECT unnest({ids}) AS id) AS h ON r.{sql.name(ROW_ID)} = h.id")
-        columns = sql.listed(sql.name(name) for name in (*self.query.spec.schema.names, *wanted))
+        columns = sql.listed(sql.name(name) for name in (*self.names, *wanted))
         return f"SELECT {columns} FROM ({scans}) AS r {' '.join(joins)}"  # noqa: S608 - quoted by `literals`
 
     def _scans(self, part: Part, extras: Sequence[str]) -> str:
@@ -102,10 +114,9 @@ class _Visible:
         return " UNION ALL ".join(self._scan(form, part.condition, extras) for form in forms if form)
 
     def _scan(self, segments: Sequence[Segment], condition: Term | None, extras: Sequence[str]) -> str:
-        names = self.query.spec.schema.names
-        renamed = {name for name in names if extras and name.lower() in _VIRTUAL}
+        renamed = {name for name in self.query.spec.schema.names if extras and name.lower() in _VIRTUAL}
         stored = ROW_ID in extras and segments[0].has_row_ids
-        columns = [f'"_{name}" AS {sql.name(name)}' if name in renamed else sql.name(name) for name in names]
+        columns = [f'"_{name}" AS {sql.name(name)}' if name in renamed else sql.name(name) for name in self.names]
         if ROW_ID in extras:
             columns.append(f"{_row_id(segments, stored=stored)} AS {sql.name(ROW_ID)}")
         if ORDINAL in extras:
@@ -116,9 +127,9 @@ class _Visible:
         source = f"read_parquet([{paths}], {by_id}hive_partitioning=false)"
         if renamed:
             source = f"(SELECT {sql.listed(columns)} FROM {source})"  # noqa: S608 - quoted by `literals`
-            columns = [sql.name(name) for name in (*names, *extras)]
-        where = "TRUE" if condition is None else condition.duckdb
-        return f"SELECT {sql.listed(columns)} FROM {source} AS f {self.among} WHERE {where}"  # noqa: S608 - quoted by `literals`
+            columns = [sql.name(name) for name in (*self.names, *extras)]
+        where = "" if condition is None else f" WHERE {condition.duckdb}"
+        return f"SELECT {sql.listed(columns)} FROM {source} AS f {self.among}{where}"  # noqa: S608 - quoted by `literals`
 
 
 def _of_like_size(segments: Sequence[Segment]) -> Iterable[Sequence[Segment]]:

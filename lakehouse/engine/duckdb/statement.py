@@ -124,10 +124,10 @@ def _confined(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> duckdb.
 
 def _bound(connection: duckdb.DuckDBPyConnection, text: str, relations: Mapping[str, str]) -> duckdb.DuckDBPyRelation:
     try:
-        statements = duckdb.extract_statements(text)
+        statements = duckdb.extract_statements(_with(text, relations))
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InvalidStatement("one query at a time")
-        return _narrowed(connection.sql(_with(text, relations)))
+        return _narrowed(connection.sql(statements[0]))
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
