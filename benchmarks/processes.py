@@ -84,6 +84,10 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+            for pipe in (self.process.stdin, self.process.stdout):
+                assert pipe is not None
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
             self.process = None
 
     def leave(self) -> None:
@@ -103,6 +107,7 @@ class Process:
 
 
 def _pump(stream: Any, lines: queue.SimpleQueue[str | None]) -> None:
-    for line in stream:
-        lines.put(line)
+    with contextlib.suppress(ValueError):  # closed, as the process was killed
+        for line in stream:
+            lines.put(line)
     lines.put(None)

@@ -15,12 +15,12 @@ def line(outcome: Outcome, *, with_memory: bool = False) -> str:
     """One query.
 
     >>> line(Outcome("duckdb", "tpch", 6, 1, {"ours": 0.02, "plain": 0.01}))
-    'duckdb tpch   6  ours   0.0200 s  plain   0.0100 s   2.00  rows 1'
+    'duckdb tpch   6  ours   0.0200 s  plain   0.0100 s    2.00  rows 1'
     """
     parts = [f"{outcome.engine} {outcome.suite:5} {outcome.number:2}"]
     for side in SIDES:
         parts.append(f"{side} {outcome.seconds[side]:8.4f} s" if side in outcome.seconds else f"{side}        -  ")
-    parts.append("     -" if outcome.ratio is None else f"{outcome.ratio:6.2f}".rjust(5))
+    parts.append("     -" if outcome.ratio is None else f"{outcome.ratio:6.2f}")
     parts.append(f"rows {'-' if outcome.rows is None else outcome.rows}")
     if with_memory:
         parts += [f"{side} {bytes_ / _MIB:.0f} MiB" for side, bytes_ in outcome.memory.items()]

@@ -106,15 +106,15 @@ def run_query(sides: Sequence[Side], suite: str, number: int, text: str, effort:
 
 
 def _take(outcome: Outcome, side: Side, said: dict[str, Any], *, first: bool) -> None:
+    if first and "memory" in said:
+        outcome.memory[side.side] = said["memory"]
     if "error" in said:
         outcome.errors[side.side] = said["error"]
         return
     if said["seconds"] <= outcome.seconds.get(side.side, said["seconds"]):
         outcome.seconds[side.side] = said["seconds"]
         outcome.begin_seconds[side.side] = said["begin_seconds"]
-    if first:
-        outcome.memory[side.side] = said["memory"]
-        outcome.rows = said["rows"]
+    outcome.rows = said["rows"]
 
 
 def _compared(sides: Sequence[Side], text: str, outcome: Outcome, effort: Effort) -> str | None:
