@@ -1,7 +1,8 @@
 """The suites' texts, which are DuckDB's SQL, as Spark's, which both our engines and plain Spark take.
 
-Both ways by sqlglot, once for all, with nothing about a query of its own. What it changes: ``NULLS LAST`` is written
-out where Spark has it otherwise, dates and intervals are in Spark's words, and numbers keep their kind.
+By sqlglot, once for all, with nothing about a query of its own. What it changes is how something is written, not what
+is asked: ``NULLS FIRST`` and ``NULLS LAST`` stand where the two differ by themselves, quoted names have Spark's
+quotes, a null in ``concat`` is written as the empty text that it is to DuckDB, and intervals are in Spark's words.
 """
 
 from __future__ import annotations
