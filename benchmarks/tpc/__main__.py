@@ -38,7 +38,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--engine", choices=(*ENGINES, "both"), default="duckdb")
     parser.add_argument("--suite", choices=(*SUITES, "both"), default="both")
     parser.add_argument("--scale", type=float, default=0.1, help="1 is a gigabyte")
-    parser.add_argument("--queries", default="", help="numbers with commas; default: all")
+    parser.add_argument("--queries", default="", help="numbers with commas, of each suite; default: all")
     parser.add_argument("--repeats", type=int, default=3, help="after the first time; the least counts")
     parser.add_argument("--memory", action="store_true", help="a process for each query, and what it grew by")
     parser.add_argument("--deleted", type=float, default=0.0, help="the share of rows deleted at random beforehand")
@@ -57,9 +57,9 @@ def outcomes(asked: argparse.Namespace, engine: str, suite: Suite, folder: Path)
     place = Place(str(folder), {name: str(path) for name, path in plain.items()}, int(asked.limit_gib * (1 << 30)))
     sides = [Side(engine, side, place, folder) for side in SIDES]
     effort = Effort(asked.repeats, asked.limit_seconds, asked.memory)
-    numbers = [int(one) for one in asked.queries.split(",") if one] or list(suite.texts)
+    chosen = {int(one) for one in asked.queries.split(",") if one} or set(suite.texts)
     try:
-        for number in numbers:
+        for number in sorted(chosen & set(suite.texts)):
             yield run_query(sides, suite.name, number, suite.texts[number], effort)
     finally:
         for side in sides:
