@@ -21,6 +21,7 @@ from benchmarks.tpc.texts import for_spark, ordered_by, without_limit
 SIDES = ("ours", "plain")
 SLOW_SECONDS = 10.0
 """What takes longer is not repeated more than once."""
+_WANT_OF_MEMORY = ("OutOfMemoryException", "MemoryError")
 
 
 class Side(Process):
@@ -41,9 +42,12 @@ class Side(Process):
     def said(self, text: str, limit_seconds: float, *, keep: bool = False) -> dict[str, Any]:
         """What a statement came to; with ``keep`` its rows can be read."""
         try:
-            return self.ask({"text": text, "out": str(self.result) if keep else None}, limit_seconds)
+            said = self.ask({"text": text, "out": str(self.result) if keep else None}, limit_seconds)
         except WorkerGone as error:
             return {"error": str(error)}
+        if said.get("error", "").startswith(_WANT_OF_MEMORY):
+            self.kill()  # what it holds after that would be the next one's failure
+        return said
 
     def rows(self) -> pa.Table:
         """The rows of the last statement whose rows were kept."""
