@@ -23,6 +23,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import indexed_columns
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
+from lakehouse.engine.duckdb import Use
 from lakehouse.engine.hidden import plan_parts
 from lakehouse.engine.verifying import at_least, columns_read
 from lakehouse.errors import PartialRead, SegmentUnreadable
@@ -188,15 +189,15 @@ class Scan:
             found.append(Pruned(Reason.INDEX, by_index, text_of(predicate), indexed_columns(self._spec)))
         return found
 
-    def _query(self, dialect: str) -> Query:
+    def _query(self, dialect: str, *, filtered: bool = True) -> Query:
         plan = self._planned
         reach("read.planned")
         query = Query(
-            plan=plan,
+            plan=plan if filtered else replace(plan, interval=None),
             spec=self._spec,
             warehouse=self._session.warehouse,
             columns=self._columns,
-            where=None if self._where is None else self._where.sql(dialect),
+            where=self._where.sql(dialect) if filtered and self._where is not None else None,
             sets=sets_of(self._session, plan),
             verify=self._spec.verify,
         )
@@ -225,19 +226,19 @@ class Scan:
         left = ReadPlan(plan.version, plan.interval, tuple(group for group in groups if group.segments))
         return replace(query, plan=left)
 
-    def _read(self, engine: Any, ask: Callable[[Any], T]) -> T:
+    def _read(self, engine: Any, ask: Callable[[Any], T], *, filtered: bool = True) -> T:
         """Ask for the rows; by a new plan where an erasure, and a collection without grace, took files of this one."""
         for _ in range(_PLANS):
             try:
-                return ask(engine.read(self._query(engine.dialect)))
+                return ask(engine.read(self._query(engine.dialect, filtered=filtered)))
             except SegmentUnreadable as error:
                 if not is_replaced(self._session, error):
                     raise
                 del self._planned
-        return ask(engine.read(self._query(engine.dialect)))
+        return ask(engine.read(self._query(engine.dialect, filtered=filtered)))
 
-    def _local(self, ask: Callable[[Any], T]) -> T:
-        return self._read(self._session.local_engine, ask)
+    def _local(self, ask: Callable[[Any], T], *, filtered: bool = True) -> T:
+        return self._read(self._session.local_engine, ask, filtered=filtered)
 
     def _linger(self) -> None:
         """What is about to be made may be read after this scan is gone."""
@@ -306,9 +307,12 @@ class Scan:
             if not has_footer(path):
                 raise SegmentUnreadable("data file is malformed; restore it from a copy", path=str(path))
 
-    def sql(self) -> str:
-        """The rows as a query in DuckDB's SQL, for who keeps the scan until it was run."""
-        return self._local(lambda rows: str(rows.sql()))
+    def unfiltered_sql(self, use: Use) -> str:
+        """The rows of the plan's segments as a query in DuckDB's SQL, for who asks for no more than ``where`` leaves.
+
+        A condition that stood in both would count twice in what DuckDB expects. The scan has to live until it was run.
+        """
+        return self._local(lambda rows: str(rows.sql(use)), filtered=False)
 
     def count(self) -> int:
         """How many rows there are. Segments that nothing masks or filters are counted from the catalog."""

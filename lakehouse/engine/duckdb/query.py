@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
+from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import FIELD_ID, ROW_ID
 from lakehouse.engine import ORDINAL, ROW_ID_FIELD, Query
 from lakehouse.engine.duckdb import literals as sql
@@ -25,6 +26,17 @@ _BITS_OF_SIZE = 3
 """Files differ by less than a factor of eight where they count as of like size."""
 
 
+class Use(Enum):
+    """What becomes of a query's text, by which it is written so that DuckDB does well."""
+
+    ALONE = auto()
+    """It is run as it is: files are read in their order, and anti joins hide rows in the least time."""
+    JOINED = auto()
+    """It is joined with others by our own database: DuckDB has to guess well how many rows there are."""
+    ELSEWHERE = auto()
+    """The same by a database that is not ours, whose optimizer may lose rows of outer joins (`open_memory`)."""
+
+
 def result_schema(query: Query) -> pa.Schema:
     """The columns of a query's rows: the table's own, exactly."""
     fields = [query.spec.schema.field(name) for name in query.columns or query.spec.schema.names]
@@ -32,15 +44,14 @@ def result_schema(query: Query) -> pa.Schema:
 
 
 def rows_query(
-    query: Query, parts: Sequence[Part], files: Mapping[str, Path], among: str = "", *, is_joined: bool = False
+    query: Query, parts: Sequence[Part], files: Mapping[str, Path], use: Use = Use.ALONE, among: str = ""
 ) -> str:
     """The rows of some of the plan's parts that pass the filter.
 
     ``among``, a semi join's text, keeps those of relation ``f`` that a caller can use before anything is made of them.
-    ``is_joined`` puts first what tells DuckDB best how many rows there are, and not what was written first.
     """
     columns = sql.listed(sql.name(column) for column in result_schema(query).names)
-    visible = _Visible(query, files, _names(query, columns_read(query, parts)), among, is_joined).of(parts)
+    visible = _Visible(query, files, _names(query, columns_read(query, parts)), use, among).of(parts)
     return f"SELECT {columns} FROM ({visible}){_where(query)}"  # noqa: S608 - quoted by `literals`
 
 
@@ -80,8 +91,8 @@ class _Visible:
     query: Query
     files: Mapping[str, Path]
     names: Sequence[str]
+    use: Use = Use.ALONE
     among: str = ""
-    is_joined: bool = False
 
     def of(self, parts: Sequence[Part]) -> str:
         """The rows of some parts, with the columns that are named and those that the query wants besides."""
@@ -97,84 +108,106 @@ class _Visible:
         scans = self._scans(part, [name for name in _EXTRAS if name in needed])
         if not part.places and not part.masks:
             return scans
-        joins = [_anti_join(mask, number) for number, mask in enumerate(part.masks)]
+        hidden = [_hidden(mask, f"m{number}") for number, mask in enumerate(part.masks)]
         if part.places:
-            ids = sql.numbers(part.hidden_ids)
-            joins.append(f"ANTI JOIN (SELECT unnest({ids}) AS id) AS h ON r.{sql.name(ROW_ID)} = h.id")
-        columns = sql.listed(sql.name(name) for name in (*self.names, *wanted))
-        return f"SELECT {columns} FROM ({scans}) AS r {' '.join(joins)}"  # noqa: S608 - quoted by `literals`
+            hidden.append(_Hidden("h", f"unnest({sql.numbers(part.hidden_ids)}) AS id", f"r.{sql.name(ROW_ID)} = h.id"))
+        columns = sql.listed(f"r.{sql.name(name)}" for name in (*self.names, *wanted))
+        return f"SELECT {columns} FROM ({scans}) AS r {self._without(hidden)}"  # noqa: S608 - quoted by `literals`
+
+    def _without(self, hidden: Sequence[_Hidden]) -> str:
+        """Joins that leave rows of ``r`` out.
+
+        DuckDB expects a fifth of the rows of any anti join, which under several of them, or beside tables without,
+        ends in joins in a bad order; of an outer join it expects all. That takes a seventh more of a scan's time.
+        """
+        if self.use is not Use.JOINED:
+            return " ".join(f"ANTI JOIN (SELECT {one.values}) AS {one.alias} ON {one.condition}" for one in hidden)
+        joins = (f"LEFT JOIN (SELECT {one.values}, TRUE AS found) AS {one.alias} ON {one.condition}" for one in hidden)
+        return f"{' '.join(joins)} WHERE {' AND '.join(f'{one.alias}.found IS NULL' for one in hidden)}"
 
     def _scans(self, part: Part, extras: Sequence[str]) -> str:
         """One scan; where row ids are wanted, one for files that store them and one for those that do not."""
-        forms: list[Sequence[Segment]] = [part.segments]
+        segments = Segments.of(part.segments)
+        forms = [segments]
         if ROW_ID in extras:
-            forms = [[one for one in part.segments if one.has_row_ids is stored] for stored in (False, True)]
-        if self.is_joined:
-            forms = [alike for form in forms if form for alike in _of_like_size(form)]
-        return " UNION ALL ".join(self._scan(form, part.condition, extras) for form in forms if form)
+            stored = segments.flags("has_row_ids")
+            forms = [form for form in (segments.where(~stored), segments.where(stored)) if len(form)]
+        if self.use is not Use.ALONE:
+            forms = [alike for form in forms for alike in _of_like_size(form)]
+        return " UNION ALL ".join(self._scan(form, part.condition, extras) for form in forms)
 
-    def _scan(self, segments: Sequence[Segment], condition: Term | None, extras: Sequence[str]) -> str:
+    def _scan(self, segments: Segments, condition: Term | None, extras: Sequence[str]) -> str:
         renamed = {name for name in self.query.spec.schema.names if extras and name.lower() in _VIRTUAL}
-        stored = ROW_ID in extras and segments[0].has_row_ids
+        stored = ROW_ID in extras and bool(segments.flags("has_row_ids")[0])
         columns = [f'"_{name}" AS {sql.name(name)}' if name in renamed else sql.name(name) for name in self.names]
         if ROW_ID in extras:
             columns.append(f"{_row_id(segments, stored=stored)} AS {sql.name(ROW_ID)}")
         if ORDINAL in extras:
-            columns.append(f"{_by_file([one.ordinal for one in segments])} AS {sql.name(ORDINAL)}")
-        paths = sql.listed(sql.file(str(self.files[one.path])) for one in segments)
-        schema = self.query.spec.schema.append(ROW_ID_FIELD) if stored else self.query.spec.schema
-        by_id = f"schema={_file_schema(schema, renamed)}, " if renamed else ""
-        source = f"read_parquet([{paths}], {by_id}hive_partitioning=false)"
+            columns.append(f"{_by_file(segments.ordinals)} AS {sql.name(ORDINAL)}")
+        paths = sql.listed(sql.file(str(self.files[path])) for path in segments.paths)
+        source = f"read_parquet([{paths}], hive_partitioning=false)"
         if renamed:
+            schema = self.query.spec.schema.append(ROW_ID_FIELD) if stored else self.query.spec.schema
+            source = f"read_parquet([{paths}], schema={_file_schema(schema, renamed)}, hive_partitioning=false)"
             source = f"(SELECT {sql.listed(columns)} FROM {source})"  # noqa: S608 - quoted by `literals`
             columns = [sql.name(name) for name in (*self.names, *extras)]
         where = "" if condition is None else f" WHERE {condition.duckdb}"
         return f"SELECT {sql.listed(columns)} FROM {source} AS f {self.among}{where}"  # noqa: S608 - quoted by `literals`
 
 
-def _of_like_size(segments: Sequence[Segment]) -> Iterable[Sequence[Segment]]:
+def _of_like_size(segments: Segments) -> Iterable[Segments]:
     """Segments as lists of which DuckDB, to which all files of a list are as long as its first, guesses the rows well.
 
     All in one list, unless its guess would be wrong by more than a factor of two: then those of like size together.
     """
-    listed = _typical_first(segments)
-    rows = sum(one.rows for one in listed)
-    if rows <= 2 * len(listed) * listed[0].rows <= 4 * rows:
-        return [listed]
-    sizes: dict[int, list[Segment]] = defaultdict(list)
-    for one in segments:
-        sizes[one.rows.bit_length() // _BITS_OF_SIZE].append(one)
-    return map(_typical_first, sizes.values())
+    rows = segments.numbers("rows")
+    typical = _typical(rows)
+    if rows.sum() <= 2 * len(rows) * rows[typical] <= 4 * rows.sum():
+        return [_first(segments, typical)]
+    sizes = np.log2(np.maximum(rows, 1)).astype(np.int64) // _BITS_OF_SIZE
+    alike = [segments.where(sizes == size) for size in np.unique(sizes)]
+    return [_first(one, _typical(one.numbers("rows"))) for one in alike]
 
 
-def _typical_first(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Segments, that first whose number of rows is, as a ratio, nearest to their mean."""
-    rows = np.array([max(one.rows, 1) for one in segments], dtype=np.float64)
-    place = int(np.abs(np.log(rows / rows.mean())).argmin())
-    return [segments[place], *segments[:place], *segments[place + 1 :]]
+def _typical(rows: IntArray) -> int:
+    """The place of the number that is, as a ratio, nearest to the mean."""
+    counted = np.maximum(rows, 1).astype(np.float64)
+    return int(np.abs(np.log(counted / counted.mean())).argmin())
 
 
-def _by_file(values: Sequence[int]) -> str:
+def _first(segments: Segments, place: int) -> Segments:
+    """Segments in their order, but for one, which comes first."""
+    return segments.take(np.concatenate([[place], np.delete(np.arange(len(segments)), place)]))
+
+
+def _by_file(values: IntArray) -> str:
     """A number for each file, as a column."""
-    if len(set(values)) == 1:
+    if (values == values[0]).all():
         return f"CAST({values[0]} AS BIGINT)"
-    return f"CAST([{sql.listed(map(str, values))}] AS BIGINT[])[CAST(file_index AS BIGINT) + 1]"
+    return f"{sql.numbers(values)}[CAST(file_index AS BIGINT) + 1]"
 
 
-def _row_id(segments: Sequence[Segment], *, stored: bool) -> str:
+def _row_id(segments: Segments, *, stored: bool) -> str:
     """The stored row id, else the segment's first one and the row's place in the file."""
-    by_place = f"{_by_file([one.first_row_id for one in segments])} + file_row_number"
+    by_place = f"{_by_file(segments.numbers('first_row_id'))} + file_row_number"
     return f"coalesce({sql.name(ROW_ID)}, {by_place})" if stored else by_place
 
 
-def _anti_join(mask: KeyMask, number: int) -> str:
-    """What is left of relation ``r`` by a mask."""
-    hidden = f"m{number}"
-    conditions = [f"r.{sql.name(name)} = {hidden}.{sql.name(name)}" for name in mask.columns]
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """What hides rows of relation ``r``: a relation's expressions, what it is called, and which rows it meets."""
+
+    alias: str
+    values: str
+    condition: str
+
+
+def _hidden(mask: KeyMask, alias: str) -> _Hidden:
+    conditions = [f"r.{sql.name(name)} = {alias}.{sql.name(name)}" for name in mask.columns]
     if mask.is_ordered:
-        conditions.append(f"{hidden}.{sql.name(ORDINAL)} > r.{sql.name(ORDINAL)}")
+        conditions.append(f"{alias}.{sql.name(ORDINAL)} > r.{sql.name(ORDINAL)}")
     lists = sql.listed(f"unnest({sql.values(mask.table.column(name))}) AS {sql.name(name)}" for name in _used(mask))
-    return f"ANTI JOIN (SELECT {lists}) AS {hidden} ON {' AND '.join(conditions)}"
+    return _Hidden(alias, lists, " AND ".join(conditions))
 
 
 def _used(mask: KeyMask) -> list[str]:

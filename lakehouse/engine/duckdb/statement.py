@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import threading
 from bisect import bisect_right
@@ -55,7 +56,7 @@ class StatementDatabase:
         self._reset()
 
     def run(self, text: str, relations: Mapping[str, str]) -> duckdb.DuckDBPyRelation:
-        """The rows of a query, lazily. ``text`` names each relation by its key, in double quotes.
+        """The rows of a query, lazily. ``text`` names each relation by its key, in double quotes and nowhere else.
 
         Raises `InvalidInput` for what DuckDB refuses. Sums of integers are 64 bits wide, as in Spark.
         """
@@ -124,7 +125,7 @@ def _confined(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> duckdb.
 
 def _bound(connection: duckdb.DuckDBPyConnection, text: str, relations: Mapping[str, str]) -> duckdb.DuckDBPyRelation:
     try:
-        statements = duckdb.extract_statements(_with(text, relations))
+        statements = duckdb.extract_statements(_inlined(text, relations))
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InvalidStatement("one query at a time")
         return _narrowed(connection.sql(statements[0]))
@@ -134,15 +135,12 @@ def _bound(connection: duckdb.DuckDBPyConnection, text: str, relations: Mapping[
         raise explained(error) from error
 
 
-def _with(text: str, relations: Mapping[str, str]) -> str:
-    """The query with its relations before it: each is used once, so that conditions and columns reach its files."""
+def _inlined(text: str, relations: Mapping[str, str]) -> str:
+    """The query with each relation's own query in the place of its name, so that conditions and columns reach files."""
     if not relations:
         return text
-    before = sql.listed(f"{sql.name(name)} AS NOT MATERIALIZED ({rows})" for name, rows in relations.items())
-    for start in ("WITH RECURSIVE ", "WITH "):
-        if text.startswith(start):
-            return f"{start}{before}, {text.removeprefix(start)}"
-    return f"WITH {before} {text}"
+    names = "|".join(map(re.escape, relations))
+    return re.sub(f'"({names})"', lambda found: f"({relations[found[1]]})", text)
 
 
 def explained(error: duckdb.Error) -> InvalidInput | SegmentUnreadable:
