@@ -7,7 +7,7 @@ JOBS ?= 2
 LIMIT ?= 80m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-peers explore campaign up format clean
+.PHONY: help demo test check bench bench-peers bench-tpc explore campaign up format clean
 
 help:   ## list the commands
 	@sed -n 's/^\([a-z-]*\): *## */  make \1\t/p' Makefile | expand -t 20
@@ -41,6 +41,10 @@ bench-peers: ## the same work by Delta Lake, Iceberg and others in turn, into be
 	@$(PYTHON) tools/bootstrap
 	@$(BIN)/python -m benchmarks.peers --page $(if $(SYSTEMS),--systems $(SYSTEMS)) $(if $(WORK),--work $(WORK)) \
 		$(if $(ROWS),--rows $(ROWS)) $(PEERS_ARGS)
+
+bench-tpc: ## every query of TPC-H and TPC-DS over a lake and over plain files (TPC_ARGS="--engine spark --scale 0.1")
+	@$(PYTHON) tools/bootstrap
+	@$(BIN)/python -m benchmarks.tpc $(TPC_ARGS)
 
 # N schedules of the seed SEED (a random one if it is empty).
 N ?= 100000

@@ -21,7 +21,7 @@ from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
 BASELINE = HERE / "baseline.json"
-NOT_RUN = {"__main__", "figures"}
+NOT_RUN = {"__main__", "environments", "figures", "processes"}
 WORTH_A_LOOK = 1.25
 
 Held = dict[str, dict[str, float]]

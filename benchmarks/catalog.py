@@ -42,9 +42,9 @@ from lakehouse.core.bins import bins_of
 from lakehouse.core.chunk import Grain
 from lakehouse.core.contribution import AppendContribution
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Kind, NewSegment
+from lakehouse.core.operation import Kind
 from lakehouse.core.plan import plan_read
-from lakehouse.core.segment import Segment
+from lakehouse.core.segment import NewSegment, Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.version import frame_due
 from lakehouse.schema import define_table

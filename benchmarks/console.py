@@ -39,7 +39,8 @@ from rich.table import Table
 import lakehouse
 from lakehouse.core.contribution import AppendContribution, ReplaceContribution
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Kind, NewSegment
+from lakehouse.core.operation import Kind
+from lakehouse.core.segment import NewSegment
 
 PAGES = ("", "versions", "timeline", "tombstones", "key_frames", "segments", "query", "service", "locks")
 CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -136,7 +136,7 @@ class Load:
         commits = np.array(self.commits)
         ages = {age: int(np.searchsorted(commits, now - int(age * 1e6), "right")) - 1 for age in self.policy.ages}
         when = START + timedelta(microseconds=now - to_us(START))
-        return TableState(SPEC, self.policy, len(commits), when, Segments(body(self.segments)), settled=ages)
+        return TableState(SPEC, self.policy, len(commits), when, Segments.in_columns(body(self.segments)), settled=ages)
 
     def chunks(self) -> np.ndarray:
         return np.unique(self.segments["start_us"] // DAY_US, return_counts=True)[1]
@@ -231,7 +231,7 @@ def plans(count: int = 1_000_000, chunks: int = 4_000) -> dict[str, float]:
         for tombstones in ((), gone(random, int(rows.sum()))):
             best, tasks = float("inf"), []
             for _ in range(3):
-                state = TableState(SPEC, policy, 10**6, START, Segments(table), tombstones, settled)
+                state = TableState(SPEC, policy, 10**6, START, Segments.in_columns(table), tombstones, settled)
                 began = perf_counter()
                 tasks = combine(state, proposed(state))
                 best = min(best, perf_counter() - began)

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 
 import lakehouse
 from lakehouse.actions.reach import is_loopback
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, coded
 from senders import is_forwarded
 
 logger = logging.getLogger("lakehouse.console")
@@ -36,7 +36,7 @@ def health(_: Request) -> Response:
     try:
         _lake().head  # noqa: B018 - asks the catalog
     except LakehouseError as error:
-        logger.warning("the catalog does not answer: %s", error)
+        logger.warning("the catalog does not answer: %s", coded(error))
         return PlainTextResponse("the catalog does not answer\n", 503)
     return PlainTextResponse("ok\n")
 
@@ -49,7 +49,7 @@ def metrics(request: Request) -> Response:
     try:
         found = figures(_lake())
     except LakehouseError as error:
-        logger.warning("the catalog does not answer: %s", error)
+        logger.warning("the catalog does not answer: %s", coded(error))
         return PlainTextResponse("the catalog does not answer\n", 503)
     lines = (
         f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value}\n" for name, (meaning, value) in found.items()

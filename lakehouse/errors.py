@@ -29,7 +29,8 @@ class LakehouseError(Exception):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        if "code" not in vars(cls):
+            cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def __init__(self, message: str, **facts: Any) -> None:
         self.facts = facts
@@ -44,6 +45,15 @@ class LakehouseError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args[0], self.facts)
+
+
+def coded(error: BaseException) -> str:
+    """An error as logs show it: its code and message; a foreign error has the name of its class instead of a code.
+
+    >>> coded(TableNotFound("no such table", table="trips")), coded(OSError("disk full"))
+    ('table_not_found: no such table (table=trips)', 'OSError: disk full')
+    """
+    return f"{getattr(error, 'code', None) or type(error).__name__}: {error}"
 
 
 def _rebuild(cls: type[LakehouseError], text: str, facts: dict[str, Any]) -> LakehouseError:

@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from lakehouse.apart.wire import Ended, TooMuch, read_point, receive, send, write_error
-from lakehouse.catalog.store.database import wait_at_most
+from lakehouse.catalog.store.reaction import wait_at_most
 from lakehouse.engine.duckdb import QueryLimits
 from lakehouse.errors import InternalError, InvalidArgument, LakehouseError, QueryLimitExceeded
 from lakehouse.lake import connect

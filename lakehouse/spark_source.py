@@ -119,7 +119,7 @@ class _Reader(spark_source.DataSourceReader):
 
     def pushFilters(self, filters: list[spark_source.Filter]) -> Iterable[spark_source.Filter]:  # noqa: N802
         """Use filters to leave out segments; Spark applies all of them to the rows."""
-        self._predicate = And(tuple(_predicate(one, self._spec.schema) for one in filters))
+        self._predicate = And(tuple(predicate_of(one, self._spec.schema) for one in filters))
         return filters
 
     def partitions(self) -> Sequence[spark_source.InputPartition]:
@@ -152,7 +152,7 @@ def _packed(group: ReadGroup) -> Iterator[ReadGroup]:
         yield ReadGroup(tuple(held), group.tombstones)
 
 
-def _predicate(pushed: spark_source.Filter, schema: pa.Schema) -> Predicate:
+def predicate_of(pushed: spark_source.Filter, schema: pa.Schema) -> Predicate:
     """The part of a Spark filter that pruning can use; anything else is assumed to pass every row."""
     path: tuple[str, ...] = getattr(pushed, "attribute", ())
     if len(path) != 1 or path[0] not in schema.names:

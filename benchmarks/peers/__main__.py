@@ -21,11 +21,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.environments import CannotInstall
 from benchmarks.peers import report
 from benchmarks.peers.bench import Size
-from benchmarks.peers.driving import Worker, WorkerGone, run
-from benchmarks.peers.environment import CannotInstall, install, plot_command
+from benchmarks.peers.driving import Worker, run
+from benchmarks.peers.environment import install, plot_command
 from benchmarks.peers.systems import ENTRIES, Place
+from benchmarks.processes import WorkerGone
 
 WORKS = ("W1", "W2", "W3", "W4", "W5", "W6", "W8", "W9", "W10", "W12", "W7")
 HERE = Path(__file__).parent

@@ -8,18 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
-from types import ModuleType
 
+from benchmarks.environments import ROOT, make_environment, python_of, run
 from benchmarks.peers.systems import Place
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".tools" / "peers"
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
@@ -49,26 +44,13 @@ builder.getOrCreate().stop()
 """
 
 
-class CannotInstall(Exception):
-    """The peers' packages cannot be had."""
-
-
 def install() -> None:
     """Bring .tools/peers to what is wanted. Raises `CannotInstall`."""
     stamp, wanted = FOLDER / "installed", _wanted()
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    FOLDER.parent.mkdir(exist_ok=True)
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    uv = _bootstrap().private_uv()
-    if uv is None:
-        raise CannotInstall("could not install uv; is the package index in reach?")
     print("peers: installing Python packages and jars into .tools/peers", file=sys.stderr, flush=True)
-    environment = {**os.environ, "UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "UV_HTTP_TIMEOUT": "180"}
-    environment.pop("VIRTUAL_ENV", None)
-    _run([uv, "venv", "--quiet", "--python", sys.executable, str(FOLDER / "venv")], environment)
-    pins = ["--quiet", "--no-deps", "--python", str(_python()), "--requirement", str(REQUIREMENTS)]
-    _run([uv, "pip", "install", *pins], environment)
+    make_environment(FOLDER, REQUIREMENTS)
     for name, jars in JARS.items():
         settings = {
             "spark.jars.packages": ",".join(jars.coordinates),
@@ -76,7 +58,7 @@ def install() -> None:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
-        _run([str(_python()), "-c", _RESOLVE, json.dumps(settings)], environment)
+        run([str(_python()), "-c", _RESOLVE, json.dumps(settings)], dict(os.environ))
     # Our own package runs on the peers' Spark, with all else as our lock has it.
     shadow = FOLDER / "spark"
     shadow.mkdir()
@@ -108,7 +90,7 @@ def plot_command(*arguments: str) -> list[str]:
 
 
 def _python() -> Path:
-    return FOLDER / "venv" / "bin" / "python"
+    return python_of(FOLDER)
 
 
 def _jar_files(name: str) -> list[str]:
@@ -120,19 +102,3 @@ def _wanted() -> str:
     made = hashlib.sha256(f"{sys.executable} {sys.version} {JARS}".encode())
     made.update(REQUIREMENTS.read_bytes())
     return made.hexdigest()
-
-
-def _bootstrap() -> ModuleType:
-    """The script that installs this tree, which has a uv of its own."""
-    loader = SourceFileLoader("bootstrap", str(ROOT / "tools" / "bootstrap"))
-    spec = spec_from_loader("bootstrap", loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-def _run(arguments: list[str], environment: dict[str, str]) -> None:
-    done = subprocess.run(arguments, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode:
-        raise CannotInstall(f"{arguments[0]} failed: {done.stderr[-2000:]}")

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from lakehouse.core import Interval
-from lakehouse.core.commit import ChainLink
+from lakehouse.core.key_frame import ChainLink
 from queries.words import framed, size_text
 
 MOST_CHUNKS = 200

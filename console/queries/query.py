@@ -3,7 +3,6 @@
 import io
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from cachetools import TTLCache
 
 from lakehouse.core.pruned import Pruned, Reason
 from lakehouse.errors import QueryLimitExceeded
@@ -70,6 +70,11 @@ class Asked:
     reads: tuple[TableRead, ...]
 
 
+_kept: TTLCache[tuple[Any, ...], Asked] = TTLCache(MOST_KEPT, KEPT_SECONDS)
+"""The most recent answers. Take `_guard` to use them."""
+_guard = threading.Lock()
+
+
 def ask(lake: Any, sql: str, as_of: str | None, *, reader: str, on_wait: OnWait) -> Asked:
     """Run a read-only statement once the reader has a slot; ``on_wait`` is called with the place in the queue.
 
@@ -77,11 +82,13 @@ def ask(lake: Any, sql: str, as_of: str | None, *, reader: str, on_wait: OnWait)
     stays the same, so redrawing one costs nothing.
     """
     key = (lake.catalog.address, str(lake.warehouse), sql, as_of, lake.head)
-    asked = _kept.get(key)
+    with _guard:
+        asked = _kept.get(key)
     if asked is None:
         with QUEUE.slot(reader, most_seconds=MOST_WAITING_SECONDS, on_wait=on_wait):
             asked = _asked(lake, sql, as_of)
-        _kept.put(key, asked)
+        with _guard:
+            _kept[key] = asked
     return asked
 
 
@@ -97,29 +104,6 @@ def _asked(lake: Any, sql: str, as_of: str | None) -> Asked:
     )
     seconds = time.perf_counter() - begun
     return Asked(found.rows, found.is_cut, seconds, tuple(_table_read(one) for one in found.reads))
-
-
-class _Kept:
-    """The most recent answers. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._answers: OrderedDict[tuple[Any, ...], tuple[float, Asked]] = OrderedDict()
-
-    def get(self, key: tuple[Any, ...]) -> Asked | None:
-        with self._guard:
-            until, asked = self._answers.get(key, (0.0, None))
-            return asked if time.monotonic() < until else None
-
-    def put(self, key: tuple[Any, ...], asked: Asked) -> None:
-        with self._guard:
-            self._answers[key] = (time.monotonic() + KEPT_SECONDS, asked)
-            self._answers.move_to_end(key)
-            while len(self._answers) > MOST_KEPT:
-                self._answers.popitem(last=False)
-
-
-_kept = _Kept()
 
 
 def _table_read(read: Any) -> TableRead:

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 import links
 from lakehouse.core import Interval
-from lakehouse.core.commit import Commit, EntryDiff
+from lakehouse.core.commit import Commit
+from lakehouse.core.diff import EntryDiff
 from lakehouse.core.interval import from_us
 from lakehouse.core.operation import Kind
 from lakehouse.errors import VersionNotFound

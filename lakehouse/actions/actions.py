@@ -163,7 +163,7 @@ class Actions:
             self.check(proposal, confirmed)
             done = self._steps()[proposal.action](**proposal.arguments)
         except LakehouseError as error:
-            self._log(proposal, refused=error.kind)
+            self._log(proposal, refused=error.kind, code=error.code)
             raise
         self._log(proposal, made=getattr(done, "version", None))
         return done

@@ -13,15 +13,14 @@ from pathlib import Path
 
 from lakehouse.catalog.recovery.contents import Contents
 from lakehouse.catalog.recovery.recover import Rebuilding, address, require_empty
-from lakehouse.core.operation import NewSegment
-from lakehouse.core.segment import Segment
+from lakehouse.core.segment import NewSegment, Segment
 from lakehouse.core.spec import TableSpec
-from lakehouse.errors import InvalidAddress, LakehouseError, SegmentUnreadable
+from lakehouse.errors import InvalidAddress, LakehouseError, SegmentUnreadable, coded
 from lakehouse.schema import definition_from_json
 from lakehouse.session.addresses import addresses
 from lakehouse.storage.blocks import found_checksum
 from lakehouse.storage.exports import find_exports, read_manifest, read_part
-from lakehouse.storage.footer import DAMAGE, FileStatistics, read_footers
+from lakehouse.storage.footer import DAMAGE, read_footers
 from lakehouse.storage.listing import DataFile, Origin, data_files, read_origin
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.verify import check_files
@@ -141,7 +140,7 @@ def _newest_export(warehouse: Path) -> tuple[Path | None, int | None, tuple[str,
         try:
             return export, read_manifest(export).version, tuple(damaged)
         except SegmentUnreadable as error:
-            logger.warning("%s", error)
+            logger.warning("%s", coded(error))
             damaged.append(str(error))
     return None, None, tuple(damaged)
 
@@ -251,7 +250,7 @@ class _Survey:
         try:
             spec = definition_from_json(origin.definition, origin.schema, folder=folder)
         except (LakehouseError, *DAMAGE) as error:
-            logger.warning("a table cannot be made again from its footers: %s", error)
+            logger.warning("a table cannot be made again from its footers: %s", coded(error))
             return
         if spec.name in self.names.values():
             spec = replace(spec, name=f"recovered_{folder[:8]}")
@@ -291,18 +290,6 @@ class _Survey:
             return _Left(replace(described, problem=str(error)))
 
 
-def _segment(warehouse: Path, prefix: str, file: FileStatistics) -> NewSegment:
+def _segment(warehouse: Path, prefix: str, file: NewSegment) -> NewSegment:
     """A file to adopt, with the checksum of its current bytes. Raises `SegmentUnreadable` if it contradicts itself."""
-    return NewSegment(
-        path=f"{prefix}/{file.name}",
-        start=file.start,
-        end=file.end,
-        rows=file.rows,
-        bytes=file.bytes,
-        has_row_ids=file.has_row_ids,
-        min=file.min,
-        max=file.max,
-        nulls=file.nulls,
-        buckets=file.buckets,
-        checksum=found_checksum(warehouse / prefix / file.name),
-    )
+    return replace(file, path=f"{prefix}/{file.path}", checksum=found_checksum(warehouse / prefix / file.path))

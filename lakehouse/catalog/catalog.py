@@ -12,12 +12,8 @@ from lakehouse.catalog.commit import erasure, leftover
 from lakehouse.catalog.forget import expiry
 from lakehouse.catalog.forget.garbage import Collection
 from lakehouse.catalog.inspect.checking import Checks
-from lakehouse.catalog.locks.preregistered import PreregisteredAppends
-from lakehouse.catalog.locks.waiting import Waiting
-from lakehouse.catalog.state import key_frames
-from lakehouse.catalog.state.bins import StateReader
 from lakehouse.catalog.state.summaries import Summaries
-from lakehouse.catalog.state.tombstone_sets import ReadFile, Sets, no_files
+from lakehouse.catalog.state.tombstone_sets import ReadFile, no_files
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.migration import ensure_migrated
 from lakehouse.catalog.tasks import plan_counts
@@ -41,15 +37,10 @@ class Catalog(CatalogWriter):
     """
 
     def __init__(self, url: str, *, lease_seconds: float = 60.0, read_file: ReadFile = no_files) -> None:
-        self.lease_seconds = lease_seconds
-        self._database = Database(url)
-        ensure_migrated(self._database)
-        self._states = StateReader()
-        self._sets = Sets(read_file)
-        self._frames = key_frames.FrameWriter(self._database, self._states)
-        self._reserve = PreregisteredAppends(self._database, lease_seconds)
-        self._waiting = Waiting(self._database)
-        self.summaries = Summaries(self._database)
+        database = Database(url)
+        ensure_migrated(database)
+        super().__init__(database, read_file, lease_seconds=lease_seconds)
+        self.summaries = Summaries(database)
 
     @property
     def url(self) -> str:
@@ -113,7 +104,7 @@ class Catalog(CatalogWriter):
         """Segments up to a version that are in any version, live or not, a few thousand at a time."""
         after = -1
         while True:
-            found = self._read(lambda connection, after=after: erasure.read_stored(connection, spec, until, after))  # type: ignore[misc]
+            found = self._read(erasure.read_stored, spec, until, after)
             if not len(found):
                 return
             yield found
@@ -121,7 +112,7 @@ class Catalog(CatalogWriter):
 
     def come(self, spec: TableSpec, since: int, until: int) -> Segments:
         """Segments added by versions after ``since`` up to ``until``, live or not."""
-        return self._read(lambda connection: erasure.read_come(connection, spec, since, until))
+        return self._read(erasure.read_come, spec, since, until)
 
     def write_key_frames(self, spec: TableSpec, spans: Iterable[Interval]) -> None:
         """Write the key frames that an erasure removed from the chunks of some intervals."""
@@ -129,11 +120,11 @@ class Catalog(CatalogWriter):
 
     def scopes_named(self, spec: TableSpec, taken: leftover.Taken | None) -> list[Interval]:
         """The intervals of keyed tombstones that an erasure of an interval and keys may change."""
-        return self._read(lambda connection: leftover.scopes_named(connection, spec, taken))
+        return self._read(leftover.scopes_named, spec, taken)
 
     def leftovers(self, spec: TableSpec) -> leftover.Leftovers:
         """Where values of rows erased from a table may remain."""
-        return self._read(lambda connection: leftover.read_leftovers(connection, spec))
+        return self._read(leftover.read_leftovers, spec)
 
     def newest_erasure(self) -> int:
         """The version of the lake's newest erasure, 0 without any."""

@@ -1,13 +1,12 @@
-"""Reads of a catalog, and definitions of tables: core values in, core values out."""
+"""Reads of a catalog: core values in, core values out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
-from lakehouse import interrupts
 from lakehouse.catalog.commit import tables
 from lakehouse.catalog.inspect import chains, overview
 from lakehouse.catalog.inspect.chunks import list_changes, list_chunks
@@ -15,47 +14,53 @@ from lakehouse.catalog.inspect.history import read_bytes_written, read_history, 
 from lakehouse.catalog.recovery import export
 from lakehouse.catalog.state.bins import BinState, StateReader, extent_of, live_in, touching
 from lakehouse.catalog.state.diff import changed_entries, entries_between
-from lakehouse.catalog.state.tombstone_sets import Sets
+from lakehouse.catalog.state.tombstone_sets import ReadFile, Sets
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.versions import log
-from lakehouse.catalog.versions.horizon import check_complete, check_readable, keep_horizon
-from lakehouse.core.commit import (
-    ChainLength,
-    ChainLink,
-    Chunk,
-    Commit,
-    Diff,
-    EntryDiff,
-    KeyFrame,
-    Origin,
-    TableSummary,
-    Touch,
-)
+from lakehouse.catalog.versions.horizon import check_complete, check_readable
+from lakehouse.core.chunk import Chunk
+from lakehouse.core.commit import Commit
+from lakehouse.core.diff import Diff, EntryDiff
+from lakehouse.core.history import Origin, Touch
 from lakehouse.core.interval import Interval
+from lakehouse.core.key_frame import ChainLength, ChainLink, KeyFrame
 from lakehouse.core.listing import Listing
+from lakehouse.core.overview import TableSummary
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class CatalogReader:
     """Tables, versions, and what is live at a version."""
 
-    _database: Database
-    _states: StateReader
-    _sets: Sets
+    def __init__(self, database: Database, read_file: ReadFile) -> None:
+        self._database = database
+        self._states = StateReader()
+        self._sets = Sets(read_file)
 
-    def _read(self, question: Callable[[Connection], T]) -> T:
-        return self._database.read(question)
+    def _read(self, question: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
+        """Call a function with a connection and the given arguments, to read one state of the catalog."""
+        return self._database.read(lambda connection: question(connection, *given, **named))
+
+    def forget_remembered(self) -> None:
+        """Drop the caches, so that everything is read again: for tests that change the database directly."""
+        self._states.forget()
+        self._sets.forget()
+
+    def snapshot(self, work: Callable[[], T]) -> T:
+        """Run ``work`` such that all its reads see one state. It must write nothing, and may be run again."""
+        return self._database.snapshot(work)
 
     # Tables
 
     def table(self, name: str) -> tuple[TableSpec, int]:
         """A table's definition and the version that created it. Raises `TableNotFound`."""
-        return self._read(lambda connection: tables.get_table(connection, name))
+        return self._read(tables.get_table, name)
 
     def table_names(self) -> list[str]:
         """Names of the tables, sorted."""
@@ -64,32 +69,6 @@ class CatalogReader:
     def overview(self, days: int = 14) -> Listing[TableSummary]:
         """A summary of every table. Cost: one pass over the live segments, in the database."""
         return self._read(lambda c: overview.read_overview(c, now_us=self._database.now_us(c), days=days))
-
-    def create_table(self, spec: TableSpec) -> tuple[TableSpec, int]:
-        """Create a table and return its definition with its id. Raises `AlreadyExists`."""
-        with interrupts.committing():
-            return self._database.run(lambda connection: tables.create_table(connection, spec))
-
-    def rename_table(self, old: str, new: str) -> None:
-        """Rename a table."""
-        with interrupts.committing():
-            self._database.run(
-                lambda connection: tables.rename_table(connection, old, new),
-                settled=lambda connection: True if tables.find_table(connection, new) else None,
-            )
-
-    def set_properties(self, name: str, change: tables.Change) -> TableSpec:
-        """Change a table's properties."""
-        with interrupts.committing():
-            return self._database.run(lambda connection: tables.set_properties(connection, name, change))
-
-    def drop_table(self, name: str) -> None:
-        """Drop a table."""
-        with interrupts.committing():
-            self._database.run(
-                lambda connection: tables.drop_table(connection, name),
-                settled=lambda connection: None if tables.find_table(connection, name) else True,
-            )
 
     # Versions
 
@@ -109,9 +88,7 @@ class CatalogReader:
         """The log, newest first; optionally before a version, of one kind, or touching an interval of a table."""
         touched = None if touching is None else versions_touching(*touching)
         return self._read(
-            lambda connection: log.read_commits(
-                connection, table=table, limit=limit, before=before, operation=operation, touching=touched
-            )
+            log.read_commits, table=table, limit=limit, before=before, operation=operation, touching=touched
         )
 
     def commits_between(self, spec: TableSpec, since: int, until: int) -> Listing[Commit]:
@@ -128,23 +105,23 @@ class CatalogReader:
 
     def check_complete(self, spec: TableSpec, since: int, until: int) -> None:
         """Raise `VersionNotFound` if a version of a table after ``since``, up to ``until``, may have expired."""
-        self._read(lambda connection: check_complete(connection, spec, since, until))
+        self._read(check_complete, spec, since, until)
 
     def version_numbers(self, table: TableId) -> list[int]:
         """Numbers of a table's versions, oldest first. Cost: its history, by an index."""
-        return self._read(lambda connection: log.version_numbers(connection, table))
+        return self._read(log.version_numbers, table)
 
     def bytes_written(self, versions: Iterable[int], table: TableId | None = None) -> dict[int, int]:
         """Bytes of segments that each version wrote, of one table or all, as far as the catalog still has them."""
-        return self._read(lambda connection: read_bytes_written(connection, versions, table))
+        return self._read(read_bytes_written, versions, table)
 
     def history(self, spec: TableSpec, interval: Interval, limit: int | None = None) -> Listing[Touch]:
         """What versions did to an interval, newest first."""
-        return self._read(lambda connection: read_history(connection, spec, interval, limit))
+        return self._read(read_history, spec, interval, limit)
 
     def newest_version(self, table: TableId, created: int) -> int:
         """A table's newest version."""
-        return self._read(lambda connection: log.newest_version(connection, table, created))
+        return self._read(log.newest_version, table, created)
 
     def table_version(self, spec: TableSpec, created: int, as_of: Any) -> int:
         """A table's newest version at or before ``as_of``. Raises `VersionNotFound`."""
@@ -155,23 +132,7 @@ class CatalogReader:
 
         Raises `VersionNotFound`.
         """
-        return self._read(lambda connection: log.resolve_on_table(connection, spec, created, as_of))
-
-    def tag(self, name: str, as_of: Any) -> None:
-        """Name a version."""
-
-        def work(connection: Connection) -> None:
-            keep_horizon(connection)
-            version = log.resolve_version(connection, as_of)
-            log.add_tag(connection, name, version, self._database.now_us(connection))
-
-        with interrupts.committing():
-            self._database.run(work)
-
-    def untag(self, name: str) -> None:
-        """Remove a tag."""
-        with interrupts.committing():
-            self._database.run(lambda connection: log.remove_tag(connection, name))
+        return self._read(log.resolve_on_table, spec, created, as_of)
 
     def tags(self) -> dict[str, int]:
         """Versions by tag."""
@@ -179,7 +140,7 @@ class CatalogReader:
 
     def export(self, write: export.WritePart) -> export.Snapshot:
         """Write every part of an export from one state of the catalog; may start again from the beginning."""
-        return self._read(lambda connection: export.export(connection, write))
+        return self._read(export.export, write)
 
     # State
 
@@ -213,7 +174,7 @@ class CatalogReader:
         listed = list(tombstones)
         files = self._sets.load(listed)
         inline = [one for one in listed if one.id not in files]
-        return files | self._read(lambda connection: self._sets.read(connection, inline)) if inline else files
+        return files | self._read(self._sets.read, inline) if inline else files
 
     def chunks(self, spec: TableSpec, version: int) -> Listing[Chunk]:
         """Every chunk with something live, by time.
@@ -224,11 +185,11 @@ class CatalogReader:
 
     def extent(self, spec: TableSpec) -> Interval | None:
         """An interval from the first to the last chunk that ever held something, or wider; None if none did."""
-        return self._read(lambda connection: extent_of(connection, spec))
+        return self._read(extent_of, spec)
 
     def key_frames(self, spec: TableSpec) -> Listing[KeyFrame]:
         """Every key frame of a table."""
-        return self._read(lambda connection: chains.read_key_frames(connection, spec))
+        return self._read(chains.read_key_frames, spec)
 
     def chain(self, spec: TableSpec, version: int, interval: Interval | None) -> Listing[ChainLink]:
         """The key frames and deltas that make a version's state in the chunks of an interval, by bin."""
@@ -242,15 +203,11 @@ class CatalogReader:
 
     def chain_lengths(self, spec: TableSpec, interval: Interval | None, limit: int) -> Listing[ChainLength]:
         """Lengths of the chains in an interval's chunks (None: all), most recently changed first."""
-        return self._read(
-            lambda connection: chains.read_chain_lengths(connection, spec, touching(spec, interval), limit)
-        )
+        return self._read(chains.read_chain_lengths, spec, touching(spec, interval), limit)
 
     def chunk_history(self, spec: TableSpec, interval: Interval, limit: int) -> Listing[ChainLink]:
         """The newest key frames and deltas of each bin that may hold anything overlapping an interval."""
-        return self._read(
-            lambda connection: chains.read_chunk_history(connection, spec, touching(spec, interval), limit)
-        )
+        return self._read(chains.read_chunk_history, spec, touching(spec, interval), limit)
 
     def replayed(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
         """The same as `states`, rebuilt from key frames and deltas without the cache, to measure that."""
@@ -286,4 +243,4 @@ class CatalogReader:
 
     def origins(self, spec: TableSpec, ids: Iterable[int]) -> dict[int, Origin]:
         """The versions that added and dropped some segments and tombstones, by id. Cost: one look-up each."""
-        return self._read(lambda connection: read_origins(connection, spec, ids))
+        return self._read(read_origins, spec, ids)

@@ -1,4 +1,4 @@
-"""Operations of a catalog: begin, locks, leases, commit."""
+"""Writes to a catalog: tables and tags; operations: begin, locks, leases, commit."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
 from lakehouse import interrupts
-from lakehouse.catalog.commit import commit
+from lakehouse.catalog.commit import commit, tables
 from lakehouse.catalog.commit.one_trip_append import OneTripAppend, fits_one_trip
-from lakehouse.catalog.commit.tables import is_forgotten
 from lakehouse.catalog.inspect import activity
 from lakehouse.catalog.locks import locks, operations
 from lakehouse.catalog.locks.locks import Wanted
@@ -22,19 +21,19 @@ from lakehouse.catalog.locks.preregistered import PreregisteredAppends
 from lakehouse.catalog.locks.waiting import Waiting
 from lakehouse.catalog.reader import CatalogReader
 from lakehouse.catalog.state import key_frames
-from lakehouse.catalog.state.tombstone_sets import FilesNeeded
-from lakehouse.catalog.store.database import Refused, take_head
-from lakehouse.catalog.versions.horizon import gone
+from lakehouse.catalog.state.tombstone_sets import FilesNeeded, ReadFile
+from lakehouse.catalog.store.database import Database, take_head
+from lakehouse.catalog.store.reaction import Refused
+from lakehouse.catalog.versions import log
+from lakehouse.catalog.versions.horizon import gone, keep_horizon
 from lakehouse.core.activity import Activity
-from lakehouse.core.commit import (
-    ChunkLock,
-    Commit,
-)
+from lakehouse.core.commit import Commit
 from lakehouse.core.conflict import Cell
 from lakehouse.core.contribution import Contribution
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.listing import Listing
+from lakehouse.core.lock import ChunkLock
 from lakehouse.core.operation import Begun, Kind, Priority
 from lakehouse.core.ordinal import draws_number
 from lakehouse.core.spec import TableId, TableSpec
@@ -43,20 +42,73 @@ from lakehouse.faults import reach
 
 logger = logging.getLogger(__name__)
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class CatalogWriter(CatalogReader):
-    """Operations from begin to end."""
+    """Changes of tables and tags, and operations from begin to end."""
 
-    lease_seconds: float
-    _frames: key_frames.FrameWriter
-    _reserve: PreregisteredAppends
-    _waiting: Waiting
+    def __init__(self, database: Database, read_file: ReadFile, *, lease_seconds: float) -> None:
+        super().__init__(database, read_file)
+        self.lease_seconds = lease_seconds
+        self._frames = key_frames.FrameWriter(database, self._states)
+        self._reserve = PreregisteredAppends(database, lease_seconds)
+        self._waiting = Waiting(database)
+
+    def _run(self, work: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
+        """Call a function with a connection and the given arguments in one writing transaction."""
+        return self._database.run(lambda connection: work(connection, *given, **named))
+
+    # Tables and tags
+
+    def create_table(self, spec: TableSpec) -> tuple[TableSpec, int]:
+        """Create a table and return its definition with its id. Raises `AlreadyExists`."""
+        with interrupts.committing():
+            return self._run(tables.create_table, spec)
+
+    def rename_table(self, old: str, new: str) -> None:
+        """Rename a table."""
+        with interrupts.committing():
+            self._database.run(
+                lambda connection: tables.rename_table(connection, old, new),
+                settled=lambda connection: True if tables.find_table(connection, new) else None,
+            )
+
+    def set_properties(self, name: str, change: tables.Change) -> TableSpec:
+        """Change a table's properties."""
+        with interrupts.committing():
+            return self._run(tables.set_properties, name, change)
+
+    def drop_table(self, name: str) -> None:
+        """Drop a table."""
+        with interrupts.committing():
+            self._database.run(
+                lambda connection: tables.drop_table(connection, name),
+                settled=lambda connection: None if tables.find_table(connection, name) else True,
+            )
+
+    def tag(self, name: str, as_of: Any) -> None:
+        """Name a version."""
+
+        def work(connection: Connection) -> None:
+            keep_horizon(connection)
+            version = log.resolve_version(connection, as_of)
+            log.add_tag(connection, name, version, self._database.now_us(connection))
+
+        with interrupts.committing():
+            self._database.run(work)
+
+    def untag(self, name: str) -> None:
+        """Remove a tag."""
+        with interrupts.committing():
+            self._run(log.remove_tag, name)
+
+    # Operations
 
     def locks(self, spec: TableSpec) -> Listing[ChunkLock]:
         """Every lock on a table."""
-        return self._read(lambda connection: locks.read_locks(connection, spec))
+        return self._read(locks.read_locks, spec)
 
     def activity(self) -> Activity:
         """Running operations, the locks of all tables, and who waits for them."""
@@ -92,7 +144,7 @@ class CatalogWriter(CatalogReader):
         try:
             yield
         except Refused as error:
-            if self._read(lambda connection: is_forgotten(connection, spec.id)):
+            if self._read(tables.is_forgotten, spec.id):
                 raise gone(spec) from error
             raise
 
@@ -161,13 +213,13 @@ class CatalogWriter(CatalogReader):
     def abort(self, begun: Begun) -> bool:
         """End an operation without a commit; False if it was committed, else its files can never become visible."""
         reach("abort.before")
-        ended = self._database.run(lambda connection: operations.abort(connection, begun))
+        ended = self._run(operations.abort, begun)
         self._waiting.notify()
         return ended
 
     def release(self, operation_id: str, *, if_running: bool = False) -> None:
         """End any running operation. Raises `InvalidInput` if no such operation runs."""
-        ended = self._database.run(lambda connection: operations.release_by_id(connection, operation_id))
+        ended = self._run(operations.release_by_id, operation_id)
         if not ended and not if_running:
             raise UnknownOperation("no such operation runs; see the locks for those that do", operation=operation_id)
         self._waiting.notify()
@@ -228,7 +280,7 @@ class CatalogWriter(CatalogReader):
 
     def _repeated(self, version: int, contributions: Sequence[Contribution]) -> Commit:
         """The earlier commit; operations that would have repeated it are ended."""
-        first = self._read(lambda connection: commit.logged(connection, version, contributions))
+        first = self._read(commit.logged, version, contributions)
         begun = [one.begun for one in contributions]
         self._database.run(lambda connection: [operations.abort(connection, one) for one in begun])
         self._waiting.notify()

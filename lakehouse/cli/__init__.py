@@ -15,7 +15,7 @@ import typer
 
 from lakehouse.cli import change, clean, look, maintain, rescue, run, statement, write
 from lakehouse.cli.output import plain, printable
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import InternalError, LakehouseError
 from lakehouse.interrupts import listening
 
 app = typer.Typer(
@@ -70,18 +70,23 @@ def main() -> None:
         with listening():
             app()
     except LakehouseError as error:
-        if "--json" in sys.argv:
-            document = {"error": error.kind, "code": error.code, "message": str(error), "facts": plain(error.facts)}
-            print(json.dumps(document, ensure_ascii=False), file=sys.stderr)
-        else:
-            print(f"lakehouse: {printable(str(error))}", file=sys.stderr)
+        _print_error(error, str(error))
         sys.exit(1)
     except Exception as error:
         if os.environ.get("LAKEHOUSE_DEBUG"):
             raise
         said = printable(f"{type(error).__name__}: {error}")[:500]
-        print(
-            f"lakehouse: a bug of lakehouse: {said}; please report it with the command; LAKEHOUSE_DEBUG=1 shows where",
-            file=sys.stderr,
+        _print_error(
+            InternalError(said),
+            f"a bug of lakehouse: {said}; please report it with the command; LAKEHOUSE_DEBUG=1 shows where",
         )
         sys.exit(1)
+
+
+def _print_error(error: LakehouseError, message: str) -> None:
+    """Print on standard error why a command failed."""
+    if "--json" in sys.argv:
+        document = {"error": error.kind, "code": error.code, "message": message, "facts": plain(error.facts)}
+        print(json.dumps(document, ensure_ascii=False), file=sys.stderr)
+    else:
+        print(f"lakehouse: {printable(message)}", file=sys.stderr)

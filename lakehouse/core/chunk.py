@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -194,3 +195,20 @@ def chunk_from_us(grain: Grain, start_us: int) -> Interval:
     """The chunk that starts at ``start_us`` microseconds since 1970."""
     start = from_us(start_us)
     return Interval(start, grain.after(start))
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One time chunk of a table: its interval, the newest version that changed it, and what is live in it.
+
+    ``segments``, ``rows`` and ``bytes`` count live segments that touch the chunk, hidden rows included; a segment that
+    spans several chunks counts in each.
+    """
+
+    start: datetime
+    end: datetime
+    version: int
+    segments: int
+    rows: int
+    bytes: int
+    tombstones: int = 0

@@ -9,7 +9,8 @@ import pyarrow as pa
 from lakehouse.core.hits import Hits
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
-from lakehouse.core.operation import Begun, NewSegment, NewTombstone, Rewrite
+from lakehouse.core.operation import Begun, NewTombstone, Rewrite
+from lakehouse.core.segment import NewSegment
 from lakehouse.core.tombstone import Tombstone
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
 from typing import Any, Literal
 
+import numpy as np
+
 from lakehouse.core.interval import to_us, to_utc
 from lakehouse.core.keys import KeyScope, key_scope, scopes_overlap
-from lakehouse.core.predicate import may_hold
+from lakehouse.core.prune import Mask, holding
 from lakehouse.core.row_masks import reached
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
@@ -69,29 +71,44 @@ def explain(
     """
     at, wanted = to_utc(instant), key_scope(keys)
     over = sorted((one for one in tombstones if one.start <= at < one.end), key=_order, reverse=True)
+    struck = _over(Segments.of(segments), at)
+    reach = [_reach(one, struck) for one in over]
     found = []
-    for segment in sorted(_over(Segments.of(segments), at), key=_order, reverse=True):
-        if not may_hold(wanted, segment):
+    for place, is_meant in enumerate(holding(wanted, struck).tolist()):
+        segment = struck[place]
+        if not is_meant:
             found.append(ProbedSegment(segment, "elsewhere", ()))
             continue
-        met = tuple(Met(one, _effect(one, segment, wanted, primary_key)) for one in over)
+        met = tuple(
+            Met(one, _effect(one, segment, bool(held[place]), wanted, primary_key))
+            for one, held in zip(over, reach, strict=True)
+        )
         effects = {one.effect for one in met}
         verdict: Verdict = "hidden" if "hides" in effects else "masked" if "masks" in effects else "visible"
         found.append(ProbedSegment(segment, verdict, met))
-    return tuple(found)
+    return tuple(sorted(found, key=lambda one: _order(one.segment), reverse=True))
 
 
-def _over(segments: Segments, at: datetime) -> Iterator[Segment]:
+def _over(segments: Segments, at: datetime) -> Segments:
     starts, ends, _ = segments.bounds
     us = to_us(at)
-    yield from segments.where((starts <= us) & (ends > us))
+    return segments.where((starts <= us) & (ends > us))
+
+
+def _reach(tombstone: Tombstone, segments: Segments) -> Mask:
+    """Which segments may hold a row that a tombstone is about, by bounds alone."""
+    if tombstone.kind == "interval":
+        return holding(tombstone.keys, segments)
+    return next((mask for mask, _ in reached(segments, [tombstone])), np.zeros(len(segments), dtype=np.bool_))
 
 
 def _order(entry: Segment | Tombstone) -> tuple[int, Any]:
     return entry.ordinal, entry.id
 
 
-def _effect(tombstone: Tombstone, segment: Segment, wanted: KeyScope | None, primary_key: Sequence[str]) -> Effect:
+def _effect(
+    tombstone: Tombstone, segment: Segment, reaches: bool, wanted: KeyScope | None, primary_key: Sequence[str]
+) -> Effect:
     if tombstone.ordinal <= segment.ordinal:
         return "older"
     if tombstone.kind != "interval":
@@ -102,10 +119,10 @@ def _effect(tombstone: Tombstone, segment: Segment, wanted: KeyScope | None, pri
             and wanted.keys() >= {*primary_key}
         ):
             return _by_primary_key(tombstone.primary_keys, list(product(*(wanted[column] for column in primary_key))))
-        return "masks" if any(mask.any() for mask, _ in reached(Segments.of([segment]), [tombstone])) else "other rows"
+        return "masks" if reaches else "other rows"
     if tombstone.keys is None:
         return "hides"
-    if not scopes_overlap(tombstone.keys, wanted) or not may_hold(tombstone.keys, segment):
+    if not reaches or not scopes_overlap(tombstone.keys, wanted):
         return "other keys"
     return "hides" if wanted is not None and _covers(tombstone.keys, wanted) else "masks"
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from lakehouse.core.interval_join import Bounds, masking_pairs
-from lakehouse.core.predicate import may_hold
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.prune import holding
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
-from lakehouse.core.skyline import IntArray, bounds
+from lakehouse.core.skyline import IntArray, bounds, distinct
 from lakehouse.core.tombstone import Tombstone
 
 MAX_GROUPS = 24
@@ -151,12 +152,26 @@ def _joined(
 def _matching(
     segments: Segments, pairs: Iterable[tuple[IntArray, IntArray]], tombstones: Sequence[Tombstone]
 ) -> Iterator[tuple[int, int]]:
-    """The pairs of which the segment may hold the tombstone's keys."""
-    for block in pairs:
-        for segment, mask in zip(block[0].tolist(), block[1].tolist(), strict=True):
-            tombstone = tombstones[mask]
-            if may_hold(tombstone.keys, segments[segment]):
-                yield segment, mask
+    """The pairs of which the segment may hold the tombstone's keys. Cost: a look at each scope of keys, and a pair."""
+    scopes: dict[str, int] = {}
+    scope = np.array([_number(scopes, one.keys) for one in tombstones], dtype=np.int64)
+    for near, over in pairs:
+        kept = np.ones(len(near), dtype=np.bool_)
+        asked = scope[over]
+        order = np.argsort(asked, kind="stable")
+        for pair in np.split(order, np.flatnonzero(np.diff(asked[order])) + 1):
+            if not len(pair) or asked[pair[0]] < 0:
+                continue
+            places = distinct(near[pair])
+            asked_of = segments if len(places) == len(segments) else segments.take(places)
+            held = holding(tombstones[over[pair[0]]].keys, asked_of)
+            kept[pair] = held[np.searchsorted(places, near[pair])]
+        yield from zip(near[kept].tolist(), over[kept].tolist(), strict=True)
+
+
+def _number(scopes: dict[str, int], keys: KeyScope | None) -> int:
+    """The number of a scope among those seen; -1 for no keys, which every segment holds."""
+    return -1 if keys is None else scopes.setdefault(repr(keys), len(scopes))
 
 
 def _in_order(tombstones: list[Tombstone]) -> tuple[Tombstone, ...]:

@@ -19,8 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.core.predicate import kind_of, single
-from lakehouse.core.prune import column_kind
+from lakehouse.core.kinds import column_kind, kind_of, single
 
 Hashes = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]

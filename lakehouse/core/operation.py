@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any
 
@@ -12,6 +11,7 @@ from lakehouse.core.bucket import Buckets
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
+from lakehouse.core.segment import NewSegment
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone, TombstoneKind
 from lakehouse.errors import InternalError
@@ -68,23 +68,6 @@ class Priority(IntEnum):
 
     MAINTENANCE = 0
     USER = 10
-
-
-@dataclass(frozen=True, slots=True)
-class NewSegment:
-    """A durable file that an operation wrote; ``path`` is relative to the warehouse."""
-
-    path: str
-    start: datetime
-    end: datetime
-    rows: int
-    bytes: int
-    has_row_ids: bool = False
-    min: Mapping[str, Any] = field(default_factory=dict)
-    max: Mapping[str, Any] = field(default_factory=dict)
-    nulls: Mapping[str, int] = field(default_factory=dict)
-    buckets: Buckets = field(default_factory=dict)
-    checksum: Checksum = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from itertools import islice
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
-from lakehouse.core.predicate import may_hold
+from lakehouse.core.prune import holding
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
 from lakehouse.core.tombstone import Tombstone
@@ -55,8 +55,8 @@ def plan_replace(
     touching = Segments.of(segments).within(interval)
     older = touching.where(touching.ordinals < ordinal)
     if keys is not None:
-        holding = [one for one in older if may_hold(keys, one)]
-        return ReplacePlan(tombstones=tuple((part, keys) for part in _parts(holding, interval, grain)))
+        meant = list(older.where(holding(keys, older)))
+        return ReplacePlan(tombstones=tuple((part, keys) for part in _parts(meant, interval, grain)))
     inside = tuple(one for one in older if interval.contains(one.interval))
     ragged = [one for one in older if not interval.contains(one.interval)]
     return ReplacePlan(

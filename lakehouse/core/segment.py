@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, NewType
 
@@ -67,3 +67,41 @@ class Segment:
             return self.first_row_id, self.first_row_id + self.rows - 1
         least, greatest = self.min.get(ROW_ID), self.max.get(ROW_ID)
         return None if least is None or greatest is None else (least, greatest)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSegment:
+    """A durable file that is to be a segment, and what its footer says of its rows.
+
+    ``path`` is relative to the folder in which the file was looked for, and to the warehouse in what is committed. A
+    segment has all of this under the same names. Nothing is checked here: a footer was, when it was read.
+
+    >>> new = NewSegment("t/1/a.parquet", Interval.of("2013-01-05").start, Interval.of("2013-01-05").end, 10, 2_000)
+    >>> new.added(7, ordinal=3, first_row_id=100).row_ids
+    (100, 109)
+    """
+
+    path: str
+    start: datetime
+    end: datetime
+    rows: int
+    bytes: int
+    has_row_ids: bool = False
+    min: Mapping[str, Any] = field(default_factory=dict)
+    max: Mapping[str, Any] = field(default_factory=dict)
+    nulls: Mapping[str, int] = field(default_factory=dict)
+    buckets: Buckets = field(default_factory=dict)
+    checksum: Checksum = field(default=b"", repr=False)
+
+    @property
+    def interval(self) -> Interval:
+        """The closed-open interval that the rows cover."""
+        return Interval(self.start, self.end)
+
+    def added(self, id: Any, *, ordinal: int, first_row_id: int) -> Segment:
+        """The segment that a commit makes of it; row ids are counted from ``first_row_id`` if the file stores none."""
+        first = 0 if self.has_row_ids else first_row_id
+        return Segment(id=id, ordinal=ordinal, first_row_id=first, **{name: getattr(self, name) for name in _OF_FILE})
+
+
+_OF_FILE = tuple(one.name for one in fields(NewSegment))

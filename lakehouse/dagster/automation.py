@@ -59,7 +59,7 @@ def observe_table(
             found = lake.table(table)
             if partitions_def is None:
                 return dg.DataVersion(str(found.version))
-            return dg.DataVersionsByPartition(_versions(found, partitions_def))
+            return dg.DataVersionsByPartition(data_versions(found, partitions_def))
 
     if every is not None:
         arguments["automation_condition"] = dg.AutomationCondition.on_cron(_cron(every))
@@ -76,7 +76,7 @@ def observe_table(
         return source
 
 
-def _versions(table: Any, partitions: dg.TimeWindowPartitionsDefinition) -> Mapping[str, str]:
+def data_versions(table: Any, partitions: dg.TimeWindowPartitionsDefinition) -> Mapping[str, str]:
     """The version of each partition whose chunks hold or held anything."""
     found: dict[str, str] = {}
     for chunk in table.chunks():

@@ -20,29 +20,28 @@ from lakehouse.core.policy import Policy
 from lakehouse.core.skyline import distinct
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.strategy.whole import CompactionGroup, whole
-from lakehouse.engine import Engine, Query
+from lakehouse.engine import Query
 from lakehouse.engine.verifying import verify_whole
-from lakehouse.errors import LockLost, SegmentUnreadable
+from lakehouse.errors import LockLost
 from lakehouse.operations.operation import Operation
-from lakehouse.reading.scan import is_replaced, sets_of
+from lakehouse.operations.run_operation import RunOperation
+from lakehouse.reading.scan import sets_of
 from lakehouse.session.session import Session
 
 logger = logging.getLogger(__name__)
 
 
-class Compaction(Operation):
+class Compaction(RunOperation):
     """Rewrites many small or masked segments into few: the same rows with the same row ids.
 
     It takes those of the locked segments that gain from it, or those ``chosen`` by id, if all of them are still there.
+    Cost: the bytes of the segments that gain from it, streamed, after a pass over all metadata.
     """
 
     kind = Kind.COMPACTION
 
-    def __init__(
-        self, session: Session, begun: Begun, *, engine: Engine, chosen: Collection[int] | None = None, **marks: Any
-    ) -> None:
+    def __init__(self, session: Session, begun: Begun, *, chosen: Collection[int] | None = None, **marks: Any) -> None:
         super().__init__(session, begun, **marks)
-        self._engine = engine
         self._chosen = chosen
         self._inputs: set[int] = set()
 
@@ -51,25 +50,14 @@ class Compaction(Operation):
         """Whether `run` found anything to gain."""
         return bool(self._inputs)
 
-    def run(self) -> None:
-        """Read and rewrite.
+    def _run(self) -> None:
+        for group in self._groups():
+            self._compact(group)
 
-        Cost: the bytes of the segments that gain from it, streamed, after a pass over all metadata.
-
-        Raises `SegmentUnreadable` naming a file that is not what was written; nothing is made of it.
-        """
-        self._start()
-        try:
-            for group in self._groups():
-                self._compact(group)
-        except SegmentUnreadable as error:
-            self._fail()
-            if is_replaced(self._session, error):
-                raise LockLost(
-                    "rows were erased, and their files collected, while they were read; begin it again",
-                    operation=self.id,
-                ) from error
-            raise
+    def _overtaken(self) -> LockLost:
+        return LockLost(
+            "rows were erased, and their files collected, while they were read; begin it again", operation=self.id
+        )
 
     def _groups(self) -> Iterator[CompactionGroup]:
         begun = self._begun
@@ -111,12 +99,6 @@ class Compaction(Operation):
 
     def _contribution(self) -> CompactionContribution:
         return CompactionContribution(**self._written, inputs=frozenset(self._inputs))
-
-    def commit(self, *, if_useful: bool = False) -> Commit:
-        """Replace the old segments by the new ones; calls `run` first if it was not called."""
-        if not self._ran and self._state == "running":
-            self.run()
-        return super().commit(if_useful=if_useful)
 
 
 class Clean(Operation):

@@ -13,15 +13,14 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Kind, LookAgain, Rewrite
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
-from lakehouse.engine import Engine, Written
+from lakehouse.engine import Written
 from lakehouse.engine.erasing import Erasing, Left
-from lakehouse.errors import LakehouseError, SegmentUnreadable, WriteConflict, writing_to
+from lakehouse.errors import LakehouseError, SegmentUnreadable, WriteConflict, coded, writing_to
 from lakehouse.faults import reach
-from lakehouse.operations.operation import Operation
 from lakehouse.operations.residue import residue
 from lakehouse.operations.retry import retried
+from lakehouse.operations.run_operation import RunOperation
 from lakehouse.predicate import ParsedPredicate, whole_scope
-from lakehouse.reading.scan import is_replaced
 from lakehouse.session.session import Session
 from lakehouse.storage.exports import count_exports
 
@@ -30,54 +29,45 @@ _SEGMENTS = 256
 """How many segments are searched together."""
 
 
-class Erase(Operation):
+class Erase(RunOperation):
     """Removes the rows that match a filter from every version, visible there or not. It takes no lock.
 
     It covers all rows committed when it scans, and scans again until no row-copying operation has committed since.
     Operations that still run then and have read such rows must retry, or they would bring them back.
+
+    Cost: the bounds of every segment of any version; the filter's columns of those that may hold such rows; a
+    copy of those that do. Its commit raises `WriteConflict` if updates and compactions keep outrunning it, or
+    another erasure was faster.
     """
 
     kind = Kind.ERASE
 
-    def __init__(self, session: Session, begun: Begun, *, engine: Engine, where: ParsedPredicate, **marks: Any) -> None:
+    def __init__(self, session: Session, begun: Begun, *, where: ParsedPredicate, **marks: Any) -> None:
         super().__init__(session, begun, **marks)
-        self._engine = engine
         self._where = where
-        self._seen = -1
+        self._seen = begun.base_version
         self._left: list[Left] = []
         self._spans: dict[int, Interval] = {}
         """The intervals of segments with erased rows, by id."""
 
-    def run(self) -> None:
-        """Find the rows, and write the remaining rows of their segments. Nothing is visible before the commit.
-
-        Cost: the bounds of every segment of any version; the filter's columns of those that may hold such rows; a copy
-        of those that do.
-        """
-        self._start()
-        self._seen = self.base_version
-        if self._is_repeat:
-            return
+    def _run(self) -> None:
         self._look(self._session.catalog.stored(self._begun.table, self._seen))
 
     def _look(self, found: Iterable[Segments]) -> None:
-        """Find rows in segments, and write the remaining ones. A failure ends the operation."""
+        """Find rows in segments, and write the remaining ones."""
         spec, tree = self._begun.table, self._where.tree
-        try:
-            for segments in found:
-                plan = plan_read(segments, (), version=self._seen, predicate=tree)
-                maybe = self._session.index_cache.narrowed(plan, spec, tree).segments
-                for first in range(0, len(maybe), _SEGMENTS):
-                    self._rewrite(maybe[first : first + _SEGMENTS])
-        except BaseException as error:
-            self._fail()
-            if isinstance(error, SegmentUnreadable) and is_replaced(self._session, error):
-                raise WriteConflict(
-                    "another erasure rewrote the segments first, and their old files are collected; erase again",
-                    table=spec.name,
-                    operation=self.id,
-                ) from error
-            raise
+        for segments in found:
+            plan = plan_read(segments, (), version=self._seen, predicate=tree)
+            maybe = self._session.index_cache.narrowed(plan, spec, tree).segments
+            for first in range(0, len(maybe), _SEGMENTS):
+                self._rewrite(maybe[first : first + _SEGMENTS])
+
+    def _overtaken(self) -> WriteConflict:
+        return WriteConflict(
+            "another erasure rewrote the segments first, and their old files are collected; erase again",
+            table=self._begun.table.name,
+            operation=self.id,
+        )
 
     def _rewrite(self, segments: Segments) -> None:
         spec = self._begun.table
@@ -107,24 +97,15 @@ class Erase(Operation):
             begun=self._begun, txn=self._txn, rewrites=rewrites, seen=self._seen, read=read, scope=taken
         )
 
-    def commit(self, *, if_useful: bool = False) -> Commit:
-        """Replace the segments' files; calls `run` first if it was not called.
-
-        Raises `WriteConflict` if updates and compactions keep outrunning it, or another erasure was faster.
-        """
-        if self._commit is not None:
-            return self._commit
-        self._require_running()
-        if not self._ran:
-            self.run()
+    def _commit_now(self, *, if_useful: bool) -> Commit:
         catalog, spec = self._session.catalog, self._begun.table
         named = catalog.scopes_named(spec, whole_scope(self._where.tree, spec))
-        commit = self._committed(if_useful=if_useful)
+        commit = self._commit_after_a_look(if_useful=if_useful)
         reach("erase.committed")
         try:
             catalog.write_key_frames(spec, [*self._spans.values(), *named])
         except LakehouseError as error:
-            logger.warning("key frames were not written after an erasure; a later commit will: %s", error)
+            logger.warning("key frames were not written after an erasure; a later commit will: %s", coded(error))
         return commit
 
     def erased(self, commit: Commit) -> Erased:
@@ -140,15 +121,16 @@ class Erase(Operation):
             residue=tuple(residue(found, self._where.tree, exports=finished, unfinished=unfinished)),
         )
 
-    def _committed(self, *, if_useful: bool) -> Commit:
+    def _commit_after_a_look(self, *, if_useful: bool) -> Commit:
         """Scan what was committed since the last scan, and commit; repeat if read rows were copied meanwhile."""
 
         def attempt() -> Commit:
             if not self._is_repeat:
                 since, self._seen = self._seen, self._session.catalog.head()
-                self._look([self._session.catalog.come(self._begun.table, since, self._seen)])
+                with self._ended_by_errors():
+                    self._look([self._session.catalog.come(self._begun.table, since, self._seen)])
             reach("erase.looked")
-            return super(Erase, self).commit(if_useful=if_useful)
+            return super(Erase, self)._commit_now(if_useful=if_useful)
 
         try:
             return retried(attempt, on=LookAgain, wait_seconds=self._session.wait_seconds, between=self._note_again)

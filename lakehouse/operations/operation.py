@@ -14,16 +14,17 @@ from lakehouse.core.bucket import Buckets
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import Contribution, RepeatContribution
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Begun, Kind, NewSegment, NewTombstone
+from lakehouse.core.operation import Begun, Kind, NewTombstone
+from lakehouse.core.segment import NewSegment
 from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.engine import Engine, WriteTarget, Written
-from lakehouse.errors import InternalError, LakehouseError, OperationEnded, WriteConflict, writing_to
+from lakehouse.errors import InternalError, LakehouseError, OperationEnded, WriteConflict, coded, writing_to
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
 from lakehouse.session.session import Session
 from lakehouse.storage.files import delete_operation
-from lakehouse.storage.footer import FileStatistics, read_footers
+from lakehouse.storage.footer import read_footers
 from lakehouse.storage.sets import write_set
 
 logger = logging.getLogger(__name__)
@@ -108,6 +109,9 @@ class Operation:
         if self._commit is not None:
             return self._commit
         self._require_running()
+        return self._commit_now(if_useful=if_useful)
+
+    def _commit_now(self, *, if_useful: bool) -> Commit:
         try:
             commit = self._session.catalog.commit(
                 [replace(self.contribution(), if_useful=if_useful)],
@@ -160,7 +164,7 @@ class Operation:
         try:
             self._end("failed")
         except (LakehouseError, OSError) as error:
-            logger.warning("operation %s was not ended, its lease will: %s", self.id, error)
+            logger.warning("operation %s was not ended, its lease will: %s", self.id, coded(error))
 
     @property
     def has_failed(self) -> bool:
@@ -252,21 +256,8 @@ class Operation:
         prefix = f"{spec.folder}/{self.id}"
         with self._guard:
             self._segments.extend(
-                NewSegment(
-                    path=f"{prefix}/{one.name}",
-                    start=one.start,
-                    end=one.end,
-                    rows=one.rows,
-                    bytes=one.bytes,
-                    has_row_ids=one.has_row_ids,
-                    min=one.min,
-                    max=one.max,
-                    nulls=one.nulls,
-                    buckets=one.buckets,
-                    checksum=checksums[one.name],
-                )
-                for one in files
+                replace(one, path=f"{prefix}/{one.path}", checksum=checksums[one.path]) for one in files
             )
 
-    def _check(self, files: list[FileStatistics]) -> None:
+    def _check(self, files: list[NewSegment]) -> None:
         """Refuse rows outside the operation's scope."""

@@ -7,10 +7,10 @@ from typing import Any
 
 from lakehouse.core.contribution import Contribution, ReplaceContribution
 from lakehouse.core.operation import Kind
+from lakehouse.core.segment import NewSegment
 from lakehouse.errors import RowsOutside
 from lakehouse.operations.append import Append
 from lakehouse.reading.row_count import count_visible
-from lakehouse.storage.footer import FileStatistics
 from lakehouse.storage.outside import values_outside
 
 
@@ -32,7 +32,7 @@ class Replace(Append):
         begun = self._begun
         return count_visible(self._session, begun.table, begun.base_version, begun.locked, begun.keys)
 
-    def _check(self, files: list[FileStatistics]) -> None:
+    def _check(self, files: list[NewSegment]) -> None:
         begun = self._begun
         folder = self._session.warehouse / begun.table.folder / self.id
         outside = values_outside(folder, files, begun.table, begun.locked, begun.keys)

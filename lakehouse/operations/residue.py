@@ -10,8 +10,10 @@ from typing import Any
 from lakehouse.catalog.commit.leftover import Leftovers
 from lakehouse.core.erased import Residue
 from lakehouse.core.interval import MAX_TIME, MIN_TIME
-from lakehouse.core.predicate import And, Compare, In, Or, Predicate, may_match
+from lakehouse.core.predicate import And, Compare, In, Or, Predicate
+from lakehouse.core.prune import matching
 from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
 
 _SHOWN = 5
 """The most names of one kind that are listed."""
@@ -82,12 +84,9 @@ def _pattern(value: Any) -> str:
 
 def _may_name(scope: Any, tree: Predicate) -> bool:
     """Whether a value of a key scope may match the condition."""
-    for name, values in scope.items():
-        for value in values:
-            bound = {} if value is None else {name: value}
-            if may_match(tree, Segment(id=0, start=MIN_TIME, end=MAX_TIME, ordinal=0, min=bound, max=bound)):
-                return True
-    return False
+    bounds = [{} if value is None else {name: value} for name, values in scope.items() for value in values]
+    alike = [Segment(id=0, start=MIN_TIME, end=MAX_TIME, ordinal=0, min=bound, max=bound) for bound in bounds]
+    return bool(matching(tree, Segments.of(alike)).any())
 
 
 def _values(tree: Predicate) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from lakehouse.core.segments import Segments
 from lakehouse.core.sets import row_id_bounds, row_ids_of
 from lakehouse.core.spec import ROW_ID, SIDES
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.engine import Engine, Query
+from lakehouse.engine import Query
 from lakehouse.operations.row_change import RowChange
 from lakehouse.session.session import Session
 
@@ -30,10 +30,8 @@ class Resolve(RowChange):
 
     kind = Kind.RESOLVE
 
-    def __init__(
-        self, session: Session, begun: Begun, *, engine: Engine, chosen: Collection[int] | None = None, **marks: Any
-    ) -> None:
-        super().__init__(session, begun, engine=engine, **marks)
+    def __init__(self, session: Session, begun: Begun, *, chosen: Collection[int] | None = None, **marks: Any) -> None:
+        super().__init__(session, begun, **marks)
         self._chosen = chosen
         self._resolved: list[Tombstone] = []
         self._looked_at: frozenset[int] = frozenset()

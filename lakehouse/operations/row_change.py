@@ -9,7 +9,6 @@ from typing import Any, TypedDict
 import numpy as np
 import pyarrow as pa
 
-from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import Contribution, RowChangeContribution, ScopeDeleteContribution
 from lakehouse.core.hits import Hits
 from lakehouse.core.interval import Interval
@@ -18,13 +17,13 @@ from lakehouse.core.operation import Begun, Kind, NewTombstone
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import row_id_bounds
 from lakehouse.core.spec import ROW_ID, TableSpec
-from lakehouse.engine import Engine, Query
+from lakehouse.engine import Query
 from lakehouse.engine.verifying import at_least
-from lakehouse.errors import InternalError, InvalidArgument, SegmentUnreadable, UnknownColumn, WriteConflict
-from lakehouse.operations.operation import Operation
+from lakehouse.errors import InternalError, InvalidArgument, UnknownColumn, WriteConflict
+from lakehouse.operations.run_operation import RunOperation
 from lakehouse.predicate import ParsedExpression, ParsedPredicate, parse_expression, whole_scope
 from lakehouse.reading.row_count import count_visible
-from lakehouse.reading.scan import is_replaced, planned_read, sets_of
+from lakehouse.reading.scan import planned_read, sets_of
 from lakehouse.session.session import Session
 from lakehouse.storage.columns import read_columns
 
@@ -35,48 +34,20 @@ class _Changed(TypedDict):
     tombstones: tuple[NewTombstone, ...]
 
 
-class RowChange(Operation):
+class RowChange(RunOperation):
     """Finds rows at its base version, and commits their changes."""
 
-    def __init__(self, session: Session, begun: Begun, *, engine: Engine, **marks: Any) -> None:
+    def __init__(self, session: Session, begun: Begun, **marks: Any) -> None:
         super().__init__(session, begun, **marks)
-        self._engine = engine
         self._hits: Hits | None = None
         self._tombstones: list[NewTombstone] = []
 
-    def run(self) -> None:
-        """Find the rows, and write the new ones. Nothing is visible before the commit."""
-        self._start()
-        if self._is_repeat:
-            return
-        try:
-            self._run()
-        except BaseException as error:
-            self._fail()
-            if isinstance(error, SegmentUnreadable):
-                self._refuse_replaced(error)
-            raise
-
-    def _refuse_replaced(self, error: SegmentUnreadable) -> None:
-        spec = self._begun.table
-        if is_replaced(self._session, error):
-            raise WriteConflict(
-                "rows were erased, and their files collected, while they were read; run the operation again",
-                table=spec.name,
-                operation=self.id,
-            ) from error
-
-    def _run(self) -> None:
-        raise NotImplementedError
-
-    def commit(self, *, if_useful: bool = False) -> Commit:
-        """Make the changes visible; calls `run` first if it was not called.
-
-        Raises `WriteConflict`, which ends the operation.
-        """
-        if not self._ran and self._state == "running":
-            self.run()
-        return super().commit(if_useful=if_useful)
+    def _overtaken(self) -> WriteConflict:
+        return WriteConflict(
+            "rows were erased, and their files collected, while they were read; run the operation again",
+            table=self._begun.table.name,
+            operation=self.id,
+        )
 
     @property
     def _found_hits(self) -> Hits:

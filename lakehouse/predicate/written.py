@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from lakehouse.core.predicate import single
+from lakehouse.core.kinds import single
 from lakehouse.errors import InvalidInput, InvalidPredicate
 from lakehouse.predicate.moments import FarDate, FarTime, is_aware, read_day, read_moment
 from lakehouse.predicate.steps import limits

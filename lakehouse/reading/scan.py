@@ -11,17 +11,19 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from lakehouse.core.condition_text import text_of
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.plan import ReadGroup, ReadPlan, plan_read
 from lakehouse.core.predicate import Predicate
-from lakehouse.core.pruned import Pruned, Reason, text_of, why_pruned
+from lakehouse.core.pruned import Pruned, Reason, why_pruned
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import indexed_columns
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
+from lakehouse.engine.duckdb import Use
 from lakehouse.engine.hidden import plan_parts
 from lakehouse.engine.verifying import at_least, columns_read
 from lakehouse.errors import PartialRead, SegmentUnreadable
@@ -29,7 +31,7 @@ from lakehouse.faults import reach
 from lakehouse.predicate import ParsedPredicate, parse
 from lakehouse.session.session import Session
 from lakehouse.storage.footer import has_footer
-from lakehouse.storage.verify import check_files
+from lakehouse.storage.verify import check_files, verified
 
 T = TypeVar("T")
 _PLANS = 5
@@ -155,6 +157,10 @@ class Scan:
     def _planned(self) -> ReadPlan:
         return planned_read(self._session, self._spec, self.version, self._where, self._interval)
 
+    def prepare(self) -> None:
+        """Plan now rather than when the plan is first needed."""
+        _ = self._planned
+
     def plan(self) -> Plan:
         """What will be opened, from the catalog alone. Cost: the requested chunks, not the table or its history."""
         planned = self._planned
@@ -183,15 +189,15 @@ class Scan:
             found.append(Pruned(Reason.INDEX, by_index, text_of(predicate), indexed_columns(self._spec)))
         return found
 
-    def _query(self, dialect: str) -> Query:
+    def _query(self, dialect: str, *, filtered: bool = True) -> Query:
         plan = self._planned
         reach("read.planned")
         query = Query(
-            plan=plan,
+            plan=plan if filtered else replace(plan, interval=None),
             spec=self._spec,
             warehouse=self._session.warehouse,
             columns=self._columns,
-            where=None if self._where is None else self._where.sql(dialect),
+            where=self._where.sql(dialect) if filtered and self._where is not None else None,
             sets=sets_of(self._session, plan),
             verify=self._spec.verify,
         )
@@ -220,19 +226,19 @@ class Scan:
         left = ReadPlan(plan.version, plan.interval, tuple(group for group in groups if group.segments))
         return replace(query, plan=left)
 
-    def _read(self, engine: Any, ask: Callable[[Any], T]) -> T:
+    def _read(self, engine: Any, ask: Callable[[Any], T], *, filtered: bool = True) -> T:
         """Read the rows; plan again if an erasure, with a collection without grace, removed files of this plan."""
         for _ in range(_PLANS):
             try:
-                return ask(engine.read(self._query(engine.dialect)))
+                return ask(engine.read(self._query(engine.dialect, filtered=filtered)))
             except SegmentUnreadable as error:
                 if not is_replaced(self._session, error):
                     raise
                 del self._planned
-        return ask(engine.read(self._query(engine.dialect)))
+        return ask(engine.read(self._query(engine.dialect, filtered=filtered)))
 
-    def _local(self, ask: Callable[[Any], T]) -> T:
-        return self._read(self._session.local_engine, ask)
+    def _local(self, ask: Callable[[Any], T], *, filtered: bool = True) -> T:
+        return self._read(self._session.local_engine, ask, filtered=filtered)
 
     def _linger(self) -> None:
         """Protects results that may be read after this scan is gone."""
@@ -294,6 +300,20 @@ class Scan:
     def relation(self, connection: Any = None) -> Any:
         """The same, for callers that keep the scan until the rows are read."""
         return self._local(lambda rows: rows.relation(connection))
+
+    def check_readable(self) -> None:
+        """Raise `SegmentUnreadable` naming the first file of the plan that is missing, short or without a footer."""
+        files = verified(self._session.warehouse, self._planned.segments)
+        for path in files.values():
+            if not has_footer(path):
+                raise SegmentUnreadable("data file is malformed; restore it from a copy", path=str(path))
+
+    def unfiltered_sql(self, use: Use) -> str:
+        """The rows of the plan's segments as a query in DuckDB's SQL, for callers that apply ``where`` themselves.
+
+        DuckDB would count a condition in both twice in its estimate. The scan must live until the query was run.
+        """
+        return self._local(lambda rows: str(rows.sql(use)), filtered=False)
 
     def count(self) -> int:
         """The number of rows. Segments that nothing masks or filters are counted from the catalog."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakehouse.catalog.state.summaries import Summaries
 from lakehouse.core.distinct import DamagedSketch, Registers, decode_registers, estimate, no_registers
-from lakehouse.core.segments import HIGH, LOW, NULLS, Segments
+from lakehouse.core.segment_columns import HIGH, LOW, NULLS
+from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import ColumnListing, ColumnStatistics, SummaryKind, field_id, sketched_columns
 
@@ -73,23 +73,19 @@ def _merged(summaries: Summaries, spec: TableSpec, segments: Segments) -> dict[s
     return merged
 
 
-def _held(segments: Segments, name: str) -> pa.Array | None:
-    return segments.statistics(name) if segments.body is not None else None
-
-
 def _nulls(segments: Segments, column: str) -> int | None:
     if not segments:
         return 0
-    held = _held(segments, NULLS + column)
+    held = segments.statistics(NULLS + column)
     return None if held is None or held.null_count else int(pc.sum(held).as_py())
 
 
 def _bound(segments: Segments, column: str, prefix: str) -> Any:
     """The least or greatest bound; None if a segment with values has none."""
-    held = _held(segments, prefix + column)
+    held = segments.statistics(prefix + column)
     if held is None:
         return None
-    nulls = _held(segments, NULLS + column)
+    nulls = segments.statistics(NULLS + column)
     only_nulls = np.zeros(len(segments), np.bool_)
     if nulls is not None:
         only_nulls = nulls.fill_null(-1).to_numpy() == segments.numbers("rows")

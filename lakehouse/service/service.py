@@ -12,7 +12,7 @@ from dataclasses import replace
 from warnings import warn
 
 from lakehouse.core.task import Task, TaskState, Worker
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, coded
 from lakehouse.service.rounds import Limits, work
 from lakehouse.session.session import Session
 
@@ -73,7 +73,7 @@ class Service:
                 do_round(stop)
             except LakehouseError as error:
                 # The catalog may answer again later; a task records its own errors.
-                logger.warning("a round of maintenance ended early: %s", error)
+                logger.warning("a round of maintenance ended early: %s", coded(error))
             stop.wait(self._every_seconds)
 
     def _tasks(self, stop: threading.Event, limits: Limits) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.operation import Begun
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, coded
 from lakehouse.forks import watch_forks
 
 logger = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class Heartbeat:
                 renew()
         except LakehouseError as error:
             # The next beat tries again; if none succeeds, the commit finds out whether the lock was taken.
-            logger.warning("leases were not renewed: %s", error)
+            logger.warning("leases were not renewed: %s", coded(error))
         if self.also is not None:
             self.also()
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections import OrderedDict
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -23,15 +21,15 @@ from lakehouse.core.prune import Mask
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import Summary, SummaryKind, field_id, indexed_columns
-from lakehouse.errors import SegmentUnreadable
-from lakehouse.forks import watch_forks
+from lakehouse.errors import SegmentUnreadable, coded
+from lakehouse.remembered import Remembered
 from lakehouse.storage.paths import Locator
 from lakehouse.storage.summaries import read_part
 
 logger = logging.getLogger(__name__)
 
 _REMEMBERED_BYTES = 64 << 20
-_TOGETHER = 2_000
+TOGETHER = 2_000
 """How many segments' indexes are in memory at once, apart from the cache."""
 _COST_BYTES = 400
 """Memory of a cached index beside its blocks."""
@@ -49,14 +47,7 @@ class IndexCache:
     def __init__(self, summaries: Summaries, warehouse: Path, size: int = _REMEMBERED_BYTES) -> None:
         self._summaries = summaries
         self._warehouse = warehouse
-        self._left = size
-        self._held: OrderedDict[tuple[int, int], tuple[_Held, int]] = OrderedDict()
-        self._guard = threading.Lock()
-        watch_forks(self)
-
-    def after_fork(self) -> None:
-        """A forked child has no thread that would release the lock."""
-        self._guard = threading.Lock()
+        self._held: Remembered[tuple[int, int], _Held] = Remembered(size)
 
     def narrowed(self, plan: ReadPlan, spec: TableSpec, predicate: Predicate | None) -> ReadPlan:
         """The plan without the segments whose indexes rule out every row.
@@ -85,7 +76,7 @@ class IndexCache:
         """For each segment whether it may hold a value; called by `lakehouse.core.lookup`."""
         field, probe = field_id(spec, column), Probe.of(hashes)
         ids = segments.ids.tolist()
-        parts = [self._look_at(ids[first : first + _TOGETHER], field, probe) for first in range(0, len(ids), _TOGETHER)]
+        parts = [self._look_at(ids[first : first + TOGETHER], field, probe) for first in range(0, len(ids), TOGETHER)]
         return np.concatenate(parts)
 
     def _look_at(self, ids: list[int], field: int, probe: Probe) -> Mask:
@@ -102,13 +93,8 @@ class IndexCache:
 
     def _indexes(self, segments: list[int], field: int) -> dict[int, _Held]:
         """The existing indexes of one column, by segment."""
-        found: dict[int, _Held] = {}
-        with self._guard:
-            for segment in segments:
-                known = self._held.get((segment, field))
-                if known is not None:
-                    self._held.move_to_end((segment, field))
-                    found[segment] = known[0]
+        known = self._held.known((segment, field) for segment in segments)
+        found = {segment: held for (segment, _), held in known.items()}
         missing = [segment for segment in segments if segment not in found]
         for one in self._summaries.read(SummaryKind.INDEX, missing, field) if missing else ():
             held = self._decoded(one)
@@ -128,13 +114,7 @@ class IndexCache:
 
     def _remember(self, key: tuple[int, int], held: _Held) -> None:
         cost = _COST_BYTES + (0 if isinstance(held, Summary) else held.nbytes)
-        with self._guard:
-            if key not in self._held:
-                self._held[key] = held, cost
-                self._left -= cost
-            while self._left < 0 and self._held:
-                _, (_, freed) = self._held.popitem(last=False)
-                self._left += freed
+        self._held.put(key, held, cost)
 
 
 def _holds_any(held: Summary, probe: Probe, locator: Locator) -> bool:
@@ -143,5 +123,5 @@ def _holds_any(held: Summary, probe: Probe, locator: Locator) -> bool:
         read = partial(read_part, locator.file(held.path))
         return bool(may_hold_stored(held.bytes, read, probe, Owner(held.segment, held.field_id)).any())
     except (DamagedFilter, OSError, SegmentUnreadable) as error:
-        logger.warning("the index in %s is skipped, its segment is read: %s", held.path, error)
+        logger.warning("the index in %s is skipped, its segment is read: %s", held.path, coded(error))
         return True

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.catalog.store.clock import steady_seconds
 from lakehouse.core.spec import TableSpec
-from lakehouse.errors import CatalogHeld, LakehouseError, TableNotFound, VersionNotFound
+from lakehouse.errors import CatalogHeld, LakehouseError, TableNotFound, VersionNotFound, coded
 from lakehouse.forks import watch_forks
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class Pins:
         except (VersionNotFound, TableNotFound):
             raise
         except LakehouseError as error:
-            logger.warning("reading without a pin, so an expiry may end the read: %s", error)
+            logger.warning("reading without a pin, so an expiry may end the read: %s", coded(error))
 
     def _is_held(self, version: int) -> bool:
         """Record the use of a version if the pin covers it."""
@@ -104,7 +104,7 @@ class Pins:
                     raise
                 except LakehouseError as error:
                     self._retry_at = started + self._catalog.lease_seconds
-                    logger.warning("reading without a pin, so an expiry may end the read: %s", error)
+                    logger.warning("reading without a pin, so an expiry may end the read: %s", coded(error))
                 else:
                     with self._guard:
                         self._pinned, self._safe_until = least, started + self._catalog.lease_seconds
@@ -134,7 +134,7 @@ class Pins:
             self.follow()
         except LakehouseError as error:
             # A scan after the lease has expired places the pin again.
-            logger.warning("the pin was not renewed: %s", error)
+            logger.warning("the pin was not renewed: %s", coded(error))
 
     def follow(self) -> None:
         """Renew the pin and move it to the oldest version in use; remove it if none is."""
@@ -172,4 +172,4 @@ class Pins:
                 try:
                     self._catalog.unpin(self._id, wait_seconds=_CLOSING_SECONDS)
                 except LakehouseError as error:
-                    logger.warning("the pin was not removed, its lease will end it: %s", error)
+                    logger.warning("the pin was not removed, its lease will end it: %s", coded(error))

@@ -14,7 +14,7 @@ from lakehouse.catalog.tasks.plan_counts import WHOLE
 from lakehouse.core.bins import bins_of
 from lakehouse.core.interval import Interval
 from lakehouse.core.spec import TableId, TableSpec
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, coded
 from lakehouse.forks import watch_forks
 
 logger = logging.getLogger(__name__)
@@ -48,4 +48,4 @@ class PlanCounter:
             try:
                 self._catalog.count_plans(counts)
             except LakehouseError as error:
-                logger.warning("%s plans were not counted: %s", counts.total(), error)
+                logger.warning("%s plans were not counted: %s", counts.total(), coded(error))

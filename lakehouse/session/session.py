@@ -9,13 +9,17 @@ from typing import Any
 from lakehouse.apart import QueryProcesses
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.engine import Engine
-from lakehouse.engine.duckdb import DuckDBEngine
+from lakehouse.engine.duckdb import DuckDBEngine, StatementDatabase
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import UnknownEngine
+from lakehouse.remembered import Remembered
 from lakehouse.session.heartbeat import Heartbeat
 from lakehouse.session.index_cache import IndexCache
 from lakehouse.session.pins import Pins
 from lakehouse.session.plan_counts import PlanCounter
+
+_TRANSLATED_LETTERS = 4_000_000
+"""Of all statements whose translation is cached, including the texts for the engines."""
 
 
 class Session:
@@ -51,6 +55,8 @@ class Session:
         self.heartbeat.also = self._beat
         self.index_cache = IndexCache(catalog.summaries, warehouse)
         self.local_engine = DuckDBEngine()
+        self.statements = StatementDatabase(warehouse)
+        self.translations: Remembered[tuple[str, str], Any] = Remembered(_TRANSLATED_LETTERS)
         self.query_processes = QueryProcesses(
             {"catalog": catalog.address, "warehouse": str(warehouse), "lease_seconds": catalog.lease_seconds},
             catalog.unpin,
@@ -95,6 +101,7 @@ class Session:
         self.plan_counts.flush()
         self.pins.close()
         self.local_engine.close()
+        self.statements.close()
         self.catalog.close()
 
     def __repr__(self) -> str:

@@ -110,4 +110,4 @@ def _cut(rows: pa.Table, limits: QueryLimits) -> tuple[pa.Table, bool]:
 
 
 def _told(session: Session, read: Read) -> TableRead:
-    return TableRead(read.reference.table, read.scan.version, read.wanted.columns, read.wanted.where, session)
+    return TableRead(read.asked.table, read.scan.version, read.asked.wanted.columns, read.asked.wanted.where, session)

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
 
-from lakehouse.engine.duckdb import QueryLimits, read_relation, run_limited, run_query
-from lakehouse.errors import InvalidStatement, SegmentUnreadable, VersionNotFound
+from lakehouse.engine.duckdb import QueryLimits, Use, is_refusal, read_relation, run_limited
+from lakehouse.errors import InvalidStatement, SegmentUnreadable
+from lakehouse.reading.again import again_if_forgotten
 from lakehouse.session.session import Session
-from lakehouse.sql.allowed import check_allowed, refused
-from lakehouse.sql.columns import Columns
-from lakehouse.sql.names import Reference, resolve
-from lakehouse.sql.normal import normalized
-from lakehouse.sql.push import Wanted, pushed
-from lakehouse.sql.written import write
-from lakehouse.storage.verify import verified
-from lakehouse.table.tables import open_table, table_names
+from lakehouse.sql.allowed import refused
+from lakehouse.sql.translation import Asked, Translation, translate
+from lakehouse.table.tables import open_table
 
 if TYPE_CHECKING:
     from lakehouse.reading.scan import Scan
     from lakehouse.table.table import Table
 
-_ATTEMPTS = 5
-_PREFIX = "lake_relation_"
-
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One table of a query: what its scan is asked for."""
+    """One table of a query, and the scan of what is asked of it."""
 
-    reference: Reference
-    wanted: Wanted
+    asked: Asked
     scan: Scan
 
 
@@ -57,17 +49,19 @@ class BoundQuery:
 
     def _run(self) -> Any:
         if self.engine == "spark":
-            frames = {one.reference.relation: one.scan.frame() for one in self.reads}
+            frames = {one.asked.relation: one.scan.frame() for one in self.reads}
             return self.session.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]
-        return run_query(self.text, self._relations(), self.session.warehouse)
+        with self._naming_files():
+            return self.session.statements.run(self.text, self._relations())
 
     def first(self, limits: QueryLimits) -> tuple[pa.Table, bool]:
         """The first rows, and whether there are more, calculated in process with limited memory."""
         with self._naming_files():
             return run_limited(self.text, self._relations(), self.session.warehouse, limits)
 
-    def _relations(self) -> dict[str, Any]:
-        return {one.reference.relation: one.scan.relation for one in self.reads}
+    def _relations(self) -> dict[str, str]:
+        use = Use.JOINED if len(self.reads) > 1 else Use.ALONE
+        return {one.asked.relation: one.scan.unfiltered_sql(use) for one in self.reads}
 
     def rows(self) -> Any:
         """The rows as a write takes them: an Arrow table, or a Spark frame, which is to be read before `release`."""
@@ -82,9 +76,10 @@ class BoundQuery:
         """Say which table's file it was that could not be read."""
         try:
             yield
-        except SegmentUnreadable:
-            for one in self.reads:
-                verified(self.session.warehouse, one.scan.plan().segments)
+        except (SegmentUnreadable, InvalidStatement) as error:
+            if isinstance(error, SegmentUnreadable) or not is_refusal(error.__cause__):
+                for one in self.reads:
+                    one.scan.check_readable()
             raise
 
     def __enter__(self) -> Self:
@@ -99,68 +94,84 @@ class BoundQuery:
             one.scan.release()
 
     def explain(self) -> str:
-        """What each table's scan opens, and the text that the engine is given."""
+        """What each table's scan opens, the text that the engine is given, and DuckDB's plan with expected rows."""
         lines = []
         for one in self.reads:
             plan = one.scan.plan()
-            whole = len(open_table(self.session, one.reference.table).segments(as_of=plan.version))
+            whole = len(open_table(self.session, one.asked.table).segments(as_of=plan.version))
             lines.append(
-                f"{one.reference.table} at version {plan.version} as {one.reference.relation}: {len(plan.segments)} of "
-                f"{whole} segments, {plan.bytes} bytes; columns {', '.join(one.wanted.columns)}; "
-                f"filter {one.wanted.where or 'none'}"
+                f"{one.asked.table} at version {plan.version} as {one.asked.relation}: {len(plan.segments)} of "
+                f"{whole} segments, {plan.bytes} bytes, {plan.rows_estimate} rows; columns "
+                f"{', '.join(one.asked.wanted.columns)}; filter {one.asked.wanted.where or 'none'}"
             )
-        return "\n".join([*lines, f"{self.engine}: {self.text}"])
+        lines.append(f"{self.engine}: {self.text}")
+        if self.engine == "duckdb":
+            with self._naming_files():
+                lines += self.session.statements.explain(self.text, self._relations()).split("\n")
+        return "\n".join(lines)
 
 
-def bind(session: Session, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQuery:
+def bind(session: Session, tree: exp.Expr, *, as_of: Any, engine: str, text: str | None = None) -> BoundQuery:
     """Check a query and fix what it reads: every table without a version of its own at one version of the lake.
 
-    Raises `InvalidInput` for what is not allowed, `TableNotFound`, `VersionNotFound`.
+    What is made of it is remembered by its ``text``, if that is given, for `bind_again`. Raises `InvalidInput` for what
+    is not allowed, `TableNotFound`, `VersionNotFound`.
     """
     if isinstance(tree, exp.Values):
         tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree))
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
         raise refused(tree)
     try:
-        return _bound(session, tree, as_of, engine)
+        translation, tables = translate(session, tree, engine)
     except RecursionError as error:
         raise InvalidStatement("the statement is nested too deeply") from error
+    if text is not None:
+        session.translations.put((engine, text), translation, cost=len(text) + len(translation.text))
+    reads = _held(session, translation, as_of, lambda: _planned(translation, tables, as_of))
+    return BoundQuery(session, engine, translation.text, reads)
 
 
-def _bound(session: Session, tree: exp.Expr, as_of: Any, engine: str) -> BoundQuery:
-    check_allowed(tree, engine)
-    tree = normalized(tree.copy())
-    references = resolve(tree, table_names(session), _prefix(tree))
-    tables = {one.relation: open_table(session, one.table) for one in references}
-    named = tree.copy()
-    Columns({name: table.schema.names for name, table in tables.items()}, engine).of(named)
-    text = write(named, engine)
-    for _ in range(_ATTEMPTS if as_of is None else 0):
-        try:
-            return BoundQuery(session, engine, text, _reads(tables, tree, references, session.catalog.head()))
-        except VersionNotFound:
-            if any(one.as_of is not None for one in references):
-                break  # may be the user's own
-    at = session.catalog.head() if as_of is None else as_of
-    return BoundQuery(session, engine, text, _reads(tables, tree, references, at))
+def bind_again(session: Session, text: str, *, as_of: Any, engine: str) -> BoundQuery | None:
+    """A query that was bound before, by its text; None if it was not, or its names or tables are others now.
+
+    Cost: one state of the catalog; the text is not read.
+    """
+    translation: Translation | None = session.translations.get((engine, text))
+    if translation is None:
+        return None
+
+    def planned() -> tuple[Read, ...] | None:
+        tables = translation.tables(session)
+        return None if tables is None else _planned(translation, tables, as_of)
+
+    reads = _held(session, translation, as_of, planned)
+    return None if reads is None else BoundQuery(session, engine, translation.text, reads)
 
 
-def _prefix(tree: exp.Expr) -> str:
-    """The beginning of names that the query does not use."""
-    prefix, used = _PREFIX, " ".join(one.name.casefold() for one in tree.find_all(exp.Identifier, exp.Literal))
-    while prefix in used:
-        prefix += "_"
-    return prefix
+R = TypeVar("R", tuple[Read, ...], tuple[Read, ...] | None)
 
 
-def _reads(tables: Mapping[str, Table], tree: exp.Expr, references: list[Reference], as_of: Any) -> tuple[Read, ...]:
-    wanted = pushed(tree, references, {name: table.schema for name, table in tables.items()})
+def _held(session: Session, translation: Translation, as_of: Any, plan: Callable[[], R]) -> R:
+    """What a query reads, planned from one state of the catalog, and then held."""
+    own = next((one.as_of for one in translation.asked if one.as_of is not None), as_of)
+
+    def held() -> R:
+        reads = session.catalog.snapshot(plan)
+        for one in reads or ():
+            one.scan.hold()
+        return reads
+
+    return again_if_forgotten(held, own)
+
+
+def _planned(translation: Translation, tables: Mapping[str, Table], as_of: Any) -> tuple[Read, ...]:
+    """What each name reads: without an ``as_of``, at the head."""
     reads = []
-    for one in references:
-        ask = wanted[one.relation]
+    for one in translation.asked:
         point = as_of if one.as_of is None else one.as_of
-        scan = tables[one.relation].scan(columns=ask.columns, where=ask.where, as_of=point)
-        reads.append(Read(one, ask, scan))
+        scan = tables[one.table].unheld_scan(columns=one.wanted.columns, where=one.wanted.where, as_of=point)
+        scan.prepare()
+        reads.append(Read(one, scan))
     return tuple(reads)
 
 

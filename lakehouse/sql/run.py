@@ -12,15 +12,18 @@ from lakehouse.sql.allowed import refused
 from lakehouse.sql.change import delete, insert, merge, update
 from lakehouse.sql.define import create_table, describe, drop_table, show_tables
 from lakehouse.sql.parse import parse_statement
-from lakehouse.sql.query import bind
+from lakehouse.sql.query import bind, bind_again
 
 ENGINES = ("spark", "duckdb")
 
 
-def run_statement(session: Session, text: str, *, as_of: Any = None, engine: str = "spark") -> Any:
+def run_statement(session: Session, text: Any, *, as_of: Any = None, engine: str = "spark") -> Any:
     """Run one statement of Spark's SQL over a lake's tables; see `Lake.sql`."""
     if engine not in ENGINES:
         raise UnknownEngine("no such engine; use spark or duckdb", engine=repr(engine))
+    again = bind_again(session, text, as_of=as_of, engine=engine) if isinstance(text, str) else None
+    if again is not None:
+        return again.run()
     statement = parse_statement(text)
     match statement.tree:
         case exp.Expr() as tree if statement.kind == "explain":
@@ -30,7 +33,7 @@ def run_statement(session: Session, text: str, *, as_of: Any = None, engine: str
         case exp.Merge() as tree:
             return merge(session, tree, as_of=as_of, engine=engine)
         case exp.Query() | exp.Values() as tree:
-            return bind(session, tree, as_of=as_of, engine=engine).run()
+            return bind(session, tree, as_of=as_of, engine=engine, text=text).run()
     if as_of is not None:
         raise InvalidStatement("only queries are run as of a version; leave as_of out", as_of=as_of)
     return _run_on_table(session, statement.tree)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -23,16 +23,24 @@ class Source:
     seen: bool = True
 
 
-@dataclass(frozen=True, slots=True)
 class Scope:
-    """What the whole statement says of names: columns of tables by node, queries of WITH by name, and who uses them."""
+    """What the whole statement says of names: columns of tables by node, queries of WITH by name, and who uses them.
 
-    columns: Mapping[int, frozenset[str]]
-    queries: Mapping[str, exp.CTE]
-    uses: Mapping[str, list[exp.Table]]
-    _sources: dict[int, list[Source]] = field(default_factory=dict, repr=False, compare=False)
-    _outputs: dict[int, dict[str, exp.Column | None] | None] = field(default_factory=dict, repr=False, compare=False)
-    _words: dict[int, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
+    It remembers what it found of each SELECT.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[int, frozenset[str]],
+        queries: Mapping[str, exp.CTE],
+        uses: Mapping[str, list[exp.Table]],
+    ) -> None:
+        self.columns = columns
+        self.queries = queries
+        self.uses = uses
+        self._sources: dict[int, list[Source]] = {}
+        self._outputs: dict[int, dict[str, exp.Column | None] | None] = {}
+        self._words: dict[int, frozenset[str]] = {}
 
     @classmethod
     def of(cls, tree: exp.Expr, columns: Mapping[int, frozenset[str]]) -> Scope:

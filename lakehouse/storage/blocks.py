@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import base64
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ import pyarrow.parquet as pq
 
 from lakehouse.core.checksum import Checksum, footer_of
 from lakehouse.core.spec import ROW_ID
+from lakehouse.remembered import Remembered
 from lakehouse.storage.checksums import (
     BLOCK_BYTES,
     changed,
@@ -53,7 +52,7 @@ def check_blocks(path: Path, checksum: Checksum, size: int, columns: Collection[
     """
     require_known(path, checksum)
     with opened(path, size) as handle:
-        footer = _footers.of(path, _read_tail(path, handle), size, checksum)
+        footer = _footer(path, _read_tail(path, handle), size, checksum)
         for first, end in _runs(footer.blocks_of(columns)):
             read = memoryview(_read(path, handle, first * BLOCK_BYTES, min(end * BLOCK_BYTES, footer.start)))
             for number in range(first, end):
@@ -97,31 +96,19 @@ class _Footer:
         return sorted({number for first, end in spans for number in range(first, end)})
 
 
-class _Footers:
-    """Recently read footers, by the checksum of their files: decoding one takes longer than comparing it."""
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[Checksum, _Footer] = OrderedDict()
-        self._guard = threading.Lock()
-
-    def of(self, path: Path, footer: bytes, size: int, checksum: Checksum) -> _Footer:
-        """A decoded footer. Raises `SegmentUnreadable` if it is not what was written."""
-        if hash_part(footer) != footer_of(checksum):
-            raise changed(path, part="footer")
-        with self._guard:
-            known = self._held.get(checksum)
-            if known is not None:
-                self._held.move_to_end(checksum)
-                return known
-        made = _Footer.of(footer, size)
-        with self._guard:
-            self._held[checksum] = made
-            while len(self._held) > _REMEMBERED:
-                self._held.popitem(last=False)
-        return made
+_footers: Remembered[Checksum, _Footer] = Remembered(_REMEMBERED)
+"""Recently read footers, by the checksum of their files: decoding one takes longer than comparing it."""
 
 
-_footers = _Footers()
+def _footer(path: Path, footer: bytes, size: int, checksum: Checksum) -> _Footer:
+    """A decoded footer. Raises `SegmentUnreadable` if it is not what was written."""
+    if hash_part(footer) != footer_of(checksum):
+        raise changed(path, part="footer")
+    known = _footers.get(checksum)
+    if known is None:
+        known = _Footer.of(footer, size)
+        _footers.put(checksum, known)
+    return known
 
 
 def found_checksum(path: Path) -> Checksum:

@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from lakehouse.errors import SegmentUnreadable
+from lakehouse.errors import SegmentUnreadable, coded
 from lakehouse.faults import reach
 from lakehouse.storage.checksums import check_plain, opened, read_content
 from lakehouse.storage.files import make_folder, sync
@@ -189,7 +189,7 @@ def _is_held(export: Path, folders: set[str]) -> bool:
     except SegmentUnreadable as error:
         if not export.exists():  # another process has just deleted it
             return False
-        logger.warning("a damaged export is left in place: %s", error)
+        logger.warning("a damaged export is left in place: %s", coded(error))
         return False
     if theirs <= folders:
         return True

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakehouse.core.bucket import Buckets
-from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval, from_us, to_us
+from lakehouse.core.interval import MAX_TIME, MIN_TIME, from_us, to_us
+from lakehouse.core.segment import NewSegment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import InvalidRows, LakehouseError, SegmentUnreadable
 from lakehouse.storage.checksums import check_plain
@@ -44,33 +43,11 @@ DAMAGE = (
 """Errors of reading a damaged file: values that no Python type holds, absurd sizes, invalid texts."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileStatistics:
-    """One file's footer. ``start`` and ``end`` are the tight closed-open bounds of the time column.
+def read_footers(folder: Path, names: Sequence[str], spec: TableSpec) -> list[NewSegment]:
+    """Read the footers of files below a folder, in order, leaving out files without rows; paths are as they are given.
 
-    ``min``, ``max`` and ``nulls`` are by column, for columns that are not nested and have statistics; values have the
-    Python type of the table's column.
-    """
-
-    name: str
-    rows: int
-    bytes: int
-    start: datetime
-    end: datetime
-    min: Mapping[str, Any] = field(default_factory=dict)
-    max: Mapping[str, Any] = field(default_factory=dict)
-    nulls: Mapping[str, int] = field(default_factory=dict)
-    buckets: Buckets = field(default_factory=dict)
-    has_row_ids: bool = False
-
-    @property
-    def interval(self) -> Interval:
-        """The closed-open interval that the rows cover."""
-        return Interval(self.start, self.end)
-
-
-def read_footers(folder: Path, names: Sequence[str], spec: TableSpec) -> list[FileStatistics]:
-    """Read the footers of files below a folder, in order, leaving out files without rows.
+    ``start`` and ``end`` are the tight closed-open bounds of the time column. ``min``, ``max`` and ``nulls`` are by
+    column, for columns that are not nested and have statistics; values have the Python type of the column.
 
     Raises `InvalidInput` for null times, for nulls in another column that may hold none, and for times outside the
     years 1 to 9999; `SegmentUnreadable`, naming the file, for one that is missing, cut short or malformed.
@@ -92,7 +69,7 @@ def has_footer(path: Path) -> bool:
     return True
 
 
-def _read(folder: Path, name: str, spec: TableSpec) -> FileStatistics | None:
+def _read(folder: Path, name: str, spec: TableSpec) -> NewSegment | None:
     path = folder / name
     check_plain(path)
     try:
@@ -106,7 +83,7 @@ def _read(folder: Path, name: str, spec: TableSpec) -> FileStatistics | None:
         ) from error
 
 
-def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) -> FileStatistics | None:
+def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) -> NewSegment | None:
     footer = file.metadata
     if footer.num_rows == 0:
         return None
@@ -128,8 +105,8 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
     if ROW_ID in columns:
         gathered[ROW_ID] = _gather(footer, columns[ROW_ID], pa.int64())
     bounds = {name: one for name, one in gathered.items() if one.least is not None}
-    return FileStatistics(
-        name=name,
+    return NewSegment(
+        path=name,
         rows=footer.num_rows,
         bytes=path.stat().st_size,
         start=start,

@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
+from lakehouse.core.segment import NewSegment
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.storage.footer import DAMAGE, FileStatistics
+from lakehouse.storage.footer import DAMAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Outside:
 
 def values_outside(
     folder: Path,
-    files: Sequence[FileStatistics],
+    files: Sequence[NewSegment],
     spec: TableSpec,
     interval: Interval | None,
     keys: KeyScope | None = None,
@@ -46,14 +47,14 @@ def values_outside(
         if not late and not keyed:
             continue
         counted = _count(
-            folder / one.name, spec, interval if late else None, {name: (keys or {})[name] for name in keyed}
+            folder / one.path, spec, interval if late else None, {name: (keys or {})[name] for name in keyed}
         )
         if counted is not None:
             found = counted if found is None else Outside(found.rows + counted.rows, found.column, found.example)
     return found
 
 
-def _all_listed(file: FileStatistics, column: str, values: tuple[Any, ...]) -> bool:
+def _all_listed(file: NewSegment, column: str, values: tuple[Any, ...]) -> bool:
     """Whether the footer alone shows that every value is listed: one value (bounds meet) and no unlisted null."""
     nulls = file.nulls.get(column)
     if nulls is None or (nulls and None not in values):

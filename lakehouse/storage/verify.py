@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from lakehouse.core.checksum import Checksum, footer_of
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import Verify
 from lakehouse.errors import SegmentUnreadable
+from lakehouse.remembered import Remembered
 from lakehouse.storage.blocks import check_blocks
 from lakehouse.storage.checksums import check_content, check_plain
 from lakehouse.storage.paths import Locator
@@ -27,28 +26,8 @@ _REMEMBERED_FILES = 1 << 17
 _Identity = tuple[int, ...]
 
 
-class _Verified:
-    """Files whose every byte was compared, by their status then: an unchanged file need not be compared again."""
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[str, tuple[_Identity, Checksum]] = OrderedDict()
-        self._guard = threading.Lock()
-
-    def __contains__(self, seen: tuple[Path, _Identity, Checksum]) -> bool:
-        path, identity, checksum = seen
-        with self._guard:
-            return self._held.get(str(path)) == (identity, checksum)
-
-    def add(self, path: Path, identity: _Identity, checksum: Checksum) -> None:
-        """Record a file."""
-        with self._guard:
-            self._held[str(path)] = (identity, checksum)
-            self._held.move_to_end(str(path))
-            while len(self._held) > _REMEMBERED_FILES:
-                self._held.popitem(last=False)
-
-
-_verified = _Verified()
+_verified: Remembered[str, tuple[_Identity, Checksum]] = Remembered(_REMEMBERED_FILES)
+"""Files whose every byte was compared, by their status then: an unchanged file need not be compared again."""
 
 
 def _identity(status: os.stat_result) -> _Identity:
@@ -60,10 +39,10 @@ def verify_once(path: Path, segment: Segment) -> None:
 
     Bytes that change without a write (on a failing disk or in memory) are not noticed after the first time.
     """
-    identity = _identity(check_plain(path, segment.bytes))
-    if segment.checksum and (path, identity, segment.checksum) not in _verified:
+    seen = _identity(check_plain(path, segment.bytes)), segment.checksum
+    if segment.checksum and _verified.get(str(path)) != seen:
         check_content(path, segment.checksum, segment.bytes)
-        _verified.add(path, identity, segment.checksum)
+        _verified.put(str(path), seen)
 
 
 def check_files(

@@ -9,9 +9,14 @@ from warnings import warn
 import pyarrow as pa
 
 from lakehouse.arguments import read_limit
-from lakehouse.core.commit import ChainLink, Chunk, ChunkLock, Commit, Diff, KeyFrame, Touch
+from lakehouse.core.chunk import Chunk
+from lakehouse.core.commit import Commit
+from lakehouse.core.diff import Diff
+from lakehouse.core.history import Touch
 from lakehouse.core.interval import Interval
+from lakehouse.core.key_frame import ChainLink, KeyFrame
 from lakehouse.core.listing import Listing
+from lakehouse.core.lock import ChunkLock
 from lakehouse.core.policy import Policy
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
@@ -135,6 +140,26 @@ class Table(Writes):
         leaves out files that are missing, short, or damaged where the read needs them, with a `PartialRead` warning,
         instead of failing.
         """
+
+        def held() -> Scan:
+            scan = self.unheld_scan(
+                columns=columns, where=where, interval=interval, as_of=as_of, best_effort=best_effort
+            )
+            scan.hold()
+            return scan
+
+        return again_if_forgotten(held, as_of)
+
+    def unheld_scan(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        interval: Any = None,
+        as_of: Any = None,
+        best_effort: bool = False,
+    ) -> Scan:
+        """The same for callers that call `Scan.hold` before they read: until then the version may expire."""
         if columns is not None:
             columns = (columns,) if isinstance(columns, str) else tuple(columns)
             unknown = [name for name in columns if name not in self._spec.schema.names]
@@ -145,24 +170,17 @@ class Table(Writes):
                     unknown=unknown,
                     columns=self._spec.schema.names,
                 )
-        within = None if interval is None else Interval.of(interval)
-
-        def held() -> Scan:
-            version, held_version = self._session.catalog.resolve_as_of(self._spec, self._created_version, as_of)
-            scan = Scan(
-                self._session,
-                self._spec,
-                version,
-                columns=columns,
-                where=where,
-                interval=within,
-                best_effort=best_effort,
-                held_version=held_version,
-            )
-            scan.hold()
-            return scan
-
-        return again_if_forgotten(held, as_of)
+        version, held_version = self._session.catalog.resolve_as_of(self._spec, self._created_version, as_of)
+        return Scan(
+            self._session,
+            self._spec,
+            version,
+            columns=columns,
+            where=where,
+            interval=None if interval is None else Interval.of(interval),
+            best_effort=best_effort,
+            held_version=held_version,
+        )
 
     def read(
         self,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import Connection, select, text
 
 from lakehouse.catalog.store.models import bin, delta, key_frame, segment  # noqa: A004 - the word of the scheme
 from lakehouse.catalog.versions.horizon import read_horizon
+from lakehouse.core.invariants import row_ids_are_apart
 from lakehouse.core.version import ADD
 from lakehouse.storage.verify import verified
 from lakehouse.testing.expected import Expected, Wrong
@@ -128,10 +129,15 @@ def _check_entries(expected: Expected, lake: Any, versions: Iterable[int]) -> No
         spec = lake.table(name).spec
         for version in versions:
             segments, tombstones = lake.catalog.live(spec, version)
-            body = None if segments.body is None else segments.body.take(segments.places).sort_by("id").to_pydict()
-            live = repr((body, tombstones))
+            held = [_whole(one) for one in sorted(segments, key=lambda one: one.id)]
+            live = repr((held, tombstones))
             before = expected.entries.setdefault((place, version), live)
             _require(live == before, "a version changed", table=name, version=version, was=before, now=live)
+
+
+def _whole(segment: Any) -> dict[str, Any]:
+    """Every field of a segment, including those that its repr leaves out."""
+    return {one.name: getattr(segment, one.name) for one in fields(segment)}
 
 
 def recover(expected: Expected, lake: Any, step: Step | None, died: float, *, landed: bool) -> None:
@@ -210,7 +216,7 @@ def forget_key_frames(lake: Any) -> None:
         connection.execute(bin.update().values(frame_version=None, frame_entries=0))
 
     lake.catalog._database.run(work)
-    lake.catalog._states.__init__()
+    lake.catalog.forget_remembered()
 
 
 def _require_frames_are_replay(lake: Any) -> None:
@@ -245,12 +251,9 @@ def _check_catalog(connection: Connection) -> None:
     """Check that no row id is given out twice, and that SQLite's own check passes."""
     taken: dict[int, list[tuple[int, int]]] = {}
     for one in connection.execute(select(segment).where(segment.c.has_row_ids.is_(False))).mappings():
-        first = one["first_row_id"]
-        taken.setdefault(one["table_id"], []).append((first, first + one["rows"]))
-    for spans in taken.values():
-        spans.sort()
-        for before, following in itertools.pairwise(spans):
-            _require(before[1] <= following[0], "a row id was given out twice", first=before, second=following)
+        taken.setdefault(one["table_id"], []).append((one["first_row_id"], one["rows"]))
+    for table, spans in taken.items():
+        _require(row_ids_are_apart(*zip(*spans, strict=True)), "a row id was given out twice", table=table)
     if connection.dialect.name == "sqlite":
         _require(connection.execute(text("PRAGMA integrity_check")).scalar_one() == "ok", "SQLite's file is damaged")
         _require(connection.execute(text("PRAGMA foreign_key_check")).first() is None, "a reference leads nowhere")

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.core.interval import to_utc
+from lakehouse.engine import Query
 
 Row = tuple[datetime, str | None, int]
 
@@ -83,3 +84,11 @@ def values(table: Any, **scan: Any) -> list[int]:
 def visible(table: Any, **scan: Any) -> list[Row]:
     """The sorted rows of a table."""
     return plain(table.scan(**scan).to_arrow())
+
+
+def with_row_ids(scan: Any) -> pa.Table:
+    """A scan's rows with their row ids, in the column ``_row_id``, which users do not see."""
+    query: Query = scan._query(scan._session.local_engine.dialect)
+    asked = Query(query.plan, query.spec, query.warehouse, where=query.where, row_ids=True, sets=query.sets)
+    found: pa.Table = scan._session.local_engine.read(asked).to_arrow()
+    return found

@@ -14,11 +14,10 @@ import lakehouse
 from lakehouse.core.interval import Interval
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.visibility import is_visible
-from lakehouse.engine import Query
 from lakehouse.errors import LockLost, LockTimeout, VersionNotFound, WriteConflict
 from lakehouse.testing.model import Clauses, ModelLake, ModelOperation
 from lakehouse.testing.planned import COLUMNS, Planned, Stage, before, source_values
-from lakehouse.testing.rows import TIME_TYPE, tabled, tuples
+from lakehouse.testing.rows import TIME_TYPE, tabled, tuples, with_row_ids
 
 Result = Literal["ok", "locked", "fenced", "nothing", "conflict"]
 Seen = list[tuple[tuple[Any, ...], int]]
@@ -210,7 +209,7 @@ class LibraryTarget:
         self.reads += 1
         if self.reads % READS != 1:
             return self.seen(version)
-        found = _with_row_ids(self.table.scan(as_of=version))
+        found = with_row_ids(self.table.scan(as_of=version))
         listed = tuples(found.select(COLUMNS))
         return sorted(zip(listed, found.column("_row_id").to_pylist(), strict=True))
 
@@ -259,14 +258,6 @@ def _with_set(tombstone: Tombstone, found: Any) -> Tombstone:
     if tombstone.kind == "row":
         return replace(tombstone, row_ids=frozenset(found))
     return replace(tombstone, primary_keys=frozenset(tuples(found)))
-
-
-def _with_row_ids(scan: Any) -> pa.Table:
-    """A scan's rows with their row ids, which its user does not see."""
-    query: Query = scan._query(scan._session.local_engine.dialect)
-    query = Query(query.plan, query.spec, query.warehouse, row_ids=True, sets=query.sets)
-    found: pa.Table = scan._session.local_engine.read(query).to_arrow()
-    return found
 
 
 @dataclass(slots=True)

@@ -10,7 +10,8 @@ import pytest
 
 import lakehouse
 from lakehouse.core.contribution import AppendContribution
-from lakehouse.core.operation import Kind, NewSegment
+from lakehouse.core.operation import Kind
+from lakehouse.core.segment import NewSegment
 from tests.browser.conftest import SCHEMA, START, Place, hours_of
 from tests.browser.test_pages import PAGES
 

@@ -13,7 +13,8 @@ from playwright.sync_api import Browser, Page, expect
 
 import lakehouse
 from lakehouse.core.contribution import AppendContribution
-from lakehouse.core.operation import Kind, NewSegment
+from lakehouse.core.operation import Kind
+from lakehouse.core.segment import NewSegment
 from queries.timeline import MOST_DRAWN
 from tests.browser.chromium import SCREENSHOTS
 from tests.browser.conftest import SCHEMA, START

@@ -51,7 +51,7 @@ def compaction_loses_row_ids(patch: pytest.MonkeyPatch) -> None:
 
 def replace_ignores_what_was_rewritten(patch: pytest.MonkeyPatch) -> None:
     """A replace leaves the rows that an update brought into what it covers while it ran."""
-    patch.setattr(delta, "rewritten_rows", lambda asked: None)
+    patch.setattr(delta, "rows_updated_meanwhile", lambda asked: None)
 
 
 def rows_leave_a_running_replace(patch: pytest.MonkeyPatch) -> None:

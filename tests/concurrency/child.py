@@ -72,7 +72,7 @@ def crash(lake: Any, task: Task, pipe: Connection) -> None:
 
 def wait(lake: Any, task: Task, pipe: Connection) -> None:
     """Stand in the queue for a day's chunk; a place there is kept for ``place_seconds``."""
-    waiting._PLACE_SECONDS = task["place_seconds"]
+    waiting.PLACE_SECONDS = task["place_seconds"]
     table = lake.table(task["table"])
     pipe.send({"ready": True})
     pipe.recv()

@@ -12,6 +12,7 @@ import pytest
 
 import lakehouse
 from lakehouse.errors import CatalogUnavailable, InvalidInput
+from lakehouse.testing import faults
 from lakehouse.testing.rows import SCHEMA, many
 
 
@@ -53,7 +54,7 @@ def test_a_child_neither_renews_nor_ends_what_its_parent_runs(lake, table):
     renewed = []
 
     def work():
-        lake.session.heartbeat._catalog.renew = renewed.extend
+        lake.catalog.renew = renewed.extend
         lake.session.heartbeat.beat()
         with pytest.raises(InvalidInput, match="forked"):
             operation.commit()
@@ -62,7 +63,7 @@ def test_a_child_neither_renews_nor_ends_what_its_parent_runs(lake, table):
         with pytest.raises(KeyError), operation:
             raise KeyError
         operation.abort()
-        del lake.session.heartbeat._catalog.renew
+        del lake.catalog.renew
         lake.close()
         return renewed
 
@@ -121,10 +122,11 @@ def test_children_that_are_forked_while_threads_commit_do_not_hang(lake, table):
     assert table.scan().count() == 3 + len(lake.log()) - 2
 
 
+@pytest.mark.parametrize("catalog_url", ["sqlite"], indirect=True)
 def test_a_child_that_was_forked_within_a_transaction_gets_an_error_that_says_so(lake, table, monkeypatch):
-    if not lake.catalog._database.is_sqlite:
-        return  # a server knows connections from each other
-    monkeypatch.setattr("lakehouse.catalog.store.database._FORK_SECONDS", 0.1)
+    """A server knows connections from each other."""
+    monkeypatch.setattr("lakehouse.catalog.store.database.FORK_SECONDS", 0.1)
+    answers = []
 
     def work():
         try:
@@ -133,9 +135,10 @@ def test_a_child_that_was_forked_within_a_transaction_gets_an_error_that_says_so
             return str(error)
         return "nothing"
 
-    answer = lake.catalog._database.read(lambda _: in_child(work))
-    assert "forked while its parent" in answer
-    assert table.append(many(1)).version == 3
+    with faults.armed({"commit.head": faults.on_count(1, lambda: answers.append(in_child(work)))}):
+        assert table.append(many(1)).version == 3
+    assert "forked while its parent" in answers[0]
+    assert table.append(many(1)).version == 4
 
 
 def test_a_parent_that_ends_leaves_its_child_a_sound_catalog(tmp_path):

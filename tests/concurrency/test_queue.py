@@ -8,19 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
 
 from lakehouse.catalog.store.models import lock_wait
 from lakehouse.errors import LockTimeout
+from lakehouse.testing import behind
 
 WAIT_SECONDS = 60
 
 
 def waiting(lake: Any) -> int:
     """How many stand in the queue."""
-    return int(
-        lake.catalog._read(lambda connection: connection.execute(select(func.count(lock_wait.c.token))).scalar())
-    )
+    return len(behind.rows_of(lake.catalog, lock_wait.select()))
 
 
 def until(condition: Callable[[], bool]) -> None:

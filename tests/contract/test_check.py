@@ -9,7 +9,8 @@ import time
 import pytest
 from sqlalchemy import text
 
-from lakehouse.catalog.store.models import bin, delta, key_frame, lake, segment  # noqa: A004
+from lakehouse.catalog.store.models import bin, commit_table, delta, key_frame, lake, segment  # noqa: A004
+from lakehouse.testing import behind
 from lakehouse.testing.rows import arrow, values
 
 DAY = "2013-01-05"
@@ -31,8 +32,8 @@ def filled(lake, table):
 
 
 def change(lake, statement, **values):
-    lake.catalog._database.run(lambda connection: connection.execute(statement, values))
-    lake.catalog._states.__init__()
+    behind.change(lake.catalog, statement, **values)
+    lake.catalog.forget_remembered()
 
 
 def kinds(checked):
@@ -99,7 +100,7 @@ def test_unknown_files_are_found_and_deleted_only_if_asked_for_and_a_day_old(lak
 @pytest.mark.parametrize("place", ["first", "middle", "last", "all"])
 def test_damaged_key_frames_are_found_and_reads_do_without_them(lake, filled, caplog, place):
     expected, old = values(filled), values(filled, as_of="kept")
-    frames = lake.catalog._read(lambda connection: connection.execute(key_frame.select()).all())
+    frames = behind.rows_of(lake.catalog, key_frame.select())
     for frame in frames:
         page = bytearray(frame.page)
         page[{"first": 0, "middle": len(page) // 2, "last": -1, "all": 0}[place]] ^= 4
@@ -115,7 +116,7 @@ def test_damaged_key_frames_are_found_and_reads_do_without_them(lake, filled, ca
     assert [(one.kind, one.is_repaired) for one in checked.findings] == [("key frame", True)] * len(frames)
     assert checked.is_sound
     assert lake.check().findings == []
-    lake.catalog._states.__init__()
+    lake.catalog.forget_remembered()
     assert (values(filled), values(filled, as_of="kept")) == (expected, old)
 
 
@@ -132,17 +133,28 @@ def test_key_frames_that_are_all_lost_are_written_again(lake, table):
 
 
 def test_whatever_a_catalog_says_wrongly_is_found(lake, filled):
-    row = lake.catalog._read(lambda connection: connection.execute(delta.select().limit(1)).one())
+    row = behind.rows_of(lake.catalog, delta.select().limit(1))[0]
     frame = key_frame.update().where(key_frame.c.version == filled.key_frames()[0].version)
+    first, *_, last = behind.rows_of(lake.catalog, _FRESH)
+    newest = commit_table.select().where(commit_table.c.version == lake.head)
+    logged = behind.rows_of(lake.catalog, newest)[0]
     for kind, breaks, mends in (
         ("bin", bin.update().values(chain=bin.c.chain + 1), bin.update().values(chain=bin.c.chain - 1)),
         ("bin", bin.update().values(version=bin.c.version + 1), bin.update().values(version=bin.c.version - 1)),
         ("key frame", frame.values(entries=key_frame.c.entries + 1), frame.values(entries=key_frame.c.entries - 1)),
-        ("delta", delta.delete().where(delta.c.entry == row.entry), delta.insert().values(**row._mapping)),
+        ("delta", delta.delete().where(delta.c.entry == row.entry), delta.insert().values(**row._asdict())),
         ("log", LAKE.values(head=lake_head + 1, counter=lake_counter + 1),
          LAKE.values(head=lake_head - 1, counter=lake_counter - 1)),
         ("delta", segment.update().values(added_version=segment.c.added_version - 1),
          segment.update().values(added_version=segment.c.added_version + 1)),
+        ("order", segment.update().values(ordinal=segment.c.ordinal + 1000),
+         segment.update().values(ordinal=segment.c.ordinal - 1000)),
+        ("order", segment.update().where(segment.c.id == last.id).values(first_row_id=first.first_row_id),
+         segment.update().where(segment.c.id == last.id).values(first_row_id=last.first_row_id)),
+        ("log", commit_table.delete().where(commit_table.c.version == logged.version),
+         commit_table.insert().values(**logged._mapping)),
+        ("delta", delta.insert().values(**{**row._mapping, "version": lake.head + 1}),
+         delta.delete().where(delta.c.version == lake.head + 1)),
     ):  # fmt: skip
         change(lake, breaks)
         assert kind in kinds(lake.check()), breaks
@@ -150,6 +162,7 @@ def test_whatever_a_catalog_says_wrongly_is_found(lake, filled):
         assert lake.check().findings == [], mends
 
 
+_FRESH = segment.select().where(segment.c.has_row_ids.is_(False)).order_by(segment.c.first_row_id)
 LAKE, lake_head, lake_counter = lake.update(), lake.c.head, lake.c.counter
 
 

@@ -14,6 +14,7 @@ from lakehouse.catalog.store.models import segment_summary, tombstone
 from lakehouse.core.checksum import content_of, shown
 from lakehouse.errors import InvalidInput, SegmentUnreadable
 from lakehouse.operations.summarize import build_indexes, build_statistics
+from lakehouse.testing import behind
 from lakehouse.testing.campaign.flips import changed
 from lakehouse.testing.rows import KEYED, arrow, many, values
 
@@ -104,13 +105,12 @@ def test_checksums_travel_with_an_export_and_a_restore(lake, table, warehouse, t
 def forget_checksums(lake):
     """Make a catalog what it was before there were checksums."""
 
-    def work(connection):
-        for of in (segment_rows, tombstone, segment_summary):
-            connection.execute(update(of).values(checksum=None))
-        connection.execute(text("DELETE FROM key_frame"))
-        connection.execute(text("UPDATE bin SET frame_version = NULL"))
-
-    lake.catalog._database.run(work)
+    behind.change(
+        lake.catalog,
+        *(update(of).values(checksum=None) for of in (segment_rows, tombstone, segment_summary)),
+        text("DELETE FROM key_frame"),
+        text("UPDATE bin SET frame_version = NULL"),
+    )
 
 
 def test_files_of_an_older_release_are_read_by_their_size_and_get_checksums_when_asked(lake, connect, table, warehouse):

@@ -38,7 +38,7 @@ class Host:
 @pytest.fixture
 def host(monkeypatch) -> Host:
     host = Host()
-    monkeypatch.setattr(clock, "_boot", lambda: host.boot)
+    monkeypatch.setattr(clock, "boot", lambda: host.boot)
     monkeypatch.setattr(time, "time_ns", lambda: host.wall_us * 1000)
     monkeypatch.setattr(time, "clock_gettime_ns", lambda _: host.ticks_us * 1000)
     monkeypatch.setattr(time, "clock_gettime", lambda _: host.ticks_us / SECOND)

@@ -11,10 +11,11 @@ import pytest
 from sqlalchemy import text
 
 import lakehouse
+from lakehouse.catalog.store.database import Database
 from lakehouse.errors import InternalError, LakehouseError, LockLost, SegmentUnreadable, StorageUnavailable
 from lakehouse.lake import Lake
 from lakehouse.storage import files as storage_files
-from lakehouse.testing import faults
+from lakehouse.testing import behind, faults
 from lakehouse.testing.rows import SCHEMA, arrow, many, values
 
 DAY = "2013-01-05"
@@ -182,19 +183,19 @@ def test_a_catalog_that_fails_deletes_nothing(lake, table, warehouse, monkeypatc
     lost.write(arrow([(DAY, "a", 7)]))
     lake.catalog.abort(lost.begun)
     before = stored(warehouse)
-    run = lake.catalog._database.run
+    run = Database.run
     for failing in range(1, 4):
         calls = iter(range(1, 100))
 
-        def unreliable(work, failing=failing, calls=calls, **options):
+        def unreliable(self, work, failing=failing, calls=calls, **options):
             if next(calls) == failing:
                 raise lakehouse.CatalogUnavailable("gone")
-            return run(work, **options)
+            return run(self, work, **options)
 
-        monkeypatch.setattr(lake.catalog._database, "run", unreliable)
-        with pytest.raises(lakehouse.CatalogUnavailable):
-            lake.collect(grace_seconds=0)
-        monkeypatch.setattr(lake.catalog._database, "run", run)
+        with monkeypatch.context() as patch:
+            patch.setattr(Database, "run", unreliable)
+            with pytest.raises(lakehouse.CatalogUnavailable):
+                lake.collect(grace_seconds=0)
         gone = before - stored(warehouse)
         assert gone == set() if failing < 3 else all(lost.id in path for path in gone)
     lake.collect(grace_seconds=0)
@@ -231,7 +232,7 @@ def test_a_listed_file_that_a_segment_needs_is_never_deleted(lake, table, wareho
     table.append(arrow([(DAY, "a", 1)]))
     (path,) = [segment.path for segment in table.segments()]
     insert = text("INSERT INTO garbage (table_id, path, marked_us) VALUES (:table, :path, 0)")
-    lake.catalog._database.run(lambda connection: connection.execute(insert, {"table": table.spec.id, "path": path}))
+    behind.change(lake.catalog, insert, table=table.spec.id, path=path)
     for dry_run in (True, False):
         with pytest.raises(InternalError, match="nothing was deleted"):
             lake.collect(grace_seconds=0, dry_run=dry_run)

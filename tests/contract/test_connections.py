@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import text
 
 import lakehouse
 from lakehouse.catalog.store import database
+from lakehouse.testing import behind
 from lakehouse.testing.rows import SCHEMA
 
 
 def test_a_connection_in_use_when_its_catalog_is_closed_is_closed_after(lake):
-    held = lake.catalog._database
+    held = database.Database(lake.catalog.address)
 
     def question(connection):
         driver = connection.connection.driver_connection
@@ -26,10 +28,10 @@ def test_a_connection_in_use_when_its_catalog_is_closed_is_closed_after(lake):
         assert driver.closed
 
 
+@pytest.mark.parametrize("catalog_url", ["postgresql"], indirect=True)
 def test_a_transaction_that_stands_still_lets_the_others_go_on_and_is_run_again(lake, monkeypatch):
-    if lake.catalog._database.is_sqlite:
-        return  # its lock goes with its process, and a process that is paused holds up the others
-    monkeypatch.setattr(database, "_IDLE_TIMEOUT_MS", 200)
+    """On SQLite the lock goes with its process, and a process that is paused holds up the others."""
+    monkeypatch.setattr(database, "IDLE_TIMEOUT_MS", 200)
     paused = database.Database(lake.catalog.url)
     tries = []
 
@@ -49,5 +51,5 @@ def test_a_transaction_that_stands_still_lets_the_others_go_on_and_is_run_again(
 def test_a_server_that_shows_commits_before_they_are_on_the_disk_does_not_do_so_here(postgres_url, warehouse):
     url = f"{postgres_url}{'&' if '?' in postgres_url else '?'}options=-c%20synchronous_commit%3Doff"
     with lakehouse.connect(url, warehouse) as lake:
-        shown = lake.catalog._database.read(lambda c: c.exec_driver_sql("SHOW synchronous_commit").scalar())
-    assert shown == "on"
+        shown = behind.rows_of(lake.catalog, text("SHOW synchronous_commit"))
+    assert shown == [("on",)]

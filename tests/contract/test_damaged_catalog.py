@@ -9,6 +9,7 @@ import pytest
 from lakehouse.catalog.store.damage import find_damage
 from lakehouse.catalog.store.opening import sqlite
 from lakehouse.errors import CatalogUnavailable, LakehouseError
+from lakehouse.testing import behind
 from lakehouse.testing.rows import arrow
 
 DAY = "2013-01-05"
@@ -54,9 +55,9 @@ def test_a_value_that_cannot_be_raises_that_the_catalog_is_damaged(connect, lake
         made.delete("value = 1")
         made.delete(f"client = 'b' AND time >= '{DAY}' AND time < '{DAY}T07:00'")
         assert made.scan(interval=DAY).count() == 2
-        assert there.catalog._database.read(find_damage) is None
+        assert behind.ask(there.catalog, find_damage) is None
     name, column = place.split(".")
-    path = lake.catalog._database.url.database
+    path = behind.file_of(lake.catalog)
     lake.close()
     with closing(sqlite.connect(path)) as catalog:
         catalog.execute("PRAGMA ignore_check_constraints = 1")

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 import lakehouse
-from lakehouse.catalog.store import database, opening, presence, writer_queue
+from lakehouse.catalog.store import opening, presence, reaction, writer_queue
 from lakehouse.errors import CatalogUnavailable, InvalidInput
+from lakehouse.testing import behind
 from lakehouse.testing.rows import SCHEMA, many
 
 HOLDER = """
@@ -60,7 +62,7 @@ def test_every_spelling_of_a_catalogs_path_is_one_catalog_with_one_queue(real, t
             table = lake.table("flights")
             before = table.version
             assert table.append(many(3)).version > before
-            assert lake.catalog._database.url.database == str(real)
+            assert behind.file_of(lake.catalog) == real
             assert sorted(one.name for one in real.parent.iterdir()) == [
                 f"catalog.db{end}" for end in ("", "-open", "-queue", "-shm", "-wal")
             ]
@@ -95,7 +97,7 @@ def test_each_connection_syncs_as_its_journal_needs(tmp_path, monkeypatch, write
     with lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse") as lake:
 
         def asked(name):
-            return lake.catalog._database.read(lambda c: c.exec_driver_sql(f"PRAGMA {name}").scalar())
+            return behind.rows_of(lake.catalog, text(f"PRAGMA {name}"))[0][0]
 
         assert (asked("journal_mode"), asked("synchronous")) == held
         assert asked("foreign_keys") == 1
@@ -124,7 +126,7 @@ def held(request, real: Path) -> Iterator[str]:
 
 
 def test_a_catalog_that_another_program_holds_is_an_error_after_one_wait(real, tmp_path, monkeypatch, held):
-    monkeypatch.setattr(database, "WAIT_SECONDS", 1.5)
+    monkeypatch.setattr(reaction, "WAIT_SECONDS", 1.5)
     began = time.monotonic()
     with pytest.raises(CatalogUnavailable, match="another program holds"):
         lakehouse.connect(f"sqlite:///{real}", tmp_path / "warehouse")
@@ -132,7 +134,7 @@ def test_a_catalog_that_another_program_holds_is_an_error_after_one_wait(real, t
 
 
 def test_reads_writes_and_the_end_of_a_lake_wait_once_for_a_program_that_holds_its_catalog(real, tmp_path, monkeypatch):
-    monkeypatch.setattr(database, "WAIT_SECONDS", 1.5)
+    monkeypatch.setattr(reaction, "WAIT_SECONDS", 1.5)
     lake = lakehouse.connect(f"sqlite:///{real}", tmp_path / "warehouse")
     table = lake.table("flights")
     table.append(many(3))
@@ -176,7 +178,7 @@ def test_a_query_shows_within_its_seconds_that_another_program_holds_the_catalog
 
 
 def test_writers_pass_a_process_that_is_stopped_in_their_queue(real, tmp_path, monkeypatch):
-    monkeypatch.setattr(writer_queue, "_WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(writer_queue, "WAIT_SECONDS", 0.5)
     stopped = os.open(f"{real}-queue", os.O_RDWR | os.O_CREAT)
     assert writer_queue.holds(stopped, fcntl.LOCK_EX)
     with lakehouse.connect(f"sqlite:///{real}", tmp_path / "warehouse") as lake:
@@ -184,12 +186,12 @@ def test_writers_pass_a_process_that_is_stopped_in_their_queue(real, tmp_path, m
         assert [flights.append(many(1)).version for _ in range(3)] == [3, 4, 5]
         os.close(stopped)
         assert flights.append(many(1)).version == 6
-    assert not writer_queue.writer_queue(str(real))._threads.locked()
+    assert not writer_queue.writer_queue(str(real)).is_held()
 
 
 def test_whoever_comes_to_a_catalog_waits_for_one_who_brings_its_log_in(real, tmp_path, monkeypatch):
-    monkeypatch.setattr(presence, "_WAIT_SECONDS", 0.2)
-    monkeypatch.setattr(database, "WAIT_SECONDS", 1.5)
+    monkeypatch.setattr(presence, "WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(reaction, "WAIT_SECONDS", 1.5)
     alone = os.open(f"{real}-open", os.O_RDWR)
     assert presence.holds(alone, fcntl.LOCK_EX)
     with pytest.raises(CatalogUnavailable, match="another program holds"):

@@ -20,8 +20,9 @@ from lakehouse.catalog.store.models import key_frame, segment, segment_summary
 from lakehouse.errors import InvalidInput, LockLost, SegmentUnreadable, StorageUnavailable, WriteConflict
 from lakehouse.operations.summarize import build_indexes, missing_indexes
 from lakehouse.storage.exports import read_part
+from lakehouse.testing import behind
 from lakehouse.testing.faults import armed, on_count
-from lakehouse.testing.rows import SCHEMA, arrow, many, values
+from lakehouse.testing.rows import SCHEMA, arrow, many, values, with_row_ids
 from tests.contract.test_accidents import FullDisk
 
 DAY, NEXT = "2013-01-05", "2013-01-06"
@@ -30,12 +31,7 @@ WHO = "Zacharias"
 
 def row_ids(table: Any, **scan: Any) -> dict[int, int]:
     """Row ids by value."""
-    made = table.scan(**scan)
-    query = made._query(made._session.local_engine.dialect)
-    asked = lakehouse.engine.Query(
-        query.plan, query.spec, query.warehouse, where=query.where, row_ids=True, sets=query.sets
-    )
-    found = made._session.local_engine.read(asked).to_arrow()
+    found = with_row_ids(table.scan(**scan))
     return dict(zip(found.column("value").to_pylist(), found.column("_row_id").to_pylist(), strict=True))
 
 
@@ -57,7 +53,7 @@ def catalog_text(lake: Any) -> str:
         bounds = connection.execute(segment.select()).all()
         return repr([bytes(row.page) for row in pages]) + repr([row.statistics for row in bounds])
 
-    return lake.catalog._database.read(question)
+    return behind.ask(lake.catalog, question)
 
 
 def history(table: Any) -> list[int]:
@@ -429,7 +425,7 @@ def test_indexes_of_rewritten_segments_are_made_again(lake):
     build_indexes(lake.session, table.spec, missing_indexes(lake.session, table.spec, segments))
     assert not missing_indexes(lake.session, table.spec, segments)
     table.erase(f"client = '{WHO}'")
-    stored = lake.catalog._database.read(lambda one: one.execute(segment_summary.select()).all())
+    stored = behind.rows_of(lake.catalog, segment_summary.select())
     assert stored == []
     assert missing_indexes(lake.session, table.spec, segments) == segments.ids.tolist()
     assert build_indexes(lake.session, table.spec, segments.ids.tolist()) == 1

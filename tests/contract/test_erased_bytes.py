@@ -12,6 +12,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sqlalchemy import make_url
 
 import lakehouse
 from lakehouse.catalog.store.models import operation, tombstone
@@ -19,6 +20,7 @@ from lakehouse.core.erased import Erased
 from lakehouse.core.sets import decode_set
 from lakehouse.errors import InternalError
 from lakehouse.operations.summarize import build_indexes, missing_indexes
+from lakehouse.testing import behind
 from lakehouse.testing.faults import armed, on_count
 from lakehouse.testing.rows import TIME_TYPE, tabled
 
@@ -73,7 +75,7 @@ def traces(lake: Any, warehouse: Path, tmp_path: Path) -> dict[str, int]:
         if count:
             found[place] = found.get(place, 0) + count
 
-    url = lake.catalog._database.url
+    url = make_url(lake.catalog.address)
     if url.get_backend_name() == "sqlite":
         lake.close()
         with sqlite3.connect(url.database) as database:
@@ -228,7 +230,7 @@ def test_keys_of_others_stay_and_keep_hiding(lake: Any, clients: Any) -> None:
     def scopes(connection: Any) -> list[str]:
         return [row["keys"] for row in connection.execute(tombstone.select()).mappings() if row["keys"]]
 
-    left = lake.catalog._database.read(scopes)
+    left = behind.ask(lake.catalog, scopes)
     assert any("5" in one and str(NUMBER) not in one for one in left), left
     assert not any(str(NUMBER) in one for one in left)
     assert sorted(clients.scan().to_arrow()["value"].to_pylist()) == sorted(before)
@@ -265,4 +267,4 @@ def test_operations_that_ended_forget_their_keys(lake: Any, clients: Any) -> Non
         rows = connection.execute(operation.select()).mappings()
         return [row["keys"] for row in rows if row["state"] != "running"]
 
-    assert set(lake.catalog._database.read(kept)) == {None}
+    assert set(behind.ask(lake.catalog, kept)) == {None}

@@ -13,7 +13,7 @@ from lakehouse.core.operation import Kind
 from lakehouse.errors import InvalidInput, LockLost, TableNotFound, VersionNotFound
 from lakehouse.lake import Lake
 from lakehouse.operations.restore import Restore
-from lakehouse.testing import faults
+from lakehouse.testing import behind, faults
 from lakehouse.testing.rows import SCHEMA, arrow, values, visible
 from tests.contract.test_key_frames import FIRST, run
 
@@ -364,9 +364,9 @@ def test_a_key_frame_that_an_expiry_overtook_is_not_written(lake, table, connect
 
 
 def test_operations_that_ended_long_ago_are_forgotten_with_their_versions(lake, table, history):
-    lake.catalog._database.run(lambda connection: connection.execute(operation.update().values(begun_us=1)))
+    behind.change(lake.catalog, operation.update().values(begun_us=1))
     lake.expire(keep_last=1)
-    left = lake.catalog._read(lambda connection: connection.execute(operation.select()).all())
+    left = behind.rows_of(lake.catalog, operation.select())
     assert [one.version for one in left] == [table.version]
     assert values(table) == [4]
     assert lake.check().is_sound

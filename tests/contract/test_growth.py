@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from sqlalchemy import event, func, insert, select, update
+from sqlalchemy import Engine, event, func, insert, select, update
 
 from lakehouse.catalog.forget import entries
 from lakehouse.catalog.store.models import (
@@ -20,7 +20,7 @@ from lakehouse.catalog.store.models import (
     upkeep,
 )
 from lakehouse.errors import InvalidInput, LakehouseError, LockTimeout, TableNotFound
-from lakehouse.testing import faults
+from lakehouse.testing import behind, faults
 from lakehouse.testing.faults import Injected
 from lakehouse.testing.rows import SCHEMA, arrow, values
 
@@ -30,13 +30,11 @@ BATCH = arrow([(DAY, "a", 1)])
 
 def held(lake, of, *where):
     """How many rows of a table of the catalog there are."""
-    return lake.catalog._database.read(
-        lambda connection: connection.execute(select(func.count()).select_from(of).where(*where)).scalar_one()
-    )
+    return behind.rows_of(lake.catalog, select(func.count()).select_from(of).where(*where))[0][0]
 
 
 def change(lake, statement):
-    lake.catalog._database.run(lambda connection: connection.execute(statement) and None)
+    behind.change(lake.catalog, statement)
 
 
 def make_old(lake):
@@ -214,9 +212,13 @@ def test_an_idle_expiry_costs_the_same_however_many_tables_were_dropped(lake, ta
     def statements():
         """What an expiry asks of the catalog that has nothing to do."""
         asked = []
-        engine = lake.catalog._database.engine
-        event.listen(engine, "after_cursor_execute", lambda *event_args: asked.append(event_args[2]))
+
+        def note(*event_args):
+            asked.append(event_args[2])
+
+        event.listen(Engine, "after_cursor_execute", note)
         lake.expire(keep_last=1)
+        event.remove(Engine, "after_cursor_execute", note)
         return len(asked)
 
     table.append(BATCH)

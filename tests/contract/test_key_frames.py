@@ -8,23 +8,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakehouse.catalog.store.models import bin, key_frame  # noqa: A004
 from lakehouse.core.interval import to_utc
 from lakehouse.core.version import LONGEST_CHAIN
+from lakehouse.testing.reopened import forget_key_frames
 from lakehouse.testing.rows import arrow
 
 FIRST = to_utc("2013-01-05")
-
-
-def forget_key_frames(lake: Any) -> None:
-    """Drop every key frame, and what this process remembers of them."""
-
-    def work(connection: Any) -> None:
-        connection.execute(key_frame.delete())
-        connection.execute(bin.update().values(frame_version=None, frame_entries=0))
-
-    lake.catalog._database.run(work)
-    lake.catalog._states.__init__()
 
 
 def state(table: Any, version: int) -> tuple[Any, Any]:

@@ -31,7 +31,7 @@ def make_first_form(database: Database) -> None:
 
     def upgrade(connection: sa.Connection) -> None:
         config = Config()
-        config.set_main_option("script_location", str(migration._MIGRATIONS))
+        config.set_main_option("script_location", str(migration.MIGRATIONS))
         config.attributes["connection"] = connection
         command.upgrade(config, "0001")
         tables = sa.MetaData()

@@ -42,6 +42,25 @@ RUNS = {
 
 
 @pytest.mark.parametrize("kind", RUNS)
+def test_an_operation_that_failed_while_it_ran_cannot_be_committed(keyed, monkeypatch, kind):
+    keyed.append(arrow([(DAY, "c", 3)]))
+    expected = values(keyed)
+    operation = RUNS[kind](keyed)
+
+    def fail(*_: object, **__: object) -> None:
+        raise CatalogUnavailable("the catalog's database does not answer")
+
+    with monkeypatch.context() as patch:
+        for name in ("live", "stored"):
+            patch.setattr(keyed.session.catalog, name, fail)
+        with pytest.raises(CatalogUnavailable):
+            operation.run()
+    with pytest.raises(InvalidInput, match="failed and has ended"):
+        operation.commit()
+    assert values(keyed) == expected
+
+
+@pytest.mark.parametrize("kind", RUNS)
 def test_an_operation_runs_once(lake, keyed, kind):
     keyed.append(arrow([(DAY, "c", 3)]))
     keyed.append(arrow([(DAY, "d", 4)]))

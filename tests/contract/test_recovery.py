@@ -26,7 +26,7 @@ from lakehouse.cli import app
 from lakehouse.core.interval import to_utc
 from lakehouse.errors import InvalidInput, SegmentUnreadable, TableNotFound, VersionNotFound
 from lakehouse.storage.exports import EXPORTS
-from lakehouse.testing import faults
+from lakehouse.testing import behind, faults
 from lakehouse.testing.rows import SCHEMA, arrow, values, visible
 
 EXPORT_AND_DIE = """
@@ -196,8 +196,8 @@ def test_the_head_and_every_tag_come_back(lake, connect, lose, recover, properti
 def frames_are_derived(lake: Any, table: Any, points: list[Any]) -> None:
     """The deltas alone say the same as the key frames."""
     before = [state(table, point) for point in points]
-    lake.catalog._database.run(forget)
-    lake.catalog._states.__init__()
+    behind.change_by(lake.catalog, forget)
+    lake.catalog.forget_remembered()
     assert [state(table, point) for point in points] == before
     lake.check(rebuild_key_frames=True)
     assert_sound(lake)

@@ -17,7 +17,7 @@ from lakehouse.core.task import Candidate, Gain, TaskKind, TaskState, Worker
 from lakehouse.errors import InvalidInput
 from lakehouse.service import Limits, Service, registry
 from lakehouse.service.running import run_claim
-from lakehouse.testing import faults
+from lakehouse.testing import behind, faults
 from lakehouse.testing.rows import KEYED, SCHEMA, arrow, tabled, visible
 
 DAY = "2013-01-05"
@@ -42,10 +42,9 @@ def proposed(lake, table, *candidates, worker=Worker.ELASTIC):
     return lake.tasks(table=table.name, state="waiting")
 
 
-def late(queue, claim):
+def late(lake, claim):
     """Let a claim's lease run out, as if its worker had died."""
-    statement = text("UPDATE task SET lease_until_us = 0 WHERE id = :id")
-    queue._database.run(lambda connection: connection.execute(statement, {"id": claim.task.id}))
+    behind.change(lake.catalog, text("UPDATE task SET lease_until_us = 0 WHERE id = :id"), id=claim.task.id)
 
 
 def test_small_appends_are_merged_and_no_row_changes(lake, table):
@@ -106,7 +105,7 @@ def test_what_is_claimed_is_nobody_elses_until_its_lease_ends(lake, connect, tab
     mine = queue.claim(kinds=[TaskKind.COMPACT])
     assert theirs.claim(kinds=[TaskKind.COMPACT]) is None
     assert queue.renew(mine)
-    late(queue, mine)
+    late(lake, mine)
     second = theirs.claim(kinds=[TaskKind.COMPACT])
     assert (second.task.id, second.task.attempts) == (mine.task.id, 2)
     assert not queue.renew(mine)

@@ -17,6 +17,7 @@ from lakehouse.catalog.store.models import key_frame, segment, segment_summary
 from lakehouse.core.summary import SummaryKind
 from lakehouse.operations.summarize import build_indexes, build_statistics
 from lakehouse.storage.blocks import found_checksum
+from lakehouse.testing import behind
 
 SCHEMA = pa.schema(
     [
@@ -67,13 +68,13 @@ def put(lake, of=None, **values):
         connection.execute(delete(key_frame))
         connection.execute(update(bins).values(frame_version=None, frame_entries=0, chain=0))
 
-    lake.catalog._database.run(work)
+    behind.change_by(lake.catalog, work)
     lake.check(rebuild_key_frames=True)
 
 
 def lie(lake, change):
     """Let the catalog say something else of columns."""
-    for row in lake.catalog._database.read(lambda connection: connection.execute(segment.select()).all()):
+    for row in behind.rows_of(lake.catalog, segment.select()):
         held = json.loads(row.statistics)
         change(held)
         put(lake, row.id, statistics=json.dumps(held))
@@ -145,16 +146,8 @@ def test_an_index_or_sketch_of_other_rows(lake, table, tmp_path, kind):
     found = lake.catalog.summaries.read(kind, ids)
     other = next(one for one in found if one.content != found[0].content)
     wrong = (segment_summary.c.segment == found[0].segment) & (segment_summary.c.kind == kind.value)
-    lake.catalog._database.run(
-        lambda connection: (
-            connection.execute(
-                update(segment_summary)
-                .where(wrong, segment_summary.c.field == found[0].field_id)
-                .values(content=other.content)
-            )
-            and None
-        )
-    )
+    mine = segment_summary.c.field == found[0].field_id
+    behind.change(lake.catalog, update(segment_summary).where(wrong, mine).values(content=other.content))
     assert {one for one, _ in findings(tmp_path)} == {"summary"}
 
 

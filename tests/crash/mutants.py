@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse import faults
-from lakehouse.catalog import catalog
+from lakehouse.catalog import writer
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.catalog.commit import commit
 from lakehouse.catalog.state import key_frames
@@ -66,8 +66,8 @@ def frames_without_their_last_entry(victim: Victim) -> None:
     """A key frame forgets a segment."""
     original = key_frames.encode_page
 
-    def forgetful(segments: Any, tombstones: Any) -> bytes:
-        return original(segments.take(range(max(0, len(segments) - 1))), tombstones)
+    def forgetful(body: Any, tombstones: Any) -> bytes:
+        return original(body.slice(0, max(0, len(body) - 1)), tombstones)
 
     key_frames.encode_page = forgetful
 
@@ -110,7 +110,7 @@ def files_after_commit(victim: Victim) -> None:
             path.with_suffix(".late").rename(path)
 
     Operation.contribution = late  # type: ignore[method-assign]
-    catalog.reach = named
+    writer.reach = named
 
 
 def lost_transactions(victim: Victim) -> None:

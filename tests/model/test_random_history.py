@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 import tempfile
@@ -26,7 +25,9 @@ from hypothesis.stateful import (
 
 import lakehouse
 from lakehouse.core import timeline
+from lakehouse.core.conflict import Cell
 from lakehouse.core.interval import Interval
+from lakehouse.core.invariants import is_ordered_before, locks_are_apart, slices_are_apart
 from lakehouse.errors import LockLost, LockTimeout, VersionNotFound, WriteConflict
 from lakehouse.testing import strategies
 from lakehouse.testing.model import Clauses, ModelLake
@@ -494,6 +495,7 @@ class History(RuleBasedStateMachine):
         for name in TABLES if hasattr(self, "lake") else ():
             for version in self.numbers[name]:
                 for segment in self.tables[name].segments(as_of=version):
+                    assert is_ordered_before(segment.ordinal, version)
                     assert os.path.exists(f"{self.folder}/warehouse/{segment.path}")  # noqa: PTH110
 
     @invariant()
@@ -502,7 +504,7 @@ class History(RuleBasedStateMachine):
             table = self.tables[name]
             slices = table.timeline().slices
             assert slices == timeline(table.segments(), table.tombstones()).slices
-            assert all(one.end <= two.start for one, two in itertools.pairwise(slices))
+            assert slices_are_apart(slices)
             for time, *_ in self.model.rows(name):
                 assert any(one.start <= time < one.end for one in slices)
 
@@ -525,7 +527,9 @@ class History(RuleBasedStateMachine):
     @invariant()
     def locks_are_those_of_running_operations(self):
         for name in TABLES if hasattr(self, "lake") else ():
-            held = {lock.operation for lock in self.tables[name].locks()}
+            locks = self.tables[name].locks()
+            assert locks_are_apart((lock.operation, Cell(lock.chunk, lock.keys)) for lock in locks)
+            held = {lock.operation for lock in locks}
             running = [holder for holder in self.model.tables[name].holders if holder.kind == "replace"]
             assert len(held) >= len(running)
 

@@ -52,7 +52,7 @@ def test_what_spark_writes_has_checksums(lake, written):
 @pytest.mark.parametrize(("verify", "where"), [("pages", "driver"), ("pages", "tasks"), ("content", "tasks")])
 def test_no_flip_is_silent(lake, written, monkeypatch, verify, where):
     if where == "tasks":
-        monkeypatch.setattr(spark_read, "_ALONE_BYTES", -1)
+        monkeypatch.setattr(spark_read, "ALONE_BYTES", -1)
     written.set_properties({"verify": verify})
     expected, chance, refused = list(range(sum(COUNTS))), random.Random(7), 0
     assert ids(written) == expected

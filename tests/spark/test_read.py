@@ -86,8 +86,8 @@ def test_places_in_many_files_are_hidden_in_few_scans(
     store: Store, engine: SparkEngine, duck: DuckDBEngine, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(places, "FILES_LOOKED_UP", 2)
-    monkeypatch.setattr(places, "_MOST_FILES", most)
-    monkeypatch.setattr(places, "_LEAST_FOLD", 5)
+    monkeypatch.setattr(places, "MOST_FILES", most)
+    monkeypatch.setattr(places, "LEAST_FOLD", 5)
     spec = spec_of(SCHEMA)
     segments = store.write(duck, events(1000), spec)
     ids = BitMap64(one.first_row_id + place for one in segments for place in (0, 1, 64, 130, one.rows - 1))
@@ -158,7 +158,7 @@ def test_arrays_have_the_same_numbers_however_they_reach_spark(spark: Any, monke
         names = [held.add(np.array(given[place:])) for place in (0, 3)]
         row = held.put_into(spark.range(1)).collect()[0]
         assert [row[name] for name in names] == [given, given[3:]]
-        monkeypatch.setattr(arrays, "_in_memory", arrays._as_text)
+        monkeypatch.setattr(arrays, "in_memory", arrays.as_text)
 
 
 @pytest.mark.parametrize("setting", ["spark.sql.parquet.enableVectorizedReader", "spark.sql.codegen.wholeStage"])

@@ -66,14 +66,20 @@ def test_other_columns_of_the_same_files_are_another_relation(spark: SparkSessio
     assert made == ["id long", "id long, more long"]
 
 
-def test_what_was_not_used_longest_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relations, "_MOST_FILES", 10)
-    kept = relations._Relations()
-    for name, files in (("a", 4), ("b", 4)):
-        kept.put(name, name, files)
-    assert kept.get("a") == "a"
-    kept.put("c", "c", 4)
-    assert (kept.get("a"), kept.get("b"), kept.get("c")) == ("a", None, "c")
-    kept.put("too many", "too many", 11)
-    assert kept.get("too many") is None
-    assert kept.get("c") == "c"
+def test_what_is_about_too_many_files_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relations, "MOST_FILES", 10)
+    session: Any = _Session()
+    made: list[str] = []
+
+    def ask(name: str, files: int) -> None:
+        relations.kept(session, name, files, lambda: made.append(name) or name)
+
+    for _ in range(2):
+        ask("a", 5)
+        ask("too many", 11)
+        ask("b", 5)
+    assert made == ["a", "too many", "b", "too many"]
+
+
+class _Session:
+    """Stands for a Spark session, to which what is kept belongs."""

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,17 @@ def test_the_page_lists_every_error() -> None:
 
 def test_codes_are_distinct() -> None:
     assert len({one.code for one in CLASSES.values()}) == len(CLASSES)
+
+
+def test_an_error_of_one_module_has_a_code_that_is_listed() -> None:
+    codes = {one.code for one in CLASSES.values()}
+    unlisted = []
+    for path in (ROOT / "lakehouse").rglob("*.py"):
+        for name, base in re.findall(r"^class (\w+)\((\w+)[,)]", path.read_text(), re.MULTILINE):
+            if base in CLASSES and path.name != "errors.py":
+                made = getattr(import_module(".".join(path.relative_to(ROOT).with_suffix("").parts)), name)
+                unlisted += [name] if made.code not in codes else []
+    assert unlisted == []
 
 
 def test_every_error_is_raised_somewhere() -> None:

@@ -15,7 +15,10 @@ MAX_MODULE_LINES = 500
 MAX_FUNCTION_LINES = 60
 FORBIDDEN_NAMES = re.compile(r"(?:^|_)(?:utils?|helpers?|managers?|misc|common)$")
 MACHINE_PATHS = re.compile(r"(?<![\w.$}])/(?:work|root|home/\w+|Users/\w+|tmp/\w+)/")
-MARKS_OF_DEFEAT = re.compile(r"pytest\.(?:mark\.)?(?:skip|xfail|importorskip)|unittest\.mock|\bTODO\b|\bFIXME\b")
+MARKS_OF_DEFEAT = re.compile(
+    r"pytest\.(?:mark\.)?(?:skip|xfail|importorskip)|unittest(?:\.| import .*\b)mock\b|^\s*(?:import|from) mock\b"
+    r"|\bTODO\b|\bFIXME\b"
+)
 THIS_FILE = Path(__file__).resolve()
 
 

@@ -161,7 +161,14 @@ def test_every_attempt_leaves_a_line_that_says_who(lake: lakehouse.Lake, caplog:
     assert all("\n" not in line for line in lines)
     assert [json.loads(line) for line in lines] == [
         {"by": "eve\nadmin", "role": "admin", "action": "tag", "name": "mine", "version": 2},
-        {"by": "eve\nadmin", "role": "admin", "action": "untag", "name": "held", "refused": "invalid_input"},
+        {
+            "by": "eve\nadmin",
+            "role": "admin",
+            "action": "untag",
+            "name": "held",
+            "refused": "invalid_input",
+            "code": "invalid_argument",
+        },
     ]
 
 

@@ -18,7 +18,8 @@ import lakehouse
 from lakehouse.core.predicate import Unknown
 from lakehouse.engine.spark import to_spark_type
 from lakehouse.errors import VersionNotFound
-from lakehouse.spark_source import LakehouseSource, _predicate
+from lakehouse.spark_source import LakehouseSource, predicate_of
+from lakehouse.testing import behind
 from lakehouse.testing.rows import KEYED, arrow, plain, visible
 
 DAY = "2013-01-05"
@@ -62,7 +63,7 @@ def rows(made: Any) -> Any:
 
 def pins(lake: Any) -> list[int]:
     query = text("SELECT version FROM pin ORDER BY version")
-    return lake.catalog._read(lambda connection: list(connection.execute(query).scalars()))
+    return [version for (version,) in behind.rows_of(lake.catalog, query)]
 
 
 def test_rows_hidden_in_every_way_are_not_read(options: dict[str, str], flights: Any) -> None:
@@ -114,7 +115,7 @@ def test_what_was_planned_is_held_for_the_tasks_that_read_it(options: dict[str, 
 def test_a_task_that_comes_too_late_is_refused_by_name(options: dict[str, str], lake: Any, flights: Any) -> None:
     made = reader(options)
     parts = list(made.partitions())
-    lake.catalog._database.run(lambda connection: connection.execute(text("DELETE FROM pin")))  # an hour later
+    behind.change(lake.catalog, text("DELETE FROM pin"))  # an hour later
     flights.replace(arrow([(DAY, "c", 99)]), DAY)
     lake.expire(keep_last=1)
     lake.collect(grace_seconds=0)
@@ -126,7 +127,7 @@ def test_a_plan_is_counted_like_any_other(options: dict[str, str], lake: Any, fl
     counted = text("SELECT sum(plans) FROM plan_count")
 
     def plans() -> float:
-        return lake.catalog._read(lambda connection: connection.execute(counted).scalar() or 0)
+        return behind.rows_of(lake.catalog, counted)[0][0] or 0
 
     before = plans()
     list(reader(options).partitions())
@@ -171,7 +172,7 @@ def test_filters_leave_segments_out(options: dict[str, str], flights: Any, pushe
 )
 def test_a_filter_that_is_not_plainly_understood_leaves_nothing_out(pushed: Any) -> None:
     schema = pa.schema([*KEYED, ("double", pa.float64()), ("value.x", pa.int64())])
-    assert isinstance(_predicate(pushed, schema), Unknown)
+    assert isinstance(predicate_of(pushed, schema), Unknown)
 
 
 def written(made: Any, first: int, attempt: int, *, slowly: threading.Event | None = None) -> Any:

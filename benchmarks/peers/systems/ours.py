@@ -16,7 +16,8 @@ import lakehouse
 from benchmarks.peers.data import SCHEMA, Totals, day_text
 from benchmarks.peers.systems.base import SCAN, Groups, System, groups_of
 from lakehouse.core.contribution import AppendContribution
-from lakehouse.core.operation import Kind, NewSegment
+from lakehouse.core.operation import Kind
+from lakehouse.core.segment import NewSegment
 
 BATCH_ROWS = 131_072
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)

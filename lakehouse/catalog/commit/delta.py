@@ -161,24 +161,7 @@ def new_segments(contribution: Contribution, *, ordinal: int, first_row_id: int)
     """The segments that a contribution adds, with ids, and with row ids from ``first_row_id`` on."""
     made: list[Segment] = []
     for index, one in enumerate(contribution.segments):
-        made.append(
-            Segment(
-                id=entry_id(contribution.begun.number, index),
-                start=one.start,
-                end=one.end,
-                ordinal=ordinal,
-                rows=one.rows,
-                bytes=one.bytes,
-                path=one.path,
-                checksum=one.checksum,
-                first_row_id=0 if one.has_row_ids else first_row_id,
-                has_row_ids=one.has_row_ids,
-                min=one.min,
-                max=one.max,
-                nulls=one.nulls,
-                buckets=one.buckets,
-            )
-        )
+        made.append(one.added(entry_id(contribution.begun.number, index), ordinal=ordinal, first_row_id=first_row_id))
         first_row_id += 0 if one.has_row_ids else one.rows
     return made
 

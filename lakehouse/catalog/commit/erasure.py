@@ -104,7 +104,7 @@ def write_frames(database: Database, writer: FrameWriter, spec: TableSpec, spans
         return read_horizon(connection), read_deltas(connection, spec, delta.c.bin.in_(bins))
 
     for batch in batches(sorted({one for span in spans for one in bins_of(spec.grain, span)})):
-        horizon, found = database.read(lambda connection, batch=batch: question(connection, batch))  # type: ignore[misc]
+        horizon, found = database.read(partial(question, bins=batch))
         due = frames_by_point(found, partial(_versions_from, horizon))
         for point in sorted(due):
             writer.write(spec, list(due[point]), point)
@@ -131,7 +131,7 @@ def read_come(connection: Connection, spec: TableSpec, since: int, until: int) -
 
 
 def _segments(spec: TableSpec, rows: list[dict[str, Any]]) -> Segments:
-    return Segments(segments_from_rows(segments_schema(spec), rows))
+    return Segments.in_columns(segments_from_rows(segments_schema(spec), rows))
 
 
 _CAME = prepared_over(

@@ -36,9 +36,8 @@ from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import Entry, segment_values, tombstone_values
 from lakehouse.core.bins import bins_of
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import NewSegment
 from lakehouse.core.replace import MOST_CHUNKS
-from lakehouse.core.segment import Segment
+from lakehouse.core.segment import NewSegment, Segment
 from lakehouse.core.sets import encode_set
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.version import ADD, DROP

@@ -17,7 +17,8 @@ from lakehouse.core.bins import bins_of
 from lakehouse.core.contribution import Contribution
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
-from lakehouse.core.operation import Begun, NewSegment
+from lakehouse.core.operation import Begun
+from lakehouse.core.segment import NewSegment
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone

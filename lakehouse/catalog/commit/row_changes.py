@@ -34,7 +34,7 @@ from lakehouse.core.hits import EVERYTHING, Hits, Removal, lost
 from lakehouse.core.interval import Interval, from_us, hull
 from lakehouse.core.keys import scopes_overlap
 from lakehouse.core.operation import ENTRY_BITS, Kind, NewTombstone
-from lakehouse.core.predicate import may_hold
+from lakehouse.core.prune import holding
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet, decode_set, encode_set, row_id_bounds
 from lakehouse.core.spec import ROW_ID
@@ -131,7 +131,7 @@ def _saw_newer(context: CommitContext, removal: Removal, version: int) -> bool:
             return True
     newer = segments.within(removal.interval)
     newer = newer.where(newer.ordinals > removal.ordinal)
-    return len(newer) > 0 and (removal.keys is None or any(may_hold(removal.keys, one) for one in newer))
+    return bool(holding(removal.keys, newer).any())
 
 
 def row_tombstone(contribution: RowChangeContribution, interval: Interval) -> NewTombstone:

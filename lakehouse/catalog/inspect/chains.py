@@ -8,7 +8,7 @@ from sqlalchemy import Connection, case, func, or_, select
 
 from lakehouse.catalog.store.models import bin, delta, key_frame  # noqa: A004 - the word of the scheme
 from lakehouse.core.bins import bin_interval
-from lakehouse.core.commit import ChainLength, ChainLink, KeyFrame
+from lakehouse.core.key_frame import ChainLength, ChainLink, KeyFrame
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableSpec
 

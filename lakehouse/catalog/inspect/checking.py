@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,13 +34,24 @@ from lakehouse.catalog.store.models import (
 )
 from lakehouse.catalog.store.rows import DamagedPage, decode_page, segments_from_rows, segments_schema, spec_from_row
 from lakehouse.catalog.versions.horizon import hold_history, read_erased, read_horizon
-from lakehouse.core.bins import bin_interval, bins_of
+from lakehouse.core.bins import bin_interval
 from lakehouse.core.check import Finding, StoredFile
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.expire import Numbers
 from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.invariants import (
+    bin_knows_newest,
+    head_is_newest,
+    is_in_its_bins,
+    is_logged,
+    is_ordered_before,
+    key_frame_holds,
+    lived_as_stated,
+    lives_alternate,
+    row_ids_are_apart,
+)
 from lakehouse.core.spec import TableSpec
-from lakehouse.core.version import ADD, replay
+from lakehouse.core.version import replay
 
 _BINS = 400
 _NAMERS = (segment, tombstone, segment_summary)
@@ -140,8 +152,8 @@ class Checks:
     def rebuild_key_frames(self) -> None:
         """Drop every key frame and write those that are due, a few bins in each transaction."""
         for spec in self._database.read(_specs):
-            for bins in self._database.read(lambda connection, spec=spec: _bins(connection, spec)):  # type: ignore[misc]
-                self._database.run(lambda connection, spec=spec, bins=bins: _rebuild(connection, spec, bins))  # type: ignore[misc]
+            for bins in self._database.read(partial(_bins, spec=spec)):
+                self._database.run(partial(_rebuild, spec=spec, bins=bins))
 
 
 def _specs(connection: Connection) -> list[TableSpec]:
@@ -172,7 +184,7 @@ def _explained(connection: Connection) -> tuple[set[str], set[str]]:
 def _of_log(connection: Connection) -> Iterator[Finding]:
     row = connection.execute(select(lake)).one()
     newest = connection.execute(select(func.max(commit_log.c.version))).scalar() or 0
-    if not (row.horizon <= row.head <= row.counter and newest == row.head):
+    if not head_is_newest(horizon=row.horizon, newest=newest, head=row.head, counter=row.counter):
         facts = f"horizon={row.horizon} newest={newest} head={row.head} counter={row.counter}"
         yield Finding("log", "lake", f"the head is not the newest version in the log: {facts}")
     shared = select(segment.c.path).group_by(segment.c.path).having(func.count() > 1)
@@ -191,6 +203,8 @@ def _of_table(connection: Connection, spec: TableSpec, counted: Counted) -> Iter
         ids = np.unique(changes[changes[:, 4] == of, 2]).tolist()
         entries.update({row["id"]: row for row in rows_by_id(connection, name, ids)})
     yield from _of_entries(connection, spec, changes, entries)
+    yield from _of_row_ids(spec, entries)
+    yield from _of_versions(connection, spec, changes)
     by_bin = by_first(changes)
     yield from _of_bins(connection, spec, by_bin)
     yield from _of_frames(connection, spec, by_bin, entries, counted)
@@ -199,7 +213,7 @@ def _of_table(connection: Connection, spec: TableSpec, counted: Counted) -> Iter
 def _of_entries(
     connection: Connection, spec: TableSpec, changes: Numbers, entries: dict[int, dict[str, Any]]
 ) -> Iterator[Finding]:
-    """Check that every delta's entry exists, is kept in its bins, and says when it was added and dropped."""
+    """Check that every delta's entry exists, and that every entry is as its deltas say."""
     events_of: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for one, version, entry, action, _ in changes.tolist():
         events_of[entry].append((version, action, one))
@@ -208,18 +222,42 @@ def _of_entries(
         if row is None:
             yield Finding("delta", f"{spec.name} {entry}", "a delta names an entry that is not there")
             continue
-        events.sort()
-        version, action, _ = events[-1]
-        dropped = version if action != ADD else None
-        if (row["added_version"], row["dropped_version"]) != (events[0][0], dropped):
-            yield Finding("delta", f"{spec.name} {entry}", "an entry says otherwise than its deltas when it was live")
-        bins = bins_of(spec.grain, Interval(from_us(row["start_us"]), from_us(row["end_us"])))
-        if {one for _, _, one in events} != set(bins):
-            yield Finding("delta", f"{spec.name} {entry}", "an entry is not kept in the bins of its interval")
+        yield from (Finding(kind, f"{spec.name} {entry}", problem) for kind, problem in _of_entry(spec, row, events))
     for of in (segment, tombstone):
         held = set(connection.execute(select(of.c.id).where(of.c.table_id == spec.id)).scalars())
         for entry in sorted(held - events_of.keys()):
             yield Finding("delta", f"{spec.name} {entry}", f"no version ever added this {of.name}")
+
+
+def _of_entry(spec: TableSpec, row: Mapping[str, Any], events: list[tuple[int, int, int]]) -> Iterator[tuple[str, str]]:
+    events.sort()
+    by_version = [(version, action) for version, action, _ in events]
+    if not lived_as_stated(by_version, added=row["added_version"], dropped=row["dropped_version"]):
+        yield "delta", "an entry says otherwise than its deltas when it was live"
+    bins = {one for *_, one in events}
+    if not is_in_its_bins(spec.grain, Interval(from_us(row["start_us"]), from_us(row["end_us"])), bins):
+        yield "delta", "an entry is not kept in the bins of its interval"
+    lives = [by_version] if len(bins) == 1 else [[event[:2] for event in events if event[2] == one] for one in bins]
+    if not all(map(lives_alternate, lives)):
+        yield "delta", "an entry is added where it is live, or dropped where it is not"
+    if not is_ordered_before(row["ordinal"], row["added_version"]):
+        yield "order", "an entry has a greater ordinal than the version that added it"
+
+
+def _of_row_ids(spec: TableSpec, entries: Mapping[int, Mapping[str, Any]]) -> Iterator[Finding]:
+    """Check that no row id is given out twice; tombstones, and segments that store theirs, give out none."""
+    fresh = [one for one in entries.values() if not one.get("has_row_ids", True)]
+    if not row_ids_are_apart([one["first_row_id"] for one in fresh], [one["rows"] for one in fresh]):
+        yield Finding("order", spec.name, "two segments number rows with the same row ids")
+
+
+def _of_versions(connection: Connection, spec: TableSpec, changes: Numbers) -> Iterator[Finding]:
+    horizon = read_horizon(connection)
+    of_table = select(commit_table.c.version).where(commit_table.c.table_id == spec.id)
+    logged = set(connection.execute(of_table).scalars())
+    for version in np.unique(changes[:, 1]).tolist():
+        if not is_logged(version, logged, horizon):
+            yield Finding("log", f"{spec.name} {version}", "a delta's version is not in the table's log")
 
 
 def _of_bins(connection: Connection, spec: TableSpec, by_bin: dict[int, Numbers]) -> Iterator[Finding]:
@@ -234,8 +272,7 @@ def _of_bins(connection: Connection, spec: TableSpec, by_bin: dict[int, Numbers]
             continue
         row, versions = known[one], np.unique(by_bin[one][:, 1])
         last = int(versions[-1])
-        # An expiry or erasure may have removed the newest change.
-        if row.version != last and not last < row.version <= max(horizon, erased):
+        if not bin_knows_newest(row.version, newest=last, forgotten=max(horizon, erased)):
             yield Finding("bin", place, f"the newest version is another one: expected={last} found={row.version}")
         behind = int((versions > (-1 if row.frame_version is None else row.frame_version)).sum())
         if (row.frame_version, row.chain) != (frames.get(one), behind):
@@ -268,8 +305,8 @@ def _of_frames(
         held = [entries[one] for one in live if one in entries]
         segments = [one for one in held if "kind" not in one]
         expected = segments_from_rows(schema, segments)
-        covers = [one["id"] for one in held if "kind" in one]
-        if row.entries != len(live) or not _same(body, expected) or [one.id for one in tombstones] != covers:
+        ids = {"segments": body.column("id").to_pylist(), "tombstones": [one.id for one in tombstones]}
+        if not key_frame_holds(live, **ids, entries=row.entries) or not _same(body, expected):
             yield Finding("key frame", place, "the key frame is not what its deltas lead to")
 
 

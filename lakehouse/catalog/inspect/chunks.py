@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from lakehouse.catalog.state.bins import BinState
 from lakehouse.catalog.store.rows import Entry
 from lakehouse.core.bins import bin_interval
-from lakehouse.core.chunk import Grain
-from lakehouse.core.commit import Chunk, ChunkDiff
+from lakehouse.core.chunk import Chunk, Grain
+from lakehouse.core.diff import ChunkDiff
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.segment import Segment

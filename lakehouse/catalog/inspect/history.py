@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, and_, case, exists, func, or_, select
 
 from lakehouse.catalog.state.bins import batches, touching
 from lakehouse.catalog.store.models import commit_log, delta, lake, operation, segment, tag, tombstone
-from lakehouse.core.commit import Origin, Touch
+from lakehouse.core.history import Origin, Touch
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableId, TableSpec

@@ -7,9 +7,9 @@ from sqlalchemy import Connection, func, select
 from lakehouse.catalog.store.models import commit_log, commit_table, lake_table, segment, tombstone
 from lakehouse.catalog.versions.horizon import is_readable
 from lakehouse.catalog.versions.log import on_rows
-from lakehouse.core.commit import TableSummary
 from lakehouse.core.interval import from_us
 from lakehouse.core.listing import Listing
+from lakehouse.core.overview import TableSummary
 
 DAY_US = 86_400_000_000
 

@@ -16,11 +16,11 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, up
 
 from lakehouse.catalog.store.encoding import decode_keys, encode_keys
 from lakehouse.catalog.store.models import chunk_lock, lake, lock_wait, operation, updated_rows
-from lakehouse.core.commit import ChunkLock
 from lakehouse.core.conflict import Cell, locks_clash
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.listing import Listing
+from lakehouse.core.lock import ChunkLock
 from lakehouse.core.operation import Kind, Priority
 from lakehouse.core.spec import TableSpec
 

@@ -21,7 +21,7 @@ from lakehouse.catalog.store.clock import steady_seconds
 from lakehouse.catalog.store.database import Database
 from lakehouse.core.operation import RESERVED, Begun, Kind
 from lakehouse.core.spec import TableId, TableSpec
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, coded
 from lakehouse.forks import watch_forks
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class PreregisteredAppends:
             if left:
                 self._database.run(lambda connection: operations.give_back(connection, left), wait_seconds=0)
         except LakehouseError as error:
-            logger.warning("%d preregistered operations were not ended, their leases will: %s", len(left), error)
+            logger.warning("%d preregistered operations were not ended, their leases will: %s", len(left), coded(error))
 
     def register(
         self, spec: TableSpec, kind: str = Kind.APPEND, size: int = 1, *, instead: Sequence[Begun] = ()

@@ -21,7 +21,7 @@ from lakehouse.forks import watch_forks
 
 T = TypeVar("T")
 _LONGEST_PAUSE_SECONDS = 0.1
-_PLACE_SECONDS = 10
+PLACE_SECONDS = 10
 """How long a place in the queue is kept for a process that stopped renewing it."""
 
 
@@ -75,13 +75,13 @@ class Waiting:
             lambda connection: locks.queue_up(connection, wanted, operation_id, kind, self._until_us(connection)),
         )
         queued = replace(wanted, place=place)
-        kept_until = steady_seconds() + _PLACE_SECONDS / 2
+        kept_until = steady_seconds() + PLACE_SECONDS / 2
 
         def look_and_try() -> Begun:
             nonlocal kept_until
             if steady_seconds() > kept_until:
                 self._database.run(lambda connection: locks.stay(connection, place, self._until_us(connection)))
-                kept_until = steady_seconds() + _PLACE_SECONDS / 2
+                kept_until = steady_seconds() + PLACE_SECONDS / 2
             self._database.read(
                 lambda connection: locks.check_free(connection, queued, self._database.now_us(connection))
             )
@@ -94,7 +94,7 @@ class Waiting:
             raise
 
     def _until_us(self, connection: Connection) -> int:
-        return self._database.now_us(connection) + _PLACE_SECONDS * 1_000_000
+        return self._database.now_us(connection) + PLACE_SECONDS * 1_000_000
 
 
 def _timeout(spec: TableSpec, holder: locks.Holder, wait_seconds: float) -> LockTimeout:

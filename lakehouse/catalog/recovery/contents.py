@@ -14,7 +14,6 @@ from lakehouse.catalog.recovery.export import PAGES
 from lakehouse.catalog.state.bins import BinState
 from lakehouse.catalog.store import models
 from lakehouse.catalog.store.rows import decode_page, segments_schema, spec_from_row
-from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableId, TableSpec
 
 ReadPart = Callable[[str], Iterator[pa.RecordBatch]]
@@ -80,4 +79,4 @@ class Contents:
             spec, schema = specs[TableId(row["table_id"])]
             body, tombstones = decode_page(schema, row["page"])
             held = {one.id: one for one in tombstones}
-            yield spec, BinState(row["bin"], row["version"], Segments(body), held), row
+            yield spec, BinState(row["bin"], row["version"], body, held), row

@@ -35,8 +35,9 @@ from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import tombstone_values
 from lakehouse.catalog.versions.log import EXPORTED, GAP
 from lakehouse.core.contribution import AppendContribution
-from lakehouse.core.operation import Kind, NewSegment
-from lakehouse.core.segments import BUCKETS, FIELDS, HIGH, LOW, NULLS
+from lakehouse.core.operation import Kind
+from lakehouse.core.segment import NewSegment
+from lakehouse.core.segment_columns import BUCKETS, FIELDS, HIGH, LOW, NULLS
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.version import ADD, DROP, diff
@@ -235,8 +236,7 @@ class _States:
 
     def _segments(self, spec: TableSpec, state: BinState, fresh: npt.NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
         """Rows of some segments of a state, converted by column, since value by value would dominate the time."""
-        assert state.segments.body is not None
-        body = state.segments.body.filter(pa.array(fresh))
+        body = state.body.filter(pa.array(fresh))
         plain = body.select(FIELDS.names).to_pylist()
         statistics = {
             prefix: {name.removeprefix(prefix): body.column(name).to_pylist()

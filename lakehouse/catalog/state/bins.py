@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -39,7 +39,7 @@ from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD
 from lakehouse.errors import InternalError
-from lakehouse.forks import watch_forks
+from lakehouse.remembered import Remembered
 
 V = TypeVar("V")
 BATCH = 400
@@ -52,18 +52,23 @@ _REMEMBERED = 4_000_000
 """About how many segments and tombstones a process caches."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class BinState:
-    """One bin at one version: ``version`` is the newest that changed it.
+    """One bin at one version: ``version`` is the newest that changed it, ``body`` has the live segments in columns.
 
     ``erased`` is the table's newest erasure when it was read, because an erasure changes earlier versions.
     """
 
     bin: int
     version: int
-    segments: Segments
+    body: pa.Table
     tombstones: Mapping[int, Tombstone]
     erased: int = 0
+
+    @cached_property
+    def segments(self) -> Segments:
+        """The live segments."""
+        return Segments.in_columns(self.body)
 
     @property
     def ids(self) -> IntArray:
@@ -72,45 +77,32 @@ class BinState:
 
 
 class _Memory:
-    """States by table and bin, a few versions of each; the least recently used bins are evicted."""
+    """States by table and bin, a few versions of each."""
 
     _VERSIONS = 3
 
     def __init__(self, size: int) -> None:
-        self._left = size
-        self._bins: OrderedDict[tuple[int, int], list[BinState]] = OrderedDict()
-        self._guard = threading.Lock()
-        watch_forks(self)
-
-    def after_fork(self) -> None:
-        """A forked child has no thread that would release the lock."""
-        self._guard = threading.Lock()
+        self._bins: Remembered[tuple[int, int], tuple[BinState, ...]] = Remembered(size)
 
     def best(self, table: int, bin: int, version: int, erased: int) -> BinState | None:
         """The newest cached state at or before ``version`` that was read after an erasure."""
-        with self._guard:
-            held = self._bins.get((table, bin))
-            if held is None:
-                return None
-            self._bins.move_to_end((table, bin))
-            known = (one for one in held if one.version <= version and one.erased == erased)
-            return max(known, key=lambda one: one.version, default=None)
+        held = self._bins.get((table, bin)) or ()
+        known = (one for one in held if one.version <= version and one.erased == erased)
+        return max(known, key=lambda one: one.version, default=None)
 
     def put(self, table: int, state: BinState) -> None:
-        """Cache a state."""
-        with self._guard:
-            held = self._bins.setdefault((table, state.bin), [])
-            held.append(state)
-            self._left -= _cost(state)
-            if len(held) > self._VERSIONS:
-                self._left += _cost(held.pop(0))
-            while self._left < 0 and len(self._bins) > 1:
-                _, forgotten = self._bins.popitem(last=False)
-                self._left += sum(map(_cost, forgotten))
+        """Cache a state. Of two threads at once, one may replace the other's, which is then read again."""
+        key = table, state.bin
+        states = (*(self._bins.get(key) or ()), state)[-self._VERSIONS :]
+        self._bins.put(key, states, cost=sum(map(_cost, states)))
+
+    def forget(self) -> None:
+        """Evict every state."""
+        self._bins.clear()
 
 
 def _cost(state: BinState) -> int:
-    return 16 + len(state.segments) + 4 * len(state.tombstones)
+    return 16 + len(state.body) + 4 * len(state.tombstones)
 
 
 def _from_page(spec: TableSpec, schema: pa.Schema, erased: int, bin: int, version: int, page: bytes) -> BinState | None:
@@ -121,7 +113,7 @@ def _from_page(spec: TableSpec, schema: pa.Schema, erased: int, bin: int, versio
         place = f"table {spec.name}, {bin_interval(spec.grain, bin)}, version {version}"
         logger.warning("a damaged key frame was not used; run `lakehouse check`: %s: %s", place, error)
         return None
-    return BinState(bin, version, Segments(body), {one.id: one for one in tombstones}, erased)
+    return BinState(bin, version, body, {one.id: one for one in tombstones}, erased)
 
 
 class StateReader:
@@ -130,6 +122,10 @@ class StateReader:
     def __init__(self, size: int = _REMEMBERED) -> None:
         self._memory = _Memory(size)
         self._schemas: dict[TableId, tuple[TableSpec, pa.Schema]] = {}
+
+    def forget(self) -> None:
+        """Drop the cache."""
+        self._memory.forget()
 
     def read(
         self, connection: Connection, spec: TableSpec, version: int, ranges: Ranges | None = None, *, since: int = -1
@@ -143,7 +139,7 @@ class StateReader:
         states: dict[int, BinState] = {}
         changed: dict[int, int] = {}
         frames: list[tuple[int, int]] = []
-        empty = Segments(segments_from_rows(schema, []))
+        empty = segments_from_rows(schema, [])
         parameters = {"table": spec.id, "as_of": version, "since": since}
         rows = rows_of_pairs(connection, _BINS, ranges or bin_ranges(spec.grain, None), parameters)
         erased = 0
@@ -216,8 +212,7 @@ class _Changes:
         actions = self.actions.get(state.bin)
         if actions is None:
             return state
-        held = state.segments.body
-        assert held is not None
+        held = state.body
         ids = state.segments.ids
         dropped = [entry for entry, (action, _) in actions.items() if action != ADD]
         if dropped:
@@ -236,7 +231,7 @@ class _Changes:
                 living.pop(entry, None)
             elif is_tombstone and entry not in living:
                 living[entry] = self.tombstones[entry]
-        return BinState(state.bin, version, Segments(joined), living, state.erased)
+        return BinState(state.bin, version, joined, living, state.erased)
 
     def _segments(self, entries: Sequence[int]) -> pa.Table:
         places = sorted(self.places[entry] for entry in entries)
@@ -267,10 +262,10 @@ def live_in(states: Iterable[BinState]) -> tuple[Segments, dict[int, Tombstone]]
     """Everything live in some bins, each entry once; segments by id."""
     parts = list(states)
     tombstones = {entry: held for state in parts for entry, held in state.tombstones.items()}
-    bodies = [state.segments.body for state in parts if len(state.segments)]
+    bodies = [state.body for state in parts if len(state.body)]
     if not bodies:
         return Segments.of([]), tombstones
-    joined = Segments(pa.concat_tables(bodies) if len(bodies) > 1 else bodies[0])
+    joined = Segments.in_columns(pa.concat_tables(bodies) if len(bodies) > 1 else bodies[0])
     order = np.argsort(joined.ids, kind="stable")
     if len(bodies) > 1:
         ordered = joined.ids[order]

@@ -8,7 +8,7 @@ import numpy as np
 
 from lakehouse.catalog.state.bins import BinState, live_in
 from lakehouse.catalog.store.rows import Entry
-from lakehouse.core.commit import EntryDiff
+from lakehouse.core.diff import EntryDiff
 from lakehouse.core.version import ADD, DROP, diff
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sqlalchemy import Connection, and_, bindparam, func, select, update
 
 from lakehouse.catalog.state.bins import BinState, StateReader
@@ -18,7 +19,7 @@ from lakehouse.catalog.store.prepared import pipelined
 from lakehouse.catalog.store.rows import encode_page
 from lakehouse.catalog.versions.horizon import keep_horizon, read_erased
 from lakehouse.core.spec import TableId, TableSpec
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, coded
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
 
@@ -49,7 +50,7 @@ class FrameWriter:
             if mine:
                 self.write(spec, mine, version)
         except LakehouseError as error:
-            logger.warning("key frames of version %s were not written; a later commit will: %s", version, error)
+            logger.warning("key frames of version %s were not written; a later commit will: %s", version, coded(error))
         finally:
             with self._guard:
                 self._busy.difference_update((spec.id, one) for one in mine)
@@ -82,7 +83,7 @@ def frame_of(state: BinState) -> tuple[int, bytes]:
     """The number of live entries of a state, and the page that holds them."""
     order = np.argsort(state.segments.ids)
     tombstones = [state.tombstones[one] for one in sorted(state.tombstones)]
-    return len(order) + len(tombstones), encode_page(state.segments.take(order), tombstones)
+    return len(order) + len(tombstones), encode_page(state.body.take(pa.array(order)), tombstones)
 
 
 def note_frames(connection: Connection, table: TableId, bins: Sequence[int]) -> None:

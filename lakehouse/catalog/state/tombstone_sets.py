@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 
 from sqlalchemy import Connection
@@ -13,7 +11,7 @@ from lakehouse.core.checksum import Checksum, shown
 from lakehouse.core.sets import MatchSet, decode_set
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import InternalError, VersionNotFound
-from lakehouse.forks import watch_forks
+from lakehouse.remembered import Remembered
 
 ReadFile = Callable[[str, int, Checksum], bytes]
 """Content of a stored path of a size and checksum."""
@@ -46,14 +44,11 @@ class Sets:
 
     def __init__(self, read_file: ReadFile, size: int = _REMEMBERED_BYTES) -> None:
         self._read_file = read_file
-        self._left = size
-        self._held: OrderedDict[int, tuple[MatchSet, int]] = OrderedDict()
-        self._guard = threading.Lock()
-        watch_forks(self)
+        self._held: Remembered[int, MatchSet] = Remembered(size)
 
-    def after_fork(self) -> None:
-        """A child has no thread that would give the guard back."""
-        self._guard = threading.Lock()
+    def forget(self) -> None:
+        """Drop the cache."""
+        self._held.clear()
 
     def under_head(self, connection: Connection, tombstones: Iterable[Tombstone]) -> dict[int, MatchSet]:
         """Sets, read inside a transaction. Raises `FilesNeeded` for those that `load` has to read first."""
@@ -85,17 +80,9 @@ class Sets:
         return found | self._inline(connection, wanted)
 
     def _known(self, tombstones: Iterable[Tombstone]) -> tuple[dict[int, MatchSet], list[Tombstone]]:
-        found: dict[int, MatchSet] = {}
-        missing = []
-        with self._guard:
-            for one in tombstones:
-                held = self._held.get(one.id)
-                if held is None:
-                    missing.append(one)
-                else:
-                    self._held.move_to_end(one.id)
-                    found[one.id] = held[0]
-        return found, missing
+        wanted = list(tombstones)
+        found = self._held.known(one.id for one in wanted)
+        return found, [one for one in wanted if one.id not in found]
 
     def _inline(self, connection: Connection, tombstones: list[Tombstone]) -> dict[int, MatchSet]:
         if not tombstones:
@@ -111,12 +98,5 @@ class Sets:
 
     def _remember(self, tombstone: Tombstone, content: bytes) -> MatchSet:
         matched = decode_set(tombstone.kind, content)
-        cost = 200 + 4 * len(content)
-        with self._guard:
-            if tombstone.id not in self._held:
-                self._held[tombstone.id] = matched, cost
-                self._left -= cost
-            while self._left < 0 and len(self._held) > 1:
-                _, (_, freed) = self._held.popitem(last=False)
-                self._left += freed
+        self._held.put(tombstone.id, matched, cost=200 + 4 * len(content))
         return matched

@@ -31,19 +31,19 @@ def steady_seconds() -> float:
 
 
 @cache
-def _boot() -> str | None:
+def boot() -> str | None:
     """The id of the boot that counts the ticks, as containers see it; None where the host has no boot id."""
     try:
-        boot = _BOOT_ID.read_text().strip()
+        number = _BOOT_ID.read_text().strip()
     except OSError:
         return None
-    return f"{boot} {_NAMESPACE.readlink() if _NAMESPACE.is_symlink() else ''}"
+    return f"{number} {_NAMESPACE.readlink() if _NAMESPACE.is_symlink() else ''}"
 
 
 def host_clocks() -> dict[str, Any]:
     """The parameters of statements over `now_us`: boot, ticks since it and wall clock, in microseconds."""
     ticks_us = 0 if _TICKS is None else time.clock_gettime_ns(_TICKS) // 1000
-    return {"boot": None if _TICKS is None else _boot(), "ticks_us": ticks_us, "wall_us": time.time_ns() // 1000}
+    return {"boot": None if _TICKS is None else boot(), "ticks_us": ticks_us, "wall_us": time.time_ns() // 1000}
 
 
 _TICKS_US, _WALL_US = bindparam("ticks_us", type_=BigInteger), bindparam("wall_us", type_=BigInteger)

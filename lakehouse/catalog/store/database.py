@@ -9,16 +9,13 @@ is unfair.
 from __future__ import annotations
 
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from enum import Enum, auto
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import (
-    URL,
     Connection,
     Engine,
     RootTransaction,
@@ -28,7 +25,7 @@ from sqlalchemy import (
     literal_column,
     select,
 )
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
+from sqlalchemy.exc import DBAPIError
 
 from lakehouse.catalog.store import models
 from lakehouse.catalog.store.clock import read_clock
@@ -36,12 +33,12 @@ from lakehouse.catalog.store.damage import UNREADABLE, find_damage
 from lakehouse.catalog.store.opening import configure, prepare_file, read_url, sqlite
 from lakehouse.catalog.store.prepared import Prepared, pipelined
 from lakehouse.catalog.store.presence import Presence
+from lakehouse.catalog.store.reaction import Reaction, Tries, damaged, reaction_of, translated
 from lakehouse.catalog.store.writer_queue import writer_queue
 from lakehouse.errors import (
     CatalogHeld,
     CatalogUnavailable,
     CommitUnknown,
-    InternalError,
     InvalidArgument,
     LakehouseError,
 )
@@ -50,28 +47,9 @@ from lakehouse.forks import stop_for_forks, watch_forks
 T = TypeVar("T")
 
 
-class Refused(InternalError):
-    """A statement would have violated a constraint; its transaction was rolled back."""
-
-
-_IDLE_TIMEOUT_MS = 30_000
-WAIT_SECONDS = _MOST_SECONDS = 30.0
-"""How long in all a transaction waits for another program that holds a SQLite database."""
-_RECONNECT_SECONDS = (0.1, 0.4, 1.0, 2.0)
-_FORK_SECONDS = 5.0
+IDLE_TIMEOUT_MS = 30_000
+FORK_SECONDS = 5.0
 """How long a fork waits for transactions of other threads."""
-_BUSY_PAUSE_SECONDS = 0.01
-_SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
-_SQLITE_IO = 10
-
-
-class _Reaction(Enum):
-    RUN_AGAIN = auto()
-    RECONNECT = auto()
-    WAIT = auto()
-    DISTRUST = auto()
-    """The disk refused a write; the outcome of a commit is unknown."""
-    RAISE = auto()
 
 
 class Database:
@@ -90,6 +68,7 @@ class Database:
         self._is_closed = False
         self._presence: Presence | None = None
         self._coming = threading.Lock()
+        self._snapshot = threading.local()
         self._uses, self._uses_change, self._is_torn = 0, threading.Condition(), False
         stop_for_forks(self)
         watch_forks(self)
@@ -97,18 +76,18 @@ class Database:
 
     def _come(self) -> None:
         """Be present at a SQLite file before anything is read from it, until this object is closed or unused."""
-        tries = _Tries(None)
+        tries = Tries()
         while self.is_sqlite and self._presence is None:
             try:
                 with self._translating(), self._coming:
                     self._be_present()
             except CatalogHeld:
-                if not tries.again(_Reaction.WAIT):
+                if not tries.again(Reaction.WAIT):
                     raise
             except DBAPIError as error:
-                reaction = _reaction(error)
+                reaction = reaction_of(error)
                 if not tries.again(reaction):
-                    raise _translated(error, self.url, reaction) from error
+                    raise translated(error, self.url, reaction) from error
 
     def _present(self) -> Connection:
         self._come()
@@ -122,7 +101,7 @@ class Database:
     def _server_engine(self) -> Engine:
         # A process paused within a transaction must not hold its rows, or the head, for ever.
         given = self.url.query.get("options", "")
-        options = f"{given} -c idle_in_transaction_session_timeout={_IDLE_TIMEOUT_MS}".strip()
+        options = f"{given} -c idle_in_transaction_session_timeout={IDLE_TIMEOUT_MS}".strip()
         engine = create_engine(self.url, pool_size=16, max_overflow=64, connect_args={"options": options})
         event.listen(engine, "connect", lambda connection, _: _flush_first(connection))
         return engine
@@ -153,7 +132,7 @@ class Database:
         Waits for running transactions, but not for ever: a child forked during one cannot use the catalog.
         """
         self._uses_change.acquire()
-        if self.is_sqlite and self._uses_change.wait_for(lambda: not self._uses, _FORK_SECONDS):
+        if self.is_sqlite and self._uses_change.wait_for(lambda: not self._uses, FORK_SECONDS):
             self.engine.dispose()
             self._go()
 
@@ -165,7 +144,7 @@ class Database:
         """A child opens its own connections."""
         self._is_torn = self.is_sqlite and self._uses > 0
         self._uses, self._uses_change = 0, threading.Condition()
-        self._coming = threading.Lock()
+        self._coming, self._snapshot = threading.Lock(), threading.local()
         self.engine.dispose(close=False)
 
     @contextmanager
@@ -201,7 +180,7 @@ class Database:
         be asked, else `CatalogUnavailable`; `CatalogHeld` when another program holds the database for ``wait_seconds``
         (`WAIT_SECONDS` if not given).
         """
-        tries, was_committing = _Tries(wait_seconds), False
+        tries, was_committing = Tries(wait_seconds), False
         while True:
             stage = _Stage()
             try:
@@ -210,18 +189,18 @@ class Database:
                 self._refuse_damaged(error)
                 raise
             except DBAPIError as error:
-                reaction = _reaction(error)
-                if reaction is _Reaction.DISTRUST and stage.committing:
+                reaction = reaction_of(error)
+                if reaction is Reaction.DISTRUST and stage.committing:
                     return self._found_whole(settled, error)
-                was_committing = was_committing or (reaction is _Reaction.RECONNECT and stage.committing)
+                was_committing = was_committing or (reaction is Reaction.RECONNECT and stage.committing)
                 if tries.again(reaction):
                     continue
-                if was_committing and reaction is not _Reaction.RAISE:
+                if was_committing and reaction is not Reaction.RAISE:
                     raise CommitUnknown(
                         "the answer to a commit was lost and the catalog cannot be asked; read it back when it is up",
                         cause=error.orig,
                     ) from error
-                raise _translated(error, self.url, reaction) from error
+                raise translated(error, self.url, reaction) from error
 
     def _once(
         self,
@@ -328,7 +307,10 @@ class Database:
         Raises `CatalogUnavailable`, `CatalogHeld` when another program holds
         the database for ``wait_seconds`` (`WAIT_SECONDS` if not given).
         """
-        tries = _Tries(wait_seconds)
+        held: Connection | None = getattr(self._snapshot, "connection", None)
+        if held is not None:
+            return question(held)
+        tries = Tries(wait_seconds)
         while True:
             try:
                 with self._connected() as opened:
@@ -339,9 +321,24 @@ class Database:
                 self._refuse_damaged(error)
                 raise
             except DBAPIError as error:
-                reaction = _reaction(error)
+                reaction = reaction_of(error)
                 if not tries.again(reaction):
-                    raise _translated(error, self.url, reaction) from error
+                    raise translated(error, self.url, reaction) from error
+
+    def snapshot(self, work: Callable[[], T]) -> T:
+        """Run ``work`` such that every `read` of this thread in it sees one state. It may be run again, as in `read`.
+
+        It must write nothing: without a write-ahead log, SQLite writes only when nobody reads.
+        """
+
+        def question(connection: Connection) -> T:
+            self._snapshot.connection = connection
+            try:
+                return work()
+            finally:
+                self._snapshot.connection = None
+
+        return self.read(question)
 
     def _refuse_damaged(self, error: Exception) -> None:
         """Raise `CatalogUnavailable` if an error comes from damaged values in the catalog."""
@@ -365,34 +362,6 @@ class _Stage:
 
     def __init__(self) -> None:
         self.committing = False
-
-
-def wait_at_most(seconds: float) -> None:
-    """Set how long this process waits for another program that holds a catalog, unless a call says otherwise."""
-    global WAIT_SECONDS  # noqa: PLW0603 - of a process that does one thing at a time
-    WAIT_SECONDS = min(_MOST_SECONDS, seconds)
-
-
-class _Tries:
-    """When to retry a transaction: a few times after a failure, and for a while if others hold the database."""
-
-    def __init__(self, wait_seconds: float | None) -> None:
-        self._until = time.monotonic() + (WAIT_SECONDS if wait_seconds is None else wait_seconds)
-        self._pauses = iter(_RECONNECT_SECONDS)
-
-    def again(self, reaction: _Reaction) -> bool:
-        """Pause and return True, or return False to stop. There is no event to wait for."""
-        if reaction in (_Reaction.RAISE, _Reaction.DISTRUST):
-            return False
-        if reaction is _Reaction.WAIT:
-            if time.monotonic() >= self._until:
-                return False
-            time.sleep(_BUSY_PAUSE_SECONDS)  # SQLite itself waited for a while
-            return True
-        pause_seconds = next(self._pauses, None)
-        if pause_seconds is not None:
-            time.sleep(pause_seconds)
-        return pause_seconds is not None
 
 
 class _NoQueue:
@@ -435,51 +404,4 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.connection.cursor().execute(begin)
 
 
-def _reaction(error: DBAPIError) -> _Reaction:
-    """What to do about a database error, by its SQLSTATE or SQLite code."""
-    if isinstance(error, IntegrityError):
-        return _Reaction.RAISE
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    if code is not None:
-        if code & 0xFF == _SQLITE_IO:
-            return _Reaction.DISTRUST
-        return _Reaction.WAIT if code & 0xFF in (_SQLITE_BUSY, _SQLITE_LOCKED) else _Reaction.RAISE
-    if not hasattr(error.orig, "sqlstate"):
-        return _Reaction.RAISE
-    state = getattr(error.orig, "sqlstate", None)
-    if state in ("40001", "40P01", "55P03"):
-        return _Reaction.RUN_AGAIN
-    if state is None or state[:2] == "08" or state in ("25P03", "40003", "57P01", "57P02", "57P03"):
-        return _Reaction.RECONNECT
-    return _Reaction.RAISE
-
-
-def damaged(url: URL, cause: object) -> CatalogUnavailable:
-    """The error for a catalog with values that no release writes."""
-    return CatalogUnavailable(
-        "the catalog is damaged; restore it from a copy, or make a new one from an export by `lakehouse recover`",
-        catalog=url.render_as_string(hide_password=True),
-        cause=repr(cause)[:500],
-    )
-
-
-def _translated(error: DBAPIError, url: URL, reaction: _Reaction) -> Exception:
-    if isinstance(error, IntegrityError):
-        return Refused("the catalog refused a statement", cause=str(error.orig).strip())
-    if isinstance(error, ProgrammingError | DataError | InterfaceError):
-        return InternalError("the catalog refused a statement", cause=str(error.orig).strip())
-    shown = url.render_as_string(hide_password=True)
-    if reaction is _Reaction.WAIT:
-        return CatalogHeld(
-            "another program holds the catalog's database; end it, or try again when it is done",
-            catalog=shown,
-            cause=str(error.orig).strip(),
-        )
-    return CatalogUnavailable(
-        "the catalog's database does not answer as it should; check that it runs and may be written",
-        catalog=shown,
-        cause=str(error.orig).strip(),
-    )
-
-
-__all__ = ["Database", "damaged", "sqlite", "stand_in_line", "take_head"]
+__all__ = ["Database", "sqlite", "stand_in_line", "take_head"]

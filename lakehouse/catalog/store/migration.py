@@ -9,13 +9,14 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
-from lakehouse.catalog.store.database import Database, damaged
+from lakehouse.catalog.store.database import Database
+from lakehouse.catalog.store.reaction import damaged
 from lakehouse.errors import CatalogUnavailable, LakehouseError
 
 REVISION = "0010"
 """The newest migration; a catalog at this revision is opened without loading Alembic."""
 _REVISION = re.compile(r"[0-9]{4}")
-_MIGRATIONS = Path(__file__).parents[1] / "migrations"
+MIGRATIONS = Path(__file__).parents[1] / "migrations"
 _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(7150623954837463021)")
 
 
@@ -68,11 +69,11 @@ def _upgrade(connection: Connection, database: Database) -> None:
         raise CatalogUnavailable(
             "the catalog was written by a newer release; upgrade this package", found=held, expected=REVISION
         )
-    if held is not None and not any(_MIGRATIONS.glob(f"versions/{held}_*.py")):
+    if held is not None and not any(MIGRATIONS.glob(f"versions/{held}_*.py")):
         raise ValueError(f"a revision that no release wrote: {held}")
     # Alembic takes longer to import than a migrated catalog to open.
     command: Any = import_module("alembic.command")
     config = import_module("alembic.config").Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     command.upgrade(config, REVISION)

@@ -22,7 +22,7 @@ from lakehouse.durable import sync
 from lakehouse.errors import CatalogHeld, CatalogUnavailable
 
 _HELD = "another program holds the catalog's database; end it, or try again when it is done"
-_WAIT_SECONDS = 30.0
+WAIT_SECONDS = 30.0
 _PAUSE_SECONDS = 0.01
 
 
@@ -57,7 +57,7 @@ class Presence:
 
     def _wait_for_whole(self, path: Path) -> None:
         """Wait for the process that came alone; this is short, so polling is enough."""
-        until = time.monotonic() + _WAIT_SECONDS
+        until = time.monotonic() + WAIT_SECONDS
         while self._handle >= 0 and not holds(self._handle, fcntl.LOCK_SH):
             if time.monotonic() > until:
                 raise CatalogHeld(_HELD, catalog=path)

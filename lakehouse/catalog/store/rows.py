@@ -21,7 +21,7 @@ from lakehouse.catalog.store.encoding import (
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import from_us
 from lakehouse.core.segment import Segment
-from lakehouse.core.segments import BUCKETS, FIELDS, HIGH, LOW, NULLS, Segments
+from lakehouse.core.segment_columns import BUCKETS, FIELDS, HIGH, LOW, NULLS
 from lakehouse.core.spec import ROW_ID, TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.schema import schema_from_json, schema_to_json
@@ -123,7 +123,7 @@ def _tombstone_page_values(tombstone: Tombstone) -> dict[str, Any]:
 
 
 def segments_schema(spec: TableSpec) -> pa.Schema:
-    """The columns of a table's segments in memory and in key frames: see `lakehouse.core.segments.Segments`."""
+    """The columns of a table's segments in memory and in key frames: see `lakehouse.core.segment_columns`."""
     fields = list(FIELDS)
     for field in spec.schema:
         if not pa.types.is_nested(field.type):
@@ -176,15 +176,12 @@ def _typed(stored: list[Any], kind: pa.DataType) -> pa.Array:
         return pa.array([decode_value(one) for one in stored], kind)
 
 
-def encode_page(segments: Segments, tombstones: Sequence[Tombstone]) -> bytes:
-    """A key frame's page: segments, then tombstones if there are any, as Arrow streams, and a checksum.
+def encode_page(body: pa.Table, tombstones: Sequence[Tombstone]) -> bytes:
+    """A key frame's page: segments in columns, then tombstones if there are any, as Arrow streams, and a checksum.
 
-    Compressed as a whole if that pays: buffer by buffer, as Arrow does it, starting a codec takes longer than the
-    bytes. Columns of only nulls are left out.
+    ``body`` has the columns of `segments_schema`. Compressed as a whole if that pays: buffer by buffer, as Arrow does
+    it, starting a codec takes longer than the bytes. Columns of only nulls are left out.
     """
-    body = segments.body
-    assert body is not None, "a key frame is made of what was read"
-    body = body.take(pa.array(segments.places))
     body = body.select([name for name in body.column_names if body.column(name).null_count < max(1, len(body))])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, body.schema) as to:

@@ -15,7 +15,7 @@ from lakehouse.forks import watch_forks
 
 logger = logging.getLogger(__name__)
 
-_WAIT_SECONDS = 10.0
+WAIT_SECONDS = 10.0
 """How long to wait for the queue; its holder may be stopped."""
 _PAUSE_SECONDS = (0.0003, 0.0013)
 """A file lock has no wait with a timeout, so it is polled, about as often as a commit takes."""
@@ -33,8 +33,12 @@ class WriterQueue:
         self._path = Path(f"{path}-queue")
         self._threads = threading.Lock()
         self._handle = -1
-        self._passed = -_WAIT_SECONDS
+        self._passed = -WAIT_SECONDS
         watch_forks(self)
+
+    def is_held(self) -> bool:
+        """Whether a thread of this process is in the context, or about to enter it."""
+        return self._threads.locked()
 
     def __enter__(self) -> None:
         self._threads.acquire()
@@ -52,9 +56,9 @@ class WriterQueue:
         began = time.monotonic()
         while not holds(self._handle, fcntl.LOCK_EX):
             now = time.monotonic()
-            if now - self._passed < _WAIT_SECONDS:
+            if now - self._passed < WAIT_SECONDS:
                 return
-            if now - began > _WAIT_SECONDS:
+            if now - began > WAIT_SECONDS:
                 logger.warning("a process holds the writers' queue without progress: %s", self._path)
                 self._passed = now
             time.sleep(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - so that none is always late

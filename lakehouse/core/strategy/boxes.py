@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.core.segment_columns import HIGH, LOW
 from lakehouse.core.segments import Segments
 from lakehouse.core.strategy.draft import FloatArray, IntArray, numbers_of
-from lakehouse.core.strategy.hidden import statistics
 
 _BITS = 62
 
@@ -32,7 +32,7 @@ class Boxes:
         starts, ends, _ = segments.bounds
         sides = [_ranks(pa.array(starts), pa.array(ends - 1))]
         for name in columns:
-            low, high = statistics(segments, name)
+            low, high = segments.statistics(LOW + name), segments.statistics(HIGH + name)
             if low is not None and high is not None:
                 try:
                     sides.append(_ranks(low, high))

@@ -14,7 +14,8 @@ from lakehouse.core.keys import KeyScope
 from lakehouse.core.predicate import In
 from lakehouse.core.prune import matching
 from lakehouse.core.row_masks import reached
-from lakehouse.core.segments import HIGH, LOW, Segments
+from lakehouse.core.segment_columns import HIGH, LOW
+from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import BARE, Skyline, bounds
 from lakehouse.core.spec import ROW_ID
 from lakehouse.core.tombstone import Tombstone
@@ -130,7 +131,7 @@ def _scope_share(segments: Segments, keys: KeyScope) -> FloatArray:
     share = np.ones(len(segments))
     for column, values in keys.items():
         distinct = np.full(len(segments), float(_VALUES))
-        low, high = statistics(segments, column)
+        low, high = segments.statistics(LOW + column), segments.statistics(HIGH + column)
         if low is not None and high is not None and pa.types.is_integer(low.type):
             spread = np.asarray(high.cast(pa.float64()).to_numpy(zero_copy_only=False))
             spread = spread - np.asarray(low.cast(pa.float64()).to_numpy(zero_copy_only=False)) + 1
@@ -197,11 +198,3 @@ def _add_keys(found: Hidden, segments: Segments, gone: list[Tombstone]) -> None:
         found.keyed[places] = True
         found.newest[places] = np.maximum(found.newest[places], max(one.ordinal for one in bundle))
         found.keys.extend(bundle)
-
-
-def statistics(segments: Segments, column: str) -> tuple[pa.Array | None, pa.Array | None]:
-    """A column's least and greatest values in each segment, null where not known; None where nothing is known."""
-    if segments.body is not None:
-        return segments.statistics(LOW + column), segments.statistics(HIGH + column)
-    low, high = pa.array([one.min.get(column) for one in segments]), pa.array([one.max.get(column) for one in segments])
-    return (None, None) if pa.types.is_null(low.type) or pa.types.is_null(high.type) else (low, high)

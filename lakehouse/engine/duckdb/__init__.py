@@ -1,7 +1,17 @@
 """The engine that runs in this process."""
 
 from lakehouse.engine.duckdb.engine import DuckDBEngine
+from lakehouse.engine.duckdb.query import Use
 from lakehouse.engine.duckdb.result import DuckDBRows
-from lakehouse.engine.duckdb.statement import QueryLimits, read_relation, run_limited, run_query
+from lakehouse.engine.duckdb.statement import QueryLimits, StatementDatabase, is_refusal, read_relation, run_limited
 
-__all__ = ["DuckDBEngine", "DuckDBRows", "QueryLimits", "read_relation", "run_limited", "run_query"]
+__all__ = [
+    "DuckDBEngine",
+    "DuckDBRows",
+    "QueryLimits",
+    "StatementDatabase",
+    "Use",
+    "is_refusal",
+    "read_relation",
+    "run_limited",
+]

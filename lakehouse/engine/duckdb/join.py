@@ -50,8 +50,7 @@ def matched(
 def _among(equal: Sequence[tuple[str, str]]) -> str:
     """A semi join of relation ``f`` with the source's values, by a list.
 
-    DuckDB has no estimate of files that are read with a schema, takes them for the smaller side of any other join, and
-    would put all of their rows into its hash table. Of a list it has none either, and so keeps the order of the text.
+    DuckDB takes a list for one row, so that it goes into the hash table, and the files' rows pass by it.
     """
     if not equal:
         return ""

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
+from lakehouse.core.segments import Segments
+from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import FIELD_ID, ROW_ID
 from lakehouse.engine import ORDINAL, ROW_ID_FIELD, Query
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.hidden import KeyMask, Part
+from lakehouse.engine.verifying import columns_read
+from lakehouse.predicate.term import Term
 
 _EXTRAS = {ROW_ID: pa.int64(), ORDINAL: pa.int64()}
 _VIRTUAL = {"file_index", "file_row_number"}
 """Columns that DuckDB adds to every file, unless a column of the file has their name."""
+_BITS_OF_SIZE = 3
+"""Files differ by less than a factor of eight where they count as of like size."""
+
+
+class Use(Enum):
+    """What becomes of a query's text, by which it is written so that DuckDB does well."""
+
+    ALONE = auto()
+    """It is run as it is: files are read in their order, and anti joins hide rows in the least time."""
+    JOINED = auto()
+    """It is joined with others by our own database: DuckDB has to guess well how many rows there are."""
+    ELSEWHERE = auto()
+    """The same by a database that is not ours, whose optimizer may lose rows of outer joins (`open_memory`)."""
 
 
 def result_schema(query: Query) -> pa.Schema:
@@ -23,18 +43,28 @@ def result_schema(query: Query) -> pa.Schema:
     return pa.schema([*fields, *(pa.field(name, _EXTRAS[name], nullable=False) for name in _extras(query))])
 
 
-def rows_query(query: Query, parts: Sequence[Part], files: Mapping[str, Path], among: str = "") -> str:
+def rows_query(
+    query: Query, parts: Sequence[Part], files: Mapping[str, Path], use: Use = Use.ALONE, among: str = ""
+) -> str:
     """The rows of some of the plan's parts that pass the filter.
 
     ``among``, a semi join's text, keeps those of relation ``f`` that a caller can use before anything is made of them.
     """
     columns = sql.listed(sql.name(column) for column in result_schema(query).names)
-    return f"SELECT {columns} FROM ({_visible(query, parts, files, among)}){_where(query)}"  # noqa: S608 - quoted by `literals`
+    visible = _Visible(query, files, _names(query, columns_read(query, parts)), use, among).of(parts)
+    return f"SELECT {columns} FROM ({visible}){_where(query)}"  # noqa: S608 - quoted by `literals`
 
 
 def count_query(query: Query, parts: Sequence[Part], files: Mapping[str, Path]) -> str:
     """The number of those rows."""
-    return f"SELECT count(*) FROM ({_visible(query, parts, files)}){_where(query)}"  # noqa: S608 - quoted by `literals`
+    names = _names(query, columns_read(query, parts, counting=True))
+    return f"SELECT count(*) FROM ({_Visible(query, files, names).of(parts)}){_where(query)}"  # noqa: S608 - as above
+
+
+def _names(query: Query, needed: Set[str] | None) -> list[str]:
+    """Columns of the table that are read, in its order: all, or those that are needed, but one at least."""
+    names: list[str] = query.spec.schema.names
+    return names if needed is None else [one for one in names if one in needed] or [query.spec.time]
 
 
 def _extras(query: Query) -> list[str]:
@@ -45,76 +75,139 @@ def _where(query: Query) -> str:
     return f" WHERE {query.where}" if query.where else ""
 
 
-def _visible(query: Query, parts: Sequence[Part], files: Mapping[str, Path], among: str = "") -> str:
-    selects = [_part(query, part, files, among) for part in parts]
-    return " UNION ALL ".join(selects) if selects else _nothing(query)
-
-
-def _nothing(query: Query) -> str:
-    fields = [*query.spec.schema, *(pa.field(name, _EXTRAS[name]) for name in _extras(query))]
+def _nothing(query: Query, names: Sequence[str]) -> str:
+    fields = [
+        *(query.spec.schema.field(name) for name in names),
+        *(pa.field(name, _EXTRAS[name]) for name in _extras(query)),
+    ]
     columns = sql.listed(f"{sql.null(field.type)} AS {sql.name(field.name)}" for field in fields)
     return f"SELECT {columns} WHERE FALSE"
 
 
-def _part(query: Query, part: Part, files: Mapping[str, Path], among: str) -> str:
-    """A scan, and an anti join with each of what hides its rows."""
-    wanted = _extras(query)
-    needed = set(wanted)
-    if part.places or any(ROW_ID in mask.columns for mask in part.masks):
-        needed.add(ROW_ID)
-    if any(mask.is_ordered for mask in part.masks):
-        needed.add(ORDINAL)
-    scan = _scan(query, part, files, [name for name in _EXTRAS if name in needed], among)
-    if not part.places and not part.masks:
-        return scan
-    joins = [_anti_join(mask, number) for number, mask in enumerate(part.masks)]
-    if part.places:
-        ids = sql.numbers(part.hidden_ids)
-        joins.append(f"ANTI JOIN (SELECT unnest({ids}) AS id) AS h ON r.{sql.name(ROW_ID)} = h.id")
-    columns = sql.listed(sql.name(name) for name in (*query.spec.schema.names, *wanted))
-    return f"SELECT {columns} FROM ({scan}) AS r {' '.join(joins)}"  # noqa: S608 - quoted by `literals`
+@dataclass(frozen=True, slots=True)
+class _Visible:
+    """Writes what can be seen of a plan: a scan a part and form of file, under anti joins with what hides rows."""
+
+    query: Query
+    files: Mapping[str, Path]
+    names: Sequence[str]
+    use: Use = Use.ALONE
+    among: str = ""
+
+    def of(self, parts: Sequence[Part]) -> str:
+        """The rows of some parts, with the columns that are named and those that the query wants besides."""
+        return " UNION ALL ".join(self._part(part) for part in parts) or _nothing(self.query, self.names)
+
+    def _part(self, part: Part) -> str:
+        wanted = _extras(self.query)
+        needed = set(wanted)
+        if part.places or any(ROW_ID in mask.columns for mask in part.masks):
+            needed.add(ROW_ID)
+        if any(mask.is_ordered for mask in part.masks):
+            needed.add(ORDINAL)
+        scans = self._scans(part, [name for name in _EXTRAS if name in needed])
+        if not part.places and not part.masks:
+            return scans
+        hidden = [_hidden(mask, f"m{number}") for number, mask in enumerate(part.masks)]
+        if part.places:
+            hidden.append(_Hidden("h", f"unnest({sql.numbers(part.hidden_ids)}) AS id", f"r.{sql.name(ROW_ID)} = h.id"))
+        columns = sql.listed(f"r.{sql.name(name)}" for name in (*self.names, *wanted))
+        return f"SELECT {columns} FROM ({scans}) AS r {self._without(hidden)}"  # noqa: S608 - quoted by `literals`
+
+    def _without(self, hidden: Sequence[_Hidden]) -> str:
+        """Joins that leave rows of ``r`` out.
+
+        DuckDB expects a fifth of the rows of any anti join, which under several of them, or beside tables without,
+        ends in joins in a bad order; of an outer join it expects all. That takes a seventh more of a scan's time.
+        """
+        if self.use is not Use.JOINED:
+            return " ".join(f"ANTI JOIN (SELECT {one.values}) AS {one.alias} ON {one.condition}" for one in hidden)
+        joins = (f"LEFT JOIN (SELECT {one.values}, TRUE AS found) AS {one.alias} ON {one.condition}" for one in hidden)
+        return f"{' '.join(joins)} WHERE {' AND '.join(f'{one.alias}.found IS NULL' for one in hidden)}"
+
+    def _scans(self, part: Part, extras: Sequence[str]) -> str:
+        """One scan; where row ids are wanted, one for files that store them and one for those that do not."""
+        segments = Segments.of(part.segments)
+        forms = [segments]
+        if ROW_ID in extras:
+            stored = segments.flags("has_row_ids")
+            forms = [form for form in (segments.where(~stored), segments.where(stored)) if len(form)]
+        if self.use is not Use.ALONE:
+            forms = [alike for form in forms for alike in _of_like_size(form)]
+        return " UNION ALL ".join(self._scan(form, part.condition, extras) for form in forms)
+
+    def _scan(self, segments: Segments, condition: Term | None, extras: Sequence[str]) -> str:
+        renamed = {name for name in self.query.spec.schema.names if extras and name.lower() in _VIRTUAL}
+        stored = ROW_ID in extras and bool(segments.flags("has_row_ids")[0])
+        columns = [f'"_{name}" AS {sql.name(name)}' if name in renamed else sql.name(name) for name in self.names]
+        if ROW_ID in extras:
+            columns.append(f"{_row_id(segments, stored=stored)} AS {sql.name(ROW_ID)}")
+        if ORDINAL in extras:
+            columns.append(f"{_by_file(segments.ordinals)} AS {sql.name(ORDINAL)}")
+        paths = sql.listed(sql.file(str(self.files[path])) for path in segments.paths)
+        source = f"read_parquet([{paths}], hive_partitioning=false)"
+        if renamed:
+            schema = self.query.spec.schema.append(ROW_ID_FIELD) if stored else self.query.spec.schema
+            source = f"read_parquet([{paths}], schema={_file_schema(schema, renamed)}, hive_partitioning=false)"
+            source = f"(SELECT {sql.listed(columns)} FROM {source})"  # noqa: S608 - quoted by `literals`
+            columns = [sql.name(name) for name in (*self.names, *extras)]
+        where = "" if condition is None else f" WHERE {condition.duckdb}"
+        return f"SELECT {sql.listed(columns)} FROM {source} AS f {self.among}{where}"  # noqa: S608 - quoted by `literals`
 
 
-def _scan(query: Query, part: Part, files: Mapping[str, Path], extras: Sequence[str], among: str) -> str:
-    renamed = {name for name in query.spec.schema.names if extras and name.lower() in _VIRTUAL}
-    columns = [
-        f'"_{name}" AS {sql.name(name)}' if name in renamed else sql.name(name) for name in query.spec.schema.names
-    ]
-    if ROW_ID in extras:
-        columns.append(f"{_row_id(part)} AS {sql.name(ROW_ID)}")
-    if ORDINAL in extras:
-        columns.append(f"{_by_file([one.ordinal for one in part.segments])} AS {sql.name(ORDINAL)}")
-    schema = query.spec.schema.append(ROW_ID_FIELD) if ROW_ID in extras else query.spec.schema
-    paths = sql.listed(sql.file(str(files[segment.path])) for segment in part.segments)
-    source = f"read_parquet([{paths}], schema={_file_schema(schema, renamed)}, hive_partitioning=false)"
-    if renamed:
-        source = f"(SELECT {sql.listed(columns)} FROM {source})"  # noqa: S608 - quoted by `literals`
-        columns = [sql.name(name) for name in (*query.spec.schema.names, *extras)]
-    condition = "TRUE" if part.condition is None else part.condition.duckdb
-    return f"SELECT {sql.listed(columns)} FROM {source} AS f {among} WHERE {condition}"  # noqa: S608 - quoted by `literals`
+def _of_like_size(segments: Segments) -> Iterable[Segments]:
+    """Segments as lists of which DuckDB, to which all files of a list are as long as its first, guesses the rows well.
+
+    All in one list, unless its guess would be wrong by more than a factor of two: then those of like size together.
+    """
+    rows = segments.numbers("rows")
+    typical = _typical(rows)
+    if rows.sum() <= 2 * len(rows) * rows[typical] <= 4 * rows.sum():
+        return [_first(segments, typical)]
+    sizes = np.log2(np.maximum(rows, 1)).astype(np.int64) // _BITS_OF_SIZE
+    alike = [segments.where(sizes == size) for size in np.unique(sizes)]
+    return [_first(one, _typical(one.numbers("rows"))) for one in alike]
 
 
-def _by_file(values: Sequence[int]) -> str:
+def _typical(rows: IntArray) -> int:
+    """The place of the number that is, as a ratio, nearest to the mean."""
+    counted = np.maximum(rows, 1).astype(np.float64)
+    return int(np.abs(np.log(counted / counted.mean())).argmin())
+
+
+def _first(segments: Segments, place: int) -> Segments:
+    """Segments in their order, but for one, which comes first."""
+    return segments.take(np.concatenate([[place], np.delete(np.arange(len(segments)), place)]))
+
+
+def _by_file(values: IntArray) -> str:
     """A number for each file, as a column."""
-    if len(set(values)) == 1:
+    if (values == values[0]).all():
         return f"CAST({values[0]} AS BIGINT)"
-    return f"CAST([{sql.listed(map(str, values))}] AS BIGINT[])[CAST(file_index AS BIGINT) + 1]"
+    return f"{sql.numbers(values)}[CAST(file_index AS BIGINT) + 1]"
 
 
-def _row_id(part: Part) -> str:
+def _row_id(segments: Segments, *, stored: bool) -> str:
     """The stored row id, else the segment's first one and the row's place in the file."""
-    by_place = f"{_by_file([segment.first_row_id for segment in part.segments])} + file_row_number"
-    return by_place if part.places else f"coalesce({sql.name(ROW_ID)}, {by_place})"
+    by_place = f"{_by_file(segments.numbers('first_row_id'))} + file_row_number"
+    return f"coalesce({sql.name(ROW_ID)}, {by_place})" if stored else by_place
 
 
-def _anti_join(mask: KeyMask, number: int) -> str:
-    """What is left of relation ``r`` by a mask."""
-    hidden = f"m{number}"
-    conditions = [f"r.{sql.name(name)} = {hidden}.{sql.name(name)}" for name in mask.columns]
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """What hides rows of relation ``r``: a relation's expressions, what it is called, and which rows it meets."""
+
+    alias: str
+    values: str
+    condition: str
+
+
+def _hidden(mask: KeyMask, alias: str) -> _Hidden:
+    conditions = [f"r.{sql.name(name)} = {alias}.{sql.name(name)}" for name in mask.columns]
     if mask.is_ordered:
-        conditions.append(f"{hidden}.{sql.name(ORDINAL)} > r.{sql.name(ORDINAL)}")
+        conditions.append(f"{alias}.{sql.name(ORDINAL)} > r.{sql.name(ORDINAL)}")
     lists = sql.listed(f"unnest({sql.values(mask.table.column(name))}) AS {sql.name(name)}" for name in _used(mask))
-    return f"ANTI JOIN (SELECT {lists}) AS {hidden} ON {' AND '.join(conditions)}"
+    return _Hidden(alias, lists, " AND ".join(conditions))
 
 
 def _used(mask: KeyMask) -> list[str]:
@@ -122,7 +215,7 @@ def _used(mask: KeyMask) -> list[str]:
 
 
 def _file_schema(schema: pa.Schema, renamed: Set[str]) -> str:
-    """The columns by Parquet field id, so that a column absent from a file reads as null."""
+    """The columns by Parquet field id, under other names where those are taken. DuckDB does not count such rows."""
     entries = []
     for field in schema:
         name = sql.text(f"_{field.name}" if field.name in renamed else field.name)

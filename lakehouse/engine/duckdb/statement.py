@@ -1,11 +1,15 @@
-"""Run the text of a query over relations, in a database of its own that can reach nothing but the warehouse."""
+"""Run the text of a query over relations, in a database that can reach nothing but the warehouse."""
 
 from __future__ import annotations
 
+import re
+import tempfile
+import threading
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
@@ -13,8 +17,8 @@ import pyarrow as pa
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.connection import open_memory
 from lakehouse.errors import InvalidInput, InvalidStatement, SegmentUnreadable
+from lakehouse.forks import watch_forks
 
-Bind = Callable[[duckdb.DuckDBPyConnection], duckdb.DuckDBPyRelation]
 _BATCH_ROWS = 2048
 _PART_OF_MEMORY = 70
 """Per cent of a query's memory that DuckDB may know of; text and results that it does not count need the rest."""
@@ -29,25 +33,64 @@ class QueryLimits:
     memory: int
 
 
-def run_query(text: str, relations: Mapping[str, Bind], warehouse: Path) -> duckdb.DuckDBPyRelation:
-    """The rows of a query, lazily. ``text`` names each relation by its key, in double quotes.
+class StatementDatabase:
+    """Runs queries over a warehouse's files, each on a connection of its own. Safe to share between threads.
 
-    Raises `InvalidInput` for what DuckDB refuses. Sums of integers are 64 bits wide, as in Spark.
+    Opened on first use, which takes 10 ms, and kept: queries share its memory, at most 80 per cent of the machine's,
+    and what does not fit waits in the system's folder for temporary files.
     """
-    return _bound(open_memory(), text, relations, warehouse)
+
+    def __init__(self, warehouse: Path) -> None:
+        self._warehouse = warehouse
+        self._reset()
+        watch_forks(self)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._database: duckdb.DuckDBPyConnection | None = None
+
+    def after_fork(self) -> None:
+        """A child begins with a database of its own: the threads of its parent's did not come along."""
+        if self._database is not None:
+            _of_parents.append(self._database)  # to close it would wait for them
+        self._reset()
+
+    def run(self, text: str, relations: Mapping[str, str]) -> duckdb.DuckDBPyRelation:
+        """The rows of a query, lazily. ``text`` names each relation by its key, in double quotes and nowhere else.
+
+        Raises `InvalidInput` for what DuckDB refuses. Sums of integers are 64 bits wide, as in Spark.
+        """
+        return _bound(self._connection(), text, relations)
+
+    def explain(self, text: str, relations: Mapping[str, str]) -> str:
+        """DuckDB's plan of a query, a line an operator's line, with the rows that it expects of each."""
+        return _bound(self._connection(), text, relations).explain().strip()
+
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            if self._database is None:
+                spill = Path(tempfile.gettempdir(), f"lakehouse-{uuid4().hex}")
+                self._database = _confined(open_memory(temp_directory=str(spill)), self._warehouse)
+            return self._database.cursor()
+
+    def close(self) -> None:
+        """Let go of the database, which relations that were made keep for as long as they live: none is closed."""
+        with self._lock:
+            self._database = None
 
 
-def run_limited(
-    text: str, relations: Mapping[str, Bind], warehouse: Path, limits: QueryLimits
-) -> tuple[pa.Table, bool]:
+_of_parents: list[duckdb.DuckDBPyConnection] = []
+
+
+def run_limited(text: str, relations: Mapping[str, str], warehouse: Path, limits: QueryLimits) -> tuple[pa.Table, bool]:
     """The first rows of a query, and whether there are more. It gets no place on the disk, and of the memory a part.
 
     Raises `InvalidInput` for what DuckDB refuses. Nothing here measures time: who has to end it ends the process.
     """
     memory = f"{limits.memory * _PART_OF_MEMORY // 100}B"
-    connection = open_memory(memory_limit=memory, temp_directory="")
+    connection = _confined(open_memory(memory_limit=memory, temp_directory=""), warehouse)
     try:
-        found = _bound(connection, text, relations, warehouse).limit(limits.rows + 1)
+        found = _bound(connection, text, relations).limit(limits.rows + 1)
         return _first(found.to_arrow_reader(_BATCH_ROWS), limits)
     except duckdb.OutOfMemoryException as error:
         raise MemoryError from error
@@ -72,24 +115,32 @@ def _first(reader: pa.RecordBatchReader, limits: QueryLimits) -> tuple[pa.Table,
     return found.slice(0, taken), taken < rows
 
 
-def _bound(
-    connection: duckdb.DuckDBPyConnection, text: str, relations: Mapping[str, Bind], warehouse: Path
-) -> duckdb.DuckDBPyRelation:
-    for name, bind in relations.items():
-        bind(connection).create_view(name)
+def _confined(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> duckdb.DuckDBPyConnection:
+    """The database, from now on unable to reach any file beside a warehouse's, whatever it is asked."""
     connection.execute(f"SET allowed_directories = [{sql.text(str(warehouse))}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _bound(connection: duckdb.DuckDBPyConnection, text: str, relations: Mapping[str, str]) -> duckdb.DuckDBPyRelation:
     try:
-        statements = duckdb.extract_statements(text)
+        statements = duckdb.extract_statements(_inlined(text, relations))
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InvalidStatement("one query at a time")
-        rows = connection.sql(text)
-        return _narrowed(rows)
+        return _narrowed(connection.sql(statements[0]))
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
         raise explained(error) from error
+
+
+def _inlined(text: str, relations: Mapping[str, str]) -> str:
+    """The query with each relation's own query in the place of its name, so that conditions and columns reach files."""
+    if not relations:
+        return text
+    names = "|".join(map(re.escape, relations))
+    return re.sub(f'"({names})"', lambda found: f"({relations[found[1]]})", text)
 
 
 def explained(error: duckdb.Error) -> InvalidInput | SegmentUnreadable:
@@ -100,6 +151,11 @@ def explained(error: duckdb.Error) -> InvalidInput | SegmentUnreadable:
     return InvalidStatement(
         'the in-process engine refuses the statement; correct it, or use engine="spark"', cause=cause
     )
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Whether DuckDB refused a statement by its words alone: it opened no file, or found it sound."""
+    return isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.ParserException)
 
 
 def read_relation(rows: duckdb.DuckDBPyRelation) -> pa.Table:

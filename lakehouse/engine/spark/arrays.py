@@ -40,17 +40,17 @@ class Arrays:
         """The frame with the arrays."""
         if not self._held:
             return frame
-        made = _in_memory if hasattr(frame, "_jdf") else _as_text
+        made = in_memory if hasattr(frame, "_jdf") else as_text
         literals = made(frame.sparkSession, self._held.values())
         return frame.select("*", *(one.alias(name) for name, one in zip(self._held, literals, strict=True)))
 
 
-def _as_text(_: SparkSession, arrays: Any) -> list[Column]:
+def as_text(_: SparkSession, arrays: Any) -> list[Column]:
     """Numbers as one literal, since those that the parser sees one by one cost it far more."""
     return [F.expr(f"CAST(split('{','.join(map(str, one.tolist()))}', ',') AS ARRAY<BIGINT>)") for one in arrays]
 
 
-def _in_memory(session: SparkSession, arrays: Any) -> list[Column]:
+def in_memory(session: SparkSession, arrays: Any) -> list[Column]:
     """Numbers as they lie in memory, of which Spark makes a copy: no text is written or read."""
     from pyspark.sql.classic.column import Column as Classic  # noqa: PLC0415 - absent where Spark is elsewhere
 

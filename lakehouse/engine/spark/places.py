@@ -20,17 +20,17 @@ from lakehouse.engine.hidden import Part
 from lakehouse.engine.spark.arrays import Arrays
 from lakehouse.engine.spark.scan import FILES_LOOKED_UP, PLACE, UNTOLD, ByFile, scan
 
-_MOST_FILES = 8 * FILES_LOOKED_UP
+MOST_FILES = 8 * FILES_LOOKED_UP
 _MOST_PLACES = 1 << 20
 _MOST_ROWS = 1 << 31
-_LEAST_FOLD = 18
+LEAST_FOLD = 18
 _WORD = 64
 
 
 def split_places(part: Part) -> list[Part] | None:
     """The part cut into those that `without_places` takes; None if there is too much of something for it."""
     too_much = (
-        len(part.segments) > _MOST_FILES
+        len(part.segments) > MOST_FILES
         or any(one.rows >= _MOST_ROWS for one in part.segments)
         or sum(len(places) for places in part.places) > _MOST_PLACES
     )
@@ -69,7 +69,7 @@ def without_places(
 def _is_seen(part: Part, by_file: ByFile, arrays: Arrays) -> str:
     """Whether a row is not hidden. A fold of a file counts as a file."""
     rows = np.array([one.rows for one in part.segments])
-    fold = _LEAST_FOLD
+    fold = LEAST_FOLD
     while (folds := -(-rows >> fold)).sum() > _WORD:
         fold += 1
     firsts = np.cumsum(folds) - folds

@@ -23,7 +23,7 @@ from lakehouse.engine.spark.types import to_spark_type
 from lakehouse.engine.verifying import columns_read
 from lakehouse.storage.verify import Verifying, raised, verified
 
-_ALONE_BYTES = 64 << 20
+ALONE_BYTES = 64 << 20
 """Less than this the driver has looked through before a job has started."""
 _THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
@@ -52,7 +52,7 @@ def read_frame(session: SparkSession, query: Query) -> DataFrame:
 def verified_files(session: SparkSession, query: Query, parts: Sequence[Part]) -> dict[str, Path]:
     """The plan's files, as sure as the query wants to be of them: many bytes are looked through in tasks."""
     segments = query.plan.segments
-    if query.verify == "size" or segments.bytes <= _ALONE_BYTES:
+    if query.verify == "size" or segments.bytes <= ALONE_BYTES:
         columns = columns_read(query, parts) if query.verify == "pages" else None
         return verified(query.warehouse, segments, query.verify, columns)
     work = Verifying(query.warehouse, query.verify, columns_read(query, parts))

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-_MOST_FILES = 20_000
+from lakehouse.remembered import Remembered
+
+MOST_FILES = 20_000
 """Files of all relations that are kept for a session; Spark holds some 500 bytes for each."""
 
 _guard = threading.Lock()
-_of_sessions: weakref.WeakKeyDictionary[SparkSession, _Relations] = weakref.WeakKeyDictionary()
+_of_sessions: weakref.WeakKeyDictionary[SparkSession, Remembered[Hashable, Any]] = weakref.WeakKeyDictionary()
 
 
 def frame_over(session: SparkSession, key: Hashable, files: int, make: Callable[[], DataFrame]) -> DataFrame:
@@ -37,36 +38,10 @@ def frame_over(session: SparkSession, key: Hashable, files: int, make: Callable[
 def kept(session: SparkSession, key: Hashable, files: int, make: Callable[[], Any]) -> Any:
     """What is known of so many files under a key; made if nothing is."""
     with _guard:
-        relations = _of_sessions.setdefault(session, _Relations())
-        known = relations.get(key)
+        relations = _of_sessions.setdefault(session, Remembered(MOST_FILES))
+    known = relations.get(key)
     if known is None:
         known = make()
-        with _guard:
-            relations.put(key, known, files)
+        if files <= MOST_FILES:
+            relations.put(key, known, cost=files)
     return known
-
-
-class _Relations:
-    """Relations, and what else is known of files, by key; forgets those that were not used longest."""
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._left = _MOST_FILES
-
-    def get(self, key: Hashable) -> Any:
-        """What is kept under a key, or None."""
-        found = self._held.get(key)
-        if found is None:
-            return None
-        self._held.move_to_end(key)
-        return found[0]
-
-    def put(self, key: Hashable, known: Any, files: int) -> None:
-        """Keep something; not what alone is about too many files."""
-        if files > _MOST_FILES or key in self._held:
-            return
-        self._held[key] = known, files
-        self._left -= files
-        while self._left < 0:
-            _, (_, forgotten) = self._held.popitem(last=False)
-            self._left += forgotten

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from unittest import mock
 
 import lakehouse
 from lakehouse.errors import InternalError, LakehouseError
@@ -312,7 +311,7 @@ def run(count: int, seed: int) -> Outcome:
     """Grow and run ``count`` statements, three quarters of them queries."""
     chance = random.Random(seed)  # noqa: S311 - no secret
     grown, wrong, refused = Grown(chance), list[str](), 0
-    with _lake() as lake:
+    with small_lake() as lake:
         for _ in range(count):
             is_query = chance.random() < 0.75
             text = grown.query() if is_query else grown.change()
@@ -339,7 +338,7 @@ def run_commands(count: int, seed: int) -> Outcome:
     """Grow ``count`` command lines and run them in this process: each must end with its exit code and nothing else."""
     chance = random.Random(seed)  # noqa: S311 - no secret
     grown, wrong, refused = Grown(chance), list[str](), 0
-    with _lake() as lake:
+    with small_lake() as lake:
         places = ["--catalog", lake.catalog.address, "--warehouse", str(lake.warehouse)]
         for _ in range(count):
             line = _line(chance, grown)
@@ -395,12 +394,22 @@ def _line(chance: random.Random, grown: Grown) -> list[str]:
     return [one.replace("\0", "") for one in line]  # no command line has it
 
 
+@contextlib.contextmanager
+def _called_with(line: list[str]) -> Iterator[None]:
+    """Act as a process that was called with some arguments and an empty standard input."""
+    argv, stdin = sys.argv, sys.stdin
+    sys.argv, sys.stdin = ["lakehouse", *line], io.StringIO("")
+    try:
+        yield
+    finally:
+        sys.argv, sys.stdin = argv, stdin
+
+
 def _ended(line: list[str]) -> tuple[object, str]:
     said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     code: object = 0
     with (
-        mock.patch.object(sys, "argv", ["lakehouse", *line]),
-        mock.patch.object(sys, "stdin", io.StringIO("")),
+        _called_with(line),
         contextlib.redirect_stdout(said),
         contextlib.redirect_stderr(said),
     ):
@@ -417,7 +426,8 @@ def _ended(line: list[str]) -> tuple[object, str]:
 
 
 @contextlib.contextmanager
-def _lake() -> Iterator[lakehouse.Lake]:
+def small_lake() -> Iterator[lakehouse.Lake]:
+    """A lake with a table or two, for mangled statements and commands."""
     with (
         tempfile.TemporaryDirectory() as folder,
         contextlib.chdir(folder),

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from lakehouse.core.hashing import Hashes, hash_values
 from lakehouse.core.lookup import asks, matching_indexed
-from lakehouse.core.predicate import And, Compare, In, IsNull, Or, Predicate, Unknown, may_match
+from lakehouse.core.predicate import And, Compare, In, IsNull, Or, Predicate, Unknown
 from lakehouse.core.prune import Mask
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
+from lakehouse.testing.pruning import may_match
 from tests.property.core.test_prune import KINDS, VALUES
 
 INDEXED = pa.schema([(name, kind) for name, (kind, _) in KINDS.items() if name not in ("date", "bytes")])

@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakehouse.core import Segment
-from lakehouse.core.keys import key_scope, scope_matches
-from lakehouse.core.predicate import Compare, In, IsNull, Operator, may_hold, may_match
+from lakehouse.core.keys import KeyScope, key_scope, scope_matches
+from lakehouse.core.predicate import Compare, In, IsNull, Operator, Predicate
+from lakehouse.core.prune import holding, matching
+from lakehouse.core.segments import Segments
+from lakehouse.testing import pruning
 
 OPERATORS: st.SearchStrategy[Operator] = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
 DOUBLES = st.floats() | st.sampled_from([0.1, 0.5, 1.0, -0.0, 3.0, math.nan, math.inf, 2.0**53])
@@ -61,6 +64,19 @@ def segment(values: list[Any]) -> Segment:
         max={"column": max(bounded)} if bounded else {},
         nulls={"column": sum(one is None for one in values)},
     )
+
+
+def may_match(predicate: Predicate, segment: Segment) -> bool:
+    """What the library says of one segment, which is what the oracle says."""
+    found = bool(matching(predicate, Segments.of([segment]))[0])
+    assert found == pruning.may_match(predicate, segment)
+    return found
+
+
+def may_hold(keys: KeyScope | None, segment: Segment) -> bool:
+    found = bool(holding(keys, Segments.of([segment]))[0])
+    assert found == pruning.may_hold(keys, segment)
+    return found
 
 
 def holds(one: Any, operator: Operator, value: Any) -> bool:

@@ -16,13 +16,16 @@ from lakehouse.catalog.store.rows import decode_page, encode_page, segments_from
 from lakehouse.core.bucket import BucketSet
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.keys import KeyScope
 from lakehouse.core.plan import plan_read
-from lakehouse.core.predicate import And, Compare, In, IsNull, Operator, Or, Predicate, Unknown, may_match
-from lakehouse.core.prune import matching
+from lakehouse.core.predicate import And, Compare, In, IsNull, Operator, Or, Predicate, Unknown
+from lakehouse.core.prune import holding, matching
 from lakehouse.core.pruned import Reason, why_pruned
+from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
+from lakehouse.testing.pruning import may_hold, may_match
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
@@ -109,27 +112,96 @@ def test_many_segments_are_pruned_as_each_alone(held: list[dict[str, Any]], pred
     schema = segments_schema(SPEC)
     body = segments_from_rows(schema, held)
     if stored:
-        body, _ = decode_page(schema, encode_page(Segments(body), []))
-    segments = Segments(body)
+        body, _ = decode_page(schema, encode_page(body, []))
+    segments = Segments.in_columns(body)
     alone = [may_match(predicate, one) for one in segments]
     together = matching(predicate, segments).tolist()
     assert together == alone
     reverse = segments.take(np.arange(len(held))[::-1].copy())
     assert matching(predicate, reverse).tolist() == alone[::-1]
+    assert matching(predicate, Segments.of(list(segments))).tolist() == alone
+
+
+SCOPES = st.dictionaries(NAMES, st.lists(VALUES | st.none(), min_size=1, max_size=3).map(tuple), max_size=2)
+
+
+@given(st.lists(rows(), max_size=5), st.none() | SCOPES)
+def test_many_segments_hold_keys_as_each_alone(held: list[dict[str, Any]], keys: KeyScope | None) -> None:
+    segments = Segments.in_columns(segments_from_rows(segments_schema(SPEC), held))
+    alone = [may_hold(keys, one) for one in segments]
+    assert holding(keys, segments).tolist() == alone
+    assert holding(keys, Segments.of(list(segments))).tolist() == alone
+
+
+ODD = st.one_of(
+    VALUES,
+    st.integers(),
+    st.floats(),
+    st.decimals(),
+    st.text(st.characters(), max_size=2),
+    st.datetimes(),
+    st.just(object()),
+    st.lists(st.integers(), max_size=1),
+)
+
+
+@example([(2**70, 2**71), (1, 2)], Compare("x", "=", 2**70))
+@example([("a", "b"), (b"a", b"b")], Compare("x", "=", "c"))
+@example([(1, 2.5)], Compare("x", "=", 2))
+@example([("\ud800", "\ud801")], Compare("x", "=", "a"))
+@given(
+    st.lists(st.tuples(st.none() | ODD, st.none() | ODD), max_size=4),
+    st.builds(Compare, st.just("x"), OPERATORS, ODD),
+)
+def test_values_of_any_types_leave_nothing_out_that_may_pass(bounds: list[tuple[Any, Any]], tree: Predicate) -> None:
+    """Values that no one column holds are not known together, and leave out less than each alone."""
+    segments = [
+        Segment(
+            id=f"{place}",
+            start=EPOCH,
+            end=EPOCH + timedelta(days=1),
+            ordinal=1,
+            rows=3,
+            min={} if low is None else {"x": low},
+            max={} if high is None else {"x": high},
+        )
+        for place, (low, high) in enumerate(bounds)
+    ]
+    found = matching(tree, Segments.of(segments)).tolist()
+    assert all(found[place] for place, one in enumerate(segments) if may_match(tree, one))
+
+
+@given(st.lists(rows(), max_size=5), st.data())
+def test_columns_of_a_table_and_of_its_values_say_the_same(held: list[dict[str, Any]], data: st.DataObject) -> None:
+    table = Segments.in_columns(segments_from_rows(segments_schema(SPEC), held))
+    places = np.array(data.draw(st.lists(st.sampled_from(range(len(held))))) if held else [], dtype=np.int64)
+    for one, other in ((table, Segments.of(list(table))), (table.take(places), Segments.of(list(table)).take(places))):
+        for name in ("id", "start_us", "end_us", "ordinal", "rows", "bytes", "first_row_id", "rewrites"):
+            assert one.numbers(name).tolist() == other.numbers(name).tolist()
+        assert one.flags("has_row_ids").tolist() == other.flags("has_row_ids").tolist()
+        assert [ids.tolist() for ids in one.row_ids] == [ids.tolist() for ids in other.row_ids]
+        assert one.paths == other.paths
+        assert list(one) == list(other)
+        for name in (prefix + column for prefix in ("min:", "max:", "nulls:", "buckets:") for column in KINDS):
+            there = one.statistics(name)
+            known = [None] * len(one) if there is None else there.to_pylist()
+            found = other.statistics(name)
+            assert ([None] * len(other) if found is None else found.to_pylist()) == known
 
 
 @given(st.lists(rows(), min_size=1, max_size=40))
 def test_a_page_gives_back_what_was_put_in(held: list[dict[str, Any]]) -> None:
     schema = segments_schema(SPEC)
-    segments = Segments(segments_from_rows(schema, held))
+    whole = segments_from_rows(schema, held)
+    segments = Segments.in_columns(whole)
     covers = [
         Tombstone(id=1, start="2013-01-05", end="2013-01-06", ordinal=3, keys={"text": ["a", None]}),  # type: ignore[arg-type]
         Tombstone(id=2, start="2013-01-07", end="2013-01-08", ordinal=4),  # type: ignore[arg-type]
     ]
-    body, tombstones = decode_page(schema, encode_page(segments, covers))
+    body, tombstones = decode_page(schema, encode_page(whole, covers))
     assert tombstones == covers
-    assert decode_page(schema, encode_page(segments, []))[1] == []
-    for one, two in zip(segments, Segments(body), strict=True):
+    assert decode_page(schema, encode_page(whole, []))[1] == []
+    for one, two in zip(segments, Segments.in_columns(body), strict=True):
         assert (one, one.rows, one.bytes, one.path) == (two, two.rows, two.bytes, two.path)
         assert (dict(one.min), dict(one.max), dict(one.nulls)) == (dict(two.min), dict(two.max), dict(two.nulls))
         assert dict(one.buckets) == dict(two.buckets)
@@ -179,7 +251,7 @@ def test_every_segment_is_read_or_has_one_reason_why_not(
     predicate: Predicate | None,
     in_columns: bool,
 ) -> None:
-    segments = Segments(segments_from_rows(segments_schema(SPEC), held))
+    segments = Segments.in_columns(segments_from_rows(segments_schema(SPEC), held))
     if not in_columns:
         segments = Segments.of(list(segments))
     plan = plan_read(segments, tombstones, version=1, interval=interval, predicate=predicate)

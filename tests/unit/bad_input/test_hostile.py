@@ -45,7 +45,7 @@ WRONG = (
 @pytest.fixture(scope="module")
 def small() -> Iterator[lakehouse.Lake]:
     """The lake that hostile statements are about."""
-    with refusals._lake() as lake:
+    with refusals.small_lake() as lake:
         yield lake
 
 

@@ -238,20 +238,41 @@ def test_migrate_names_the_revision(run: Run, trips: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind"),
+    ("arguments", "kind", "code"),
     [
-        (("log", "nowhere"), "table_not_found"),
-        (("show", "trips", "--as-of", "99"), "version_not_found"),
-        (("timeline", "trips", "--interval", "2013-13"), "invalid_input"),
-        (("restore", "trips", "no-such-tag"), "version_not_found"),
+        (("log", "nowhere"), "table_not_found", "table_not_found"),
+        (("show", "trips", "--as-of", "99"), "version_not_found", "version_not_found"),
+        (("timeline", "trips", "--interval", "2013-13"), "invalid_input", "invalid_interval"),
+        (("restore", "trips", "no-such-tag"), "version_not_found", "version_not_found"),
+        (("delete", "trips", "no_such_column = 1"), "invalid_input", "unknown_column"),
+        (("sql", "SELECT * FROM nowhere"), "table_not_found", "table_not_found"),
+        (("init", "trips", "--schema", "at TIMESTAMP", "--time", "at"), "already_exists", "already_exists"),
+        (("tag", ""), "invalid_input", "invalid_name"),
     ],
 )
-def test_an_error_is_one_line_or_one_document(run: Run, trips: Path, arguments: tuple[str, ...], kind: str) -> None:
+def test_an_error_is_one_line_or_one_document(
+    run: Run, trips: Path, arguments: tuple[str, ...], kind: str, code: str
+) -> None:
     ran = run(*arguments)
     assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
     assert ran.err.startswith("lakehouse: ")
     ran = run(*arguments, "--json")
-    assert (ran.code, ran.out, json.loads(ran.err)["error"]) == (1, "", kind)
+    document = json.loads(ran.err)
+    assert (ran.code, ran.out, document["error"], document["code"]) == (1, "", kind, code)
+    assert document.keys() == {"error", "code", "message", "facts"}
+
+
+def test_a_bug_is_one_line_or_one_document_too(run: Run, trips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr(lakehouse.Lake, "log", fail)
+    ran = run("log")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
+    assert "a bug of lakehouse: ZeroDivisionError: by nothing; please report it" in ran.err
+    document = json.loads(run("log", "--json").err)
+    assert (document["error"], document["code"]) == ("internal", "internal_error")
+    assert "ZeroDivisionError: by nothing" in document["message"]
 
 
 def test_a_catalog_that_is_down_is_an_error_without_a_stack_trace_or_a_password(run: Run) -> None:

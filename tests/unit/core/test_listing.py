@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from lakehouse.core.commit import ChunkLock, Commit, Diff
+from lakehouse.core.commit import Commit
+from lakehouse.core.diff import Diff
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
+from lakehouse.core.lock import ChunkLock
 
 
 def commit(version: int, txn: tuple[str, int] | None) -> Commit:

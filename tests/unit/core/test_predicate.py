@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from lakehouse.core import Segment
-from lakehouse.core.predicate import And, Compare, In, IsNull, Operator, Or, Unknown, may_hold, may_match
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.predicate import And, Compare, In, IsNull, Operator, Or, Predicate, Unknown
+from lakehouse.core.prune import holding, matching
+from lakehouse.core.segments import Segments
+from lakehouse.testing import pruning
 
 
 def segment(low: Any = None, high: Any = None, nulls: int | None = None, rows: int = 10) -> Segment:
@@ -24,6 +28,19 @@ def segment(low: Any = None, high: Any = None, nulls: int | None = None, rows: i
         max={} if high is None else {"x": high},
         nulls={} if nulls is None else {"x": nulls},
     )
+
+
+def may_match(predicate: Predicate, segment: Segment) -> bool:
+    """What the library says of one segment, which is what the oracle says."""
+    found = bool(matching(predicate, Segments.of([segment]))[0])
+    assert found == pruning.may_match(predicate, segment)
+    return found
+
+
+def may_hold(keys: KeyScope | None, segment: Segment) -> bool:
+    found = bool(holding(keys, Segments.of([segment]))[0])
+    assert found == pruning.may_hold(keys, segment)
+    return found
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import pytest
 
 from lakehouse.core import Interval, Segment, Tombstone
 from lakehouse.core.bucket import BucketSet
+from lakehouse.core.condition_text import text_of
 from lakehouse.core.predicate import And, Compare, In, IsNull, Or, Predicate, Unknown
-from lakehouse.core.pruned import Pruned, Reason, text_of, why_pruned
+from lakehouse.core.pruned import Pruned, Reason, why_pruned
 
 
 def segment(low: Any = None, high: Any = None, *, nulls: int | None = None, hashed: bool = False) -> Segment:

@@ -21,7 +21,7 @@ from lakehouse.dagster import (
     report_commit,
     run_interval,
 )
-from lakehouse.dagster.automation import _versions
+from lakehouse.dagster.automation import data_versions
 from lakehouse.dagster.cells import Cell, cells_of
 from lakehouse.dagster.partitions import partitions_grain
 from lakehouse.errors import InvalidInput
@@ -234,4 +234,4 @@ def test_rows_at_the_ends_of_time_are_in_no_partition_and_in_nobodys_way(tmp_pat
             assert made.asset_materialization is not None
             assert made.asset_materialization.metadata["rows"].value == 2
         assert [keys for _, keys in reported] == [[key], [key]]
-        assert _versions(table, partitions) == {key: str(reported[-1][0])}
+        assert data_versions(table, partitions) == {key: str(reported[-1][0])}

@@ -6,7 +6,7 @@ import datetime as dt
 import itertools
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -40,23 +40,14 @@ class Store:
         folder = self.warehouse / spec.folder / operation
         written = engine.write(rows, WriteTarget(spec, folder, operation, batch, row_ids))
         checksums = {one.name: one.checksum for one in written}
-        return [
-            Segment(
-                id=f"{operation}/{one.name}",
-                start=one.start,
-                end=one.end,
-                ordinal=1,
-                rows=one.rows,
-                bytes=one.bytes,
-                path=f"{spec.folder}/{operation}/{one.name}",
-                first_row_id=next(iter(self.row_ids)),
-                has_row_ids=one.has_row_ids,
-                min=one.min,
-                max=one.max,
-                nulls=one.nulls,
-                checksum=checksums[one.name],
-            )
+        files = [
+            replace(one, path=f"{spec.folder}/{operation}/{one.path}", checksum=checksums[one.path])
             for one in read_footers(folder, list(checksums), spec)
+        ]
+        # Files that store row ids count some by position here, too.
+        return [
+            replace(one.added(one.path, ordinal=1, first_row_id=0), first_row_id=next(iter(self.row_ids)))
+            for one in files
         ]
 
     def query(

@@ -98,7 +98,7 @@ def test_a_long_stream_takes_little_memory_and_few_open_files(
     store: Store, engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "BUFFER_BYTES", 20_000)
-    monkeypatch.setattr(writing, "_OPEN_FILES", 3)
+    monkeypatch.setattr(writing, "OPEN_FILES", 3)
     monkeypatch.setattr("lakehouse.engine.duckdb.source.SLICE_ROWS", 500)
     rows = events(20_000, days=12)
     spec = spec_of(SCHEMA)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("id", pa.int64()), ("val
 @pytest.fixture(autouse=True)
 def few_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads, although the rows are few."""
-    monkeypatch.setattr(writing, "_ALONE_BYTES", 0)
+    monkeypatch.setattr(writing, "ALONE_BYTES", 0)
 
 
 def events(rows: int, days: int) -> pa.Table:
@@ -42,7 +43,7 @@ def written(folder: Path, threads: int, buffer_bytes: int = 1 << 30, **propertie
 
 @pytest.mark.parametrize("buffer_bytes", [1 << 30, 100_000])
 def test_threads_write_every_row_once_and_in_order(tmp_path, monkeypatch, buffer_bytes):
-    monkeypatch.setattr(writing, "_OPEN_FILES", 8)
+    monkeypatch.setattr(writing, "OPEN_FILES", 8)
     files = written(tmp_path, 4, buffer_bytes, target_rows=300)
     ids = np.concatenate([rows["id"].to_numpy() for rows in files.values()])
     assert np.array_equal(np.sort(ids), np.arange(20_000))
@@ -60,17 +61,16 @@ def test_what_threads_write_is_what_one_writes(tmp_path):
 
 
 def test_a_disk_that_is_full_ends_every_file(tmp_path, monkeypatch):
-    made = []
-    whole = writing._File.write
+    count, whole = itertools.count(1), pq.ParquetWriter.write_table
 
-    def full(file, rows):
-        made.append(file)
-        if len(made) > 5:
+    def full(writer, *rows, **options):
+        if next(count) > 5:
             raise OSError(errno.ENOSPC, "no space left on device")
-        whole(file, rows)
+        whole(writer, *rows, **options)
 
-    monkeypatch.setattr(writing._File, "write", full)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
     with pytest.raises(OSError, match="no space"):
         written(tmp_path, 4)
-    assert len(made) > 5
-    assert not any(file._writer.is_open for file in made)
+    assert next(count) > 6
+    opened = [str(one.readlink()) for one in Path("/proc/self/fd").iterdir() if one.is_symlink()]
+    assert not [one for one in opened if one.startswith(str(tmp_path))]

@@ -13,8 +13,10 @@ import pytest
 
 import lakehouse
 from lakehouse.core.interval import Interval
-from lakehouse.core.predicate import And, Compare, In, IsNull, Or, Predicate, Unknown, may_match
+from lakehouse.core.predicate import And, Compare, In, IsNull, Or, Predicate, Unknown
+from lakehouse.core.prune import matching
 from lakehouse.core.segment import Segment
+from lakehouse.core.segments import Segments
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate import parse
@@ -242,7 +244,7 @@ def test_pruning_keeps_every_row_that_passes(stored: tuple[Store, list[Segment]]
     query = store.query(spec_of(HOSTILE), segments, where=found.sql("duckdb"))
     inside = found.interval("ts")
     for row in DuckDBEngine().read(query).to_arrow().to_pylist():
-        assert may_match(found.tree, _segment_of(row))
+        assert matching(found.tree, Segments.of([_segment_of(row)])).all()
         assert inside is None or inside.contains(row["ts"])
 
 

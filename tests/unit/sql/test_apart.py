@@ -28,6 +28,7 @@ from lakehouse.errors import (
     UnknownColumn,
     VersionNotFound,
 )
+from lakehouse.testing import behind
 from lakehouse.testing.rows import many
 
 ENDLESS = "SELECT count(*) FROM " + ", ".join(f"numbers AS n{place}" for place in range(4))
@@ -56,7 +57,7 @@ def numbers(lake: lakehouse.Lake) -> lakehouse.Lake:
 
 
 def pins(lake: lakehouse.Lake) -> list[str]:
-    return lake.catalog._read(lambda connection: list(connection.execute(text("SELECT id FROM pin")).scalars()))
+    return [one for (one,) in behind.rows_of(lake.catalog, text("SELECT id FROM pin"))]
 
 
 def settings(lake: lakehouse.Lake) -> dict[str, object]:
@@ -175,7 +176,7 @@ CHILD = """
 import sys, lakehouse
 with lakehouse.connect(sys.argv[1], sys.argv[2]) as lake:
     lake.query("SELECT 1")
-    [process] = lake.session.query_processes._idle
+    [process] = lake.session.query_processes.idle()
     print(process.pid, flush=True)
     lake.query(sys.argv[3], most_seconds=600)
 """
@@ -198,7 +199,7 @@ def test_a_query_process_ends_with_whoever_asked(numbers: lakehouse.Lake, ending
 
 def test_processes_end_with_the_lake(lake: lakehouse.Lake) -> None:
     lake.query("SELECT 1")
-    [process] = lake.session.query_processes._idle
+    [process] = lake.session.query_processes.idle()
     query = os.pidfd_open(process.pid)
     lake.close()
     assert select.select([query], [], [], 30)[0]
@@ -208,7 +209,7 @@ def test_processes_end_with_the_lake(lake: lakehouse.Lake) -> None:
 def test_a_lake_that_nobody_closed_leaves_no_process(tmp_path: Path) -> None:
     lake = lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse")
     lake.query("SELECT 1")
-    query = os.pidfd_open(lake.session.query_processes._idle[0].pid)
+    query = os.pidfd_open(lake.session.query_processes.idle()[0].pid)
     lake.catalog.close()
     del lake
     gc.collect()

@@ -17,7 +17,7 @@ from lakehouse.sql.names import resolve
 from lakehouse.sql.normal import normalized
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.push import pushed
-from lakehouse.sql.query import _prefix
+from lakehouse.sql.translation import _prefix
 from lakehouse.sql.written import write
 
 SCHEMA = pa.schema([("at", pa.timestamp("us", "UTC")), ("id", pa.int64()), ("s", pa.string())])

@@ -13,14 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakehouse.core.interval import MAX_TIME, to_us
+from lakehouse.core.segment import NewSegment
 from lakehouse.errors import InvalidInput, SegmentUnreadable
-from lakehouse.storage.footer import FileStatistics, read_footers
+from lakehouse.storage.footer import read_footers
 from tests.unit.engine.harness import HOSTILE, hostile_rows, spec_of
 
 TIMES = [dt.datetime(2013, 1, 5, hour, tzinfo=dt.UTC) for hour in (7, 3, 23)]
 
 
-def _written(folder: Path, columns: dict[str, Any], **how: Any) -> FileStatistics:
+def _written(folder: Path, columns: dict[str, Any], **how: Any) -> NewSegment:
     table = pa.table({"ts": pa.array(TIMES, pa.timestamp("us", "UTC")), **columns})
     pq.write_table(table, folder / "a.parquet", **how)
     (found,) = read_footers(folder, ["a.parquet"], spec_of(table.schema))

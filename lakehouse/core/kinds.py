@@ -1,0 +1,70 @@
+"""What values compare with: the kinds of values, and of the columns that hold them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+NUMBERS = {"int", "float", "decimal"}
+"""Kinds that compare with each other."""
+
+
+def kind_of(value: Any) -> str | None:
+    """What a value compares with; None for what has no order that both engines share.
+
+    >>> from datetime import UTC
+    >>> kind_of(True), kind_of(datetime(2013, 1, 5, tzinfo=UTC)), kind_of(Decimal("NaN"))
+    ('bool', 'instant', None)
+    """
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "int"
+        case float():
+            return "float"
+        case Decimal():
+            return "decimal" if value.is_finite() else None
+        case str():
+            return "text"
+        case bytes():
+            return "bytes"
+        case datetime():
+            return "local time" if value.tzinfo is None else "instant"
+        case date():
+            return "date"
+        case _:
+            return None
+
+
+def column_kind(kind: pa.DataType) -> str | None:
+    """What `kind_of` says of a column's values.
+
+    >>> column_kind(pa.int8()), column_kind(pa.timestamp("us", "UTC")), column_kind(pa.list_(pa.int8()))
+    ('int', 'instant', None)
+    """
+    if pa.types.is_boolean(kind):
+        return "bool"
+    if pa.types.is_integer(kind):
+        return "int"
+    if pa.types.is_floating(kind):
+        return "float"
+    if pa.types.is_decimal(kind):
+        return "decimal"
+    if pa.types.is_string(kind):
+        return "text"
+    if pa.types.is_binary(kind):
+        return "bytes"
+    if pa.types.is_timestamp(kind):
+        return "local time" if kind.tz is None else "instant"
+    return "date" if pa.types.is_date(kind) else None
+
+
+def single(value: float) -> float:
+    """The value in single precision."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))

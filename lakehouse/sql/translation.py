@@ -1,0 +1,99 @@
+"""A query as an engine is given it, and what it asks of each table: made of its words and the tables' columns alone.
+
+What is made of a text is remembered, since reading a long statement and writing it anew takes tens of milliseconds. It
+holds as long as the names in it mean the same tables, with the same columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from lakehouse.session.session import Session
+from lakehouse.sql.allowed import check_allowed
+from lakehouse.sql.columns import Columns
+from lakehouse.sql.names import resolve
+from lakehouse.sql.normal import normalized
+from lakehouse.sql.push import Wanted, pushed
+from lakehouse.sql.written import write
+from lakehouse.table.tables import open_table, table_names
+
+if TYPE_CHECKING:
+    from lakehouse.core.spec import TableSpec
+    from lakehouse.table.table import Table
+
+_PREFIX = "lake_relation_"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a query asks of a table where it names it: ``relation`` is what the engine's text calls it.
+
+    ``as_of`` is the version, tag or time that stands with it, or None.
+    """
+
+    table: str
+    relation: str
+    as_of: Any
+    wanted: Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A query in an engine's words. ``specs`` are the tables that it may name, but for case, as they were then."""
+
+    text: str
+    asked: tuple[Asked, ...]
+    specs: Mapping[str, TableSpec]
+
+    def tables(self, session: Session) -> dict[str, Table] | None:
+        """The tables that it names as they are now; None where a name may mean another, or a column is another."""
+        found = _tables(session, table_names(session), {name.casefold() for name in self.specs})
+        if found.keys() != self.specs.keys():
+            return None
+        same = (_is_same(table.spec, self.specs[name]) for name, table in found.items())
+        return found if all(same) else None
+
+
+def _is_same(one: TableSpec, other: TableSpec) -> bool:
+    return one.id == other.id and one.schema.equals(other.schema, check_metadata=True)
+
+
+def translate(session: Session, tree: exp.Expr, engine: str) -> tuple[Translation, dict[str, Table]]:
+    """Check a query and write it for an engine; with the tables that it names.
+
+    Raises `InvalidInput` for what is not allowed, `TableNotFound`.
+    """
+    check_allowed(tree, engine)
+    tree = normalized(tree.copy())
+    written = {one.name.casefold() for one in tree.find_all(exp.Table)}
+
+    def look() -> tuple[list[str], dict[str, Table]]:
+        names = table_names(session)
+        return names, _tables(session, names, written)
+
+    names, tables = session.catalog.snapshot(look)
+    references = resolve(tree, names, _prefix(tree))
+    schemas = {one.relation: tables[one.table].schema for one in references}
+    named = tree.copy()
+    Columns({relation: schema.names for relation, schema in schemas.items()}, engine).of(named)
+    wanted = pushed(tree, references, schemas)
+    asked = tuple(Asked(one.table, one.relation, one.as_of, wanted[one.relation]) for one in references)
+    used = {one.table.casefold() for one in references}
+    specs = {name: table.spec for name, table in tables.items() if name.casefold() in used}
+    return Translation(write(named, engine), asked, specs), tables
+
+
+def _tables(session: Session, names: list[str], written: set[str]) -> dict[str, Table]:
+    return {name: open_table(session, name) for name in names if name.casefold() in written}
+
+
+def _prefix(tree: exp.Expr) -> str:
+    """The beginning of names that the query does not use."""
+    prefix, used = _PREFIX, " ".join(one.name.casefold() for one in tree.find_all(exp.Identifier, exp.Literal))
+    while prefix in used:
+        prefix += "_"
+    return prefix

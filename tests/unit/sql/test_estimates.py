@@ -1,0 +1,107 @@
+"""DuckDB is told how many rows there are, so that it joins in a good order; one state of the catalog is asked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakehouse
+from lakehouse.errors import SegmentUnreadable
+from tests.unit.sql.conftest import rows_of
+
+
+def made(lake: lakehouse.Lake, name: str, sizes: list[int], **properties: str) -> lakehouse.Table:
+    """A table with a file for each size."""
+    table = lake.create_table(
+        name, "at TIMESTAMP, id BIGINT", time="at", grain="year", primary_key=["id"], properties=properties
+    )
+    first = 0
+    for size in sizes:
+        ids = pa.array(range(first, first + size), pa.int64())
+        at = pa.repeat(pa.scalar("2013-01-05").cast(pa.timestamp("us")), size)
+        table.append(pa.table({"at": at, "id": ids}))
+        first += size
+    return table
+
+
+def estimated(lake: lakehouse.Lake, text: str) -> int:
+    """The rows that DuckDB expects of a query."""
+    plan = lake.sql(f"EXPLAIN {text}", engine="duckdb").partition("\nduckdb: ")[2]
+    found = re.search(r"~([\d,]+) row", plan)
+    assert found is not None, plan
+    return int(found[1].replace(",", ""))
+
+
+@pytest.mark.parametrize(
+    "sizes", [[1], [700], [400, 500, 600], [3, 5, 2000, 4], [1] * 30 + [3000], [3000, *[1] * 30], [10, 80, 640, 5120]]
+)
+def test_a_scan_is_expected_to_give_about_the_rows_of_its_files(lake: lakehouse.Lake, sizes: list[int]) -> None:
+    made(lake, "sized", sizes)
+    joined = "SELECT a.id FROM sized a CROSS JOIN (SELECT id FROM trips WHERE id = 1) b ORDER BY a.id"
+    assert sum(sizes) / 3 <= estimated(lake, joined) <= 3 * sum(sizes)
+    assert rows_of(lake, "SELECT count(*), sum(id) FROM sized") == [(sum(sizes), sum(range(sum(sizes))))]
+
+
+def test_rows_are_expected_of_files_that_store_row_ids_and_of_masked_ones_too(lake: lakehouse.Lake) -> None:
+    table = made(lake, "masked", [300, 300, 300])
+    table.compact()
+    table.append(pa.table({"at": pa.array([1], pa.timestamp("us")), "id": pa.array([5000], pa.int64())}))
+    table.delete("id % 3 = 0 AND id < 900")
+    table.delete_keys(pa.table({"id": [1, 5000]}))
+    joined = "SELECT a.id FROM masked a CROSS JOIN (SELECT id FROM trips WHERE id = 1) b"
+    assert 600 <= estimated(lake, joined) <= 2000
+    left = [one for one in range(900) if one % 3 and one != 1]
+    assert rows_of(lake, "SELECT count(*), sum(id) FROM masked") == [(len(left), sum(left))]
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == left
+
+
+def test_columns_with_the_names_that_duckdb_gives_to_places_are_the_tables_own(lake: lakehouse.Lake) -> None:
+    table = lake.create_table("places", "at TIMESTAMP, file_row_number BIGINT, File_Index STRING", time="at")
+    for first in (10, 20):
+        table.append(
+            pa.table(
+                {
+                    "at": pa.array([0, 1, 2], pa.timestamp("us")),
+                    "file_row_number": [first, first + 1, first + 2],
+                    "File_Index": ["a", "b", "c"],
+                }
+            )
+        )
+    table.delete("file_row_number IN (11, 20)")
+    assert rows_of(lake, "SELECT file_row_number, file_index FROM places ORDER BY 1") == [
+        (10, "a"), (12, "c"), (21, "b"), (22, "c"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", [-2, -6])
+def test_a_file_whose_footer_is_damaged_is_named(lake: lakehouse.Lake, place: int) -> None:
+    damaged = lake.session.warehouse / lake.table("Clients").segments()[0].path
+    held = bytearray(damaged.read_bytes())
+    held[place] ^= 0xFF
+    damaged.write_bytes(held)
+    text = "SELECT sum(score) FROM trips JOIN clients ON client = name"
+    with pytest.raises(SegmentUnreadable, match=str(damaged)):
+        lake.query(text)
+    for one in lake.table("Clients").segments():
+        (lake.session.warehouse / one.path).write_bytes(held[: one.bytes].rjust(one.bytes, b"x"))
+    with pytest.raises(SegmentUnreadable, match=str(damaged)):
+        lake.sql(text, engine="duckdb")
+
+
+def test_relations_outlive_their_lake(tmp_path: Path) -> None:
+    with lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse") as lake:
+        made(lake, "kept", [5])
+        rows = lake.sql("SELECT sum(id) FROM kept", engine="duckdb")
+    assert rows.fetchall() == [(10,)]
+
+
+def test_a_statement_can_reach_no_file_beside_the_warehouse(lake: lakehouse.Lake, tmp_path: Path) -> None:
+    rows = lake.sql("SELECT 1 AS one", engine="duckdb")
+    outside = tmp_path / "outside.csv"
+    for _ in range(2):
+        with pytest.raises(Exception, match="disabled by configuration"):
+            rows.write_csv(str(outside))
+    assert not outside.exists()
