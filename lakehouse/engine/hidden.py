@@ -71,7 +71,7 @@ class _Found:
 
 
 def plan_parts(query: Query) -> list[Part]:
-    """The parts of a query; at most three share a condition, but for groups that have no row or key tombstones.
+    """The parts of a query; at most four share a condition, but for groups that have no row or key tombstones.
 
     Segments that none of those touches are read as if there were none. Fresh segments under row tombstones
     alone get ``places``, all others get masks. Cost: one pass over the sets of the tombstones, and over the segments.
@@ -116,9 +116,12 @@ def _parts(
             yield Part(one.bare, one.condition)
         if one.placed:
             yield Part(one.placed, one.condition, places=tuple(one.places))
-        if one.tangled:
-            masks = (_row_mask(one.tangled, rows, query), _key_mask(one.tangled, keys, query))
-            yield Part(one.tangled, one.condition, masks=tuple(mask for mask in masks if mask is not None))
+        oldest = min((tombstone.ordinal for tombstone in (*rows, *keys)), default=0)
+        before = [segment for segment in one.tangled if segment.ordinal < oldest]
+        beside = [segment for segment in one.tangled if segment.ordinal >= oldest]
+        for segments in filter(None, (before, beside)):  # of the former no ordinal has to be compared
+            masks = (_row_mask(segments, rows, query), _key_mask(segments, keys, query))
+            yield Part(segments, one.condition, masks=tuple(mask for mask in masks if mask is not None))
 
 
 def _set(tombstone: Tombstone, sets: _Sets) -> Any:

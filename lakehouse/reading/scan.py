@@ -23,7 +23,6 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import indexed_columns
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
-from lakehouse.engine.duckdb import Use
 from lakehouse.engine.hidden import plan_parts
 from lakehouse.engine.verifying import at_least, columns_read
 from lakehouse.errors import PartialRead, SegmentUnreadable
@@ -308,12 +307,12 @@ class Scan:
             if not has_footer(path):
                 raise SegmentUnreadable("data file is malformed; restore it from a copy", path=str(path))
 
-    def unfiltered_sql(self, use: Use) -> str:
+    def unfiltered_sql(self, *, is_joined: bool) -> str:
         """The rows of the plan's segments as a query in DuckDB's SQL, for callers that apply ``where`` themselves.
 
         DuckDB would count a condition in both twice in its estimate. The scan must live until the query was run.
         """
-        return self._local(lambda rows: str(rows.sql(use)), filtered=False)
+        return self._local(lambda rows: str(rows.sql(is_joined=is_joined)), filtered=False)
 
     def count(self) -> int:
         """The number of rows. Segments that nothing masks or filters are counted from the catalog."""

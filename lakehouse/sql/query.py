@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import pyarrow as pa
 from sqlglot import exp
 
-from lakehouse.engine.duckdb import QueryLimits, Use, is_refusal, read_relation, run_limited
+from lakehouse.engine.duckdb import QueryLimits, is_refusal, read_relation, run_limited
 from lakehouse.errors import InvalidStatement, SegmentUnreadable
 from lakehouse.reading.again import again_if_forgotten
 from lakehouse.session.session import Session
@@ -60,8 +60,8 @@ class BoundQuery:
             return run_limited(self.text, self._relations(), self.session.warehouse, limits)
 
     def _relations(self) -> dict[str, str]:
-        use = Use.JOINED if len(self.reads) > 1 else Use.ALONE
-        return {one.asked.relation: one.scan.unfiltered_sql(use) for one in self.reads}
+        is_joined = len(self.reads) > 1
+        return {one.asked.relation: one.scan.unfiltered_sql(is_joined=is_joined) for one in self.reads}
 
     def rows(self) -> Any:
         """The rows as a write takes them: an Arrow table, or a Spark frame, which is to be read before `release`."""

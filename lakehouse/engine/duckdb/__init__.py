@@ -1,7 +1,6 @@
 """The engine that runs in this process."""
 
 from lakehouse.engine.duckdb.engine import DuckDBEngine
-from lakehouse.engine.duckdb.query import Use
 from lakehouse.engine.duckdb.result import DuckDBRows
 from lakehouse.engine.duckdb.statement import QueryLimits, StatementDatabase, is_refusal, read_relation, run_limited
 
@@ -10,7 +9,6 @@ __all__ = [
     "DuckDBRows",
     "QueryLimits",
     "StatementDatabase",
-    "Use",
     "is_refusal",
     "read_relation",
     "run_limited",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from enum import Enum, auto
 from pathlib import Path
 
 import numpy as np
@@ -26,17 +25,6 @@ _BITS_OF_SIZE = 3
 """Files differ by less than a factor of eight where they count as of like size."""
 
 
-class Use(Enum):
-    """What becomes of a query's text, by which it is written so that DuckDB does well."""
-
-    ALONE = auto()
-    """It is run as it is: files are read in their order, and anti joins hide rows in the least time."""
-    JOINED = auto()
-    """It is joined with others by our own database: DuckDB has to guess well how many rows there are."""
-    ELSEWHERE = auto()
-    """The same by a database that is not ours, whose optimizer may lose rows of outer joins (`open_memory`)."""
-
-
 def result_schema(query: Query) -> pa.Schema:
     """The columns of a query's rows: the table's own, exactly."""
     fields = [query.spec.schema.field(name) for name in query.columns or query.spec.schema.names]
@@ -44,14 +32,15 @@ def result_schema(query: Query) -> pa.Schema:
 
 
 def rows_query(
-    query: Query, parts: Sequence[Part], files: Mapping[str, Path], use: Use = Use.ALONE, among: str = ""
+    query: Query, parts: Sequence[Part], files: Mapping[str, Path], among: str = "", *, is_joined: bool = False
 ) -> str:
     """The rows of some of the plan's parts that pass the filter.
 
     ``among``, a semi join's text, keeps those of relation ``f`` that a caller can use before anything is made of them.
+    ``is_joined`` reads first what tells DuckDB best how many rows there are, and not what was written first.
     """
     columns = sql.listed(sql.name(column) for column in result_schema(query).names)
-    visible = _Visible(query, files, _names(query, columns_read(query, parts)), use, among).of(parts)
+    visible = _Visible(query, files, _names(query, columns_read(query, parts)), among, is_joined).of(parts)
     return f"SELECT {columns} FROM ({visible}){_where(query)}"  # noqa: S608 - quoted by `literals`
 
 
@@ -86,13 +75,13 @@ def _nothing(query: Query, names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Visible:
-    """Writes what can be seen of a plan: a scan a part and form of file, under anti joins with what hides rows."""
+    """Writes what can be seen of a plan: a scan a part and form of file, without the rows that are hidden."""
 
     query: Query
     files: Mapping[str, Path]
     names: Sequence[str]
-    use: Use = Use.ALONE
     among: str = ""
+    is_joined: bool = False
 
     def of(self, parts: Sequence[Part]) -> str:
         """The rows of some parts, with the columns that are named and those that the query wants besides."""
@@ -108,22 +97,13 @@ class _Visible:
         scans = self._scans(part, [name for name in _EXTRAS if name in needed])
         if not part.places and not part.masks:
             return scans
-        hidden = [_hidden(mask, f"m{number}") for number, mask in enumerate(part.masks)]
+        joins = [_anti_join(mask, f"m{number}") for number, mask in enumerate(part.masks) if mask.is_ordered]
+        tests = [_not_in(mask.columns, mask.table) for mask in part.masks if not mask.is_ordered]
         if part.places:
-            hidden.append(_Hidden("h", f"unnest({sql.numbers(part.hidden_ids)}) AS id", f"r.{sql.name(ROW_ID)} = h.id"))
+            tests.append(f"r.{sql.name(ROW_ID)} NOT IN (SELECT unnest({sql.numbers(part.hidden_ids)}))")
         columns = sql.listed(f"r.{sql.name(name)}" for name in (*self.names, *wanted))
-        return f"SELECT {columns} FROM ({scans}) AS r {self._without(hidden)}"  # noqa: S608 - quoted by `literals`
-
-    def _without(self, hidden: Sequence[_Hidden]) -> str:
-        """Joins that leave rows of ``r`` out.
-
-        DuckDB expects a fifth of the rows of any anti join, which under several of them, or beside tables without,
-        ends in joins in a bad order; of an outer join it expects all. That takes a seventh more of a scan's time.
-        """
-        if self.use is not Use.JOINED:
-            return " ".join(f"ANTI JOIN (SELECT {one.values}) AS {one.alias} ON {one.condition}" for one in hidden)
-        joins = (f"LEFT JOIN (SELECT {one.values}, TRUE AS found) AS {one.alias} ON {one.condition}" for one in hidden)
-        return f"{' '.join(joins)} WHERE {' AND '.join(f'{one.alias}.found IS NULL' for one in hidden)}"
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        return f"SELECT {columns} FROM ({scans}) AS r {' '.join(joins)}{where}"  # noqa: S608 - quoted by `literals`
 
     def _scans(self, part: Part, extras: Sequence[str]) -> str:
         """One scan; where row ids are wanted, one for files that store them and one for those that do not."""
@@ -132,7 +112,7 @@ class _Visible:
         if ROW_ID in extras:
             stored = segments.flags("has_row_ids")
             forms = [form for form in (segments.where(~stored), segments.where(stored)) if len(form)]
-        if self.use is not Use.ALONE:
+        if self.is_joined:
             forms = [alike for form in forms for alike in _of_like_size(form)]
         return " UNION ALL ".join(self._scan(form, part.condition, extras) for form in forms)
 
@@ -193,25 +173,27 @@ def _row_id(segments: Segments, *, stored: bool) -> str:
     return f"coalesce({sql.name(ROW_ID)}, {by_place})" if stored else by_place
 
 
-@dataclass(frozen=True, slots=True)
-class _Hidden:
-    """What hides rows of relation ``r``: a relation's expressions, what it is called, and which rows it meets."""
+def _not_in(columns: Sequence[str], hidden: pa.Table) -> str:
+    """Whether rows of relation ``r`` have none of some values. No value is null, on either side.
 
-    alias: str
-    values: str
-    condition: str
+    An anti join would do the same. But those take part in DuckDB's search for an order of a statement's joins, as a
+    relation each, and beyond a dozen of them it guesses: orders with cross products came of that.
+    """
+    names = [f"r.{sql.name(name)}" for name in columns]
+    row = names[0] if len(names) == 1 else f"({sql.listed(names)})"
+    return f"{row} NOT IN (SELECT {sql.listed(_unnested(columns, hidden))})"
 
 
-def _hidden(mask: KeyMask, alias: str) -> _Hidden:
+def _anti_join(mask: KeyMask, alias: str) -> str:
+    """What is left of relation ``r`` by a mask of keys that hide rows of older segments only."""
     conditions = [f"r.{sql.name(name)} = {alias}.{sql.name(name)}" for name in mask.columns]
-    if mask.is_ordered:
-        conditions.append(f"{alias}.{sql.name(ORDINAL)} > r.{sql.name(ORDINAL)}")
-    lists = sql.listed(f"unnest({sql.values(mask.table.column(name))}) AS {sql.name(name)}" for name in _used(mask))
-    return _Hidden(alias, lists, " AND ".join(conditions))
+    conditions.append(f"{alias}.{sql.name(ORDINAL)} > r.{sql.name(ORDINAL)}")
+    lists = sql.listed(_unnested(mask.table.column_names, mask.table))
+    return f"ANTI JOIN (SELECT {lists}) AS {alias} ON {' AND '.join(conditions)}"
 
 
-def _used(mask: KeyMask) -> list[str]:
-    return [name for name in mask.table.column_names if mask.is_ordered or name != ORDINAL]
+def _unnested(columns: Sequence[str], hidden: pa.Table) -> list[str]:
+    return [f"unnest({sql.values(hidden.column(name))}) AS {sql.name(name)}" for name in columns]
 
 
 def _file_schema(schema: pa.Schema, renamed: Set[str]) -> str:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakehouse.engine import Query
-from lakehouse.engine.duckdb.query import Use, count_query, result_schema, rows_query
+from lakehouse.engine.duckdb.query import count_query, result_schema, rows_query
 from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.engine.verifying import columns_read
 from lakehouse.errors import InternalError, InvalidPredicate, LakehouseError, SegmentUnreadable
@@ -128,13 +128,13 @@ class DuckDBRows:
         """The rows as a relation of a connection, the engine's own if none is given; ``among``: see `rows_query`."""
         files, parts = self._verified()
         held = connection if connection is not None else self._cursor()
-        statement = rows_query(self._query, parts, files, Use.ELSEWHERE, among)
+        statement = rows_query(self._query, parts, files, among, is_joined=True)
         return self._run(lambda: held.sql(statement))
 
-    def sql(self, use: Use = Use.ALONE) -> str:
-        """The rows as the text of a query."""
+    def sql(self, *, is_joined: bool = False) -> str:
+        """The rows as the text of a query, which may be joined with others."""
         files, parts = self._verified()
-        return rows_query(self._query, parts, files, use)
+        return rows_query(self._query, parts, files, is_joined=is_joined)
 
     def _verified(self, *, counting: bool = False) -> tuple[dict[str, Path], list[Part]]:
         """The plan's files, as sure as the query wants to be of them, and its parts."""

@@ -21,7 +21,7 @@ DIFFERENT: dict[str, tuple[str, ...]] = {
         "round(CAST(-0.4 AS DOUBLE))",
         "sign(-0.0D)",
     ),
-    "Dividing by zero, and an array's element that is not there, is null in process and an error in Spark.": (
+    "Division by zero, and an array element that does not exist, is null in process and an error in Spark.": (
         "1 / 0",
         "1.0 / 0",
         "CAST(1 AS DOUBLE) / 0",
@@ -38,7 +38,7 @@ DIFFERENT: dict[str, tuple[str, ...]] = {
         "n / 3",
         "1 / 3.0",
     ),
-    "Sums and other results that outgrow their type are wider in process": (
+    "Sums and other results that overflow their type are wider in process": (
         "- CAST(-128 AS TINYINT)",
         "99999999999999999999999999999999999999 + 1",
         "sum(l + 9223372036854775800)",
@@ -49,7 +49,7 @@ DIFFERENT: dict[str, tuple[str, ...]] = {
         "array_contains(array(1), NULL)",
         "array_contains(NULL, 1)",
     ),
-    "A date plus an interval is a timestamp in process and a date in Spark; one date minus another a number": (
+    "A date plus an interval is a timestamp in process and a date in Spark; one date minus another is a number": (
         "d + INTERVAL 1 DAY",
         "d - INTERVAL 1 MONTH",
         "d - DATE '2013-01-01'",

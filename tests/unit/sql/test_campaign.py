@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.sql import query as module
+from lakehouse.sql import translation as module
 from lakehouse.testing.campaign.statements import run
 
 
@@ -20,7 +20,7 @@ def test_a_condition_that_is_pushed_wrongly_is_noticed(monkeypatch: pytest.Monke
     right = module.pushed
 
     def wrong(*arguments: Any) -> Any:
-        return {name: type(one)(one.columns, one.where or "`k` <> 1") for name, one in right(*arguments).items()}
+        return {name: type(one)(one.columns, one.where or "`k` > 1000") for name, one in right(*arguments).items()}
 
     monkeypatch.setattr(module, "pushed", wrong)
     assert run(30, seed=7).wrong != []

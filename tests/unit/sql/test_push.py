@@ -19,7 +19,7 @@ def wanted(lake: lakehouse.Lake, text: str) -> list[tuple[str, tuple[str, ...], 
     assert tree is not None
     found = bind(lake.session, tree, as_of=None, engine="duckdb").reads
     return sorted(
-        ((one.reference.table, one.wanted.columns, one.wanted.where) for one in found), key=lambda one: one[0]
+        ((one.asked.table, one.asked.wanted.columns, one.asked.wanted.where) for one in found), key=lambda one: one[0]
     )
 
 
@@ -130,7 +130,7 @@ def test_pushed_conditions_leave_segments_unopened(still_lake: lakehouse.Lake) -
     ).tree
     assert tree is not None
     reads = bind(still_lake.session, tree, as_of=None, engine="duckdb").reads
-    plan = next(one.scan.plan() for one in reads if one.reference.table == "trips")
+    plan = next(one.scan.plan() for one in reads if one.asked.table == "trips")
     assert len(plan.segments) == 1
     said = still_lake.sql("EXPLAIN SELECT id FROM trips WHERE at < DATE '2013-01-07' AND id > 1", engine="duckdb")
     assert "trips at version" in said
