@@ -204,7 +204,7 @@ def test_a_cancelled_merge_commits_nothing(lake, table):
         merging.join()
     assert lake.tasks(state="cancelled")[0].id == task.id
     assert table.version == version
-    with pytest.raises(InvalidInput, match="over"):
+    with pytest.raises(InvalidInput, match="has ended"):
         lake.cancel_task(task.id)
 
 
