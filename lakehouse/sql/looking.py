@@ -18,6 +18,7 @@ from lakehouse.session.session import Session
 from lakehouse.sql.define import describe, show_tables
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.query import Read, bind
+from lakehouse.sql.values import Values
 from lakehouse.table.tables import open_table
 
 if TYPE_CHECKING:
@@ -79,12 +80,12 @@ class Answer:
     is_plan: bool = False
 
 
-def answer(session: Session, text: str, *, as_of: Any, limits: QueryLimits) -> Answer:
-    """Run one statement that only looks: a query, SHOW TABLES, DESCRIBE or EXPLAIN.
+def answer(session: Session, text: str, *, as_of: Any, limits: QueryLimits, values: Values | None = None) -> Answer:
+    """Run one statement that only looks: a query, SHOW TABLES, DESCRIBE or EXPLAIN. ``values`` are those of its marks.
 
     Only `lakehouse.queryprocess` calls it, for `Lake.query`: nothing here ends it, whatever it costs.
     """
-    statement = parse_statement(text)
+    statement = parse_statement(text, values)
     match statement.tree:
         case None:
             return Answer(*_cut(show_tables(session), limits))

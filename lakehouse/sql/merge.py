@@ -169,6 +169,8 @@ def _inserted(action: exp.Expr, sides: Sides) -> dict[str, str]:
         raise InvalidStatement("write INSERT (a, b) VALUES (x, y), as many values as columns")
     found: dict[str, str] = {}
     for column, value in zip(columns, values, strict=True):
+        if not isinstance(column, exp.Column):
+            raise InvalidStatement("write the columns' names only: INSERT (a, b) VALUES (x, y)", found=shown(column))
         name = sides.target_column(column)
         if name in found:
             raise InvalidStatement("INSERT names a column twice", column=name)

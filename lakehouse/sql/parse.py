@@ -13,6 +13,7 @@ from lakehouse.arguments import refuse_surrogates
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parse import PARSER_ERRORS
+from lakehouse.sql.values import Values, bind_values, require_bound
 
 _MAX_LENGTH = 1_000_000
 _BEGINNINGS = (
@@ -33,8 +34,8 @@ class Statement:
     tree: exp.Expr | None = None
 
 
-def parse_statement(text: Any) -> Statement:
-    """The tree of one statement. Comments are dropped; one semicolon may end it.
+def parse_statement(text: Any, values: Values | None = None) -> Statement:
+    """The tree of one statement, with the values that it is given. Comments are dropped; one semicolon may end it.
 
     Raises `InvalidInput` with line and column where the parser tells them.
 
@@ -44,6 +45,15 @@ def parse_statement(text: Any) -> Statement:
     Traceback (most recent call last):
     lakehouse.errors.InvalidStatement: one statement at a time; ...
     """
+    statement = _parsed(text)
+    if values is not None:
+        bind_values(statement.tree, values)
+    else:
+        require_bound(statement.tree)
+    return statement
+
+
+def _parsed(text: Any) -> Statement:
     check_text(text)
     tokens = _tokens(text)
     words = [token.text.upper() for token in tokens[:2]]

@@ -13,15 +13,17 @@ from lakehouse.sql.change import delete, insert, merge, update
 from lakehouse.sql.define import create_table, describe, drop_table, show_tables
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.query import bind
+from lakehouse.sql.values import read_values
 
 ENGINES = ("spark", "duckdb")
 
 
-def run_statement(session: Session, text: str, *, as_of: Any = None, engine: str = "spark") -> Any:
+def run_statement(session: Session, text: str, *, as_of: Any = None, engine: str = "spark", args: Any = None) -> Any:
     """Run one statement of Spark's SQL over a lake's tables; see `Lake.sql`."""
+    values = read_values(args)
     if engine not in ENGINES:
         raise UnknownEngine("no such engine; use spark or duckdb", engine=repr(engine))
-    statement = parse_statement(text)
+    statement = parse_statement(text, values)
     match statement.tree:
         case exp.Expr() as tree if statement.kind == "explain":
             return bind(session, tree, as_of=as_of, engine=engine).explain()

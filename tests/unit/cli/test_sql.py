@@ -76,3 +76,14 @@ def test_sql_that_is_refused_fails_in_one_line(run: Run, trips: Path) -> None:
     assert json.loads(ran.err)["error"] == "table_not_found"
     assert run("sql", "SELECT CAST(name AS INT) FROM trips").code == 1
     assert run("sql", "SELECT 1", "--engine", "sqlite").code == 2
+
+
+def test_sql_takes_values_by_name(run: Run, trips: Path) -> None:
+    text = "SELECT client FROM trips WHERE client = :c AND :text = '1' AND :none IS NULL"
+    ran = run("sql", "--json", text, "--arg", "c=1", "--arg", 'text="1"', "--arg", "none=null")
+    assert json.loads(ran.out)["rows"] == [[1]]
+    ran = run("sql", "SELECT :t AS t", "--arg", "t='; DROP TABLE trips")
+    assert "'; DROP TABLE trips" in ran.out
+    assert run("sql", "DELETE FROM trips WHERE client = :c", "--arg", "c=1").out.endswith("-1\n")
+    for wrong in (["--arg", "c"], ["--arg", "c=1", "--arg", "c=2"], ["--arg", "d=1"], []):
+        assert run("sql", "SELECT :c", *wrong).code == 1
