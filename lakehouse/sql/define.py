@@ -17,6 +17,7 @@ from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.names import table_name
+from lakehouse.sql.target import check_statement
 from lakehouse.table.tables import create_table as create
 from lakehouse.table.tables import open_table, table_names
 
@@ -41,31 +42,38 @@ def create_table(session: Session, tree: exp.Create) -> Table:
     ``PARTITIONED BY (days(ts), bucket(16, c))`` says the time column, the grain and a hashed cluster column; so does
     ``CLUSTERED BY (c) INTO 16 BUCKETS``, and ``CLUSTER BY (c)`` one that is not hashed.
     """
-    _check(tree, ("this", "kind", "exists", "properties"))
     schema = tree.this
-    if tree.args.get("kind") != "TABLE" or not isinstance(schema, exp.Schema):
+    if not isinstance(schema, exp.Schema):
         raise InvalidStatement("write CREATE TABLE name (column type, ...) PARTITIONED BY (days(time column))")
+    check_statement(tree, ("this", "kind", "exists", "properties"))
     columns = [one for one in schema.expressions if isinstance(one, exp.ColumnDef)]
     names = {one.name.casefold(): one.name for one in columns}
-    arguments: dict[str, Any] = {
-        "cluster_by": {},
-        "properties": {},
-        "primary_key": _primary_key(schema, columns, names),
-    }
+    arguments = create_arguments(tree, list(names.values()))
+    name = new_name(schema.this)
+    ddl = ", ".join(_column_text(one) for one in columns)
+    key = _primary_key(schema, columns, names)
+    return create(session, name, ddl, if_not_exists=bool(tree.args.get("exists")), primary_key=key, **arguments)
+
+
+def create_arguments(tree: exp.Create, columns: Sequence[str]) -> dict[str, Any]:
+    """What a CREATE TABLE says beside columns: time column, grain, cluster columns, properties and order of writes."""
+    if tree.args.get("kind") != "TABLE":
+        raise InvalidStatement("only tables are created: CREATE TABLE", found=str(tree.args.get("kind")))
+    names = {one.casefold(): one for one in columns}
+    arguments: dict[str, Any] = {"cluster_by": {}, "properties": {}}
     for one in tree.args["properties"].expressions if tree.args.get("properties") else ():
         _read_property(one, names, arguments)
     if "time" not in arguments:
         raise InvalidStatement(
             "say which column is a row's time, and how time is divided: PARTITIONED BY (days(ts)), "
             "or hours, weeks, months, years",
-            columns=",".join(names.values()),
+            columns=",".join(columns),
         )
-    name = _new_name(schema.this)
-    ddl = ", ".join(_column_text(one) for one in columns)
-    return create(session, name, ddl, if_not_exists=bool(tree.args.get("exists")), **arguments)
+    return arguments
 
 
-def _new_name(node: exp.Expr) -> str:
+def new_name(node: exp.Expr) -> str:
+    """The name of a table to be. Raises `InvalidName` for one with a prefix."""
     parts = list(node.parts) if isinstance(node, exp.Table) else []
     if len(parts) != 1:
         raise InvalidName("tables have plain names, without a prefix", table=".".join(part.name for part in parts))
@@ -181,7 +189,7 @@ def _read_pair(node: exp.Property, arguments: dict[str, Any]) -> None:
 
 def drop_table(session: Session, tree: exp.Drop) -> None:
     """Take a table out of the lake; with IF EXISTS, where it is there."""
-    _check(tree, ("tables", "exists", "kind"))
+    check_statement(tree, ("tables", "exists", "kind"))
     tables = tree.args.get("tables") or []
     if tree.args.get("kind") != "TABLE" or len(tables) != 1:
         raise InvalidStatement("write DROP TABLE name")
@@ -212,7 +220,7 @@ def describe(session: Session, tree: exp.Describe) -> pa.Table:
 
     DESCRIBE HISTORY gives the table's commits instead, newest first.
     """
-    _check(tree, ("this", "kind", "style"))
+    check_statement(tree, ("this", "kind", "style"))
     style = str(tree.args.get("style") or "").upper()
     if str(tree.args.get("kind") or "TABLE").upper() != "TABLE" or style not in (
         "",
@@ -265,11 +273,3 @@ def type_name(kind: pa.DataType) -> str:
     if pa.types.is_list(kind):
         return f"ARRAY<{type_name(kind.value_type)}>"
     return _TYPE_NAMES[kind]
-
-
-def _check(tree: exp.Expr, allowed: Sequence[str]) -> None:
-    extra = [key for key, value in tree.args.items() if value and key not in allowed]
-    if "expression" in extra:
-        raise InvalidStatement("create the table first, then INSERT INTO it: CREATE TABLE ... AS is not taken")
-    if extra:
-        raise InvalidStatement("not allowed in this statement", statement=tree.key.upper(), found=extra[0].rstrip("_"))

@@ -18,7 +18,7 @@ from lakehouse.sql.values import Values, bind_values, require_bound
 _MAX_LENGTH = 1_000_000
 _BEGINNINGS = (
     "SELECT", "WITH", "FROM", "VALUES", "(", "INSERT", "DELETE FROM", "UPDATE", "MERGE INTO", "CREATE TABLE",
-    "DROP TABLE", "SHOW TABLES", "DESCRIBE", "DESC", "EXPLAIN",
+    "DROP TABLE", "TRUNCATE TABLE", "SHOW TABLES", "DESCRIBE", "DESC", "EXPLAIN",
 )  # fmt: skip
 
 

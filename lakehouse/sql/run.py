@@ -9,8 +9,9 @@ from sqlglot import exp
 from lakehouse.errors import InvalidStatement, UnknownEngine
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import refused
-from lakehouse.sql.change import delete, insert, merge, update
+from lakehouse.sql.change import delete, merge, update
 from lakehouse.sql.define import create_table, describe, drop_table, show_tables
+from lakehouse.sql.insert import create_as, insert, truncate
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.query import bind
 from lakehouse.sql.values import read_values
@@ -31,6 +32,8 @@ def run_statement(session: Session, text: str, *, as_of: Any = None, engine: str
             return insert(session, tree, as_of=as_of, engine=engine)
         case exp.Merge() as tree:
             return merge(session, tree, as_of=as_of, engine=engine)
+        case exp.Create() as tree if tree.args.get("expression") is not None:
+            return create_as(session, tree, as_of=as_of, engine=engine)
         case exp.Query() | exp.Values() as tree:
             return bind(session, tree, as_of=as_of, engine=engine).run()
     if as_of is not None:
@@ -48,6 +51,8 @@ def _run_on_table(session: Session, tree: exp.Expr | None) -> Any:
             return delete(session, tree)
         case exp.Update():
             return update(session, tree)
+        case exp.TruncateTable():
+            return truncate(session, tree)
         case exp.Create():
             return create_table(session, tree)
         case exp.Drop():
