@@ -248,7 +248,7 @@ class Lake:
         """Run one statement of Spark's SQL over the lake's tables.
 
         A query gives a lazy Spark frame, or with ``engine="duckdb"`` a lazy DuckDB relation, made in process. INSERT,
-        DELETE, UPDATE and MERGE give their `Commit`; SHOW TABLES and DESCRIBE an Arrow table; CREATE TABLE the table.
+        DELETE, UPDATE and MERGE give their `Commit`; SHOW and DESCRIBE an Arrow table; CREATE TABLE the table.
 
         ``VERSION AS OF 7`` (or a tag) or ``TIMESTAMP AS OF '2013-01-05'`` may stand after a table's name; other tables
         are read at ``as_of``, default: all at the head as it is now. Conditions reach the catalog, which leaves out
@@ -291,7 +291,7 @@ class Lake:
     ) -> Answer:
         """Look by SQL, without Spark: the first rows, and what each table's scan opens and leaves out, and why.
 
-        Takes queries, SHOW TABLES, DESCRIBE and EXPLAIN, as told by the parsed statement. Rows beyond ``most_rows`` and
+        Takes queries, SHOW, DESCRIBE and EXPLAIN, as told by the parsed statement. Rows beyond ``most_rows`` and
         ``most_bytes`` are left out, and ``is_cut`` says so. ``args`` as of `sql`.
 
         Everything from parsing on runs in a process of its own, which is killed after ``most_seconds`` and can have no

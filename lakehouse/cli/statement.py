@@ -46,7 +46,7 @@ def sql(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run one statement of SQL: a query, a change of rows or tables, SHOW TABLES, DESCRIBE or EXPLAIN."""
+    """Run one statement of SQL: a query, a change of rows or tables, SHOW, DESCRIBE or EXPLAIN."""
     text = sys.stdin.read() if statement == "-" else statement
     point, args = point_in_history(as_of), _values(arg or ())
     with open_lake(catalog, warehouse) as lake:

@@ -1,39 +1,29 @@
-"""CREATE TABLE, DROP TABLE, SHOW TABLES and DESCRIBE."""
+"""CREATE TABLE and DROP TABLE."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from sqlglot import exp
 
 from lakehouse.core.chunk import Grain
 from lakehouse.errors import InvalidName, InvalidStatement, TableNotFound
 from lakehouse.predicate.dialect import DIALECT
-from lakehouse.predicate.literals import SPARK_TYPES
 from lakehouse.predicate.parse import PARSER_ERRORS
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
-from lakehouse.sql.names import table_name
+from lakehouse.sql.names import plain_parts, table_name
 from lakehouse.sql.target import check_statement
 from lakehouse.table.tables import create_table as create
-from lakehouse.table.tables import open_table, table_names
+from lakehouse.table.tables import table_names
 
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
 
 _GRAINS = {f"{grain.value}{end}": grain.value for grain in Grain for end in ("", "s")}
 _DIVIDED = (exp.Anonymous, exp.PartitionedByBucket)
-_TYPE_NAMES: Mapping[pa.DataType, str] = {
-    **SPARK_TYPES,
-    pa.string(): "STRING",
-    pa.binary(): "BINARY",
-    pa.date32(): "DATE",
-    pa.timestamp("us"): "TIMESTAMP_NTZ",
-    pa.timestamp("us", "UTC"): "TIMESTAMP",
-}
 
 
 def create_table(session: Session, tree: exp.Create) -> Table:
@@ -74,10 +64,12 @@ def create_arguments(tree: exp.Create, columns: Sequence[str]) -> dict[str, Any]
 
 def new_name(node: exp.Expr) -> str:
     """The name of a table to be. Raises `InvalidName` for one with a prefix."""
-    parts = list(node.parts) if isinstance(node, exp.Table) else []
+    parts = plain_parts(node)
     if len(parts) != 1:
-        raise InvalidName("tables have plain names, without a prefix", table=".".join(part.name for part in parts))
-    check_parts(node, ("this",))
+        raise InvalidName(
+            "tables have plain names, without a prefix but default", table=".".join(part.name for part in parts)
+        )
+    check_parts(node, ("this", "db"))
     return str(parts[0].name)
 
 
@@ -195,81 +187,8 @@ def drop_table(session: Session, tree: exp.Drop) -> None:
         raise InvalidStatement("write DROP TABLE name")
     try:
         name = table_name(tables[0], table_names(session))
-        check_parts(tables[0], ("this",))
+        check_parts(tables[0], ("this", "db"))
         session.catalog.drop_table(name)
     except TableNotFound:
         if not tree.args.get("exists"):
             raise
-
-
-def show_tables(session: Session) -> pa.Table:
-    """A row for each table: name, time column, grain and newest version."""
-    tables = [open_table(session, name) for name in table_names(session)]
-    return pa.table(
-        {
-            "table": pa.array([one.name for one in tables], pa.string()),
-            "time": pa.array([one.time for one in tables], pa.string()),
-            "grain": pa.array([one.grain for one in tables], pa.string()),
-            "version": pa.array([one.version for one in tables], pa.int64()),
-        }
-    )
-
-
-def describe(session: Session, tree: exp.Describe) -> pa.Table:
-    """A row for each column: name, type in Spark's words, whether it takes nulls, what it is to the table.
-
-    DESCRIBE HISTORY gives the table's commits instead, newest first.
-    """
-    check_statement(tree, ("this", "kind", "style"))
-    style = str(tree.args.get("style") or "").upper()
-    if str(tree.args.get("kind") or "TABLE").upper() != "TABLE" or style not in (
-        "",
-        "EXTENDED",
-        "FORMATTED",
-        "HISTORY",
-    ):
-        raise InvalidStatement(
-            "write DESCRIBE table or DESCRIBE HISTORY table", found=f"{tree.args.get('kind')} {style}"
-        )
-    if not isinstance(tree.this, exp.Table):
-        raise InvalidStatement("write DESCRIBE table; for a query, EXPLAIN", found=shown(tree.this))
-    table = open_table(session, table_name(tree.this, table_names(session)))
-    check_parts(tree.this, ("this",))
-    if style == "HISTORY":
-        history: pa.Table = table.log().to_arrow()
-        return history
-    return pa.table(
-        {
-            "column": pa.array(table.schema.names, pa.string()),
-            "type": pa.array([type_name(field.type) for field in table.schema], pa.string()),
-            "nullable": pa.array([field.nullable for field in table.schema], pa.bool_()),
-            "role": pa.array([_role(table, name) for name in table.schema.names], pa.string()),
-        }
-    )
-
-
-def _role(table: Table, name: str) -> str:
-    buckets = table.cluster_by.get(name)
-    roles = [
-        f"time by {table.grain}" if name == table.time else "",
-        "primary key" if name in table.primary_key else "",
-        "" if buckets is None else f"cluster in {buckets} buckets" if buckets else "cluster",
-    ]
-    return ", ".join(role for role in roles if role)
-
-
-def type_name(kind: pa.DataType) -> str:
-    """Spark's name of a column's type.
-
-    >>> type_name(pa.struct([("x", pa.list_(pa.int32()))]))
-    'STRUCT<`x`: ARRAY<INT>>'
-    """
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision}, {kind.scale})"
-    if pa.types.is_map(kind):
-        return f"MAP<{type_name(kind.key_type)}, {type_name(kind.item_type)}>"
-    if pa.types.is_struct(kind):
-        return f"STRUCT<{', '.join(f'`{part.name}`: {type_name(part.type)}' for part in kind)}>"
-    if pa.types.is_list(kind):
-        return f"ARRAY<{type_name(kind.value_type)}>"
-    return _TYPE_NAMES[kind]

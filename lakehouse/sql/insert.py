@@ -61,7 +61,7 @@ def truncate(session: Session, tree: exp.TruncateTable, *, tx: Transaction | Non
     if len(tree.expressions) != 1:
         raise InvalidStatement("write TRUNCATE TABLE name, one table at a time")
     node = tree.expressions[0]
-    check_parts(node, ("this",))
+    check_parts(node, ("this", "db"))
     target = find_target(session, node)
     return (target if tx is None else tx.table(target.name)).drop(_ALL)
 

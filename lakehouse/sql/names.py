@@ -14,6 +14,8 @@ from lakehouse.errors import InvalidStatement, TableNotFound
 from lakehouse.predicate.moments import read_time
 from lakehouse.predicate.written import shown
 
+SCHEMA = "default"
+"""The one schema that every table is in; its name may stand before a table's, and need not."""
 _Names = Mapping[str, str]
 _MOST_TABLES = 200
 """Each is planned and looked at beside the others."""
@@ -43,14 +45,20 @@ def find_table(name: str, tables: Sequence[str]) -> str:
 
 
 def table_name(node: exp.Expr, tables: Sequence[str]) -> str:
-    """The table of the lake that a bare name in a statement means. Raises `TableNotFound`."""
-    parts = list(node.parts) if isinstance(node, exp.Table) else []
+    """The table of the lake that a name in a statement means. Raises `TableNotFound`."""
+    parts = plain_parts(node)
     if len(parts) != 1 or not isinstance(parts[0], exp.Identifier):
         raise TableNotFound(
-            "no such table in the lake; its tables have plain names, without a prefix",
+            "no such table in the lake; its tables have plain names, without a prefix but default",
             table=".".join(part.name for part in parts)[:200] or shown(node),
         )
     return find_table(parts[0].name, tables)
+
+
+def plain_parts(node: exp.Expr) -> list[exp.Expr]:
+    """The parts of a table's name, without that of the schema."""
+    parts = list(node.parts) if isinstance(node, exp.Table) else []
+    return parts[1:] if len(parts) == 2 and parts[0].name.casefold() == SCHEMA else parts
 
 
 def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Reference]:
@@ -94,6 +102,7 @@ def _resolved(node: exp.Table, known: _Names, tables: Sequence[str], relation: s
         alias.set("this", exp.to_identifier(node.name, quoted=True))
     node.set("alias", alias)
     node.set("version", None)
+    node.set("db", None)
     node.set("this", exp.to_identifier(own or relation, quoted=True))
     return None if own is not None else Reference(node, table, relation, _point(version))
 

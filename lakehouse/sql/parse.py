@@ -14,11 +14,12 @@ from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parse import PARSER_ERRORS
 from lakehouse.sql.values import Values, bind_values, require_bound
+from lakehouse.sql.words import Show, read_show
 
 _MAX_LENGTH = 1_000_000
 _BEGINNINGS = (
     "SELECT", "WITH", "FROM", "VALUES", "(", "INSERT", "DELETE FROM", "UPDATE", "MERGE INTO", "CREATE TABLE",
-    "DROP TABLE", "TRUNCATE TABLE", "SHOW TABLES", "DESCRIBE", "DESC", "EXPLAIN",
+    "DROP TABLE", "TRUNCATE TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "USE",
 )  # fmt: skip
 
 
@@ -28,10 +29,11 @@ _CHANGES = frozenset({TokenType.INSERT, TokenType.DELETE, TokenType.UPDATE, Toke
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement: ``show`` has no tree; ``explain`` has that of its query; ``run`` is any other."""
+    """A statement: ``explain`` has the tree of its query, ``show`` none but what it asks for; ``run`` is any other."""
 
     kind: Literal["run", "show", "explain"]
     tree: exp.Expr | None = None
+    show: Show | None = None
 
 
 def parse_statement(text: Any, values: Values | None = None) -> Statement:
@@ -56,12 +58,13 @@ def parse_statement(text: Any, values: Values | None = None) -> Statement:
 def _parsed(text: Any) -> Statement:
     check_text(text)
     tokens = _tokens(text)
-    words = [token.text.upper() for token in tokens[:2]]
-    if words == ["SHOW", "TABLES"] and len(tokens) == 2:
-        return Statement("show")
-    if words[:1] == ["EXPLAIN"]:
+    word = tokens[0].text.upper()
+    if word in ("SHOW", "EXPLAIN"):
         text = text[tokens[0].end + 1 :]  # the tokenizer keeps it as one piece
         tokens = _tokens(text)
+    if word == "SHOW":
+        return Statement("show", show=read_show(tokens))
+    if word == "EXPLAIN":
         _check_beginning(tokens)
         return Statement("explain", _tree(tokens, text))
     _check_beginning(tokens)

@@ -10,10 +10,11 @@ from lakehouse.errors import InvalidStatement, UnknownEngine
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import refused
 from lakehouse.sql.change import delete, merge, update
-from lakehouse.sql.define import create_table, describe, drop_table, show_tables
+from lakehouse.sql.define import create_table, drop_table
 from lakehouse.sql.insert import create_as, insert, truncate
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.query import bind
+from lakehouse.sql.show import describe, show, use
 from lakehouse.sql.values import read_values
 
 ENGINES = ("spark", "duckdb")
@@ -38,13 +39,16 @@ def run_statement(session: Session, text: str, *, as_of: Any = None, engine: str
             return bind(session, tree, as_of=as_of, engine=engine).run()
     if as_of is not None:
         raise InvalidStatement("only queries are run as of a version; leave as_of out", as_of=as_of)
+    if statement.show is not None:
+        return show(session, statement.show)
+    assert statement.tree is not None
     return _run_on_table(session, statement.tree)
 
 
-def _run_on_table(session: Session, tree: exp.Expr | None) -> Any:
+def _run_on_table(session: Session, tree: exp.Expr) -> Any:
     match tree:
-        case None:
-            return show_tables(session)
+        case exp.Use():
+            return use(tree)
         case exp.Describe():
             return describe(session, tree)
         case exp.Delete():

@@ -25,7 +25,7 @@ def find_target(session: Session, node: exp.Expr) -> Table:
     if isinstance(node, exp.Table) and node.args.get("version") is not None:
         raise InvalidStatement("only the newest version of a table can be changed", table=node.name)
     name = table_name(node, table_names(session))
-    check_parts(node, ("this", "alias"))
+    check_parts(node, ("this", "db", "alias"))
     if node.args.get("alias") is not None:
         check_parts(node.args["alias"], ("this",))
     return open_table(session, name)

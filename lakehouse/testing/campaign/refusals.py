@@ -194,6 +194,10 @@ class Grown:
                 ),
                 lambda: f"DROP TABLE IF EXISTS {self._name()}",
                 lambda: f"DESCRIBE {self._name()}",
+                lambda: f"SHOW {pick.choice(('COLUMNS IN', 'CREATE TABLE', 'TBLPROPERTIES'))} {self._name()}",
+                lambda: (
+                    f"SHOW {pick.choice(('TABLES', 'SCHEMAS', 'VIEWS'))} LIKE '{pick.choice(_ODD)}*{pick.choice(_ODD)}'"
+                ),
             )
         )()
 

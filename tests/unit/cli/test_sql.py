@@ -87,3 +87,13 @@ def test_sql_takes_values_by_name(run: Run, trips: Path) -> None:
     assert run("sql", "DELETE FROM trips WHERE client = :c", "--arg", "c=1").out.endswith("-1\n")
     for wrong in (["--arg", "c"], ["--arg", "c=1", "--arg", "c=2"], ["--arg", "d=1"], []):
         assert run("sql", "SELECT :c", *wrong).code == 1
+
+
+def test_sql_prints_what_is_told_of_tables(run: Run, trips: Path) -> None:
+    assert run("sql", "USE default").out == "done\n"
+    assert json.loads(run("sql", "--json", "SHOW SCHEMAS").out)["rows"] == [["default"]]
+    assert "client" in run("sql", "SHOW COLUMNS IN default.trips").out
+    assert "CREATE TABLE `trips`" in json.loads(run("sql", "--json", "SHOW CREATE TABLE trips").out)["rows"][0][0]
+    assert run("sql", "SHOW COLUMNS IN gone").code == 1
+    assert run("sql", "INSERT OVERWRITE trips (at, client) VALUES ('2014-01-01', 5)").out.endswith("rows +1 -3\n")
+    assert run("sql", "TRUNCATE TABLE trips").out.endswith(": replace trips: rows +0 -1\n")
