@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from sqlglot import exp
 
-from lakehouse.errors import InvalidStatement
+from lakehouse.core.spec import ROW_ID
+from lakehouse.errors import InvalidStatement, UnknownColumn
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.condition import renamed, written_again
+from lakehouse.sql.insert import typed_cell
 from lakehouse.sql.merge import Sides, clauses
 from lakehouse.sql.query import bind
 from lakehouse.sql.target import aliases, check_statement, condition_text, find_target, under_with
@@ -24,6 +27,8 @@ def delete(session: Session, tree: exp.Delete) -> Commit:
     """Delete the rows that pass WHERE; without one, all."""
     check_statement(tree, ("this", "where"))
     target = find_target(session, tree.this)
+    if tree.find(exp.Query) is not None:
+        return target.change_found(_finder(session, tree, target, {}), None)
     return target.delete(_where(tree, target))
 
 
@@ -32,8 +37,38 @@ def update(session: Session, tree: exp.Update) -> Commit:
     check_statement(tree, ("this", "expressions", "where"))
     target = find_target(session, tree.this)
     sides = Sides.of(target.schema.names, aliases(tree.this))
-    changes = sides.assignments(tree.expressions)
-    return target.update(changes, _where(tree, target))
+    if tree.find(exp.Query) is not None:
+        values = dict(sides.pairs(tree.expressions))
+        return target.change_found(_finder(session, tree, target, values), list(values))
+    return target.update(sides.assignments(tree.expressions), _where(tree, target))
+
+
+def _finder(
+    session: Session, tree: exp.Expr, target: Table, values: Mapping[str, exp.Expr]
+) -> Callable[[int], pa.Table]:
+    """What finds the rows of a statement with sub-queries, in process: all its tables are read at one version."""
+    if any(one.name.casefold() == ROW_ID for one in tree.find_all(exp.Identifier)):
+        raise UnknownColumn("no such column", column=ROW_ID)
+    node = tree.this.copy()
+    items: list[exp.Expr] = [exp.column(ROW_ID, table=exp.to_identifier(node.alias_or_name, quoted=True), quoted=True)]
+    for name, value in values.items():
+        held = typed_cell(value, target.schema.field(name).type)
+        if any(one.find_ancestor(exp.Query) is None for one in held.find_all(exp.AggFunc, exp.Window)):
+            raise InvalidStatement("a column is set by its row; calculate over rows in a sub-query", column=name)
+        items.append(exp.Alias(this=held, alias=exp.to_identifier(name, quoted=True)))
+    where = tree.args.get("where")
+    query = exp.Select(expressions=items, from_=exp.From(this=node), where=None if where is None else where.copy())
+
+    nulls = [name for name, value in values.items() if isinstance(value, exp.Null)]
+
+    def find(base: int) -> pa.Table:
+        with bind(session, query, as_of=base, engine="duckdb", row_ids=[node]) as bound:
+            rows: pa.Table = bound.rows()
+        for name in nulls:  # which have a type of the engine's choice
+            rows = rows.drop_columns([name]).append_column(name, pa.nulls(rows.num_rows))
+        return rows
+
+    return find
 
 
 def merge(session: Session, tree: exp.Merge, *, as_of: Any, engine: str) -> Commit:

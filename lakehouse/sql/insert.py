@@ -19,6 +19,7 @@ from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.define import create_arguments, new_name
 from lakehouse.sql.query import bind, fixed_rows
 from lakehouse.sql.target import check_statement, condition_text, find_target, real_column, under_with
+from lakehouse.sql.tree import put
 from lakehouse.table.tables import create_table, open_table, table_names
 
 if TYPE_CHECKING:
@@ -152,11 +153,19 @@ def _typed(values: exp.Values, kinds: Sequence[pa.DataType]) -> exp.Expr:
     for row in values.expressions:
         cells = row.expressions if isinstance(row, exp.Tuple) else [row]
         for cell, kind in zip(cells, kinds, strict=False):
-            literal = cell.this if isinstance(cell, exp.Neg) else cell
-            wanted = _type_of(literal, kind) if isinstance(literal, exp.Literal) else None
-            if wanted is not None:
-                literal.replace(exp.Cast(this=literal.copy(), to=exp.DataType(this=wanted, nested=False)))
+            put(cell, typed_cell(cell, kind))
     return values
+
+
+def typed_cell(cell: exp.Expr, kind: pa.DataType) -> exp.Expr:
+    """A copy of a value in which a number for a double, or a time or date in quotes, is typed by its column."""
+    cell = cell.copy()
+    literal = cell.this if isinstance(cell, exp.Neg) else cell
+    wanted = _type_of(literal, kind) if isinstance(literal, exp.Literal) else None
+    if wanted is None:
+        return cell
+    cast = exp.Cast(this=literal.copy(), to=exp.DataType(this=wanted, nested=False))
+    return exp.Neg(this=cast) if isinstance(cell, exp.Neg) else cast
 
 
 def _type_of(literal: exp.Literal, kind: pa.DataType) -> exp.DType | None:

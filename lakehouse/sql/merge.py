@@ -91,8 +91,6 @@ class Sides:
         for item in items:
             if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
                 raise InvalidStatement("SET takes column = expression", found=shown(item))
-            if item.expression.find(exp.Query) is not None:
-                raise InvalidStatement("a sub-query cannot stand here; use MERGE INTO ... USING (sub-query)")
             pairs.append((self.target_column(item.this), item.expression))
         names = [name for name, _ in pairs]
         if len(set(names)) < len(names):
@@ -122,7 +120,7 @@ def clauses(whens: Sequence[exp.Expr], sides: Sides) -> Whens:
     for when in whens:
         check_parts(when, ("matched", "source", "condition", "then"))
         if when.args.get("source"):
-            raise InvalidStatement("WHEN NOT MATCHED BY SOURCE is not taken; delete or update such rows by a statement")
+            raise InvalidStatement("WHEN NOT MATCHED BY SOURCE is not taken; use DELETE or UPDATE with NOT EXISTS")
         listed, seen = (matched, sides) if when.args.get("matched") else (not_matched, sides.alone())
         if listed and listed[-1].condition is None:
             raise InvalidStatement("a clause after one of its kind without a condition is never reached")

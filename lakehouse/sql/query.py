@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.core.spec import ROW_ID
 from lakehouse.engine.duckdb import QueryLimits, is_refusal, read_relation, run_limited
 from lakehouse.errors import InvalidStatement, SegmentUnreadable
 from lakehouse.reading.again import again_if_forgotten
@@ -117,31 +118,35 @@ class BoundQuery:
         return "\n".join(lines)
 
 
-def bind(session: Session, tree: exp.Expr, *, as_of: Any, engine: str) -> BoundQuery:
+def bind(session: Session, tree: exp.Expr, *, as_of: Any, engine: str, row_ids: Sequence[exp.Table] = ()) -> BoundQuery:
     """Check a query and fix what it reads: every table without a version of its own at one version of the lake.
 
-    Raises `InvalidInput` for what is not allowed, `TableNotFound`, `VersionNotFound`.
+    Tables of the query's tree in ``row_ids`` have a column `_row_id` beside their own. Raises `InvalidInput` for what
+    is not allowed, `TableNotFound`, `VersionNotFound`.
     """
     if isinstance(tree, exp.Values):
         tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree))
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
         raise refused(tree)
     try:
-        return _bound(session, tree, as_of, engine)
+        return _bound(session, tree, as_of, engine, row_ids)
     except RecursionError as error:
         raise InvalidStatement("the statement is nested too deeply") from error
 
 
-def _bound(session: Session, tree: exp.Expr, as_of: Any, engine: str) -> BoundQuery:
+def _bound(session: Session, tree: exp.Expr, as_of: Any, engine: str, row_ids: Sequence[exp.Table] = ()) -> BoundQuery:
     check_allowed(tree, engine)
+    for one in row_ids:
+        one.meta[ROW_ID] = True  # which a copy keeps
     tree = normalized(tree.copy())
     names, known = session.catalog.snapshot(lambda: _tables(session, tree))
     references = resolve(tree, names, _prefix(tree))
     tables = {one.relation: known[one.table] for one in references}
+    schemas = {one.relation: _schema(tables[one.relation], one) for one in references}
     named = tree.copy()
-    Columns({name: table.schema.names for name, table in tables.items()}, engine).of(named)
+    Columns({name: schema.names for name, schema in schemas.items()}, engine).of(named)
     text = write(named, engine)
-    wanted = pushed(tree, references, {name: table.schema for name, table in tables.items()})
+    wanted = pushed(tree, references, schemas)
     own = next((one.as_of for one in references if one.as_of is not None), as_of)
 
     def held() -> tuple[Read, ...]:
@@ -160,6 +165,12 @@ def _tables(session: Session, tree: exp.Expr) -> tuple[list[str], dict[str, Tabl
     return names, {name: open_table(session, name) for name in names if name.casefold() in written}
 
 
+def _schema(table: Table, reference: Reference) -> pa.Schema:
+    """The columns that a query can name of a table."""
+    schema = table.schema
+    return schema.append(pa.field(ROW_ID, pa.int64())) if reference.node.meta.get(ROW_ID) else schema
+
+
 def _planned(
     tables: Mapping[str, Table], references: Sequence[Reference], wanted: Mapping[str, Wanted], as_of: Any
 ) -> tuple[Read, ...]:
@@ -168,7 +179,10 @@ def _planned(
     for one in references:
         ask = wanted[one.relation]
         point = as_of if one.as_of is None else one.as_of
-        scan = tables[one.relation].unheld_scan(columns=ask.columns, where=ask.where, as_of=point)
+        table = tables[one.relation]
+        columns = tuple(name for name in ask.columns if name != ROW_ID) or (table.time,)
+        has_ids = ROW_ID in ask.columns
+        scan = table.unheld_scan(columns=columns, where=ask.where, as_of=point, row_ids=has_ids)
         scan.prepare()
         reads.append(Read(one, ask, scan))
     return tuple(reads)

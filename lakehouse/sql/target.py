@@ -47,7 +47,7 @@ def aliases(node: exp.Expr) -> tuple[str, ...]:
 def condition_text(condition: exp.Expr, node: exp.Expr, target: Table) -> str:
     """A condition on the rows of the target alone, as a filter of the table."""
     if condition.find(exp.Query) is not None:
-        raise InvalidStatement("a sub-query cannot stand here; use MERGE INTO ... USING (sub-query)")
+        raise InvalidStatement("a sub-query cannot stand here")
     sides = Sides.of(target.schema.names, aliases(node))
     return written_again(renamed(condition, sides.bare))
 

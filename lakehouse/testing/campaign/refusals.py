@@ -186,6 +186,8 @@ class Grown:
                     f"CREATE TABLE {self._name()} PARTITIONED BY (days({pick.choice(_COLUMNS)})) AS {self.query(0)}"
                 ),
                 lambda: f"DELETE FROM {pick.choice('tu')} WHERE {expression(2)}",
+                lambda: f"DELETE FROM t WHERE {pick.choice(_COLUMNS)} IN ({self.query(0)})",
+                lambda: f"UPDATE u SET {pick.choice(_COLUMNS)} = ({self.query(0)}) WHERE {expression(1)}",
                 lambda: f"UPDATE t SET {pick.choice(_COLUMNS)} = {expression(2)} WHERE {expression(2)}",
                 lambda: f"MERGE INTO t USING {self._source(1)} AS s ON {expression(1)} WHEN MATCHED THEN DELETE",
                 lambda: (
