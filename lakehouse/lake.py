@@ -248,7 +248,8 @@ class Lake:
         """Run one statement of Spark's SQL over the lake's tables.
 
         A query gives a lazy Spark frame, or with ``engine="duckdb"`` a lazy DuckDB relation, made in process. INSERT,
-        DELETE, UPDATE and MERGE give their `Commit`; SHOW and DESCRIBE an Arrow table; CREATE TABLE the table.
+        DELETE, UPDATE and MERGE give their `Commit`; SHOW and DESCRIBE an Arrow table; CREATE TABLE the table;
+        several changes between BEGIN and COMMIT one commit of them all.
 
         ``VERSION AS OF 7`` (or a tag) or ``TIMESTAMP AS OF '2013-01-05'`` may stand after a table's name; other tables
         are read at ``as_of``, default: all at the head as it is now. Conditions reach the catalog, which leaves out

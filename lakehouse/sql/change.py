@@ -1,4 +1,7 @@
-"""DELETE, UPDATE and MERGE: statements that become calls of a table's own methods, and return their commit."""
+"""DELETE, UPDATE and MERGE: statements that become calls of a table's own methods.
+
+Each returns the commit, or in a transaction the operation.
+"""
 
 from __future__ import annotations
 
@@ -16,31 +19,31 @@ from lakehouse.sql.condition import renamed, written_again
 from lakehouse.sql.insert import typed_cell
 from lakehouse.sql.merge import Sides, clauses
 from lakehouse.sql.query import bind
-from lakehouse.sql.target import aliases, check_statement, condition_text, find_target, under_with
+from lakehouse.sql.target import aliases, check_statement, condition_text, find_target, under_with, writer
 
 if TYPE_CHECKING:
-    from lakehouse.core.commit import Commit
     from lakehouse.table.table import Table
+    from lakehouse.table.transaction import Transaction
 
 
-def delete(session: Session, tree: exp.Delete) -> Commit:
+def delete(session: Session, tree: exp.Delete, *, tx: Transaction | None = None) -> Any:
     """Delete the rows that pass WHERE; without one, all."""
     check_statement(tree, ("this", "where"))
     target = find_target(session, tree.this)
     if tree.find(exp.Query) is not None:
-        return target.change_found(_finder(session, tree, target, {}), None)
-    return target.delete(_where(tree, target))
+        return writer(target, tx).change_found(_finder(session, tree, target, {}), None)
+    return writer(target, tx).delete(_where(tree, target))
 
 
-def update(session: Session, tree: exp.Update) -> Commit:
+def update(session: Session, tree: exp.Update, *, tx: Transaction | None = None) -> Any:
     """Set columns of the rows that pass WHERE; without one, of all."""
     check_statement(tree, ("this", "expressions", "where"))
     target = find_target(session, tree.this)
     sides = Sides.of(target.schema.names, aliases(tree.this))
     if tree.find(exp.Query) is not None:
         values = dict(sides.pairs(tree.expressions))
-        return target.change_found(_finder(session, tree, target, values), list(values))
-    return target.update(sides.assignments(tree.expressions), _where(tree, target))
+        return writer(target, tx).change_found(_finder(session, tree, target, values), list(values))
+    return writer(target, tx).update(sides.assignments(tree.expressions), _where(tree, target))
 
 
 def _finder(
@@ -71,7 +74,7 @@ def _finder(
     return find
 
 
-def merge(session: Session, tree: exp.Merge, *, as_of: Any, engine: str) -> Commit:
+def merge(session: Session, tree: exp.Merge, *, as_of: Any, engine: str, tx: Transaction | None = None) -> Any:
     """Merge the rows of a table or query into a table."""
     check_statement(tree, ("this", "using", "on", "whens", "with_"))
     target = find_target(session, tree.this)
@@ -80,7 +83,7 @@ def merge(session: Session, tree: exp.Merge, *, as_of: Any, engine: str) -> Comm
         rows = query.rows()
         sides = Sides.of(target.schema.names, aliases(tree.this), _names(rows), called)
         on = written_again(renamed(tree.args["on"], sides.prefixed))
-        return target.merge_when(rows, on, clauses(tree.args["whens"].expressions, sides))
+        return writer(target, tx).merge_when(rows, on, clauses(tree.args["whens"].expressions, sides))
 
 
 def _source(tree: exp.Merge) -> tuple[exp.Expr, tuple[str, ...]]:

@@ -18,7 +18,7 @@ from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.define import create_arguments, new_name
 from lakehouse.sql.query import bind, fixed_rows
-from lakehouse.sql.target import check_statement, condition_text, find_target, real_column, under_with
+from lakehouse.sql.target import check_statement, condition_text, find_target, real_column, under_with, writer
 from lakehouse.sql.tree import put
 from lakehouse.table.tables import create_table, open_table, table_names
 
@@ -45,7 +45,7 @@ def insert(session: Session, tree: exp.Insert, *, as_of: Any, engine: str, tx: T
     replaced = _replaced(tree, node, target)
     if replaced is None:
         with _rows(session, tree, target, columns, as_of, engine) as rows:
-            return (target if tx is None else tx.table(target.name)).append(rows)
+            return writer(target, tx).append(rows)
     interval, keys = replaced
     if tx is not None:
         with _rows(session, tree, target, columns, as_of, engine) as rows:
@@ -64,7 +64,7 @@ def truncate(session: Session, tree: exp.TruncateTable, *, tx: Transaction | Non
     node = tree.expressions[0]
     check_parts(node, ("this", "db"))
     target = find_target(session, node)
-    return (target if tx is None else tx.table(target.name)).drop(_ALL)
+    return writer(target, tx).drop(_ALL)
 
 
 def create_as(session: Session, tree: exp.Create, *, as_of: Any, engine: str) -> Table:

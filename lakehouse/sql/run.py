@@ -14,6 +14,7 @@ from lakehouse.sql.define import create_table, drop_table
 from lakehouse.sql.insert import create_as, insert, truncate
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.query import bind
+from lakehouse.sql.script import run_script
 from lakehouse.sql.show import describe, show, use
 from lakehouse.sql.values import read_values
 
@@ -26,6 +27,8 @@ def run_statement(session: Session, text: str, *, as_of: Any = None, engine: str
     if engine not in ENGINES:
         raise UnknownEngine("no such engine; use spark or duckdb", engine=repr(engine))
     statement = parse_statement(text, values)
+    if statement.kind == "script":
+        return run_script(session, statement.steps, as_of=as_of, engine=engine)
     match statement.tree:
         case exp.Expr() as tree if statement.kind == "explain":
             return bind(session, tree, as_of=as_of, engine=engine).explain()

@@ -18,6 +18,7 @@ from lakehouse.table.tables import open_table, table_names
 
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
+    from lakehouse.table.transaction import Transaction, TransactionTable
 
 
 def find_target(session: Session, node: exp.Expr) -> Table:
@@ -29,6 +30,11 @@ def find_target(session: Session, node: exp.Expr) -> Table:
     if node.args.get("alias") is not None:
         check_parts(node.args["alias"], ("this",))
     return open_table(session, name)
+
+
+def writer(target: Table, tx: Transaction | None) -> Table | TransactionTable:
+    """What takes a statement's change: the table, which commits it, or the table in a transaction."""
+    return target if tx is None else tx.table(target.name)
 
 
 def check_statement(tree: exp.Expr, allowed: Sequence[str]) -> None:

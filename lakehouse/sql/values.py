@@ -57,12 +57,12 @@ def read_values(args: Any) -> Values | None:
     return found
 
 
-def bind_values(tree: exp.Expr | None, values: Values | None) -> None:
-    """Put a literal in the place of each ``?`` or ``:name``. The tree is changed.
+def bind_values(trees: Sequence[exp.Expr], values: Values) -> None:
+    """Put a literal in the place of each ``?`` or ``:name`` of one text's trees, which are changed.
 
     Raises `InvalidStatement` unless every value is used, and every place has one. Cost: one walk of the tree.
     """
-    marks = list(tree.find_all(exp.Placeholder)) if tree is not None and values is not None else []
+    marks = [mark for tree in trees for mark in tree.find_all(exp.Placeholder)]
     by_place = not isinstance(values, Mapping)
     for mark in marks:
         if bool(mark.args.get("jdbc")) is not by_place:
@@ -74,9 +74,9 @@ def bind_values(tree: exp.Expr | None, values: Values | None) -> None:
         wanted = {mark.name for mark in marks}
     else:
         numbered = sorted({int(mark.name) for mark in marks})
-        if len(numbered) != len(values or ()):
-            raise InvalidStatement("as many values as ? are needed", expected=len(numbered), found=len(values or ()))
-        given = {str(number): value for number, value in zip(numbered, values or (), strict=True)}
+        if len(numbered) != len(values):
+            raise InvalidStatement("as many values as ? are needed", expected=len(numbered), found=len(values))
+        given = {str(number): value for number, value in zip(numbered, values, strict=True)}
         wanted = set(given)
     if missing := sorted(wanted - set(given)):
         raise InvalidStatement("the statement names values that are not given", names=",".join(missing)[:200])
@@ -89,9 +89,9 @@ def bind_values(tree: exp.Expr | None, values: Values | None) -> None:
         put(mark, _literal("str" if is_count else kind, text))
 
 
-def require_bound(tree: exp.Expr | None) -> None:
+def require_bound(trees: Sequence[exp.Expr]) -> None:
     """Raise `InvalidStatement` for a statement with a ``?`` or ``:name`` to which no values were given."""
-    mark = None if tree is None else tree.find(exp.Placeholder)
+    mark = next((mark for tree in trees for mark in tree.find_all(exp.Placeholder)), None)
     if mark is not None:
         raise InvalidStatement("the statement needs values; pass args=[...] for ?, or args={...} for :name",
                                found=_shown(mark))  # fmt: skip

@@ -186,6 +186,10 @@ class Begins:
         marks = marks_of(message, properties, txn)
         return self._begin_merge(read_source(source, self._spec), on, whens, engine, marks)
 
+    def begin_merge_when(self, source: Any, on: str | Sequence[str], whens: Whens) -> Merge:
+        """Begin a merge by clauses with conditions of their own: `run`, then `commit`."""
+        return self._begin_merge(read_source(source, self._spec), on, whens, None, marks_of(None, None))
+
     def _begin_merge(self, source: Any, on: Any, whens: Whens, engine: str | None, marks: dict[str, Any]) -> Merge:
         clauses = read_clauses(self._spec, source, on, whens)
         chosen = self._session.engine("spark" if engine is None and is_spark_frame(source) else engine)

@@ -194,6 +194,7 @@ class Grown:
                     f"CREATE TABLE {self._name()} (ts {pick.choice(_TYPES)}, a {pick.choice(_TYPES)}) PARTITIONED BY (days(ts)) "
                     f"TBLPROPERTIES ('{self._name()}' = '{self._name()}')"
                 ),
+                lambda: f"BEGIN; {'; '.join(self.change() for _ in range(pick.randrange(1, 4)))}; COMMIT",
                 lambda: f"DROP TABLE IF EXISTS {self._name()}",
                 lambda: f"DESCRIBE {self._name()}",
                 lambda: f"SHOW {pick.choice(('COLUMNS IN', 'CREATE TABLE', 'TBLPROPERTIES'))} {self._name()}",

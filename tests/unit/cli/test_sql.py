@@ -97,3 +97,11 @@ def test_sql_prints_what_is_told_of_tables(run: Run, trips: Path) -> None:
     assert run("sql", "SHOW COLUMNS IN gone").code == 1
     assert run("sql", "INSERT OVERWRITE trips (at, client) VALUES ('2014-01-01', 5)").out.endswith("rows +1 -3\n")
     assert run("sql", "TRUNCATE TABLE trips").out.endswith(": replace trips: rows +0 -1\n")
+
+
+def test_sql_runs_several_changes_as_one(run: Run, trips: Path) -> None:
+    text = "BEGIN; DELETE FROM trips WHERE client = 1; INSERT INTO trips (at, client) VALUES ('2014-01-01', :c); COMMIT"
+    ran = run("sql", text, "--arg", "c=5")
+    assert (ran.code, ran.out.split(": ")[1:]) == (0, ["transaction trips", "rows +1 -1\n"])
+    ran = run("sql", "DELETE FROM trips; DELETE FROM trips")
+    assert (ran.code, ran.err.count("BEGIN; ...; COMMIT")) == (1, 1)
