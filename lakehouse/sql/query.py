@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -20,6 +20,8 @@ from lakehouse.sql.columns import Columns
 from lakehouse.sql.names import Reference, resolve
 from lakehouse.sql.normal import normalized
 from lakehouse.sql.push import Wanted, pushed
+from lakehouse.sql.system import schema_of
+from lakehouse.sql.told import rows_of
 from lakehouse.sql.written import write
 from lakehouse.table.tables import open_table, table_names
 
@@ -47,6 +49,8 @@ class BoundQuery:
     engine: str
     text: str
     reads: tuple[Read, ...]
+    told: Mapping[str, pa.Table] = field(default_factory=dict)
+    """Rows of system tables, by relation."""
 
     def run(self) -> Any:
         """The rows, lazily: a Spark frame or a DuckDB relation."""
@@ -58,6 +62,7 @@ class BoundQuery:
     def _run(self) -> Any:
         if self.engine == "spark":
             frames = {one.reference.relation: one.scan.frame() for one in self.reads}
+            frames |= {name: self.session.spark.createDataFrame(rows) for name, rows in self.told.items()}
             return self.session.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]
         with self._naming_files():
             return self.session.statements.run(self.text, self._relations())
@@ -67,8 +72,8 @@ class BoundQuery:
         with self._naming_files():
             return run_limited(self.text, self._relations(), self.session.warehouse, limits)
 
-    def _relations(self) -> dict[str, str]:
-        return {one.reference.relation: one.scan.sql() for one in self.reads}
+    def _relations(self) -> dict[str, str | pa.Table]:
+        return {**{one.reference.relation: one.scan.sql() for one in self.reads}, **self.told}
 
     def rows(self) -> Any:
         """The rows as a write takes them: an Arrow table, or a Spark frame, which is to be read before `release`."""
@@ -111,6 +116,7 @@ class BoundQuery:
                 f"{whole} segments, {plan.bytes} bytes, {plan.rows_estimate} rows; columns "
                 f"{', '.join(one.wanted.columns)}; filter {one.wanted.where or 'none'}"
             )
+        lines += [f"{name} from the catalog: {rows.num_rows} rows" for name, rows in self.told.items()]
         lines.append(f"{self.engine}: {self.text}")
         if self.engine == "duckdb":
             with self._naming_files():
@@ -141,32 +147,46 @@ def _bound(session: Session, tree: exp.Expr, as_of: Any, engine: str, row_ids: S
     tree = normalized(tree.copy())
     names, known = session.catalog.snapshot(lambda: _tables(session, tree))
     references = resolve(tree, names, _prefix(tree))
-    tables = {one.relation: known[one.table] for one in references}
-    schemas = {one.relation: _schema(tables[one.relation], one) for one in references}
+    tables = {one.relation: known[one.table] for one in references if one.table}
+    schemas = {one.relation: _schema(tables.get(one.relation), one) for one in references}
     named = tree.copy()
     Columns({name: schema.names for name, schema in schemas.items()}, engine).of(named)
     text = write(named, engine)
-    wanted = pushed(tree, references, schemas)
+    stored = [one for one in references if not one.system]
+    wanted = pushed(tree, stored, schemas)
     own = next((one.as_of for one in references if one.as_of is not None), as_of)
 
-    def held() -> tuple[Read, ...]:
-        reads = session.catalog.snapshot(lambda: _planned(tables, references, wanted, as_of))
+    def held() -> tuple[tuple[Read, ...], dict[str, pa.Table]]:
+        reads, told = session.catalog.snapshot(
+            lambda: (
+                _planned(tables, stored, wanted, as_of),
+                {
+                    one.relation: rows_of(
+                        session, one, tables.get(one.relation), as_of if one.as_of is None else one.as_of
+                    )
+                    for one in references
+                    if one.system
+                },
+            )
+        )
         for one in reads:
             one.scan.hold()
-        return reads
+        return reads, told
 
-    return BoundQuery(session, engine, text, again_if_forgotten(held, own))
+    return BoundQuery(session, engine, text, *again_if_forgotten(held, own))
 
 
 def _tables(session: Session, tree: exp.Expr) -> tuple[list[str], dict[str, Table]]:
     """The names of all tables, and those tables that a query may name."""
     names = table_names(session)
-    written = {one.name.casefold() for one in tree.find_all(exp.Table)}
+    written = {part.name.casefold() for one in tree.find_all(exp.Table) for part in one.parts}
     return names, {name: open_table(session, name) for name in names if name.casefold() in written}
 
 
-def _schema(table: Table, reference: Reference) -> pa.Schema:
+def _schema(table: Table | None, reference: Reference) -> pa.Schema:
     """The columns that a query can name of a table."""
+    if table is None or reference.system:
+        return schema_of(reference.system)
     schema = table.schema
     return schema.append(pa.field(ROW_ID, pa.int64())) if reference.node.meta.get(ROW_ID) else schema
 

@@ -9,26 +9,17 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakehouse.errors import InvalidStatement
-from lakehouse.predicate.literals import SPARK_TYPES
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.names import SCHEMA, find_table, table_name
 from lakehouse.sql.target import check_statement
+from lakehouse.sql.types import type_name
 from lakehouse.sql.words import Show
 from lakehouse.table.tables import open_table, table_names
 
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
-
-_TYPE_NAMES: Mapping[pa.DataType, str] = {
-    **SPARK_TYPES,
-    pa.string(): "STRING",
-    pa.binary(): "BINARY",
-    pa.date32(): "DATE",
-    pa.timestamp("us"): "TIMESTAMP_NTZ",
-    pa.timestamp("us", "UTC"): "TIMESTAMP",
-}
 
 
 def show(session: Session, asked: Show) -> pa.Table:
@@ -199,20 +190,3 @@ def _role(table: Table, name: str) -> str:
         "" if buckets is None else f"cluster in {buckets} buckets" if buckets else "cluster",
     ]
     return ", ".join(role for role in roles if role)
-
-
-def type_name(kind: pa.DataType) -> str:
-    """Spark's name of a column's type.
-
-    >>> type_name(pa.struct([("x", pa.list_(pa.int32()))]))
-    'STRUCT<`x`: ARRAY<INT>>'
-    """
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision}, {kind.scale})"
-    if pa.types.is_map(kind):
-        return f"MAP<{type_name(kind.key_type)}, {type_name(kind.item_type)}>"
-    if pa.types.is_struct(kind):
-        return f"STRUCT<{', '.join(f'`{part.name}`: {type_name(part.type)}' for part in kind)}>"
-    if pa.types.is_list(kind):
-        return f"ARRAY<{type_name(kind.value_type)}>"
-    return _TYPE_NAMES[kind]

@@ -18,6 +18,8 @@ from lakehouse.engine.duckdb.connection import open_memory
 from lakehouse.errors import InvalidInput, InvalidStatement, SegmentUnreadable
 from lakehouse.forks import watch_forks
 
+Relations = Mapping[str, str | pa.Table]
+"""What a query names: the text of another, or rows in memory, which only the query's own connection sees."""
 _BATCH_ROWS = 2048
 _PART_OF_MEMORY = 70
 """Per cent of a query's memory that DuckDB may know of; text and results that it does not count need the rest."""
@@ -54,14 +56,14 @@ class StatementDatabase:
             _of_parents.append(self._database)  # to close it would wait for them
         self._reset()
 
-    def run(self, text: str, relations: Mapping[str, str]) -> duckdb.DuckDBPyRelation:
+    def run(self, text: str, relations: Relations) -> duckdb.DuckDBPyRelation:
         """The rows of a query, lazily. ``text`` names each relation by its key, in double quotes.
 
         Raises `InvalidInput` for what DuckDB refuses. Sums of integers are 64 bits wide, as in Spark.
         """
         return _bound(self._connection(), text, relations)
 
-    def explain(self, text: str, relations: Mapping[str, str]) -> str:
+    def explain(self, text: str, relations: Relations) -> str:
         """DuckDB's plan of a query, a line an operator's line, with the rows that it expects of each."""
         return _bound(self._connection(), text, relations).explain().strip()
 
@@ -81,7 +83,7 @@ class StatementDatabase:
 _of_parents: list[duckdb.DuckDBPyConnection] = []
 
 
-def run_limited(text: str, relations: Mapping[str, str], warehouse: Path, limits: QueryLimits) -> tuple[pa.Table, bool]:
+def run_limited(text: str, relations: Relations, warehouse: Path, limits: QueryLimits) -> tuple[pa.Table, bool]:
     """The first rows of a query, and whether there are more. It gets no place on the disk, and of the memory a part.
 
     Raises `InvalidInput` for what DuckDB refuses. Nothing here measures time: who has to end it ends the process.
@@ -122,11 +124,14 @@ def _confined(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> duckdb.
     return connection
 
 
-def _bound(connection: duckdb.DuckDBPyConnection, text: str, relations: Mapping[str, str]) -> duckdb.DuckDBPyRelation:
+def _bound(connection: duckdb.DuckDBPyConnection, text: str, relations: Relations) -> duckdb.DuckDBPyRelation:
     try:
         statements = duckdb.extract_statements(text)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InvalidStatement("one query at a time")
+        for name, rows in relations.items():
+            if isinstance(rows, pa.Table):
+                connection.register(name, rows)
         return _narrowed(connection.sql(_with(text, relations)))
     except duckdb.OutOfMemoryException:
         raise
@@ -134,11 +139,12 @@ def _bound(connection: duckdb.DuckDBPyConnection, text: str, relations: Mapping[
         raise explained(error) from error
 
 
-def _with(text: str, relations: Mapping[str, str]) -> str:
+def _with(text: str, relations: Relations) -> str:
     """The query with its relations before it: each is used once, so that conditions and columns reach its files."""
-    if not relations:
+    texts = {name: rows for name, rows in relations.items() if isinstance(rows, str)}
+    if not texts:
         return text
-    before = sql.listed(f"{sql.name(name)} AS NOT MATERIALIZED ({rows})" for name, rows in relations.items())
+    before = sql.listed(f"{sql.name(name)} AS NOT MATERIALIZED ({rows})" for name, rows in texts.items())
     for start in ("WITH RECURSIVE ", "WITH "):
         if text.startswith(start):
             return f"{start}{before}, {text.removeprefix(start)}"
