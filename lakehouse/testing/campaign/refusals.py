@@ -270,7 +270,22 @@ class Grown:
             )
         )
         return (
-            pick.choice(("t", "t", "u", "c", "gone", "a.b", "VALUES (1), (2)", "range(9)", "'file.csv'"))
+            pick.choice(
+                (
+                    "t",
+                    "t",
+                    "u",
+                    "c",
+                    "gone",
+                    "a.b",
+                    "t.segments",
+                    "u.history",
+                    "information_schema.columns",
+                    "VALUES (1), (2)",
+                    "range(9)",
+                    "'file.csv'",
+                )
+            )
             + version
             + named
         )
