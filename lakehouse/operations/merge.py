@@ -17,7 +17,7 @@ from lakehouse.core.sets import is_ordered, key_bounds
 from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import Matches, Query
 from lakehouse.errors import DuplicateKey
-from lakehouse.operations.clauses import Clauses, any_chosen, chosen, read_source, row_clauses
+from lakehouse.operations.clauses import ROW_TIME, Clauses, any_chosen, chosen, read_source, row_clauses
 from lakehouse.operations.row_change import RowChange
 from lakehouse.operations.upsert import keys_interval, require_keys
 from lakehouse.predicate import ParsedPredicate
@@ -141,8 +141,9 @@ class Merge(RowChange):
 class FoundRows(Merge):
     """Updates or deletes rows that somebody finds by their ids at the operation's base, who may look at other tables.
 
-    ``find`` is given the base and returns a row for each, with ``_row_id`` and new values of ``columns`` (None: rows
-    are deleted). Rows that others change meanwhile conflict as in a merge; what else was looked at does not.
+    ``find`` is given the base and returns a row for each, with ``_row_id``, ``_row_time`` (what its time column holds)
+    and new values of ``columns`` (None: rows are deleted). Rows that others change meanwhile conflict as in a merge;
+    what else was looked at does not.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class FoundRows(Merge):
         columns: Sequence[str] | None,
         **marks: Any,
     ) -> None:
-        nothing = pa.table({ROW_ID: pa.array([], pa.int64())})
+        nothing = pa.table({name: pa.array([], pa.int64()) for name in (ROW_ID, ROW_TIME)})
         super().__init__(session, begun, source=nothing, clauses=row_clauses(begun.table, nothing, None), **marks)
         self._find = find
         self._columns = columns

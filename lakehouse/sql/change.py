@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidStatement, UnknownColumn
+from lakehouse.operations.clauses import ROW_TIME
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.condition import renamed, written_again
@@ -53,7 +54,13 @@ def _finder(
     if any(one.name.casefold() == ROW_ID for one in tree.find_all(exp.Identifier)):
         raise UnknownColumn("no such column", column=ROW_ID)
     node = tree.this.copy()
-    items: list[exp.Expr] = [exp.column(ROW_ID, table=exp.to_identifier(node.alias_or_name, quoted=True), quoted=True)]
+    own = exp.to_identifier(node.alias_or_name, quoted=True)
+    items: list[exp.Expr] = [
+        exp.column(ROW_ID, table=own, quoted=True),
+        exp.Alias(
+            this=exp.column(target.time, table=own.copy(), quoted=True), alias=exp.to_identifier(ROW_TIME, quoted=True)
+        ),
+    ]
     for name, value in values.items():
         held = typed_cell(value, target.schema.field(name).type)
         if any(one.find_ancestor(exp.Query) is None for one in held.find_all(exp.AggFunc, exp.Window)):

@@ -204,9 +204,9 @@ class Begins:
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> FoundRows:
-        """Begin a change of rows that ``find`` names at the base by ``_row_id``: `run`, then `commit`.
+        """Begin a change of rows that ``find`` names at the base: `run`, then `commit`, as of a merge.
 
-        ``columns``: those of which it gives new values; None: the rows are deleted. Commits as a merge does.
+        It gives their ``_row_id``, ``_row_time``, and new values of ``columns`` (None: the rows are deleted).
         """
         marks = marks_of(message, properties, txn)
         return self._begin(FoundRows, marks, find=find, columns=columns, engine=self._session.engine(None))
