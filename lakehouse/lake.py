@@ -237,15 +237,26 @@ class Lake:
 
     # SQL
 
-    def sql(self, text: str, *, as_of: Any = None, engine: Literal["spark", "duckdb"] = "spark") -> Any:
+    def sql(
+        self,
+        text: str,
+        *,
+        args: Sequence[Any] | Mapping[str, Any] | None = None,
+        as_of: Any = None,
+        engine: Literal["spark", "duckdb"] = "spark",
+    ) -> Any:
         """Run one statement of Spark's SQL over the lake's tables.
 
         A query returns a lazy Spark frame, or with ``engine="duckdb"`` a lazy DuckDB relation, made in process. INSERT,
-        DELETE, UPDATE and MERGE return their `Commit`; SHOW TABLES and DESCRIBE an Arrow table; CREATE TABLE the table.
+        DELETE, UPDATE and MERGE return their `Commit`; SHOW and DESCRIBE an Arrow table; CREATE TABLE the table;
+        several changes between BEGIN and COMMIT one commit of them all.
 
         ``VERSION AS OF 7`` (or a tag) or ``TIMESTAMP AS OF '2013-01-05'`` may follow a table's name; other tables are
         read at ``as_of``, by default all at the current head. Conditions are pushed into the scans, which prune files.
         Times without an offset are UTC.
+
+        ``args``: values for each ``?`` in order, or by name for each ``:name``: None, bool, int, float, Decimal, str,
+        bytes, date or datetime (without a zone: UTC). They become literals of the parsed statement, never text of it.
 
         The text may come from anyone: anything not on a closed list of constructs and functions is refused, and names
         mean only the lake's tables. Raises `InvalidInput`, which names what is refused, `TableNotFound`,
@@ -262,14 +273,17 @@ class Lake:
         2
         >>> lake.sql("SELECT max(client) AS last FROM trips VERSION AS OF 2", engine="duckdb").fetchall()
         [(77,)]
+        >>> lake.sql("DELETE FROM trips WHERE client = :client", args={"client": 12}).rows_deleted
+        1
         >>> lake.close()
         """
-        return run_statement(self.session, text, as_of=as_of, engine=engine)
+        return run_statement(self.session, text, as_of=as_of, engine=engine, args=args)
 
     def query(
         self,
         text: str,
         *,
+        args: Sequence[Any] | Mapping[str, Any] | None = None,
         as_of: Any = None,
         most_rows: int = 1000,
         most_bytes: int = 64_000_000,
@@ -278,8 +292,8 @@ class Lake:
     ) -> Answer:
         """Query by SQL, without Spark: the first rows, and what each table's scan opens and leaves out, and why.
 
-        Takes queries, SHOW TABLES, DESCRIBE and EXPLAIN, as decided from the parsed statement. Rows beyond
-        ``most_rows`` and ``most_bytes`` are left out, and ``is_cut`` says so.
+        Takes queries, SHOW, DESCRIBE and EXPLAIN, as decided from the parsed statement. Rows beyond ``most_rows`` and
+        ``most_bytes`` are left out, and ``is_cut`` says so. ``args`` as of `sql`.
 
         Everything from parsing on runs in a query process, which is killed after ``most_seconds`` and cannot use more
         than ``most_memory`` bytes. Its start, half a second, is not counted, and it is kept for the next query.
@@ -295,7 +309,7 @@ class Lake:
         [{'one': 1}]
         """
         allowed = Allowed.of(rows=most_rows, bytes=most_bytes, seconds=most_seconds, memory=most_memory)
-        return ask_apart(self.session, text, as_of, allowed)
+        return ask_apart(self.session, text, as_of, allowed, args)
 
     # Clean-up
 

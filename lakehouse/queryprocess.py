@@ -82,7 +82,8 @@ def _answered(lake: Any, question: Mapping[str, Any]) -> tuple[dict[str, Any], m
     try:
         with _walls(most, float(question["most_seconds"])) as room:
             limits = QueryLimits(question["most_rows"], question["most_bytes"], room)
-            found = answer(lake.session, question["text"], as_of=read_point(question["as_of"]), limits=limits)
+            point, values = read_point(question["as_of"]), question.get("values")
+            found = answer(lake.session, question["text"], as_of=point, limits=limits, values=values)
             target = pa.BufferOutputStream()
             with pa.ipc.new_stream(target, found.rows.schema) as writer:
                 writer.write_table(found.rows)

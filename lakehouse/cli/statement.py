@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Sequence
+from decimal import Decimal
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
@@ -19,6 +22,7 @@ from lakehouse.cli.options import (
 )
 from lakehouse.cli.output import print_json, print_line, print_table
 from lakehouse.core.commit import Commit
+from lakehouse.errors import InvalidArgument
 
 _MOST = 1000
 
@@ -27,6 +31,10 @@ def sql(
     statement: Annotated[
         str, typer.Argument(metavar="STATEMENT", help="one statement of Spark's SQL; - reads it from standard input")
     ],
+    arg: Annotated[
+        list[str] | None,
+        typer.Option("--arg", metavar="NAME=VALUE", help="a value for :NAME: a number, true, false, null, else text"),
+    ] = None,
     as_of: AsOfOption = None,
     engine: Annotated[
         Literal["duckdb", "spark"], typer.Option(help="what runs queries: DuckDB in this process, or Spark")
@@ -38,14 +46,15 @@ def sql(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run one statement of SQL: a query, a change of rows or tables, SHOW TABLES, DESCRIBE or EXPLAIN."""
+    """Run one statement of SQL: a query, a change of rows or tables, SHOW, DESCRIBE or EXPLAIN."""
     text = sys.stdin.read() if statement == "-" else statement
-    point = point_in_history(as_of)
+    point, args = point_in_history(as_of), _values(arg or ())
     with open_lake(catalog, warehouse) as lake:
         if engine == "duckdb" and import_module("lakehouse.sql.parse").is_query(text):
             memory = memory_mb * 1_000_000
             answer = lake.query(
                 text,
+                args=args,
                 as_of=point,
                 most_rows=limit,
                 most_bytes=memory // 4,
@@ -55,7 +64,7 @@ def sql(
             if answer.is_plan:
                 return _print_lines(answer.rows["plan"].to_pylist(), as_json)
             return _print_rows(answer.rows, answer.is_cut, as_json)
-        found = lake.sql(text, as_of=point, engine=engine)
+        found = lake.sql(text, args=args, as_of=point, engine=engine)
         rows = _first_rows(found, limit + 1)
     if rows is not None:
         return _print_rows(rows.slice(0, limit), rows.num_rows > limit, as_json)
@@ -64,6 +73,21 @@ def sql(
     if as_json and not found:
         return print_json({"result": found})
     return _print_lines(str(found or "done").splitlines(), as_json)
+
+
+def _values(written: Sequence[str]) -> dict[str, Any] | None:
+    """Values by name; text in double quotes is text whatever it looks like."""
+    found: dict[str, Any] = {}
+    for one in written:
+        name, separator, text = one.partition("=")
+        if not separator or name in found:
+            raise InvalidArgument("write --arg name=value, each name once", found=one[:200])
+        try:
+            value = json.loads(text, parse_float=Decimal, parse_constant=str)
+        except ValueError:
+            value = text
+        found[name] = text if isinstance(value, list | dict) else value
+    return found or None
 
 
 def _first_rows(found: Any, most: int) -> pa.Table | None:

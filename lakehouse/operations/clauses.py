@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from lakehouse.core.spec import TableSpec
+from lakehouse.core.predicate import And
+from lakehouse.core.spec import ROW_ID, SIDES, TableSpec
 from lakehouse.engine.conform import conform, stores
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
@@ -24,6 +25,9 @@ from lakehouse.predicate import (
     parse_expression,
 )
 from lakehouse.schema import from_spark_type
+
+ROW_TIME = "_row_time"
+"""What a source that names rows by their ids calls their time; no column of a table has such a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +167,20 @@ def read_clauses(spec: TableSpec, source: Any, on: Any, whens: Whens) -> Clauses
     keys = {(name, source) for name, source in equal if name.casefold() == source.casefold()}
     is_by_key = {name for name, _ in keys} == set(spec.primary_key) and equates_columns(condition.text)
     return Clauses(condition, equal, matched, not_matched, is_upsert, is_by_key)
+
+
+def row_clauses(spec: TableSpec, source: pa.Table, columns: Sequence[str] | None) -> Clauses:
+    """What a merge does by a source that names rows by their ids: gives them its values of columns, or deletes them.
+
+    The source tells each row's time too, as `ROW_TIME`, by which files are left out.
+    """
+    target, given = (f"`{SIDES[side]}`.`{ROW_ID}`" for side in ("target", "source"))
+    spark = f"({target} = {given})"
+    on = ParsedPredicate("TRUE", And(()), (), spark, spark.replace("`", '"'))
+    values = None if columns is None else {name: f"source.`{name}`" for name in columns}
+    both = {"target": spec.schema, "source": source.schema}
+    equal = ((spec.time, ROW_TIME),)
+    return Clauses(on, equal, (_read_clause(When(None, values), spec, both, {}),), (), is_upsert=False, is_by_key=False)
 
 
 def _shared(schemas: Mapping[str, pa.Schema]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ from lakehouse.core.sets import is_ordered, key_bounds
 from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import Matches, Query
 from lakehouse.errors import DuplicateKey
-from lakehouse.operations.clauses import Clauses, any_chosen, chosen
+from lakehouse.operations.clauses import ROW_TIME, Clauses, any_chosen, chosen, read_source, row_clauses
 from lakehouse.operations.row_change import RowChange
 from lakehouse.operations.upsert import keys_interval, require_keys
 from lakehouse.predicate import ParsedPredicate
@@ -135,3 +136,32 @@ class Merge(RowChange):
             for pair, held in found
             if held.type == schema.field(pair[0]).type and (is_ordered(held.type) or pa.types.is_string(held.type))
         ]
+
+
+class FoundRows(Merge):
+    """Updates or deletes rows that somebody finds by their ids at the operation's base, who may look at other tables.
+
+    ``find`` is given the base and returns a row for each, with ``_row_id``, ``_row_time`` (what its time column holds)
+    and new values of ``columns`` (None: rows are deleted). Rows that others change meanwhile conflict as in a merge;
+    what else was looked at does not.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        begun: Begun,
+        *,
+        find: Callable[[int], pa.Table],
+        columns: Sequence[str] | None,
+        **marks: Any,
+    ) -> None:
+        nothing = pa.table({name: pa.array([], pa.int64()) for name in (ROW_ID, ROW_TIME)})
+        super().__init__(session, begun, source=nothing, clauses=row_clauses(begun.table, nothing, None), **marks)
+        self._find = find
+        self._columns = columns
+
+    def _run(self) -> None:
+        spec = self._begun.table
+        self._source = read_source(self._find(self.base_version), spec)
+        self._clauses = row_clauses(spec, self._source, self._columns)
+        super()._run()

@@ -45,6 +45,12 @@ class _SparkParser(SparkParser):
         },
     }
 
+    PLACEHOLDER_PARSERS: ClassVar = {
+        **SparkParser.PLACEHOLDER_PARSERS,
+        # where it stands in the text, which the tree does not keep: values are given in that order
+        TokenType.PLACEHOLDER: lambda parser: exp.Placeholder(this=str(parser._prev.start), jdbc=True),
+    }
+
     def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
         for given in args or ():
             if not _is_said(given, expression):

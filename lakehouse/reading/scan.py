@@ -139,6 +139,7 @@ class Scan:
         interval: Interval | None,
         best_effort: bool,
         held_version: int,
+        row_ids: bool = False,
     ) -> None:
         self._session = session
         self._spec = spec
@@ -146,6 +147,7 @@ class Scan:
         self._where: ParsedPredicate | None = None if where is None else parse(where, spec.schema)
         self._interval = interval
         self._best_effort = best_effort
+        self._row_ids = row_ids
         self.held_version = held_version
         self._let_go: Callable[[], object] | None = None
         self.version = version
@@ -197,6 +199,7 @@ class Scan:
             warehouse=self._session.warehouse,
             columns=self._columns,
             where=self._where.sql(dialect) if filtered and self._where is not None else None,
+            row_ids=self._row_ids,
             sets=sets_of(self._session, plan),
             verify=self._spec.verify,
         )

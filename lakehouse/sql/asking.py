@@ -13,6 +13,7 @@ from lakehouse.errors import InvalidArgument
 from lakehouse.session.session import Session
 from lakehouse.sql.looking import Answer, TableRead
 from lakehouse.sql.parse import check_text
+from lakehouse.sql.values import read_values
 
 _MOST_SECONDS = 7 * 86_400.0
 _LEAST_MEMORY = 400_000_000
@@ -42,12 +43,14 @@ class Allowed:
         return cls(numbers[0] or 0, numbers[1] or 0, most, numbers[2] or 0)
 
 
-def ask_apart(session: Session, text: Any, as_of: Any, allowed: Allowed) -> Answer:
+def ask_apart(session: Session, text: Any, as_of: Any, allowed: Allowed, args: Any = None) -> Answer:
     """Have a query process answer a statement that only looks. See `Lake.query`."""
     check_text(text)
+    values = read_values(args)
     told, body = session.query_processes.ask(
         {
             "text": text,
+            "values": values,
             "as_of": write_point(as_of),
             "most_rows": allowed.rows,
             "most_bytes": allowed.bytes,

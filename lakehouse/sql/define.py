@@ -1,38 +1,29 @@
-"""CREATE TABLE, DROP TABLE, SHOW TABLES and DESCRIBE."""
+"""CREATE TABLE and DROP TABLE."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from sqlglot import exp
 
 from lakehouse.core.chunk import Grain
 from lakehouse.errors import InvalidName, InvalidStatement, TableNotFound
 from lakehouse.predicate.dialect import DIALECT
-from lakehouse.predicate.literals import SPARK_TYPES
 from lakehouse.predicate.parse import PARSER_ERRORS
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
-from lakehouse.sql.names import table_name
+from lakehouse.sql.names import plain_parts, table_name
+from lakehouse.sql.target import check_statement
 from lakehouse.table.tables import create_table as create
-from lakehouse.table.tables import open_table, table_names
+from lakehouse.table.tables import table_names
 
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
 
 _GRAINS = {f"{grain.value}{end}": grain.value for grain in Grain for end in ("", "s")}
 _DIVIDED = (exp.Anonymous, exp.PartitionedByBucket)
-_TYPE_NAMES: Mapping[pa.DataType, str] = {
-    **SPARK_TYPES,
-    pa.string(): "STRING",
-    pa.binary(): "BINARY",
-    pa.date32(): "DATE",
-    pa.timestamp("us"): "TIMESTAMP_NTZ",
-    pa.timestamp("us", "UTC"): "TIMESTAMP",
-}
 
 
 def create_table(session: Session, tree: exp.Create) -> Table:
@@ -41,35 +32,44 @@ def create_table(session: Session, tree: exp.Create) -> Table:
     ``PARTITIONED BY (days(ts), bucket(16, c))`` says the time column, the grain and a hashed cluster column; so does
     ``CLUSTERED BY (c) INTO 16 BUCKETS``, and ``CLUSTER BY (c)`` one that is not hashed.
     """
-    _check(tree, ("this", "kind", "exists", "properties"))
     schema = tree.this
-    if tree.args.get("kind") != "TABLE" or not isinstance(schema, exp.Schema):
+    if not isinstance(schema, exp.Schema):
         raise InvalidStatement("write CREATE TABLE name (column type, ...) PARTITIONED BY (days(time column))")
+    check_statement(tree, ("this", "kind", "exists", "properties"))
     columns = [one for one in schema.expressions if isinstance(one, exp.ColumnDef)]
     names = {one.name.casefold(): one.name for one in columns}
-    arguments: dict[str, Any] = {
-        "cluster_by": {},
-        "properties": {},
-        "primary_key": _primary_key(schema, columns, names),
-    }
+    arguments = create_arguments(tree, list(names.values()))
+    name = new_name(schema.this)
+    ddl = ", ".join(_column_text(one) for one in columns)
+    key = _primary_key(schema, columns, names)
+    return create(session, name, ddl, if_not_exists=bool(tree.args.get("exists")), primary_key=key, **arguments)
+
+
+def create_arguments(tree: exp.Create, columns: Sequence[str]) -> dict[str, Any]:
+    """What a CREATE TABLE says beside columns: time column, grain, cluster columns, properties and order of writes."""
+    if tree.args.get("kind") != "TABLE":
+        raise InvalidStatement("only tables are created: CREATE TABLE", found=str(tree.args.get("kind")))
+    names = {one.casefold(): one for one in columns}
+    arguments: dict[str, Any] = {"cluster_by": {}, "properties": {}}
     for one in tree.args["properties"].expressions if tree.args.get("properties") else ():
         _read_property(one, names, arguments)
     if "time" not in arguments:
         raise InvalidStatement(
             "say which column is a row's time, and how time is divided: PARTITIONED BY (days(ts)), "
             "or hours, weeks, months, years",
-            columns=",".join(names.values()),
+            columns=",".join(columns),
         )
-    name = _new_name(schema.this)
-    ddl = ", ".join(_column_text(one) for one in columns)
-    return create(session, name, ddl, if_not_exists=bool(tree.args.get("exists")), **arguments)
+    return arguments
 
 
-def _new_name(node: exp.Expr) -> str:
-    parts = list(node.parts) if isinstance(node, exp.Table) else []
+def new_name(node: exp.Expr) -> str:
+    """The name of a table to be. Raises `InvalidName` for one with a prefix."""
+    parts = plain_parts(node)
     if len(parts) != 1:
-        raise InvalidName("tables have plain names, without a prefix", table=".".join(part.name for part in parts))
-    check_parts(node, ("this",))
+        raise InvalidName(
+            "tables have plain names, without a prefix but default", table=".".join(part.name for part in parts)
+        )
+    check_parts(node, ("this", "db"))
     return str(parts[0].name)
 
 
@@ -181,95 +181,14 @@ def _read_pair(node: exp.Property, arguments: dict[str, Any]) -> None:
 
 def drop_table(session: Session, tree: exp.Drop) -> None:
     """Take a table out of the lake; with IF EXISTS, where it is there."""
-    _check(tree, ("tables", "exists", "kind"))
+    check_statement(tree, ("tables", "exists", "kind"))
     tables = tree.args.get("tables") or []
     if tree.args.get("kind") != "TABLE" or len(tables) != 1:
         raise InvalidStatement("write DROP TABLE name")
     try:
         name = table_name(tables[0], table_names(session))
-        check_parts(tables[0], ("this",))
+        check_parts(tables[0], ("this", "db"))
         session.catalog.drop_table(name)
     except TableNotFound:
         if not tree.args.get("exists"):
             raise
-
-
-def show_tables(session: Session) -> pa.Table:
-    """A row for each table: name, time column, grain and newest version."""
-    tables = [open_table(session, name) for name in table_names(session)]
-    return pa.table(
-        {
-            "table": pa.array([one.name for one in tables], pa.string()),
-            "time": pa.array([one.time for one in tables], pa.string()),
-            "grain": pa.array([one.grain for one in tables], pa.string()),
-            "version": pa.array([one.version for one in tables], pa.int64()),
-        }
-    )
-
-
-def describe(session: Session, tree: exp.Describe) -> pa.Table:
-    """A row for each column: name, type in Spark's words, whether it takes nulls, what it is to the table.
-
-    DESCRIBE HISTORY gives the table's commits instead, newest first.
-    """
-    _check(tree, ("this", "kind", "style"))
-    style = str(tree.args.get("style") or "").upper()
-    if str(tree.args.get("kind") or "TABLE").upper() != "TABLE" or style not in (
-        "",
-        "EXTENDED",
-        "FORMATTED",
-        "HISTORY",
-    ):
-        raise InvalidStatement(
-            "write DESCRIBE table or DESCRIBE HISTORY table", found=f"{tree.args.get('kind')} {style}"
-        )
-    if not isinstance(tree.this, exp.Table):
-        raise InvalidStatement("write DESCRIBE table; for a query, EXPLAIN", found=shown(tree.this))
-    table = open_table(session, table_name(tree.this, table_names(session)))
-    check_parts(tree.this, ("this",))
-    if style == "HISTORY":
-        history: pa.Table = table.log().to_arrow()
-        return history
-    return pa.table(
-        {
-            "column": pa.array(table.schema.names, pa.string()),
-            "type": pa.array([type_name(field.type) for field in table.schema], pa.string()),
-            "nullable": pa.array([field.nullable for field in table.schema], pa.bool_()),
-            "role": pa.array([_role(table, name) for name in table.schema.names], pa.string()),
-        }
-    )
-
-
-def _role(table: Table, name: str) -> str:
-    buckets = table.cluster_by.get(name)
-    roles = [
-        f"time by {table.grain}" if name == table.time else "",
-        "primary key" if name in table.primary_key else "",
-        "" if buckets is None else f"cluster in {buckets} buckets" if buckets else "cluster",
-    ]
-    return ", ".join(role for role in roles if role)
-
-
-def type_name(kind: pa.DataType) -> str:
-    """Spark's name of a column's type.
-
-    >>> type_name(pa.struct([("x", pa.list_(pa.int32()))]))
-    'STRUCT<`x`: ARRAY<INT>>'
-    """
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision}, {kind.scale})"
-    if pa.types.is_map(kind):
-        return f"MAP<{type_name(kind.key_type)}, {type_name(kind.item_type)}>"
-    if pa.types.is_struct(kind):
-        return f"STRUCT<{', '.join(f'`{part.name}`: {type_name(part.type)}' for part in kind)}>"
-    if pa.types.is_list(kind):
-        return f"ARRAY<{type_name(kind.value_type)}>"
-    return _TYPE_NAMES[kind]
-
-
-def _check(tree: exp.Expr, allowed: Sequence[str]) -> None:
-    extra = [key for key, value in tree.args.items() if value and key not in allowed]
-    if "expression" in extra:
-        raise InvalidStatement("create the table first, then INSERT INTO it: CREATE TABLE ... AS is not taken")
-    if extra:
-        raise InvalidStatement("not allowed in this statement", statement=tree.key.upper(), found=extra[0].rstrip("_"))

@@ -15,9 +15,10 @@ from lakehouse.core.segments import Segments
 from lakehouse.engine.duckdb import QueryLimits
 from lakehouse.errors import InvalidStatement, QueryLimitExceeded
 from lakehouse.session.session import Session
-from lakehouse.sql.define import describe, show_tables
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.query import Read, bind
+from lakehouse.sql.show import describe, show
+from lakehouse.sql.values import Values
 from lakehouse.table.tables import open_table
 
 if TYPE_CHECKING:
@@ -79,23 +80,23 @@ class Answer:
     is_plan: bool = False
 
 
-def answer(session: Session, text: str, *, as_of: Any, limits: QueryLimits) -> Answer:
-    """Run one statement that only looks: a query, SHOW TABLES, DESCRIBE or EXPLAIN.
+def answer(session: Session, text: str, *, as_of: Any, limits: QueryLimits, values: Values | None = None) -> Answer:
+    """Run one statement that only looks: a query, SHOW, DESCRIBE or EXPLAIN. ``values`` are those of its marks.
 
     Only `lakehouse.queryprocess` calls it, for `Lake.query`: nothing here ends it, whatever it costs.
     """
-    statement = parse_statement(text)
+    statement = parse_statement(text, values)
+    if statement.show is not None:
+        return Answer(*_cut(show(session, statement.show), limits))
     match statement.tree:
-        case None:
-            return Answer(*_cut(show_tables(session), limits))
         case exp.Describe() as tree:
             return Answer(*_cut(describe(session, tree), limits))
         case exp.Query() | exp.Values() as tree:
             query = bind(session, tree, as_of=as_of, engine="duckdb")
         case tree:
             raise InvalidStatement(
-                "only statements that change nothing are run here: SELECT, SHOW TABLES, DESCRIBE and EXPLAIN",
-                found=tree.key.upper(),
+                "only statements that change nothing are run here: SELECT, SHOW, DESCRIBE and EXPLAIN",
+                found="" if tree is None else tree.key.upper(),
             )
     is_plan = statement.kind == "explain"
     rows, is_cut = _cut(pa.table({"plan": query.explain().split("\n")}), limits) if is_plan else query.first(limits)

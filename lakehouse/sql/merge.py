@@ -91,8 +91,6 @@ class Sides:
         for item in items:
             if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
                 raise InvalidStatement("SET takes column = expression", found=shown(item))
-            if item.expression.find(exp.Query) is not None:
-                raise InvalidStatement("a sub-query cannot stand here; use MERGE INTO ... USING (sub-query)")
             pairs.append((self.target_column(item.this), item.expression))
         names = [name for name, _ in pairs]
         if len(set(names)) < len(names):
@@ -122,7 +120,7 @@ def clauses(whens: Sequence[exp.Expr], sides: Sides) -> Whens:
     for when in whens:
         check_parts(when, ("matched", "source", "condition", "then"))
         if when.args.get("source"):
-            raise InvalidStatement("WHEN NOT MATCHED BY SOURCE is not taken; delete or update such rows by a statement")
+            raise InvalidStatement("WHEN NOT MATCHED BY SOURCE is not taken; use DELETE or UPDATE with NOT EXISTS")
         listed, seen = (matched, sides) if when.args.get("matched") else (not_matched, sides.alone())
         if listed and listed[-1].condition is None:
             raise InvalidStatement("a clause after one of its kind without a condition is never reached")
@@ -169,6 +167,8 @@ def _inserted(action: exp.Expr, sides: Sides) -> dict[str, str]:
         raise InvalidStatement("write INSERT (a, b) VALUES (x, y), as many values as columns")
     found: dict[str, str] = {}
     for column, value in zip(columns, values, strict=True):
+        if not isinstance(column, exp.Column):
+            raise InvalidStatement("write the columns' names only: INSERT (a, b) VALUES (x, y)", found=shown(column))
         name = sides.target_column(column)
         if name in found:
             raise InvalidStatement("INSERT names a column twice", column=name)

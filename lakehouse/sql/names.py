@@ -13,7 +13,10 @@ from lakehouse.core.interval import to_utc
 from lakehouse.errors import InvalidStatement, TableNotFound
 from lakehouse.predicate.moments import read_time
 from lakehouse.predicate.written import shown
+from lakehouse.sql.system import INFORMATION, OF_LAKE, OF_TABLES, WITH_VERSIONS
 
+SCHEMA = "default"
+"""The one schema that every table is in; its name may stand before a table's, and need not."""
 _Names = Mapping[str, str]
 _MOST_TABLES = 200
 """Each is planned and looked at beside the others."""
@@ -23,13 +26,15 @@ _MOST_TABLES = 200
 class Reference:
     """A table of the lake where a query names it: ``node`` in its tree, which now names ``relation``.
 
-    ``as_of`` is the version, tag or time that stands with it, or None.
+    ``as_of`` is the version, tag or time that stands with it, or None. ``system`` names what is told of the table, or
+    of the lake (``table`` is empty then), where its rows are not meant.
     """
 
     node: exp.Table
     table: str
     relation: str
     as_of: Any
+    system: str = ""
 
 
 def find_table(name: str, tables: Sequence[str]) -> str:
@@ -43,14 +48,20 @@ def find_table(name: str, tables: Sequence[str]) -> str:
 
 
 def table_name(node: exp.Expr, tables: Sequence[str]) -> str:
-    """The table of the lake that a bare name in a statement means. Raises `TableNotFound`."""
-    parts = list(node.parts) if isinstance(node, exp.Table) else []
+    """The table of the lake that a name in a statement means. Raises `TableNotFound`."""
+    parts = plain_parts(node)
     if len(parts) != 1 or not isinstance(parts[0], exp.Identifier):
         raise TableNotFound(
-            "no such table in the lake; its tables have plain names, without a prefix",
+            "no such table in the lake; its tables have plain names, without a prefix but default",
             table=".".join(part.name for part in parts)[:200] or shown(node),
         )
     return find_table(parts[0].name, tables)
+
+
+def plain_parts(node: exp.Expr) -> list[exp.Expr]:
+    """The parts of a table's name, without that of the schema."""
+    parts = list(node.parts) if isinstance(node, exp.Table) else []
+    return parts[1:] if len(parts) in (2, 3) and parts[0].name.casefold() == SCHEMA else parts
 
 
 def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Reference]:
@@ -86,7 +97,7 @@ def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Referenc
 def _resolved(node: exp.Table, known: _Names, tables: Sequence[str], relation: str) -> Reference | None:
     version = node.args.get("version")
     own = known.get(node.name.casefold()) if len(node.parts) == 1 else None
-    table = table_name(node, tables) if own is None else ""
+    table, system = _found(node, tables) if own is None else ("", "")
     if own is not None and version is not None:
         raise InvalidStatement("only a table of the lake has versions, not a query of WITH", name=node.name)
     alias = node.args.get("alias") or exp.TableAlias()
@@ -94,8 +105,30 @@ def _resolved(node: exp.Table, known: _Names, tables: Sequence[str], relation: s
         alias.set("this", exp.to_identifier(node.name, quoted=True))
     node.set("alias", alias)
     node.set("version", None)
+    node.set("db", None)
+    node.set("catalog", None)
     node.set("this", exp.to_identifier(own or relation, quoted=True))
-    return None if own is not None else Reference(node, table, relation, _point(version))
+    return None if own is not None else Reference(node, table, relation, _point(version), system)
+
+
+def _found(node: exp.Table, tables: Sequence[str]) -> tuple[str, str]:
+    """The table that a name means, and the system table of it, if any."""
+    parts = plain_parts(node)
+    if len(parts) != 2 or not all(isinstance(one, exp.Identifier) for one in parts):
+        return table_name(node, tables), ""
+    first, last = (one.name for one in parts)
+    system = last.casefold()
+    is_of_lake = first.casefold() == INFORMATION and system in OF_LAKE
+    if not is_of_lake and system not in OF_TABLES:
+        raise TableNotFound(
+            "no such table in the lake; after a table's name and a point stands a system table",
+            table=f"{first}.{last}"[:200],
+            system=",".join(OF_TABLES),
+            of_lake=",".join(f"{INFORMATION}.{one}" for one in OF_LAKE),
+        )
+    if node.args.get("version") is not None and (is_of_lake or system not in WITH_VERSIONS):
+        raise InvalidStatement("this system table has no versions", table=f"{first}.{last}"[:200])
+    return ("", f"{INFORMATION}.{system}") if is_of_lake else (find_table(first, tables), system)
 
 
 def _point(version: exp.Expr | None) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,11 +13,14 @@ from lakehouse.arguments import refuse_surrogates
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parse import PARSER_ERRORS
+from lakehouse.sql.values import Values, bind_values, require_bound
+from lakehouse.sql.words import Show, read_show
 
 _MAX_LENGTH = 1_000_000
+_MOST_STEPS = 1000
 _BEGINNINGS = (
     "SELECT", "WITH", "FROM", "VALUES", "(", "INSERT", "DELETE FROM", "UPDATE", "MERGE INTO", "CREATE TABLE",
-    "DROP TABLE", "SHOW TABLES", "DESCRIBE", "DESC", "EXPLAIN",
+    "DROP TABLE", "TRUNCATE TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "USE",
 )  # fmt: skip
 
 
@@ -27,14 +30,16 @@ _CHANGES = frozenset({TokenType.INSERT, TokenType.DELETE, TokenType.UPDATE, Toke
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement: ``show`` has no tree; ``explain`` has that of its query; ``run`` is any other."""
+    """A statement. ``explain`` has the tree of its query, ``script`` those of its steps, ``show`` what it asks for."""
 
-    kind: Literal["run", "show", "explain"]
+    kind: Literal["run", "show", "explain", "script"]
     tree: exp.Expr | None = None
+    show: Show | None = None
+    steps: tuple[exp.Expr, ...] = ()
 
 
-def parse_statement(text: Any) -> Statement:
-    """The tree of one statement. Comments are dropped; one semicolon may end it.
+def parse_statement(text: Any, values: Values | None = None) -> Statement:
+    """The tree of one statement, with the values that it is given. Comments are dropped; one semicolon may end it.
 
     Raises `InvalidInput` with line and column where the parser tells them.
 
@@ -44,14 +49,29 @@ def parse_statement(text: Any) -> Statement:
     Traceback (most recent call last):
     lakehouse.errors.InvalidStatement: one statement at a time; ...
     """
+    statement = _parsed(text)
+    trees = statement.steps if statement.tree is None else (statement.tree,)
+    if values is not None:
+        bind_values(trees, values)
+    else:
+        require_bound(trees)
+    return statement
+
+
+def _parsed(text: Any) -> Statement:
     check_text(text)
     tokens = _tokens(text)
-    words = [token.text.upper() for token in tokens[:2]]
-    if words == ["SHOW", "TABLES"] and len(tokens) == 2:
-        return Statement("show")
-    if words[:1] == ["EXPLAIN"]:
+    if tokens[0].token_type is TokenType.BEGIN:
+        return Statement("script", steps=tuple(_steps(tokens, text)))
+    _require_one(tokens)
+    word = tokens[0].text.upper()
+    if word in ("SHOW", "EXPLAIN"):
         text = text[tokens[0].end + 1 :]  # the tokenizer keeps it as one piece
         tokens = _tokens(text)
+        _require_one(tokens)
+    if word == "SHOW":
+        return Statement("show", show=read_show(tokens))
+    if word == "EXPLAIN":
         _check_beginning(tokens)
         return Statement("explain", _tree(tokens, text))
     _check_beginning(tokens)
@@ -90,11 +110,39 @@ def _tokens(text: str) -> Sequence[Token]:
     if not tokens:
         raise InvalidStatement("the statement is empty")
     for token in tokens:
-        if token.token_type is TokenType.SEMICOLON:
-            raise InvalidStatement("one statement at a time; run them one by one", line=token.line, column=token.col)
         if token.token_type is TokenType.HINT:
             raise InvalidStatement("hints are not taken; leave /*+ ... */ out", line=token.line, column=token.col)
     return tokens
+
+
+def _require_one(tokens: Sequence[Token]) -> None:
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            raise InvalidStatement(
+                "one statement at a time; run them one by one, or as one transaction: BEGIN; ...; COMMIT",
+                line=token.line,
+                column=token.col,
+            )
+
+
+def _steps(tokens: Sequence[Token], text: str) -> Iterator[exp.Expr]:
+    """The statements between BEGIN and COMMIT."""
+    parts: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    words = [" ".join(token.text.upper() for token in part) for part in (parts[0], parts[-1])]
+    if words[0] not in ("BEGIN", "BEGIN TRANSACTION") or words[1] not in ("COMMIT", "COMMIT TRANSACTION"):
+        raise InvalidStatement("a transaction is BEGIN; statements; COMMIT", found=f"{words[0]} ... {words[1]}"[:200])
+    if not parts[1:-1] or not all(parts):
+        raise InvalidStatement("a transaction needs statements between BEGIN and COMMIT, and none that is empty")
+    if len(parts) - 2 > _MOST_STEPS:
+        raise InvalidStatement("a transaction has too many statements", found=len(parts) - 2, most=_MOST_STEPS)
+    for part in parts[1:-1]:
+        _check_beginning(part)
+        yield _tree(part, text)
 
 
 def _check_beginning(tokens: Sequence[Token]) -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.core.spec import ROW_ID
 from lakehouse.engine.duckdb import QueryLimits, is_refusal, read_relation, run_limited
 from lakehouse.errors import InvalidStatement, SegmentUnreadable
 from lakehouse.reading.again import again_if_forgotten
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import refused
+from lakehouse.sql.told import rows_of
 from lakehouse.sql.translation import Asked, Translation, translate
 from lakehouse.table.tables import open_table
 
@@ -39,6 +41,8 @@ class BoundQuery:
     engine: str
     text: str
     reads: tuple[Read, ...]
+    told: Mapping[str, pa.Table] = field(default_factory=dict)
+    """Rows of system tables, by relation."""
 
     def run(self) -> Any:
         """The rows, lazily: a Spark frame or a DuckDB relation."""
@@ -50,6 +54,7 @@ class BoundQuery:
     def _run(self) -> Any:
         if self.engine == "spark":
             frames = {one.asked.relation: one.scan.frame() for one in self.reads}
+            frames |= {name: self.session.spark.createDataFrame(rows) for name, rows in self.told.items()}
             return self.session.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]
         with self._naming_files():
             return self.session.statements.run(self.text, self._relations())
@@ -59,9 +64,10 @@ class BoundQuery:
         with self._naming_files():
             return run_limited(self.text, self._relations(), self.session.warehouse, limits)
 
-    def _relations(self) -> dict[str, str]:
+    def _relations(self) -> dict[str, str | pa.Table]:
         is_joined = len(self.reads) > 1
-        return {one.asked.relation: one.scan.unfiltered_sql(is_joined=is_joined) for one in self.reads}
+        texts = {one.asked.relation: one.scan.unfiltered_sql(is_joined=is_joined) for one in self.reads}
+        return {**texts, **self.told}
 
     def rows(self) -> Any:
         """The rows as a write takes them: an Arrow table, or a Spark frame, which is to be read before `release`."""
@@ -104,6 +110,7 @@ class BoundQuery:
                 f"{whole} segments, {plan.bytes} bytes, {plan.rows_estimate} rows; columns "
                 f"{', '.join(one.asked.wanted.columns)}; filter {one.asked.wanted.where or 'none'}"
             )
+        lines += [f"{name} from the catalog: {rows.num_rows} rows" for name, rows in self.told.items()]
         lines.append(f"{self.engine}: {self.text}")
         if self.engine == "duckdb":
             with self._naming_files():
@@ -111,24 +118,34 @@ class BoundQuery:
         return "\n".join(lines)
 
 
-def bind(session: Session, tree: exp.Expr, *, as_of: Any, engine: str, text: str | None = None) -> BoundQuery:
+def bind(
+    session: Session,
+    tree: exp.Expr,
+    *,
+    as_of: Any,
+    engine: str,
+    text: str | None = None,
+    row_ids: Sequence[exp.Table] = (),
+) -> BoundQuery:
     """Check a query and fix what it reads: every table without a version of its own at one version of the lake.
 
-    What is made of it is remembered by its ``text``, if that is given, for `bind_again`. Raises `InvalidInput` for what
-    is not allowed, `TableNotFound`, `VersionNotFound`.
+    What is made of it is remembered by its ``text``, if that is given, for `bind_again`. Tables of the query's tree in
+    ``row_ids`` have a column `_row_id` beside their own. Raises `InvalidInput` for what is not allowed,
+    `TableNotFound`, `VersionNotFound`.
     """
     if isinstance(tree, exp.Values):
         tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=tree))
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
         raise refused(tree)
     try:
-        translation, tables = translate(session, tree, engine)
+        translation, tables = translate(session, tree, engine, row_ids)
     except RecursionError as error:
         raise InvalidStatement("the statement is nested too deeply") from error
     if text is not None:
         session.translations.put((engine, text), translation, cost=len(text) + len(translation.text))
-    reads = _held(session, translation, as_of, lambda: _planned(translation, tables, as_of))
-    return BoundQuery(session, engine, translation.text, reads)
+    found = _held(session, translation, as_of, lambda: _planned(session, translation, tables, as_of))
+    assert found is not None, "its tables are given"
+    return BoundQuery(session, engine, translation.text, *found)
 
 
 def bind_again(session: Session, text: str, *, as_of: Any, engine: str) -> BoundQuery | None:
@@ -140,39 +157,47 @@ def bind_again(session: Session, text: str, *, as_of: Any, engine: str) -> Bound
     if translation is None:
         return None
 
-    def planned() -> tuple[Read, ...] | None:
+    def planned() -> _Found | None:
         tables = translation.tables(session)
-        return None if tables is None else _planned(translation, tables, as_of)
+        return None if tables is None else _planned(session, translation, tables, as_of)
 
-    reads = _held(session, translation, as_of, planned)
-    return None if reads is None else BoundQuery(session, engine, translation.text, reads)
-
-
-R = TypeVar("R", tuple[Read, ...], tuple[Read, ...] | None)
+    found = _held(session, translation, as_of, planned)
+    return None if found is None else BoundQuery(session, engine, translation.text, *found)
 
 
-def _held(session: Session, translation: Translation, as_of: Any, plan: Callable[[], R]) -> R:
+_Found: TypeAlias = tuple[tuple[Read, ...], dict[str, pa.Table]]
+"""Scans of tables, and rows of system tables by relation."""
+
+
+def _held(session: Session, translation: Translation, as_of: Any, plan: Callable[[], _Found | None]) -> _Found | None:
     """What a query reads, planned from one state of the catalog, and then held."""
     own = next((one.as_of for one in translation.asked if one.as_of is not None), as_of)
 
-    def held() -> R:
-        reads = session.catalog.snapshot(plan)
-        for one in reads or ():
+    def held() -> _Found | None:
+        found = session.catalog.snapshot(plan)
+        for one in found[0] if found is not None else ():
             one.scan.hold()
-        return reads
+        return found
 
     return again_if_forgotten(held, own)
 
 
-def _planned(translation: Translation, tables: Mapping[str, Table], as_of: Any) -> tuple[Read, ...]:
+def _planned(session: Session, translation: Translation, tables: Mapping[str, Table], as_of: Any) -> _Found:
     """What each name reads: without an ``as_of``, at the head."""
-    reads = []
+    reads, told = [], {}
     for one in translation.asked:
         point = as_of if one.as_of is None else one.as_of
-        scan = tables[one.table].unheld_scan(columns=one.wanted.columns, where=one.wanted.where, as_of=point)
+        if one.system:
+            told[one.relation] = rows_of(session, one.system, tables.get(one.table), point)
+            continue
+        table = tables[one.table]
+        columns = tuple(name for name in one.wanted.columns if name != ROW_ID) or (table.time,)
+        scan = table.unheld_scan(
+            columns=columns, where=one.wanted.where, as_of=point, row_ids=ROW_ID in one.wanted.columns
+        )
         scan.prepare()
         reads.append(Read(one, scan))
-    return tuple(reads)
+    return tuple(reads), told
 
 
 def fixed_rows(session: Session, tree: exp.Expr) -> pa.Table:

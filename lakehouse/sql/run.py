@@ -9,22 +9,29 @@ from sqlglot import exp
 from lakehouse.errors import InvalidStatement, UnknownEngine
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import refused
-from lakehouse.sql.change import delete, insert, merge, update
-from lakehouse.sql.define import create_table, describe, drop_table, show_tables
+from lakehouse.sql.change import delete, merge, update
+from lakehouse.sql.define import create_table, drop_table
+from lakehouse.sql.insert import create_as, insert, truncate
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.query import bind, bind_again
+from lakehouse.sql.script import run_script
+from lakehouse.sql.show import describe, show, use
+from lakehouse.sql.values import read_values
 
 ENGINES = ("spark", "duckdb")
 
 
-def run_statement(session: Session, text: Any, *, as_of: Any = None, engine: str = "spark") -> Any:
+def run_statement(session: Session, text: Any, *, as_of: Any = None, engine: str = "spark", args: Any = None) -> Any:
     """Run one statement of Spark's SQL over a lake's tables; see `Lake.sql`."""
+    values = read_values(args)
     if engine not in ENGINES:
         raise UnknownEngine("no such engine; use spark or duckdb", engine=repr(engine))
-    again = bind_again(session, text, as_of=as_of, engine=engine) if isinstance(text, str) else None
+    again = bind_again(session, text, as_of=as_of, engine=engine) if values is None and isinstance(text, str) else None
     if again is not None:
         return again.run()
-    statement = parse_statement(text)
+    statement = parse_statement(text, values)
+    if statement.kind == "script":
+        return run_script(session, statement.steps, as_of=as_of, engine=engine)
     match statement.tree:
         case exp.Expr() as tree if statement.kind == "explain":
             return bind(session, tree, as_of=as_of, engine=engine).explain()
@@ -32,23 +39,30 @@ def run_statement(session: Session, text: Any, *, as_of: Any = None, engine: str
             return insert(session, tree, as_of=as_of, engine=engine)
         case exp.Merge() as tree:
             return merge(session, tree, as_of=as_of, engine=engine)
+        case exp.Create() as tree if tree.args.get("expression") is not None:
+            return create_as(session, tree, as_of=as_of, engine=engine)
         case exp.Query() | exp.Values() as tree:
-            return bind(session, tree, as_of=as_of, engine=engine, text=text).run()
+            return bind(session, tree, as_of=as_of, engine=engine, text=text if values is None else None).run()
     if as_of is not None:
         raise InvalidStatement("only queries are run as of a version; leave as_of out", as_of=as_of)
+    if statement.show is not None:
+        return show(session, statement.show)
+    assert statement.tree is not None
     return _run_on_table(session, statement.tree)
 
 
-def _run_on_table(session: Session, tree: exp.Expr | None) -> Any:
+def _run_on_table(session: Session, tree: exp.Expr) -> Any:
     match tree:
-        case None:
-            return show_tables(session)
+        case exp.Use():
+            return use(tree)
         case exp.Describe():
             return describe(session, tree)
         case exp.Delete():
             return delete(session, tree)
         case exp.Update():
             return update(session, tree)
+        case exp.TruncateTable():
+            return truncate(session, tree)
         case exp.Create():
             return create_table(session, tree)
         case exp.Drop():

@@ -6,18 +6,21 @@ holds as long as the names in it mean the same tables, with the same columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.core.spec import ROW_ID
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_allowed
 from lakehouse.sql.columns import Columns
-from lakehouse.sql.names import resolve
+from lakehouse.sql.names import Reference, resolve
 from lakehouse.sql.normal import normalized
 from lakehouse.sql.push import Wanted, pushed
+from lakehouse.sql.system import schema_of
 from lakehouse.sql.written import write
 from lakehouse.table.tables import open_table, table_names
 
@@ -32,13 +35,15 @@ _PREFIX = "lake_relation_"
 class Asked:
     """What a query asks of a table where it names it: ``relation`` is what the engine's text calls it.
 
-    ``as_of`` is the version, tag or time that stands with it, or None.
+    ``as_of`` is the version, tag or time that stands with it, or None. ``system`` names a system table, whose rows the
+    catalog knows: of ``table``, or of the lake, where that is empty.
     """
 
     table: str
     relation: str
     as_of: Any
     wanted: Wanted
+    system: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +67,19 @@ def _is_same(one: TableSpec, other: TableSpec) -> bool:
     return one.id == other.id and one.schema.equals(other.schema, check_metadata=True)
 
 
-def translate(session: Session, tree: exp.Expr, engine: str) -> tuple[Translation, dict[str, Table]]:
+def translate(
+    session: Session, tree: exp.Expr, engine: str, row_ids: Sequence[exp.Table] = ()
+) -> tuple[Translation, dict[str, Table]]:
     """Check a query and write it for an engine; with the tables that it names.
 
-    Raises `InvalidInput` for what is not allowed, `TableNotFound`.
+    Tables of the tree in ``row_ids`` have a column `_row_id` beside their own. Raises `InvalidInput` for what is not
+    allowed, `TableNotFound`.
     """
     check_allowed(tree, engine)
+    for one in row_ids:
+        one.meta[ROW_ID] = True  # which a copy keeps
     tree = normalized(tree.copy())
-    written = {one.name.casefold() for one in tree.find_all(exp.Table)}
+    written = {part.name.casefold() for one in tree.find_all(exp.Table) for part in one.parts}
 
     def look() -> tuple[list[str], dict[str, Table]]:
         names = table_names(session)
@@ -77,14 +87,24 @@ def translate(session: Session, tree: exp.Expr, engine: str) -> tuple[Translatio
 
     names, tables = session.catalog.snapshot(look)
     references = resolve(tree, names, _prefix(tree))
-    schemas = {one.relation: tables[one.table].schema for one in references}
+    schemas = {one.relation: _schema(tables.get(one.table), one) for one in references}
     named = tree.copy()
     Columns({relation: schema.names for relation, schema in schemas.items()}, engine).of(named)
-    wanted = pushed(tree, references, schemas)
-    asked = tuple(Asked(one.table, one.relation, one.as_of, wanted[one.relation]) for one in references)
+    wanted = pushed(tree, [one for one in references if not one.system], schemas)
+    asked = tuple(
+        Asked(one.table, one.relation, one.as_of, wanted.get(one.relation, Wanted(())), one.system)
+        for one in references
+    )
     used = {one.table.casefold() for one in references}
     specs = {name: table.spec for name, table in tables.items() if name.casefold() in used}
     return Translation(write(named, engine), asked, specs), tables
+
+
+def _schema(table: Table | None, reference: Reference) -> pa.Schema:
+    """The columns that a query can name of a table."""
+    if table is None or reference.system:
+        return schema_of(reference.system)
+    return table.schema.append(pa.field(ROW_ID, pa.int64())) if reference.node.meta.get(ROW_ID) else table.schema
 
 
 def _tables(session: Session, names: list[str], written: set[str]) -> dict[str, Table]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
+
+import pyarrow as pa
 
 from lakehouse.arguments import Txn, read_message, read_properties, read_txn, read_wait
 from lakehouse.core.interval import Interval
@@ -16,7 +18,7 @@ from lakehouse.operations.append import Append
 from lakehouse.operations.clauses import Whens, read_arguments, read_clauses, read_source
 from lakehouse.operations.compaction import Clean, Compaction, locked_for_compaction
 from lakehouse.operations.erase import Erase
-from lakehouse.operations.merge import Merge
+from lakehouse.operations.merge import FoundRows, Merge
 from lakehouse.operations.operation import Operation
 from lakehouse.operations.replace import Replace
 from lakehouse.operations.resolve import Resolve
@@ -184,10 +186,30 @@ class Begins:
         marks = marks_of(message, properties, txn)
         return self._begin_merge(read_source(source, self._spec), on, whens, engine, marks)
 
+    def begin_merge_when(self, source: Any, on: str | Sequence[str], whens: Whens) -> Merge:
+        """Begin a merge by clauses with conditions of their own: `run`, then `commit`."""
+        return self._begin_merge(read_source(source, self._spec), on, whens, None, marks_of(None, None))
+
     def _begin_merge(self, source: Any, on: Any, whens: Whens, engine: str | None, marks: dict[str, Any]) -> Merge:
         clauses = read_clauses(self._spec, source, on, whens)
         chosen = self._session.engine("spark" if engine is None and is_spark_frame(source) else engine)
         return self._begin(Merge, marks, source=source, clauses=clauses, engine=chosen)
+
+    def begin_found_rows(
+        self,
+        find: Callable[[int], pa.Table],
+        columns: Sequence[str] | None,
+        *,
+        txn: Txn | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> FoundRows:
+        """Begin a change of rows that ``find`` names at the base: `run`, then `commit`, as of a merge.
+
+        It gives their ``_row_id``, ``_row_time``, and new values of ``columns`` (None: the rows are deleted).
+        """
+        marks = marks_of(message, properties, txn)
+        return self._begin(FoundRows, marks, find=find, columns=columns, engine=self._session.engine(None))
 
     def begin_upsert(
         self,

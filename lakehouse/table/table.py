@@ -158,8 +158,12 @@ class Table(Writes):
         interval: Any = None,
         as_of: Any = None,
         best_effort: bool = False,
+        row_ids: bool = False,
     ) -> Scan:
-        """The same for callers that call `Scan.hold` before they read: until then the version may expire."""
+        """The same for callers that call `Scan.hold` before they read: until then the version may expire.
+
+        With ``row_ids`` rows have their ``_row_id`` as the last column.
+        """
         if columns is not None:
             columns = (columns,) if isinstance(columns, str) else tuple(columns)
             unknown = [name for name in columns if name not in self._spec.schema.names]
@@ -180,6 +184,7 @@ class Table(Writes):
             interval=None if interval is None else Interval.of(interval),
             best_effort=best_effort,
             held_version=held_version,
+            row_ids=row_ids,
         )
 
     def read(

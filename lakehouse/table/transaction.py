@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+import pyarrow as pa
 
 from lakehouse.arguments import Txn
 from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Kind
 from lakehouse.errors import InvalidArgument, OperationEnded, WriteConflict
 from lakehouse.operations.append import Append
+from lakehouse.operations.clauses import Whens
 from lakehouse.operations.merge import Merge
 from lakehouse.operations.operation import Operation
 from lakehouse.operations.replace import Replace
@@ -54,7 +57,7 @@ class Transaction:
         """Add an operation, which then commits with the others."""
         self._require_open()
         others = [one for one in self._operations if one.begun.table.id == operation.begun.table.id]
-        if others and not _may_follow(operation.kind, {one.kind for one in others}):
+        if others and not may_follow(operation.kind, {one.kind for one in others}):
             operation.abort()
             raise InvalidArgument(
                 f"{operation.kind.value} would not see what was written to the table before it; put it first",
@@ -133,7 +136,7 @@ class Transaction:
             raise
 
 
-def _may_follow(kind: Kind, others: set[Kind]) -> bool:
+def may_follow(kind: Kind, others: set[Kind]) -> bool:
     """Whether an operation may follow others on its table: it neither sees nor hides their rows."""
     return kind is Kind.APPEND or (kind is Kind.REPLACE and others == {Kind.REPLACE})
 
@@ -215,6 +218,14 @@ class TransactionTable:
                 engine=engine,
             )
         )
+
+    def merge_when(self, source: Any, on: str | Sequence[str], whens: Whens) -> Merge:
+        """Merge by clauses with conditions of their own; must come before other writes to the table."""
+        return self._run(self._table.begin_merge_when(source, on, whens))
+
+    def change_found(self, find: Callable[[int], pa.Table], columns: Sequence[str] | None) -> Merge:
+        """Change or delete the rows that ``find`` names; must come before other writes to the table."""
+        return self._run(self._table.begin_found_rows(find, columns))
 
     def _run(self, operation: C) -> C:
         self._transaction.add(operation)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
 
+import pyarrow as pa
+
 from lakehouse.admin.export import renew_exports
 from lakehouse.arguments import Txn, read_properties, read_text
 from lakehouse.core.commit import Commit
@@ -283,6 +285,10 @@ class Writes(Begins):
         marks = marks_of(message, properties, txn)
         read = read_source(source, self._spec)
         return self._repeated(lambda: self._begin_merge(read, on, whens, engine, marks))
+
+    def change_found(self, find: Callable[[int], pa.Table], columns: Sequence[str] | None) -> Commit:
+        """Change or delete the rows that ``find`` names; it is asked again, at a newer base, where others conflict."""
+        return self._repeated(lambda: self.begin_found_rows(find, columns))
 
     def resolve(
         self,

@@ -19,6 +19,8 @@ from lakehouse.engine.duckdb.connection import open_memory
 from lakehouse.errors import InvalidInput, InvalidStatement, SegmentUnreadable
 from lakehouse.forks import watch_forks
 
+Relations = Mapping[str, str | pa.Table]
+"""What a query names: the text of another, or rows in memory, which only the query's own connection sees."""
 _BATCH_ROWS = 2048
 _PART_OF_MEMORY = 70
 """Per cent of a query's memory that DuckDB may know of; text and results that it does not count need the rest."""
@@ -55,14 +57,14 @@ class StatementDatabase:
             _of_parents.append(self._database)  # to close it would wait for them
         self._reset()
 
-    def run(self, text: str, relations: Mapping[str, str]) -> duckdb.DuckDBPyRelation:
+    def run(self, text: str, relations: Relations) -> duckdb.DuckDBPyRelation:
         """The rows of a query, lazily. ``text`` names each relation by its key, in double quotes and nowhere else.
 
         Raises `InvalidInput` for what DuckDB refuses. Sums of integers are 64 bits wide, as in Spark.
         """
         return _bound(self._connection(), text, relations)
 
-    def explain(self, text: str, relations: Mapping[str, str]) -> str:
+    def explain(self, text: str, relations: Relations) -> str:
         """DuckDB's plan of a query, a line an operator's line, with the rows that it expects of each."""
         return _bound(self._connection(), text, relations).explain().strip()
 
@@ -82,7 +84,7 @@ class StatementDatabase:
 _of_parents: list[duckdb.DuckDBPyConnection] = []
 
 
-def run_limited(text: str, relations: Mapping[str, str], warehouse: Path, limits: QueryLimits) -> tuple[pa.Table, bool]:
+def run_limited(text: str, relations: Relations, warehouse: Path, limits: QueryLimits) -> tuple[pa.Table, bool]:
     """The first rows of a query, and whether there are more. It gets no place on the disk, and of the memory a part.
 
     Raises `InvalidInput` for what DuckDB refuses. Nothing here measures time: who has to end it ends the process.
@@ -123,11 +125,14 @@ def _confined(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> duckdb.
     return connection
 
 
-def _bound(connection: duckdb.DuckDBPyConnection, text: str, relations: Mapping[str, str]) -> duckdb.DuckDBPyRelation:
+def _bound(connection: duckdb.DuckDBPyConnection, text: str, relations: Relations) -> duckdb.DuckDBPyRelation:
     try:
         statements = duckdb.extract_statements(_inlined(text, relations))
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InvalidStatement("one query at a time")
+        for name, rows in relations.items():
+            if isinstance(rows, pa.Table):
+                connection.register(name, rows)
         return _narrowed(connection.sql(statements[0]))
     except duckdb.OutOfMemoryException:
         raise
@@ -135,12 +140,13 @@ def _bound(connection: duckdb.DuckDBPyConnection, text: str, relations: Mapping[
         raise explained(error) from error
 
 
-def _inlined(text: str, relations: Mapping[str, str]) -> str:
-    """The query with each relation's own query in the place of its name, so that conditions and columns reach files."""
-    if not relations:
+def _inlined(text: str, relations: Relations) -> str:
+    """The query with each relation's own query in place of its name, so that conditions and columns reach files."""
+    texts = {name: rows for name, rows in relations.items() if isinstance(rows, str)}
+    if not texts:
         return text
-    names = "|".join(map(re.escape, relations))
-    return re.sub(f'"({names})"', lambda found: f"({relations[found[1]]})", text)
+    names = "|".join(map(re.escape, texts))
+    return re.sub(f'"({names})"', lambda found: f"({texts[found[1]]})", text)
 
 
 def explained(error: duckdb.Error) -> InvalidInput | SegmentUnreadable:

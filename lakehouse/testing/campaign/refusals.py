@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from datetime import date
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 
@@ -36,7 +38,7 @@ INSERT INTO t VALUES ('2013-01-05 07:00', 1, 'a', 1.5, '2013-01-05', true, 1.25)
 INSERT INTO u VALUES ('2013-02-01', 1, 'a'), ('2013-03-01', NULL, NULL)
 """
 _COLUMNS = (
-    *("id", "s", "v", "d", "b", "n", "at") * 3, "t.id", "u.id", "gone", "`no such`", "t.gone", "x.y.z", "*", "t.*",
+    *("id", "s", "v", "d", "b", "n", "at") * 3, "t.id", "u.id", "gone", "`no such`", "t.gone", "x.y.z", "*", "t.*", "?", ":a",
 )  # fmt: skip
 _ODD = (
     "\ud800",
@@ -73,6 +75,7 @@ _NUMBERS = (
     "1e30",
     "NaN",
 )
+_VALUES = (None, True, -1, 10**30, float("nan"), Decimal("-0.1"), "'", "\0", b"'", date(1, 1, 1), object(), [1])
 _TYPES = (
     "INT",
     "BIGINT",
@@ -175,15 +178,28 @@ class Grown:
                 lambda: (
                     f"INSERT INTO t ({self._several(lambda: pick.choice(_COLUMNS))}) VALUES ({self._several(lambda: expression(1))})"
                 ),
+                lambda: f"INSERT INTO t REPLACE WHERE {expression(2)} {self.query(0)}",
+                lambda: f"INSERT OVERWRITE {pick.choice(('TABLE ', ''))}{pick.choice('tux')} {self.query(0)}",
+                lambda: f"TRUNCATE TABLE {pick.choice(('u', 'x', self._name()))}",
+                lambda: (
+                    f"CREATE TABLE {self._name()} PARTITIONED BY (days({pick.choice(_COLUMNS)})) AS {self.query(0)}"
+                ),
                 lambda: f"DELETE FROM {pick.choice('tu')} WHERE {expression(2)}",
+                lambda: f"DELETE FROM t WHERE {pick.choice(_COLUMNS)} IN ({self.query(0)})",
+                lambda: f"UPDATE u SET {pick.choice(_COLUMNS)} = ({self.query(0)}) WHERE {expression(1)}",
                 lambda: f"UPDATE t SET {pick.choice(_COLUMNS)} = {expression(2)} WHERE {expression(2)}",
                 lambda: f"MERGE INTO t USING {self._source(1)} AS s ON {expression(1)} WHEN MATCHED THEN DELETE",
                 lambda: (
                     f"CREATE TABLE {self._name()} (ts {pick.choice(_TYPES)}, a {pick.choice(_TYPES)}) PARTITIONED BY (days(ts)) "
                     f"TBLPROPERTIES ('{self._name()}' = '{self._name()}')"
                 ),
+                lambda: f"BEGIN; {'; '.join(self.change() for _ in range(pick.randrange(1, 4)))}; COMMIT",
                 lambda: f"DROP TABLE IF EXISTS {self._name()}",
                 lambda: f"DESCRIBE {self._name()}",
+                lambda: f"SHOW {pick.choice(('COLUMNS IN', 'CREATE TABLE', 'TBLPROPERTIES'))} {self._name()}",
+                lambda: (
+                    f"SHOW {pick.choice(('TABLES', 'SCHEMAS', 'VIEWS'))} LIKE '{pick.choice(_ODD)}*{pick.choice(_ODD)}'"
+                ),
             )
         )()
 
@@ -253,7 +269,22 @@ class Grown:
             )
         )
         return (
-            pick.choice(("t", "t", "u", "c", "gone", "a.b", "VALUES (1), (2)", "range(9)", "'file.csv'"))
+            pick.choice(
+                (
+                    "t",
+                    "t",
+                    "u",
+                    "c",
+                    "gone",
+                    "a.b",
+                    "t.segments",
+                    "u.history",
+                    "information_schema.columns",
+                    "VALUES (1), (2)",
+                    "range(9)",
+                    "'file.csv'",
+                )
+            )
             + version
             + named
         )
@@ -318,10 +349,14 @@ def run(count: int, seed: int) -> Outcome:
             text = grown.mangled(text) if chance.random() < 0.3 else text
             begun = time.monotonic()
             try:
+                value, is_named = chance.choice(_VALUES), ":a" in text
+                args = {"a": value} if is_named else [value] * text.count("?") or None
                 if is_query:
-                    lake.query(text, most_seconds=MOST_SECONDS, most_memory=MOST_MEMORY, most_bytes=16_000_000)
+                    lake.query(
+                        text, args=args, most_seconds=MOST_SECONDS, most_memory=MOST_MEMORY, most_bytes=16_000_000
+                    )
                 else:
-                    lake.sql(text, engine="duckdb")
+                    lake.sql(text, args=args, engine="duckdb")
             except InternalError as error:
                 wrong.append(f"{error}: {text[:2000]!r}")
             except LakehouseError:

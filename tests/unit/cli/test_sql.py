@@ -76,3 +76,32 @@ def test_sql_that_is_refused_fails_in_one_line(run: Run, trips: Path) -> None:
     assert json.loads(ran.err)["error"] == "table_not_found"
     assert run("sql", "SELECT CAST(name AS INT) FROM trips").code == 1
     assert run("sql", "SELECT 1", "--engine", "sqlite").code == 2
+
+
+def test_sql_takes_values_by_name(run: Run, trips: Path) -> None:
+    text = "SELECT client FROM trips WHERE client = :c AND :text = '1' AND :none IS NULL"
+    ran = run("sql", "--json", text, "--arg", "c=1", "--arg", 'text="1"', "--arg", "none=null")
+    assert json.loads(ran.out)["rows"] == [[1]]
+    ran = run("sql", "SELECT :t AS t", "--arg", "t='; DROP TABLE trips")
+    assert "'; DROP TABLE trips" in ran.out
+    assert run("sql", "DELETE FROM trips WHERE client = :c", "--arg", "c=1").out.endswith("-1\n")
+    for wrong in (["--arg", "c"], ["--arg", "c=1", "--arg", "c=2"], ["--arg", "d=1"], []):
+        assert run("sql", "SELECT :c", *wrong).code == 1
+
+
+def test_sql_prints_what_is_told_of_tables(run: Run, trips: Path) -> None:
+    assert run("sql", "USE default").out == "done\n"
+    assert json.loads(run("sql", "--json", "SHOW SCHEMAS").out)["rows"] == [["default"]]
+    assert "client" in run("sql", "SHOW COLUMNS IN default.trips").out
+    assert "CREATE TABLE `trips`" in json.loads(run("sql", "--json", "SHOW CREATE TABLE trips").out)["rows"][0][0]
+    assert run("sql", "SHOW COLUMNS IN gone").code == 1
+    assert run("sql", "INSERT OVERWRITE trips (at, client) VALUES ('2014-01-01', 5)").out.endswith("rows +1 -3\n")
+    assert run("sql", "TRUNCATE TABLE trips").out.endswith(": replace trips: rows +0 -1\n")
+
+
+def test_sql_runs_several_changes_as_one(run: Run, trips: Path) -> None:
+    text = "BEGIN; DELETE FROM trips WHERE client = 1; INSERT INTO trips (at, client) VALUES ('2014-01-01', :c); COMMIT"
+    ran = run("sql", text, "--arg", "c=5")
+    assert (ran.code, ran.out.split(": ")[1:]) == (0, ["transaction trips", "rows +1 -1\n"])
+    ran = run("sql", "DELETE FROM trips; DELETE FROM trips")
+    assert (ran.code, ran.err.count("BEGIN; ...; COMMIT")) == (1, 1)

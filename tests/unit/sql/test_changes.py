@@ -159,14 +159,12 @@ def test_merge_takes_queries_versions_and_stars(lake: lakehouse.Lake) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "DELETE FROM trips WHERE id IN (SELECT score FROM clients)",
         "DELETE FROM trips WHERE reflect('a', 'b') = 1 AND clients.id = 1",
         "DELETE FROM trips VERSION AS OF 1 WHERE id = 1",
         "DELETE FROM trips USING clients WHERE id = 1",
         "DELETE FROM trips WHERE other.id = 1",
         "UPDATE trips SET nothing = 1",
         "UPDATE trips SET id = 1, ID = 2",
-        "UPDATE trips SET id = (SELECT max(score) FROM clients)",
         "UPDATE trips SET id = 1 FROM clients",
         "UPDATE trips SET id = other.id",
         "MERGE INTO trips USING clients ON client = name WHEN NOT MATCHED BY SOURCE THEN DELETE",

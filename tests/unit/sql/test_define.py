@@ -71,7 +71,6 @@ def test_a_table_that_is_there_stays_where_the_statement_says_so(lake: lakehouse
         "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts)) TBLPROPERTIES (write_order = 'other')",
         "CREATE TABLE db.t (ts TIMESTAMP) PARTITIONED BY (days(ts))",
         "CREATE TABLE `t;x` (ts TIMESTAMP) PARTITIONED BY (days(ts))",
-        "CREATE TABLE t PARTITIONED BY (days(ts)) AS SELECT * FROM trips",
         "CREATE TABLE t LIKE trips",
         "CREATE OR REPLACE TABLE trips (ts TIMESTAMP) PARTITIONED BY (days(ts))",
         "CREATE EXTERNAL TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts))",
@@ -103,3 +102,59 @@ def test_show_tables_and_describe_history_show_what_there_is(still_lake: lakehou
     assert history["operation"].to_pylist() == ["append"]
     with pytest.raises(TableNotFound):
         still_lake.sql("DESCRIBE nowhere")
+
+
+AS_QUERY = "CREATE TABLE {} PARTITIONED BY (days(at), bucket(4, ID)) TBLPROPERTIES ('owner' = 'me') AS {}"
+
+
+def test_a_table_is_created_as_a_query_gives_it(lake: lakehouse.Lake) -> None:
+    query = "WITH c AS (SELECT at, id, price * 2 AS twice, client FROM trips WHERE id > ?) SELECT * FROM c"
+    made = lake.sql(AS_QUERY.format("late", query), args=[1], engine="duckdb")
+    assert (made.time, made.grain, made.cluster_by, made.properties) == ("at", "day", {"id": 4}, {"owner": "me"})
+    assert rows_of(lake, "SELECT id, twice, client FROM late ORDER BY id") == [
+        (2, 4.0, "it's"), (3, None, None), (4, -8.0, "UA")
+    ]  # fmt: skip
+    assert [row[1:3] for row in rows_of(lake, "DESCRIBE late")] == [
+        ("TIMESTAMP", False), ("BIGINT", True), ("DOUBLE", True), ("STRING", True)
+    ]  # fmt: skip
+    before = lake.sql(AS_QUERY.format("early", "SELECT * FROM trips"), as_of=2, engine="duckdb")
+    assert before.count() == 0
+
+
+def test_a_table_that_is_there_is_not_created_as_a_query(lake: lakehouse.Lake) -> None:
+    kept = lake.sql(AS_QUERY.format("IF NOT EXISTS trips", "SELECT * FROM nowhere"), engine="duckdb")
+    assert kept.count() == 4
+    with pytest.raises(AlreadyExists):
+        lake.sql(AS_QUERY.format("trips", "SELECT * FROM trips"), engine="duckdb")
+    assert lake.table("trips").count() == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        AS_QUERY.format("t", "SELECT at, id, CAST(client AS INT) AS n FROM trips"),
+        AS_QUERY.format("t", "SELECT CAST(NULL AS TIMESTAMP) AS at, id FROM trips"),
+        AS_QUERY.format("t", "SELECT id FROM trips"),
+        AS_QUERY.format("t", "SELECT at FROM trips"),
+        AS_QUERY.format("t", "SELECT at, at, id FROM trips"),
+        AS_QUERY.format("t", "SELECT client AS at, id FROM trips"),
+        AS_QUERY.format("t", "SELECT at, id, reflect('a', 'b') FROM trips"),
+        AS_QUERY.format("t", "SELECT * FROM range(10)"),
+        AS_QUERY.format("t (at, id)", "SELECT at, id FROM trips"),
+        AS_QUERY.format("t (at TIMESTAMP, id INT)", "SELECT at, id FROM trips"),
+        AS_QUERY.format("db.t", "SELECT at, id FROM trips"),
+        AS_QUERY.format("`t;x`", "SELECT at, id FROM trips"),
+        AS_QUERY.format("t", "DELETE FROM trips"),
+        AS_QUERY.format("t", "TABLE trips"),
+        "CREATE OR REPLACE " + AS_QUERY.removeprefix("CREATE ").format("trips", "SELECT at, id FROM trips"),
+        "CREATE TABLE t AS SELECT * FROM trips",
+        "CREATE TABLE t USING parquet PARTITIONED BY (days(at)) AS SELECT * FROM trips",
+        "CREATE TABLE t PARTITIONED BY (days(at)) LOCATION '/tmp/x' AS SELECT * FROM trips",
+        "CREATE VIEW t AS SELECT * FROM trips",
+        "CREATE TEMPORARY TABLE t PARTITIONED BY (days(at)) AS SELECT * FROM trips",
+    ],
+)
+def test_a_query_that_makes_no_table_leaves_none(still_lake: lakehouse.Lake, text: str) -> None:
+    with pytest.raises(InvalidInput):
+        still_lake.sql(text, engine="duckdb")
+    assert still_lake.tables() == ["Clients", "trips"]

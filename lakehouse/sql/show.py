@@ -1,0 +1,192 @@
+"""SHOW, DESCRIBE and USE: what is told of tables, as Arrow tables; nothing of it reads a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from lakehouse.errors import InvalidStatement
+from lakehouse.predicate.written import shown
+from lakehouse.session.session import Session
+from lakehouse.sql.allowed import check_parts
+from lakehouse.sql.names import SCHEMA, find_table, table_name
+from lakehouse.sql.target import check_statement
+from lakehouse.sql.types import type_name
+from lakehouse.sql.words import Show
+from lakehouse.table.tables import open_table, table_names
+
+if TYPE_CHECKING:
+    from lakehouse.table.table import Table
+
+
+def show(session: Session, asked: Show) -> pa.Table:
+    """What a SHOW asks for."""
+    if asked.table is None:
+        return _LISTED[asked.what](session, asked.like)
+    return _TOLD[asked.what](open_table(session, find_table(asked.table, table_names(session))), asked.key)
+
+
+def is_like(name: str, pattern: str | None) -> bool:
+    """Whether a name fits a pattern of SHOW: ``*`` is any text, ``|`` stands between patterns, case does not count.
+
+    >>> is_like("Trips", "tr*s|x"), is_like("trips", "rip"), is_like("trips", None)
+    (True, False, True)
+    """
+    return pattern is None or any(_fits(name.casefold(), one.strip().casefold()) for one in pattern.split("|"))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """In time of their lengths' product: each piece is looked for once, from the left."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return name == first
+    *middle, last = rest
+    if not name.startswith(first) or not name.endswith(last) or len(name) < len(first) + len(last):
+        return False
+    place, end = len(first), len(name) - len(last)
+    for piece in middle:
+        found = name.find(piece, place, end)
+        if found < 0:
+            return False
+        place = found + len(piece)
+    return True
+
+
+def _tables(session: Session, like: str | None) -> pa.Table:
+    """A row for each table: name, time column, grain and newest version."""
+    tables = [open_table(session, name) for name in table_names(session) if is_like(name, like)]
+    return pa.table(
+        {
+            "table": pa.array([one.name for one in tables], pa.string()),
+            "time": pa.array([one.time for one in tables], pa.string()),
+            "grain": pa.array([one.grain for one in tables], pa.string()),
+            "version": pa.array([one.version for one in tables], pa.int64()),
+        }
+    )
+
+
+def _schemas(session: Session, like: str | None) -> pa.Table:
+    return pa.table({"namespace": pa.array([one for one in (SCHEMA,) if is_like(one, like)], pa.string())})
+
+
+def _views(session: Session, like: str | None) -> pa.Table:
+    """There are none, in the columns that Spark lists them in."""
+    kinds = {"namespace": pa.string(), "viewName": pa.string(), "isTemporary": pa.bool_()}
+    return pa.schema(list(kinds.items())).empty_table()
+
+
+def _columns(table: Table, key: str | None) -> pa.Table:
+    return pa.table({"col_name": pa.array(table.schema.names, pa.string())})
+
+
+def _create_table(table: Table, key: str | None) -> pa.Table:
+    return pa.table({"createtab_stmt": pa.array([create_text(table)], pa.string())})
+
+
+def _table_properties(table: Table, key: str | None) -> pa.Table:
+    found = [(name, held) for name, held in sorted(_all_properties(table).items()) if key in (None, name)]
+    return pa.table({"key": pa.array([name for name, _ in found], pa.string()),
+                     "value": pa.array([held for _, held in found], pa.string())})  # fmt: skip
+
+
+def _all_properties(table: Table) -> dict[str, str]:
+    """The properties that a CREATE TABLE says: the table's, and the order of writes where it is not the usual one."""
+    order = table.spec.write_order
+    return {**table.properties, **({} if order == "commit" else {"write_order": order})}
+
+
+_LISTED: Mapping[str, Callable[[Session, str | None], pa.Table]] = {
+    "TABLES": _tables,
+    "SCHEMAS": _schemas,
+    "VIEWS": _views,
+}
+_TOLD: Mapping[str, Callable[[Table, str | None], pa.Table]] = {
+    "COLUMNS": _columns,
+    "CREATE TABLE": _create_table,
+    "TBLPROPERTIES": _table_properties,
+}
+
+
+def create_text(table: Table) -> str:
+    """A CREATE TABLE that makes a table of the same columns, layout and properties."""
+    columns = [
+        f"{_quoted(one.name)} {type_name(one.type)}{'' if one.nullable else ' NOT NULL'}" for one in table.schema
+    ]
+    if table.primary_key:
+        columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, table.primary_key))})")
+    lines = [f"CREATE TABLE {_quoted(table.name)} (", ",\n".join(f"  {one}" for one in columns), ")", "USING lakehouse",
+             f"PARTITIONED BY ({table.grain}s({_quoted(table.time)}))"]  # fmt: skip
+    for name, buckets in table.cluster_by.items():
+        lines.append(
+            f"CLUSTERED BY ({_quoted(name)}) INTO {buckets} BUCKETS" if buckets else f"CLUSTER BY ({_quoted(name)})"
+        )
+    held = [f"{_text(name)} = {_text(value)}" for name, value in sorted(_all_properties(table).items())]
+    if held:
+        lines.append(f"TBLPROPERTIES ({', '.join(held)})")
+    return "\n".join(lines)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def use(tree: exp.Use) -> None:
+    """USE default, which changes nothing: the lake has one schema. Raises `InvalidStatement` for any other."""
+    check_statement(tree, ("this", "kind"))
+    kind = str(tree.args.get("kind") or "SCHEMA").upper()
+    node = tree.this
+    if kind not in ("SCHEMA", "DATABASE", "NAMESPACE") or not isinstance(node, exp.Table) or len(node.parts) != 1:
+        raise InvalidStatement("write USE default")
+    check_parts(node, ("this",))
+    if node.name.casefold() != SCHEMA:
+        raise InvalidStatement("the lake has one schema", schema=SCHEMA)
+
+
+def describe(session: Session, tree: exp.Describe) -> pa.Table:
+    """A row for each column: name, type in Spark's words, whether it takes nulls, what it is to the table.
+
+    DESCRIBE HISTORY gives the table's commits instead, newest first.
+    """
+    check_statement(tree, ("this", "kind", "style"))
+    style = str(tree.args.get("style") or "").upper()
+    if str(tree.args.get("kind") or "TABLE").upper() != "TABLE" or style not in (
+        "",
+        "EXTENDED",
+        "FORMATTED",
+        "HISTORY",
+    ):
+        raise InvalidStatement(
+            "write DESCRIBE table or DESCRIBE HISTORY table", found=f"{tree.args.get('kind')} {style}"
+        )
+    if not isinstance(tree.this, exp.Table):
+        raise InvalidStatement("write DESCRIBE table; for a query, EXPLAIN", found=shown(tree.this))
+    table = open_table(session, table_name(tree.this, table_names(session)))
+    check_parts(tree.this, ("this", "db"))
+    if style == "HISTORY":
+        history: pa.Table = table.log().to_arrow()
+        return history
+    return pa.table(
+        {
+            "column": pa.array(table.schema.names, pa.string()),
+            "type": pa.array([type_name(field.type) for field in table.schema], pa.string()),
+            "nullable": pa.array([field.nullable for field in table.schema], pa.bool_()),
+            "role": pa.array([_role(table, name) for name in table.schema.names], pa.string()),
+        }
+    )
+
+
+def _role(table: Table, name: str) -> str:
+    buckets = table.cluster_by.get(name)
+    roles = [
+        f"time by {table.grain}" if name == table.time else "",
+        "primary key" if name in table.primary_key else "",
+        "" if buckets is None else f"cluster in {buckets} buckets" if buckets else "cluster",
+    ]
+    return ", ".join(role for role in roles if role)

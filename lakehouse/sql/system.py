@@ -1,0 +1,59 @@
+"""What the catalog knows, as tables that queries can name: their columns, and which of them have versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+INFORMATION = "information_schema"
+_TIME = pa.timestamp("us", "UTC")
+_SPAN = [("start", _TIME), ("end", _TIME)]
+
+
+def _numbers(*names: str) -> list[tuple[str, pa.DataType]]:
+    return [(name, pa.int64()) for name in names]
+
+
+def _texts(*names: str) -> list[tuple[str, pa.DataType]]:
+    return [(name, pa.string()) for name in names]
+
+
+OF_TABLES: Mapping[str, pa.Schema] = {
+    "segments": pa.schema(
+        [*_numbers("id"), *_SPAN, *_numbers("ordinal", "rows", "bytes"), *_texts("path"), *_numbers("first_row_id"),
+         ("has_row_ids", pa.bool_()), *_texts("min", "max", "nulls", "buckets"), *_numbers("rewrites")]
+    ),
+    "tombstones": pa.schema(
+        [*_numbers("id"), *_texts("kind"), *_SPAN, *_numbers("ordinal"), *_texts("keys"), *_numbers("rows", "bytes"),
+         *_texts("path", "min", "max")]
+    ),
+    "chunks": pa.schema([*_SPAN, *_numbers("version", "segments", "rows", "bytes", "tombstones")]),
+    "history": pa.schema(
+        [*_numbers("version"), *_texts("operation"), ("committed_at", _TIME), ("tables", pa.list_(pa.string())),
+         *_numbers("added", "dropped", "rows_added", "rows_deleted", "tombstones_added", "tombstones_dropped"),
+         *_texts("message", "properties", "txn"), *_numbers("bytes_added"), ("is_exact", pa.bool_())]
+    ),
+    "key_frames": pa.schema([*_SPAN, *_numbers("version", "entries", "bytes")]),
+}  # fmt: skip
+"""``t.segments`` and such, by what stands after the table's name."""
+WITH_VERSIONS = ("segments", "tombstones", "chunks")
+OF_LAKE: Mapping[str, pa.Schema] = {
+    "schemata": pa.schema(_texts("catalog_name", "schema_name")),
+    "tables": pa.schema(_texts("table_catalog", "table_schema", "table_name", "table_type")),
+    "columns": pa.schema(
+        [*_texts("table_catalog", "table_schema", "table_name", "column_name"), ("ordinal_position", pa.int32()),
+         *_texts("column_default", "is_nullable", "data_type")]
+    ),
+}  # fmt: skip
+"""``information_schema.tables`` and such."""
+
+
+def schema_of(system: str) -> pa.Schema:
+    """The columns of a system table.
+
+    >>> schema_of("chunks").names[:3], schema_of("information_schema.schemata").names
+    (['start', 'end', 'version'], ['catalog_name', 'schema_name'])
+    """
+    prefix, _, name = system.rpartition(".")
+    return OF_LAKE[name] if prefix else OF_TABLES[name]

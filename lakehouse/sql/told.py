@@ -1,0 +1,53 @@
+"""The rows of system tables: what the catalog tells of a table or of the lake, in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from lakehouse.session.session import Session
+from lakehouse.sql.names import SCHEMA
+from lakehouse.sql.system import WITH_VERSIONS, schema_of
+from lakehouse.sql.types import type_name
+from lakehouse.table.table import Table
+from lakehouse.table.tables import open_table, table_names
+
+_CATALOG = "lakehouse"
+
+
+def rows_of(session: Session, system: str, table: Table | None, as_of: Any) -> pa.Table:
+    """The rows of a system table: of live segments and such at ``as_of``, of all that the catalog keeps of others.
+
+    Cost: a step a row. Raises `VersionNotFound`.
+    """
+    schema = schema_of(system)
+    if table is None:
+        return pa.Table.from_pylist(_of_lake(session, system.rpartition(".")[2]), schema=schema)
+    match system:
+        case "history":
+            found = table.log().to_arrow()
+        case "key_frames":
+            found = table.key_frames().to_arrow()
+        case name:
+            assert name in WITH_VERSIONS
+            found = getattr(table, name)(as_of).to_arrow()
+    empty = pa.nulls(found.num_rows)
+    named = {name: found.column(name) if name in found.column_names else empty for name in schema.names}
+    return pa.table(named).cast(schema)
+
+
+def _of_lake(session: Session, name: str) -> list[dict[str, Any]]:
+    if name == "schemata":
+        return [{"catalog_name": _CATALOG, "schema_name": SCHEMA}]
+    tables = [open_table(session, one) for one in table_names(session)]
+    rows = []
+    for table in tables:
+        named = {"table_catalog": _CATALOG, "table_schema": SCHEMA, "table_name": table.name}
+        if name == "tables":
+            rows.append({**named, "table_type": "BASE TABLE"})
+            continue
+        for place, field in enumerate(table.schema, 1):
+            told = {"column_name": field.name, "ordinal_position": place, "data_type": type_name(field.type)}
+            rows.append({**named, **told, "is_nullable": "YES" if field.nullable else "NO"})
+    return rows

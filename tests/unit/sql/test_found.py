@@ -1,0 +1,162 @@
+"""DELETE and UPDATE with sub-queries: rows found at one version, and found again where others change them."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import pytest
+
+import lakehouse
+from lakehouse.errors import InvalidInput, TableNotFound, WriteConflict
+from lakehouse.sql import change
+from tests.unit.sql.conftest import rows_of
+
+
+def trips(lake: lakehouse.Lake) -> list[tuple[Any, ...]]:
+    return rows_of(lake, "SELECT id, client, price FROM trips ORDER BY id, price")
+
+
+TRIPS = [(1, "UA", 1.5), (2, "it's", 2.0), (3, None, None), (4, "UA", -4.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("DELETE FROM trips WHERE client IN (SELECT name FROM clients)", [2, 3]),
+        ("DELETE FROM trips WHERE client NOT IN (SELECT name FROM clients)", [1, 3, 4]),
+        ("DELETE FROM trips WHERE client NOT IN (SELECT CAST(NULL AS STRING) FROM clients)", [1, 2, 3, 4]),
+        (
+            "DELETE FROM trips AS t WHERE EXISTS (SELECT 1 FROM clients c WHERE c.name = t.client AND t.id > 1)",
+            [1, 2, 3],
+        ),
+        ("DELETE FROM trips WHERE NOT EXISTS (SELECT * FROM clients WHERE name = client)", [1, 4]),
+        ("DELETE FROM default.trips WHERE price < (SELECT avg(price) FROM trips)", [1, 2, 3]),
+        (
+            "DELETE FROM trips WHERE id = (SELECT max(id) FROM trips VERSION AS OF 3) OR upper(client) = 'IT''S'",
+            [1, 3],
+        ),
+        ("DELETE FROM trips WHERE id IN (WITH c AS (SELECT id FROM trips) SELECT id + 1 FROM c)", [1]),
+        ("DELETE FROM trips WHERE (SELECT count(*) FROM clients WHERE score > 100) > 0", [1, 2, 3, 4]),
+        ("DELETE FROM trips WHERE at >= '2013-01-07' AND id IN (SELECT id FROM trips)", [1, 2]),
+        ("DELETE FROM trips t WHERE t.id IN (SELECT u.id FROM trips u JOIN clients ON u.client = name)", [2, 3]),
+    ],
+)
+def test_delete_looks_at_other_rows(lake: lakehouse.Lake, text: str, left: list[int]) -> None:
+    commit = lake.sql(text)
+    assert [row[0] for row in trips(lake)] == left
+    assert commit.rows_deleted == 4 - len(left)
+    assert rows_of(lake, "SELECT count(*) FROM trips", as_of=3) == [(4,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("UPDATE trips SET id = (SELECT max(score) FROM clients) WHERE id = 1", {1: (20, "UA", 1.5)}),
+        ("UPDATE trips t SET price = (SELECT score FROM clients WHERE name = t.client)",
+         {1: (1, "UA", 10.0), 2: (2, "it's", None), 4: (4, "UA", 10.0)}),
+        ("UPDATE trips SET client = 'x', price = price * 2 WHERE client IN (SELECT name FROM clients WHERE score = 10)",
+         {1: (1, "x", 3.0), 4: (4, "x", -8.0)}),
+        ("UPDATE trips SET at = '2013-01-06', day = NULL, price = -3 WHERE id > (SELECT 3)", {4: (4, "UA", -3.0)}),
+        ("UPDATE trips SET client = NULL, price = 1.5 WHERE id > (SELECT 3)", {4: (4, None, 1.5)}),
+        ("UPDATE trips SET id = (SELECT count(*) FROM trips) WHERE EXISTS (SELECT 1 FROM clients WHERE 1 = 0)", {}),
+    ],
+)  # fmt: skip
+def test_update_looks_at_other_rows(lake: lakehouse.Lake, text: str, changed: dict[int, Any]) -> None:
+    lake.sql(text)
+    assert trips(lake) == sorted(
+        (changed.get(row[0], row) for row in TRIPS), key=lambda row: (row[0], row[2] is None, row[2] or 0)
+    )
+
+
+def test_equal_rows_are_told_apart_and_keep_their_ids(lake: lakehouse.Lake) -> None:
+    lake.sql("INSERT INTO trips SELECT * FROM trips", engine="duckdb")
+    lake.sql("UPDATE trips SET price = (SELECT 9) WHERE id IN (SELECT 1)")
+    lake.table("trips").compact()
+    lake.sql("UPDATE trips SET price = price + (SELECT 1) WHERE price = 9")
+    assert [row[2] for row in trips(lake) if row[0] == 1] == [10.0, 10.0]
+    assert lake.sql("DELETE FROM trips WHERE id = (SELECT 1)").rows_deleted == 2
+    assert lake.table("trips").count() == 6
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DELETE FROM trips WHERE id = (SELECT id FROM trips)",
+        "DELETE FROM trips WHERE id IN (SELECT id, at FROM trips)",
+        "DELETE FROM trips WHERE id IN (SELECT nothing FROM clients)",
+        "DELETE FROM trips WHERE _row_id IN (SELECT 1)",
+        "DELETE FROM trips WHERE id IN (SELECT `_ROW_ID` FROM trips)",
+        "DELETE FROM trips WHERE id IN (SELECT id FROM range(10))",
+        "DELETE FROM trips WHERE id IN (SELECT reflect('a', 'b'))",
+        "DELETE FROM trips WHERE reflect('a', 'b') = (SELECT 1)",
+        "DELETE FROM trips WHERE id IN (SELECT 1) LIMIT 1",
+        "DELETE FROM trips WHERE id = (DELETE FROM clients)",
+        "DELETE FROM trips WHERE id = ? AND id IN (SELECT 1)",
+        "DELETE FROM trips WHERE id IN (SELECT 1 FROM nowhere)",
+        "DELETE FROM trips t WHERE trips.id IN (SELECT 1)",
+        "UPDATE trips SET id = (SELECT 'x')",
+        "UPDATE trips SET at = (SELECT CAST(NULL AS TIMESTAMP))",
+        "UPDATE trips SET id = (SELECT id, at FROM trips LIMIT 1)",
+        "UPDATE trips SET id = (SELECT 1), ID = 2",
+        "UPDATE trips SET _row_id = (SELECT 1)",
+        "UPDATE trips SET id = (SELECT id FROM trips)",
+        "UPDATE trips SET id = max(id) WHERE id IN (SELECT 1)",
+        "UPDATE trips SET id = row_number() OVER (ORDER BY id) WHERE id IN (SELECT 1)",
+        "UPDATE trips SET id = 1 FROM clients WHERE id IN (SELECT 1)",
+        "MERGE INTO trips USING clients ON client = name WHEN MATCHED THEN UPDATE SET id = (SELECT 1)",
+        "MERGE INTO trips USING clients ON client IN (SELECT name FROM clients) WHEN MATCHED THEN DELETE",
+    ],
+)
+def test_what_cannot_be_is_refused_and_leaves_nothing(still_lake: lakehouse.Lake, text: str) -> None:
+    head = still_lake.head
+    with pytest.raises((InvalidInput, TableNotFound)):
+        still_lake.sql(text)
+    assert (still_lake.head, still_lake.operations()) == (head, [])
+
+
+def _between(lake: lakehouse.Lake, texts: list[str]) -> Any:
+    """Run statements one by one, each between another's look at rows and its commit."""
+    finder = change._finder
+
+    def patched(*arguments: Any) -> Any:
+        find = finder(*arguments)
+
+        def found(base: int) -> Any:
+            rows = find(base)
+            if texts:
+                text = texts.pop()
+                with mock.patch.object(change, "_finder", finder):
+                    lake.sql(text)
+            return rows
+
+        return found
+
+    return mock.patch.object(change, "_finder", patched)
+
+
+@pytest.mark.parametrize(
+    ("text", "between", "left"),
+    [
+        # a row that is to go is changed meanwhile: it is found again, and is none that goes
+        ("DELETE FROM trips WHERE price > (SELECT 1.6)", "UPDATE trips SET price = 0 WHERE id = 2", [1, 2, 3, 4]),
+        ("DELETE FROM trips WHERE price > (SELECT 1.6)", "DELETE FROM trips WHERE id = 2", [1, 3, 4]),
+        ("DELETE FROM trips WHERE price > (SELECT 1.6)", "UPDATE trips SET price = (SELECT 5) WHERE id = 2", [1, 3, 4]),
+        # rows that are none of those that go, and other tables, are as they were at its base
+        ("DELETE FROM trips WHERE price > (SELECT 1.6)", "UPDATE trips SET price = 7 WHERE id = 1", [1, 3, 4]),
+        ("DELETE FROM trips WHERE client IN (SELECT name FROM clients)", "DELETE FROM clients", [2, 3]),
+    ],
+)
+def test_rows_that_others_change_are_found_again(
+    lake: lakehouse.Lake, text: str, between: str, left: list[int]
+) -> None:
+    with _between(lake, [between]):
+        lake.sql(text)
+    assert [row[0] for row in trips(lake)] == left
+
+
+def test_who_conflicts_for_too_long_is_told(lake: lakehouse.Lake) -> None:
+    lake.session.wait_seconds = 0.0
+    with _between(lake, ["UPDATE trips SET price = price + 1 WHERE id = 1"] * 10), pytest.raises(WriteConflict):
+        lake.sql("UPDATE trips SET price = (SELECT 0) WHERE id = 1")
+    assert lake.operations() == []

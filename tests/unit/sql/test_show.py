@@ -1,0 +1,127 @@
+"""SHOW, DESCRIBE and USE: what tools ask before they ask for rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakehouse
+from lakehouse.errors import InvalidInput, TableNotFound
+from lakehouse.sql.show import is_like
+from tests.unit.sql.conftest import rows_of
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("SHOW TABLES", ["Clients", "trips"]),
+        ("show tables in default", ["Clients", "trips"]),
+        ("SHOW TABLES FROM `default` LIKE 'TR*'", ["trips"]),
+        ("SHOW TABLES 'c*s|nothing'", ["Clients"]),
+        ("SHOW TABLES LIKE ''", []),
+        ("SHOW SCHEMAS", ["default"]),
+        ("SHOW DATABASES LIKE 'd*t';", ["default"]),
+        ("SHOW NAMESPACES 'other'", []),
+        ("SHOW VIEWS", []),
+        ("SHOW VIEWS IN default LIKE '*'", []),
+        ("SHOW COLUMNS IN trips", ["at", "id", "client", "price", "seats free", "day"]),
+        ("SHOW COLUMNS FROM clients IN default -- all", ["since", "name", "score"]),
+        ("SHOW COLUMNS IN Default.`TRIPS`", ["at", "id", "client", "price", "seats free", "day"]),
+        ("SHOW TBLPROPERTIES trips", []),
+    ],
+)
+def test_show_lists_what_there_is(still_lake: lakehouse.Lake, text: str, found: list[str]) -> None:
+    assert [row[0] for row in rows_of(still_lake, text)] == found
+    assert still_lake.query(text).rows.column(0).to_pylist() == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SHOW", "SHOW TABLES IN other", "SHOW TABLES IN", "SHOW TABLES LIKE", "SHOW TABLES LIKE trips",
+        "SHOW TABLES 'a' 'b'",
+        "SHOW TABLES EXTENDED LIKE 'x'", "SHOW TABLE EXTENDED LIKE 'x'", "SHOW TABLES ?", "SHOW SCHEMAS IN default",
+        "SHOW COLUMNS trips", "SHOW COLUMNS IN trips IN other", "SHOW COLUMNS IN other.trips", "SHOW COLUMNS IN a.b.c",
+        "SHOW COLUMNS IN 'trips'", "SHOW CREATE TABLE", "SHOW CREATE TABLE trips AS SERDE", "SHOW CREATE VIEW trips",
+        "SHOW TBLPROPERTIES", "SHOW TBLPROPERTIES trips (key)", "SHOW TBLPROPERTIES trips ('a'",
+        "SHOW TBLPROPERTIES trips ('a', 'b')",
+        "SHOW PARTITIONS trips", "SHOW CATALOGS", "SHOW FUNCTIONS", "SHOW LOCKS trips", "SHOW TABLES; SHOW TABLES",
+        "SHOW TABLES /* */ SELECT 1", "USE other", "USE CATALOG default", "USE default.x", "USE ?", "USE",
+        "DESCRIBE other.trips", "DESCRIBE default.default.trips", "DESCRIBE SCHEMA default", "EXPLAIN SHOW TABLES",
+        "DESCRIBE trips AS JSON", "DESCRIBE trips VERSION AS OF 2",
+    ],
+)  # fmt: skip
+def test_other_forms_are_refused(still_lake: lakehouse.Lake, text: str) -> None:
+    with pytest.raises((InvalidInput, TableNotFound)):
+        still_lake.sql(text, engine="duckdb")
+
+
+def test_tables_that_are_not_there_are_not_told_of(still_lake: lakehouse.Lake) -> None:
+    for text in ("SHOW COLUMNS IN gone", "SHOW CREATE TABLE gone", "SHOW TBLPROPERTIES gone", "DESCRIBE gone"):
+        with pytest.raises(TableNotFound):
+            still_lake.sql(text)
+
+
+def test_a_pattern_is_looked_for_in_time_of_its_length() -> None:
+    assert is_like("a" * 200 + "b", "*a" * 100 + "*b")
+    assert not is_like("a" * 200, "*a" * 100 + "*b")
+    assert is_like("abab", "ab*ab")
+    assert not is_like("ab", "ab*ab")
+    assert is_like("x.y", "x.y")
+    assert not is_like("xzy", "x.y")
+
+
+def test_the_one_schema_is_named_default(lake: lakehouse.Lake) -> None:
+    assert lake.sql("USE default") is None
+    assert lake.sql("USE SCHEMA `Default`;") is None
+    lake.sql("CREATE TABLE default.other (at TIMESTAMP, id INT) PARTITIONED BY (days(at))")
+    lake.sql("INSERT INTO default.other VALUES ('2013-01-01', 1), ('2013-01-02', 2)")
+    lake.sql("UPDATE default.other SET id = 3 WHERE other.id = 2")
+    lake.sql("DELETE FROM DEFAULT.other AS o WHERE o.id = 1")
+    lake.sql("MERGE INTO default.other USING default.trips ON other.id = trips.id WHEN MATCHED THEN UPDATE SET id = 7",
+             engine="duckdb")  # fmt: skip
+    text = "SELECT other.id, x.id FROM default.other JOIN `default`.trips VERSION AS OF 3 x ON x.id = 1"
+    assert rows_of(lake, text) == [(7, 1)]
+    assert rows_of(lake, "WITH other AS (SELECT 1 AS id) SELECT a.id, b.id FROM other a, default.other b") == [(1, 7)]
+    assert len(rows_of(lake, "DESCRIBE EXTENDED default.other")) == 2
+    lake.sql("TRUNCATE TABLE default.other")
+    lake.sql("DROP TABLE default.other")
+    for text in ("SELECT * FROM other.trips", "SELECT * FROM main.trips", "SELECT default.trips.id FROM default.trips",
+                 "SELECT * FROM spark_catalog.default.trips", "DROP TABLE other.trips"):  # fmt: skip
+        with pytest.raises((InvalidInput, TableNotFound)):
+            lake.sql(text, engine="duckdb")
+    assert lake.tables() == ["Clients", "trips"]
+
+
+def test_show_create_table_makes_the_same_table(lake: lakehouse.Lake, tmp_path: Path) -> None:
+    schema = pa.schema(
+        [
+            ("Zeit in %", pa.timestamp("us", "UTC")),
+            pa.field("id", pa.int64(), nullable=False),
+            pa.field("needed", pa.string(), nullable=False),
+            ("tags", pa.map_(pa.string(), pa.list_(pa.struct([("a b", pa.int32()), ("c", pa.decimal128(9, 2))])))),
+            ("local", pa.timestamp("us")),
+            *((f"c{place}", kind) for place, kind in enumerate((
+                pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.float32(), pa.float64(), pa.binary(), pa.date32()))),
+        ]
+    )  # fmt: skip
+    odd = {"owner": "it's \\ \n \\' ? ; -- `x`", "a.b c": "\u202eü", "comment": "of people", "target_rows": "1000"}
+    made = lake.create_table("odd", schema, time="Zeit in %", grain="hour", primary_key=["id", "c3"], properties=odd,
+                             write_order="start", cluster_by={"c3": 0, "id": 16, "needed": 0})  # fmt: skip
+    lake.sql("CREATE TABLE plain (at DATE) PARTITIONED BY (years(at))")
+    with lakehouse.connect(f"sqlite:///{tmp_path}/other.db", tmp_path / "other") as other:
+        for name in lake.tables():
+            [(text,)] = rows_of(lake, f"SHOW CREATE TABLE {name}")
+            again = other.sql(text)
+            first = lake.table(name)
+            for one in ("name", "time", "grain", "primary_key", "properties"):
+                assert getattr(again, one) == getattr(first, one)
+            assert again.spec.write_order == first.spec.write_order
+            assert list(again.cluster_by.items()) == list(first.cluster_by.items())
+            assert again.schema.equals(first.schema, check_metadata=True)
+    assert dict(rows_of(lake, "SHOW TBLPROPERTIES odd")) == {**odd, "write_order": "start"}
+    assert rows_of(lake, "SHOW TBLPROPERTIES odd ('comment')") == [("comment", "of people")]
+    assert rows_of(lake, "SHOW TBLPROPERTIES odd ('gone')") == []
+    assert made.properties == odd
