@@ -93,7 +93,7 @@ def draw_read(read: query.TableRead, place: int) -> None:
 shell.title(
     "Query",
     "One statement of Spark's SQL over all tables, at the version picked at the left, run by DuckDB. Read-only: "
-    f"SELECT, SHOW TABLES, DESCRIBE, EXPLAIN. At most {query.MOST_ROWS:,} rows and "
+    f"SELECT, SHOW, DESCRIBE, EXPLAIN. At most {query.MOST_ROWS:,} rows and "
     f"{query.MOST_SECONDS:.0f} seconds.",
 )
 sql = st.text_area("SQL", key="sql", bind="query-params", height=120, placeholder="SELECT ...").strip()

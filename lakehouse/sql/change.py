@@ -62,7 +62,7 @@ def _finder(
         ),
     ]
     for name, value in values.items():
-        held = typed_cell(value, target.schema.field(name).type)
+        held = typed_cell(value.copy(), target.schema.field(name).type)
         if any(one.find_ancestor(exp.Query) is None for one in held.find_all(exp.AggFunc, exp.Window)):
             raise InvalidStatement("a column is set by its row; calculate over rows in a sub-query", column=name)
         items.append(exp.Alias(this=held, alias=exp.to_identifier(name, quoted=True)))

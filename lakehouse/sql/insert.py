@@ -153,13 +153,14 @@ def _typed(values: exp.Values, kinds: Sequence[pa.DataType]) -> exp.Expr:
     for row in values.expressions:
         cells = row.expressions if isinstance(row, exp.Tuple) else [row]
         for cell, kind in zip(cells, kinds, strict=False):
-            put(cell, typed_cell(cell, kind))
+            typed = typed_cell(cell, kind)
+            if typed is not cell:
+                put(cell, typed)
     return values
 
 
 def typed_cell(cell: exp.Expr, kind: pa.DataType) -> exp.Expr:
-    """A copy of a value in which a number for a double, or a time or date in quotes, is typed by its column."""
-    cell = cell.copy()
+    """A number for a double, or a time or date in quotes, typed by its column; any other value as it is."""
     literal = cell.this if isinstance(cell, exp.Neg) else cell
     wanted = _type_of(literal, kind) if isinstance(literal, exp.Literal) else None
     if wanted is None:

@@ -126,6 +126,11 @@ def test_update_changes_rows_that_pass(lake: lakehouse.Lake, text: str, changed:
          [(1, "UA", 8.0), *TRIPS[1:3], (99, None, None)]),
         ("WHEN MATCHED AND price < 0 THEN UPDATE SET price = 8 WHEN MATCHED THEN DELETE",
          [*TRIPS[1:3], (4, "UA", 8.0)]),
+        ("""WHEN MATCHED AND id = 1 THEN UPDATE SET price = 8 WHEN MATCHED AND price < 0 THEN DELETE
+            WHEN NOT MATCHED AND c.score > 99 THEN INSERT (id, at) VALUES (98, since)
+            WHEN NOT MATCHED AND c.score > 9 THEN INSERT (id, at) VALUES (99, since)
+            WHEN NOT MATCHED THEN INSERT (id, at) VALUES (97, since)""",
+         [(1, "UA", 8.0), *TRIPS[1:3], (99, None, None)]),
         ("WHEN MATCHED AND price < 0 THEN UPDATE SET price = 8", [*TRIPS[:3], (4, "UA", 8.0)]),
         ("WHEN MATCHED AND price > 0 THEN UPDATE SET price = 8 WHEN MATCHED AND score > 5 THEN DELETE",
          [(1, "UA", 8.0), *TRIPS[1:3]]),

@@ -20,6 +20,13 @@ CHANGES = (
     "WITH gone AS (SELECT 1) DELETE FROM trips",
     "/* SELECT */ DROP TABLE trips",
     "-- SELECT 1\nDROP TABLE trips",
+    "TRUNCATE TABLE trips",
+    "INSERT OVERWRITE trips SELECT * FROM trips",
+    "INSERT INTO trips REPLACE WHERE at < '2013-01-06' SELECT * FROM trips",
+    "CREATE TABLE other PARTITIONED BY (days(at)) AS SELECT * FROM trips",
+    "DELETE FROM trips WHERE id IN (SELECT 1)",
+    "BEGIN; DELETE FROM trips; COMMIT",
+    "USE default",
 )
 ENDLESS = "SELECT count(*) FROM " + ", ".join(f"numbers AS n{place}" for place in range(4))
 
