@@ -25,6 +25,9 @@ _WHOLE = frozenset({exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DT
 _FLOATING = "('DOUBLE', 'FLOAT')"
 _INTEGERS = "('TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT', '\"NULL\"')"
 _START = "(CASE WHEN $2 > 0 THEN $2 - 1 WHEN $2 < 0 THEN length($1) + $2 ELSE 0 END)"
+_OCTETS = "CASE WHEN typeof($1) = 'BLOB' THEN octet_length(TRY_CAST($1 AS BLOB)) ELSE strlen(CAST($1 AS VARCHAR)) END"
+_PADDED = "CASE WHEN $3 = '' THEN left($1, greatest($2, 0)) ELSE {}($1, $2, CASE WHEN $3 = '' THEN ' ' ELSE $3 END) END"
+"""DuckDB pads with nothing at all by an error."""
 _SHORT = 200
 """Characters up to which an argument is written where it is needed: DuckDB calculates equal ones once."""
 TEXTS = {
@@ -42,6 +45,15 @@ TEXTS = {
     "arraycontains": "CASE WHEN list_contains($1, $2) THEN TRUE "
     "WHEN $2 IS NOT NULL AND list_count($1) < len($1) THEN NULL ELSE list_contains($1, $2) END",
     "reverse": "array_to_string(list_reverse(regexp_extract_all($1, '(?s).')), '')",
+    "bits": f"(8 * {_OCTETS})",
+    "chr": "CASE WHEN $1 < 0 THEN '' ELSE chr(CAST($1 % 256 AS INTEGER)) END",
+    "lpad": _PADDED.format("lpad"),
+    "octets": _OCTETS,
+    "pmod": "CASE WHEN $1 % $2 < 0 THEN ($1 % $2 + $2) % $2 ELSE $1 % $2 END",
+    "rpad": _PADDED.format("rpad"),
+    "splitpart": "CASE WHEN $3 = 0 THEN error('split_part has no part 0; the first is 1') "
+    "WHEN $2 = '' THEN CASE WHEN abs($3) = 1 THEN $1 ELSE left($1, 0) END ELSE split_part($1, $2, $3) END",
+    "weekday": "(isodow($1) - 1)",
     "sign": "CASE WHEN CAST($1 AS DOUBLE) = CAST('NaN' AS DOUBLE) THEN CAST('NaN' AS DOUBLE) "
     "ELSE CAST(sign($1) AS DOUBLE) END",
 }

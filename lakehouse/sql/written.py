@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from sqlglot import ErrorLevel, exp
+from sqlglot import ErrorLevel, Generator, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.duckdb import DuckDBGenerator
@@ -14,6 +13,7 @@ from sqlglot.generators.spark import SparkGenerator
 from lakehouse.errors import InvalidInput, InvalidStatement
 from lakehouse.predicate.literals import text_term
 from lakehouse.predicate.parse import PARSER_ERRORS
+from lakehouse.sql.forms import FORMS, NAMED_FORMS, Form
 from lakehouse.sql.meanings import PREFIX, cast, meaning, text_of, written_out
 from lakehouse.sql.tree import most_nested, put
 
@@ -30,6 +30,9 @@ class _SparkGenerator(SparkGenerator):
             raise InvalidStatement("Spark cannot take this name", name=expression.name)
         return "`" + expression.name.replace("`", "``") + "`"
 
+    def withingroup_sql(self, expression: exp.WithinGroup) -> str:
+        return _within_group(self, expression)
+
 
 class _DuckDBGenerator(DuckDBGenerator):
     def literal_sql(self, expression: exp.Literal) -> str:
@@ -41,6 +44,9 @@ class _DuckDBGenerator(DuckDBGenerator):
             return written_out(name, arguments, [self.sql(one) for one in arguments])
         return str(super().anonymous_sql(expression))
 
+    def withingroup_sql(self, expression: exp.WithinGroup) -> str:
+        return _within_group(self, expression)
+
     def identifier_sql(self, expression: exp.Identifier) -> str:
         return '"' + expression.name.replace('"', '""') + '"'
 
@@ -51,6 +57,14 @@ class _SparkText(Spark):
 
 class _DuckDBText(DuckDB):
     Generator = _DuckDBGenerator
+
+
+def _within_group(writer: Generator, node: exp.WithinGroup) -> str:
+    """A percentile as both engines have it; the parser's writers make others of it."""
+    item = node.expression.expressions[0]
+    name = "percentile_cont" if isinstance(node.this, exp.PercentileCont) else "percentile_disc"
+    order = f"{writer.sql(item.this)}{' DESC' if item.args.get('desc') else ''}"
+    return f"{name}({writer.sql(node.this.this)}) WITHIN GROUP (ORDER BY {order})"
 
 
 def write(tree: exp.Expr, engine: str) -> str:
@@ -73,7 +87,7 @@ def _for_duckdb(tree: exp.Expr) -> exp.Expr:
             most=_MOST_COPIED,
         )
     for node in reversed(list(tree.walk(bfs=False))):  # children first: parents are replaced by copies
-        form = _FORMS.get(type(node))
+        form = NAMED_FORMS.get(str(node.this).lower()) if isinstance(node, exp.Anonymous) else _FORMS.get(type(node))
         by = form(node) if form is not None else None
         if by is not None:
             put(_whole(node) if type(node) in _EMPTY else node, by)
@@ -150,7 +164,8 @@ _EMPTY: dict[type[exp.Expr], exp.Expr] = {
     exp.ArrayAgg: exp.Array(),
     exp.ArrayUniqueAgg: exp.Array(),
 }
-_FORMS: dict[type[exp.Expr], Callable[[Any], exp.Expr | None]] = {
+_FORMS: dict[type[exp.Expr], Form] = {
+    **FORMS,
     **dict.fromkeys(_EMPTY, _or_empty),
     **dict.fromkeys((exp.Like, exp.ILike), _like),
     **dict.fromkeys((exp.Cast, exp.TryCast), _converted),

@@ -32,6 +32,8 @@ OUTSIDE = (
     "exists(array(1), x -> x)", "filter(array(1), x -> x)", "ai_query('a', 'b')", "http_request('a')",
     "read_files('/')", "read_kafka('a')", "event_log('a')", "call_udf('f', 1)", "my_udf(1)", "default.my_udf(1)",
     "system.builtin.abs(1)", "try_variant_get(1, '$')", "parse_json('{}')", "secret('a', 'b')", "getenv('HOME')",
+    "grouping(id, at)", "percentile_cont(0.5)", "repeat('x', id)", "listagg(client, client)", "(id, at) = 1",
+    "first_value(id) IGNORE NULLS", "(id, at)", "(id, at) = (1, 2, 3)",
     "read_text('/etc/passwd')", "current_setting('threads')", "window(at, '1 hour')", "struct(*)", "concat(*)",
     "count(trips.*)", "array(*)", "IDENTIFIER('trips')", ":name", "?", "@variable", "$1", "at::VARIANT",
     "CAST(1 AS INTERVAL DAY)", "id COLLATE UNICODE", "date_trunc('day''; DROP', at)", "date_format(at, 'yyyy''; DROP')",
@@ -124,7 +126,7 @@ def test_of_sparks_functions_only_listed_ones_pass() -> None:
     assert len(passed) > 100
     dangerous = {
         "reflect", "java_method", "try_reflect", "input_file_name", "url_encode", "parse_url", "aes_encrypt",
-        "from_json", "raise_error", "current_user", "version", "rand", "uuid", "repeat", "sequence", "explode",
+        "from_json", "raise_error", "current_user", "version", "rand", "uuid", "sequence", "explode",
         "regexp_replace", "udf", "call_function", "hash", "encode",
     }  # fmt: skip
     assert passed & dangerous == set()
@@ -139,6 +141,8 @@ def test_functions_that_an_error_names_can_be_called() -> None:
 
 
 _ARGUMENTS = (
+    "(0.5) WITHIN GROUP (ORDER BY a)",
+    "(a, 1, 'x')",
     "(a)",
     "(a, b)",
     "()",

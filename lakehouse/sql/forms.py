@@ -1,0 +1,54 @@
+"""Functions in DuckDB's words, where a call is written otherwise and the parser's writer does not know it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from lakehouse.sql.meanings import meaning
+
+Form = Callable[[Any], exp.Expr | None]
+
+
+def said_by(name: str, *parts: str) -> Form:
+    """The meaning of a name over the call's arguments, in the order of ``parts``."""
+    return lambda node: meaning(name, *(node.args[part] for part in parts))
+
+
+def _padded(node: exp.Pad) -> exp.Expr:
+    fill = node.args.get("fill_pattern") or exp.Literal.string(" ")
+    return meaning("lpad" if node.args.get("is_left") else "rpad", node.this, node.expression, fill)
+
+
+def _grouped(node: exp.Group) -> exp.Expr | None:
+    """``GROUP BY a, b WITH ROLLUP`` as ``GROUP BY ROLLUP (a, b)``; sets after a list say all by themselves."""
+    if node.args.get("grouping_sets"):
+        return exp.Group(expressions=[one.copy() for one in node.args["grouping_sets"]])
+    for part, kind in (("rollup", exp.Rollup), ("cube", exp.Cube)):
+        if node.args.get(part):
+            return exp.Group(expressions=[kind(expressions=[one.copy() for one in node.expressions])])
+    return None
+
+
+FORMS: dict[type[exp.Expr], Form] = {
+    exp.BitLength: said_by("bits", "this"),
+    exp.BitwiseCount: lambda node: type(node)(this=exp.cast(node.this.copy(), exp.DType.BIGINT, dialect="duckdb")),
+    exp.Chr: lambda node: meaning("chr", *node.expressions),
+    exp.DateFromUnixDate: lambda node: exp.cast(node.copy(), exp.DType.DATE, dialect="duckdb"),
+    exp.Group: _grouped,
+    exp.Kurtosis: lambda node: exp.Anonymous(this="kurtosis_pop", expressions=[node.this.copy()]),
+    exp.Pad: _padded,
+    exp.SplitPart: said_by("splitpart", "this", "delimiter", "part_index"),
+    **dict.fromkeys(
+        (exp.Dayname, exp.Monthname), lambda node: exp.Left(this=node.copy(), expression=exp.Literal.number(3))
+    ),
+}
+"""By kind of node; nothing where it may stay as it is."""
+NAMED_FORMS: dict[str, Form] = {
+    "octet_length": lambda node: meaning("octets", *node.expressions),
+    "pmod": lambda node: meaning("pmod", *node.expressions),
+    "weekday": lambda node: meaning("weekday", *node.expressions),
+}
+"""The same of functions that the parser keeps by name."""
