@@ -72,6 +72,10 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Var: ("this",),
     exp.DataType: ("this", "expressions", "nested"),
     exp.DataTypeParam: ("this",),
+    exp.JSONPath: ("expressions",),
+    exp.JSONPathRoot: (),
+    exp.JSONPathKey: ("this",),
+    exp.JSONPathSubscript: ("this",),
     # Operators
     exp.Paren: ("this",),
     exp.Tuple: ("expressions",),
@@ -129,7 +133,7 @@ _PLAIN = re.compile(r"[0-9 :.+-]+")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DIGITS = re.compile(r"[0-9A-Fa-f]*")
 _WORDS = re.compile(r"[A-Za-z_ ]*")
-_QUOTED = (exp.Identifier, exp.Literal, exp.RawString, exp.HexString, exp.Var, exp.Anonymous)
+_QUOTED = (exp.Identifier, exp.Literal, exp.RawString, exp.HexString, exp.Var, exp.Anonymous, exp.JSONPathKey)
 """Nodes whose text is written in quotes, or checked by itself."""
 _TRUNCATED = re.compile("WEEK|MON|MONTH|MM|QUARTER|YEAR|YY|YYYY", re.IGNORECASE)
 _WRITTEN = re.compile("%-?[A-Za-z](?:strict)?")

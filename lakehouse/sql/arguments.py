@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,9 @@ from sqlglot import exp
 
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.written import shown
+from lakehouse.sql.patterns import Pattern, read_pattern, read_replacement
 
+_KEY = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
 _MOST_PADDED = 10_000
 _MOST_REPEATED = 1_000
 
@@ -82,19 +85,74 @@ def _check_given(*parts: str) -> Callable[[exp.Expr], None]:
     return check
 
 
+def pattern_of(node: exp.Expr) -> Pattern:
+    """The pattern of a call. Raises `InvalidInput` unless it is text in the statement that can be taken."""
+    return read_pattern(_text_of(node.expression))
+
+
+def _text_of(node: exp.Expr | None) -> str:
+    if isinstance(node, exp.RawString) or (isinstance(node, exp.Literal) and node.is_string):
+        return str(node.this)
+    raise InvalidStatement("a pattern, and what takes its place, is text in quotes")
+
+
+def _check_extracted(node: exp.RegexpExtract) -> None:
+    group = whole_number(node.args.get("group"))
+    most = pattern_of(node).groups
+    if group is None or not 0 <= group <= min(most, 9):
+        raise InvalidStatement("the pattern has no such group in parentheses; 0 is all of it", found=group, groups=most)
+
+
+def _check_not_nullable(node: exp.Expr) -> None:
+    if pattern_of(node).is_nullable:
+        raise InvalidStatement("a pattern that matches the empty text cannot split, count or be replaced")
+
+
+def _check_replaced(node: exp.RegexpReplace) -> None:
+    _check_not_nullable(node)
+    replacement_of(node)
+
+
+def replacement_of(node: exp.RegexpReplace) -> str:
+    """What takes the place of a match, as RE2 says it."""
+    return read_replacement(_text_of(node.args.get("replacement")), pattern_of(node).groups)
+
+
+def _check_path(node: exp.JSONExtractScalar) -> None:
+    path = node.expression
+    if not isinstance(path, exp.JSONPath) or not all(_is_plain(one) for one in path.expressions):
+        raise InvalidStatement("a path into JSON is text of plain names and places, as '$.a.b[0]'", found=shown(node))
+
+
+def _is_plain(part: exp.Expr) -> bool:
+    match part:
+        case exp.JSONPathRoot():
+            return True
+        case exp.JSONPathKey():
+            return isinstance(part.this, str) and _KEY.fullmatch(part.this) is not None
+        case exp.JSONPathSubscript():
+            return isinstance(part.this, int) and 0 <= part.this < 1_000_000_000
+    return False
+
+
 def _check_separator(node: exp.GroupConcat) -> None:
     separator = node.args.get("separator")
     if separator is not None and not (isinstance(separator, exp.Literal) and separator.is_string):
         raise InvalidStatement("what stands between the texts is text in quotes", found=shown(node))
 
 
-_CHECKS: dict[type[exp.Expr], Callable[[Any], None]] = {
+_CHECKS: dict[type[exp.Expr], Callable[[Any], object]] = {
     exp.Chr: _check_length(1, 1),
     exp.GroupConcat: _check_separator,
     exp.Grouping: _check_length(1, 1),
     exp.GroupingId: _check_length(1, 64),
     exp.IgnoreNulls: _check_ignoring,
+    exp.JSONExtractScalar: _check_path,
     exp.Pad: at_most("expression", _MOST_PADDED),
+    exp.RegexpExtract: _check_extracted,
+    exp.RegexpLike: pattern_of,
+    exp.RegexpReplace: _check_replaced,
+    **dict.fromkeys((exp.RegexpCount, exp.RegexpSplit), _check_not_nullable),
     exp.Repeat: at_most("times", _MOST_REPEATED),
     exp.SplitPart: _check_given("delimiter", "part_index"),
     exp.Translate: _check_given("from_", "to"),

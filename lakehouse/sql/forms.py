@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from lakehouse.sql.arguments import pattern_of, replacement_of
 from lakehouse.sql.meanings import meaning
 
 Form = Callable[[Any], exp.Expr | None]
@@ -32,6 +33,19 @@ def _grouped(node: exp.Group) -> exp.Expr | None:
     return None
 
 
+def _pattern(node: exp.Expr) -> exp.Expr:
+    return exp.Literal.string(pattern_of(node).re2)
+
+
+def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=name, expressions=[one.copy() for one in arguments])
+
+
+def _replaced(node: exp.RegexpReplace) -> exp.Expr:
+    put_in, everywhere = exp.Literal.string(replacement_of(node)), exp.Literal.string("g")
+    return _call("regexp_replace", node.this, _pattern(node), put_in, everywhere)
+
+
 FORMS: dict[type[exp.Expr], Form] = {
     exp.BitLength: said_by("bits", "this"),
     exp.BitwiseCount: lambda node: type(node)(this=exp.cast(node.this.copy(), exp.DType.BIGINT, dialect="duckdb")),
@@ -39,7 +53,15 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.DateFromUnixDate: lambda node: exp.cast(node.copy(), exp.DType.DATE, dialect="duckdb"),
     exp.Group: _grouped,
     exp.Kurtosis: lambda node: exp.Anonymous(this="kurtosis_pop", expressions=[node.this.copy()]),
+    exp.JSONExtractScalar: lambda node: meaning(
+        "json", node.this, exp.Literal.string(node.expression.sql(dialect="duckdb").strip("'"))
+    ),
     exp.Pad: _padded,
+    exp.RegexpCount: lambda node: _call("len", _call("regexp_extract_all", node.this, _pattern(node))),
+    exp.RegexpExtract: lambda node: _call("regexp_extract", node.this, _pattern(node), node.args["group"]),
+    exp.RegexpLike: lambda node: _call("regexp_matches", node.this, _pattern(node)),
+    exp.RegexpReplace: _replaced,
+    exp.RegexpSplit: lambda node: _call("regexp_split_to_array", node.this, _pattern(node)),
     exp.SplitPart: said_by("splitpart", "this", "delimiter", "part_index"),
     **dict.fromkeys(
         (exp.Dayname, exp.Monthname), lambda node: exp.Left(this=node.copy(), expression=exp.Literal.number(3))

@@ -47,6 +47,10 @@ _TEXT: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Concat: ("expressions", "safe"),
     exp.ConcatWs: ("expressions", "safe", "coalesce", "flatten"),
     exp.Pad: ("this", "expression", "fill_pattern", "is_left"),
+    **dict.fromkeys((exp.RegexpCount, exp.RegexpLike, exp.RegexpSplit), _TWO),
+    exp.JSONExtractScalar: _TWO,
+    exp.RegexpExtract: ("this", "expression", "group", "null_if_pos_overflow"),
+    exp.RegexpReplace: ("this", "expression", "replacement"),
     exp.Repeat: ("this", "times"),
     exp.Replace: ("this", "expression", "replacement"),
     exp.SplitPart: ("this", "delimiter", "part_index"),
@@ -159,15 +163,16 @@ NAMES = (
     "concat concat_ws contains corr cos cosh cot count count_if covar_pop covar_samp cume_dist current_date "
     "current_timestamp date date_add date_format date_from_unix_date date_sub date_trunc datediff day dayname "
     "dayofmonth dayofweek dayofyear degrees dense_rank endswith equal_null every exp extract first first_value "
-    "floor from_unixtime greatest grouping grouping_id hour if ifnull initcap instr isnan isnotnull isnull kurtosis "
-    "lag last last_day last_value lcase lead least left length listagg ln locate log log10 log2 lower lpad ltrim "
-    "make_date map_keys max max_by md5 median min min_by minute mod mode month monthname months_between "
-    "named_struct now nth_value ntile nullif nullifzero nvl nvl2 octet_length percent_rank percentile "
-    "percentile_approx percentile_cont percentile_disc pi pmod position power quarter radians rank regr_avgx "
-    "regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy repeat replace reverse right "
-    "round row_number rpad rtrim second sign sin sinh size skewness some split_part sqrt startswith std stddev "
-    "stddev_pop stddev_samp string_agg struct substr substring sum tan tanh timestampadd timestampdiff to_date "
-    "to_timestamp translate trim trunc ucase unix_date unix_micros unix_millis unix_seconds upper var_pop var_samp "
-    "variance weekday weekofyear year zeroifnull"
+    "floor from_unixtime get_json_object greatest grouping grouping_id hour if ifnull initcap instr isnan isnotnull "
+    "isnull kurtosis lag last last_day last_value lcase lead least left length listagg ln locate log log10 log2 "
+    "lower lpad ltrim make_date map_keys max max_by md5 median min min_by minute mod mode month monthname "
+    "months_between named_struct now nth_value ntile nullif nullifzero nvl nvl2 octet_length percent_rank "
+    "percentile percentile_approx percentile_cont percentile_disc pi pmod position power quarter radians rank "
+    "regexp_count regexp_extract regexp_like regexp_replace regr_avgx regr_avgy regr_count regr_intercept regr_r2 "
+    "regr_slope regr_sxx regr_sxy regr_syy repeat replace reverse right rlike round row_number rpad rtrim second "
+    "sign sin sinh size skewness some split split_part sqrt startswith std stddev stddev_pop stddev_samp string_agg "
+    "struct substr substring sum tan tanh timestampadd timestampdiff to_date to_timestamp translate trim trunc "
+    "ucase unix_date unix_micros unix_millis unix_seconds upper var_pop var_samp variance weekday weekofyear year "
+    "zeroifnull"
 )
 """What users may call, in Spark's names, for errors and for docs/sql.md."""

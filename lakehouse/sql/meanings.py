@@ -47,6 +47,7 @@ TEXTS = {
     "reverse": "array_to_string(list_reverse(regexp_extract_all($1, '(?s).')), '')",
     "bits": f"(8 * {_OCTETS})",
     "chr": "CASE WHEN $1 < 0 THEN '' ELSE chr(CAST($1 % 256 AS INTEGER)) END",
+    "json": "CASE WHEN json_valid($1) THEN json_extract_string(CASE WHEN json_valid($1) THEN $1 END, $2) END",
     "lpad": _PADDED.format("lpad"),
     "octets": _OCTETS,
     "pmod": "CASE WHEN $1 % $2 < 0 THEN ($1 % $2 + $2) % $2 ELSE $1 % $2 END",
