@@ -85,7 +85,8 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Not: ("this",),
     exp.Is: _BINARY,
     exp.In: ("this", "expressions", "query"),
-    exp.Exists: ("this",),
+    exp.Exists: _BINARY,
+    exp.Lambda: ("this", "expressions"),
     exp.Between: ("this", "low", "high"),
     exp.Like: (*_BINARY, "negate"),
     exp.ILike: (*_BINARY, "negate"),
@@ -197,6 +198,8 @@ def _has_spark_form(node: exp.Expr) -> bool:
             return not _TRUNCATED.fullmatch(node.args["unit"].name)
         case exp.TimeToStr() | exp.UnixToStr():
             return bool(_LETTER.search(_WRITTEN.sub("", node.args["format"].name if node.args.get("format") else "")))
+        case exp.Anonymous():
+            return str(node.this).lower() == "zip_with"
         case exp.ApproxDistinct():
             return node.args.get("accuracy") is not None
     return False

@@ -10,6 +10,8 @@ from sqlglot import exp
 
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.written import shown
+from lakehouse.sql.lists import WITH_LAMBDA, check_callee, check_lambda, series_of
+from lakehouse.sql.literals import whole_number
 from lakehouse.sql.patterns import Pattern, read_pattern, read_replacement
 
 _KEY = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -22,23 +24,11 @@ def check_arguments(node: exp.Expr) -> None:
 
     >>> check_arguments(exp.Repeat(this=exp.column("s"), times=exp.Literal.number(3)))
     """
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() in WITH_LAMBDA:
+        check_callee(node)
     check = _CHECKS.get(type(node))
     if check is not None:
         check(node)
-
-
-def whole_number(node: exp.Expr | None) -> int | None:
-    """The number that a literal says, with its sign; None for anything else.
-
-    >>> whole_number(exp.Neg(this=exp.Literal.number(7)))
-    -7
-    """
-    if isinstance(node, exp.Neg):
-        found = whole_number(node.this)
-        return None if found is None else -found
-    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal() and len(node.name) < 10:
-        return int(node.name)
-    return None
 
 
 def at_most(part: str, most: int) -> Callable[[exp.Expr], None]:
@@ -135,6 +125,11 @@ def _is_plain(part: exp.Expr) -> bool:
     return False
 
 
+def _check_ascending(node: exp.ArraySort) -> None:
+    if not isinstance(node.args.get("asc"), exp.Boolean | None):
+        raise InvalidStatement("sort_array takes true or false after its array", found=shown(node))
+
+
 def _check_separator(node: exp.GroupConcat) -> None:
     separator = node.args.get("separator")
     if separator is not None and not (isinstance(separator, exp.Literal) and separator.is_string):
@@ -143,11 +138,20 @@ def _check_separator(node: exp.GroupConcat) -> None:
 
 _CHECKS: dict[type[exp.Expr], Callable[[Any], object]] = {
     exp.Chr: _check_length(1, 1),
+    exp.ArrayIntersect: _check_length(2, 2),
+    exp.ArraySlice: _check_given("start", "end"),
+    exp.ArraySort: _check_ascending,
+    **dict.fromkeys((exp.ArrayFilter, exp.Reduce, exp.Transform), check_callee),
+    exp.Exists: lambda node: None if isinstance(node.this, exp.Query) else check_callee(node),
+    exp.GenerateSeries: series_of,
     exp.GroupConcat: _check_separator,
     exp.Grouping: _check_length(1, 1),
     exp.GroupingId: _check_length(1, 64),
     exp.IgnoreNulls: _check_ignoring,
+    exp.Map: _check_given("keys", "values"),
+    exp.MapContainsKey: _check_given("key"),
     exp.JSONExtractScalar: _check_path,
+    exp.Lambda: check_lambda,
     exp.Pad: at_most("expression", _MOST_PADDED),
     exp.RegexpExtract: _check_extracted,
     exp.RegexpLike: pattern_of,

@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from lakehouse.sql.arguments import pattern_of, replacement_of
+from lakehouse.sql.lists import joined, over_elements, reduced, series, sorted_list, tested, union_of
 from lakehouse.sql.meanings import meaning
 
 Form = Callable[[Any], exp.Expr | None]
@@ -47,6 +48,23 @@ def _replaced(node: exp.RegexpReplace) -> exp.Expr:
 
 
 FORMS: dict[type[exp.Expr], Form] = {
+    exp.ArrayAppend: said_by("arrayappend", "this", "expression"),
+    exp.ArrayCompact: said_by("arraycompact", "this"),
+    exp.ArrayExcept: said_by("arrayexcept", "this", "expression"),
+    exp.ArrayFilter: lambda node: over_elements("list_filter", node),
+    exp.ArrayIntersect: lambda node: meaning("arrayintersect", *node.expressions),
+    exp.ArrayPosition: said_by("arrayposition", "this", "expression"),
+    exp.ArrayPrepend: said_by("arrayprepend", "this", "expression"),
+    exp.ArrayRemove: said_by("arrayremove", "this", "expression"),
+    exp.ArraySlice: said_by("slice", "this", "start", "end"),
+    exp.ArraySort: sorted_list,
+    exp.ArrayToString: joined,
+    exp.Exists: lambda node: tested("anytrue", node.this, node.expression) if node.args.get("expression") else None,
+    exp.Flatten: said_by("flatten", "this"),
+    exp.GenerateSeries: series,
+    exp.MapContainsKey: lambda node: _call("map_contains", node.this, node.args["key"]),
+    exp.Reduce: reduced,
+    exp.Transform: lambda node: over_elements("list_transform", node),
     exp.BitLength: said_by("bits", "this"),
     exp.BitwiseCount: lambda node: type(node)(this=exp.cast(node.this.copy(), exp.DType.BIGINT, dialect="duckdb")),
     exp.Chr: lambda node: meaning("chr", *node.expressions),
@@ -69,6 +87,9 @@ FORMS: dict[type[exp.Expr], Form] = {
 }
 """By kind of node; nothing where it may stay as it is."""
 NAMED_FORMS: dict[str, Form] = {
+    "array_union": union_of,
+    "arrays_overlap": lambda node: meaning("overlap", *node.expressions),
+    "forall": lambda node: tested("alltrue", *node.expressions),
     "octet_length": lambda node: meaning("octets", *node.expressions),
     "pmod": lambda node: meaning("pmod", *node.expressions),
     "weekday": lambda node: meaning("weekday", *node.expressions),

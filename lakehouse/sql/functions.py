@@ -116,8 +116,21 @@ _TIMES: dict[type[exp.Expr], tuple[str, ...]] = {
 }  # fmt: skip
 _LISTS: dict[type[exp.Expr], tuple[str, ...]] = {
     **dict.fromkeys((exp.Array, exp.Struct), _LIST),
-    **dict.fromkeys((exp.ArrayDistinct, exp.ArrayMax, exp.ArrayMin, exp.ArraySize, exp.MapKeys), _ONE),
-    **dict.fromkeys((exp.ArrayContains, exp.PropertyEQ), _TWO),
+    **dict.fromkeys(
+        (exp.ArrayCompact, exp.ArrayDistinct, exp.ArrayMax, exp.ArrayMin, exp.ArraySize, exp.Flatten, exp.MapKeys), _ONE
+    ),
+    **dict.fromkeys(
+        (exp.ArrayContains, exp.ArrayExcept, exp.ArrayFilter, exp.ArrayPosition, exp.PropertyEQ, exp.Transform), _TWO
+    ),
+    **dict.fromkeys((exp.ArrayAppend, exp.ArrayPrepend, exp.ArrayRemove), ("this", "expression", "null_propagation")),
+    exp.ArrayIntersect: _LIST,
+    exp.ArraySlice: ("this", "start", "end", "is_length"),
+    exp.ArraySort: ("this", "asc", "nulls_first"),
+    exp.ArrayToString: ("this", "expression", "null"),
+    exp.GenerateSeries: ("start", "end", "step"),
+    exp.MapContainsKey: ("this", "key"),
+    **dict.fromkeys((exp.Map, exp.VarMap), ("keys", "values")),
+    exp.Reduce: ("this", "initial", "merge", "finish"),
 }
 FUNCTIONS: dict[type[exp.Expr], tuple[str, ...]] = {
     **_AGGREGATES, **_WINDOWS, **_TEXT, **_NUMBERS, **_CHOICES, **_TIMES, **_LISTS,
@@ -140,11 +153,17 @@ SPARK_ONLY: frozenset[type[exp.Expr]] = frozenset(
 )
 """Functions of which DuckDB has none that gives the same answers."""
 NAMED: Mapping[str, tuple[int, int]] = {
+    "array_union": (2, 2),
+    "arrays_overlap": (2, 2),
     "btrim": (1, 1),
+    "cardinality": (1, 1),
     "every": (1, 1),
+    "forall": (2, 2),
     "isnotnull": (1, 1),
     "isnull": (1, 1),
     "make_date": (3, 3),
+    "map_entries": (1, 1),
+    "map_values": (1, 1),
     "now": (0, 0),
     "nullifzero": (1, 1),
     "octet_length": (1, 1),
@@ -153,26 +172,30 @@ NAMED: Mapping[str, tuple[int, int]] = {
     "std": (1, 1),
     "weekday": (1, 1),
     "zeroifnull": (1, 1),
+    "zip_with": (3, 3),
 }
 """Functions that the parser keeps by name, with the least and most of their arguments."""
 
 NAMES = (
-    "abs acos acosh add_months any_value approx_count_distinct array array_agg array_contains array_distinct "
-    "array_max array_min array_size ascii asin asinh atan atan2 atanh avg bit_and bit_count bit_length bit_or "
-    "bit_xor bool_and bool_or btrim cbrt ceil char_length character_length chr coalesce collect_list collect_set "
-    "concat concat_ws contains corr cos cosh cot count count_if covar_pop covar_samp cume_dist current_date "
-    "current_timestamp date date_add date_format date_from_unix_date date_sub date_trunc datediff day dayname "
-    "dayofmonth dayofweek dayofyear degrees dense_rank endswith equal_null every exp extract first first_value "
-    "floor from_unixtime get_json_object greatest grouping grouping_id hour if ifnull initcap instr isnan isnotnull "
+    "abs acos acosh add_months aggregate any_value approx_count_distinct array array_agg array_append array_compact "
+    "array_contains array_distinct array_except array_intersect array_join array_max array_min array_position "
+    "array_prepend array_remove array_size array_sort array_union arrays_overlap ascii asin asinh atan atan2 atanh "
+    "avg bit_and bit_count bit_length bit_or bit_xor bool_and bool_or btrim cardinality cbrt ceil char_length "
+    "character_length chr coalesce collect_list collect_set concat concat_ws contains corr cos cosh cot count "
+    "count_if covar_pop covar_samp cume_dist current_date current_timestamp date date_add date_format "
+    "date_from_unix_date date_sub date_trunc datediff day dayname dayofmonth dayofweek dayofyear degrees dense_rank "
+    "element_at endswith equal_null every exists exp extract filter first first_value flatten floor forall "
+    "from_unixtime get_json_object greatest grouping grouping_id hour if ifnull initcap instr isnan isnotnull "
     "isnull kurtosis lag last last_day last_value lcase lead least left length listagg ln locate log log10 log2 "
-    "lower lpad ltrim make_date map_keys max max_by md5 median min min_by minute mod mode month monthname "
-    "months_between named_struct now nth_value ntile nullif nullifzero nvl nvl2 octet_length percent_rank "
-    "percentile percentile_approx percentile_cont percentile_disc pi pmod position power quarter radians rank "
-    "regexp_count regexp_extract regexp_like regexp_replace regr_avgx regr_avgy regr_count regr_intercept regr_r2 "
-    "regr_slope regr_sxx regr_sxy regr_syy repeat replace reverse right rlike round row_number rpad rtrim second "
-    "sign sin sinh size skewness some split split_part sqrt startswith std stddev stddev_pop stddev_samp string_agg "
-    "struct substr substring sum tan tanh timestampadd timestampdiff to_date to_timestamp translate trim trunc "
-    "ucase unix_date unix_micros unix_millis unix_seconds upper var_pop var_samp variance weekday weekofyear year "
-    "zeroifnull"
+    "lower lpad ltrim make_date map map_contains_key map_entries map_from_arrays map_keys map_values max max_by md5 "
+    "median min min_by minute mod mode month monthname months_between named_struct now nth_value ntile nullif "
+    "nullifzero nvl nvl2 octet_length percent_rank percentile percentile_approx percentile_cont percentile_disc pi "
+    "pmod position power quarter radians rank reduce regexp_count regexp_extract regexp_like regexp_replace "
+    "regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy repeat replace "
+    "reverse right rlike round row_number rpad rtrim second sequence sign sin sinh size skewness slice some "
+    "sort_array split split_part sqrt startswith std stddev stddev_pop stddev_samp string_agg struct substr "
+    "substring sum tan tanh timestampadd timestampdiff to_date to_timestamp transform translate trim trunc "
+    "try_element_at ucase unix_date unix_micros unix_millis unix_seconds upper var_pop var_samp variance weekday "
+    "weekofyear year zeroifnull zip_with"
 )
 """What users may call, in Spark's names, for errors and for docs/sql.md."""

@@ -45,6 +45,7 @@ def _is_null(value: exp.Expr) -> exp.Expr:
 
 _NAMED: dict[str, Callable[..., exp.Expr]] = {
     "btrim": lambda value: exp.Trim(this=value),
+    "cardinality": lambda value: exp.ArraySize(this=value),
     "every": lambda value: exp.LogicalAnd(this=value),
     "isnotnull": lambda value: exp.Paren(this=exp.Not(this=_is_null(value))),
     "isnull": _is_null,

@@ -112,6 +112,8 @@ def _is_number(node: exp.Expr) -> bool:
 
 def _converted(node: exp.Cast) -> exp.Expr | None:
     """A conversion that DuckDB makes otherwise than Spark: of text, to text, and of fractions to whole numbers."""
+    if isinstance(node.parent, exp.GenerateSeries):  # a date that `series` reads
+        return None
     if node.to.this in (exp.DType.TEXT, exp.DType.VARCHAR):
         name = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
         text = exp.Literal.string(text_of(name))

@@ -32,6 +32,9 @@ DIFFERENT: dict[str, tuple[str, ...]] = {
         "7 div 0",
         "array(1, 2)[2]",
         "array(1, 2)[-1]",
+        "element_at(array(1, 2), 3)",
+        "element_at(array(1, 2), 0)",
+        "try_element_at(array(1, 2), 0)",
     ),
     "Decimal division gives a DOUBLE in process": (
         "1.0 / 3",
@@ -88,6 +91,8 @@ ONLY_SPARK = (
     "CAST(s AS BINARY)",
     "n div 2",
     "abs('-1')",
+    "array_sort(array(3, 1), (p, q) -> q - p)",
+    "cardinality(map('a', 1))",
     "ceil(CAST('NaN' AS DOUBLE))",
     "ceil(x)",
     "collect_set(o) FILTER (WHERE o = 2)",
@@ -134,6 +139,9 @@ ONLY_SPARK = (
     "replace('abc', 'b')",
     "reverse(array(1, 2))",
     "s RLIKE '(a+)+'",
+    "sequence(DATE '2013-01-31', DATE '2013-04-30', INTERVAL 1 MONTH)",
+    "sequence(1, i)",
+    "size(map('a', 1))",
     "skewness(i)",
     "split('abc', '')",
     "split('a,b', ',', 1)",
@@ -141,6 +149,7 @@ ONLY_SPARK = (
     "timestampadd(HOUR, 1, t)",
     "timestampdiff(DAY, t, t)",
     "to_date('05/01/2013', 'dd/MM/yyyy')",
+    "transform(array(1), E -> e)",
     "trunc(d, 'MM')",
     "trunc(d, 'nothing')",
     "trunc(NULL, 'month')",
@@ -151,5 +160,6 @@ ONLY_SPARK = (
     "unix_seconds(t)",
     "weekday(NULL)",
     "weekday('2013-05-06')",
+    "zip_with(array(1, 2), array(3), (p, q) -> p + q)",
 )
 """Those that are an error in process only."""

@@ -90,20 +90,68 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     ),
     "add_months": ("add_months(d, 1)", "add_months(d, -1)", "add_months(DATE '2013-01-31', 1)", "add_months(DATE '2012-02-29', 12)",
                    "add_months(t, 1)", "add_months(d, NULL)", "add_months(DATE '2013-02-28', 1)", "add_months('2013-01-31', 1)"),
+    "aggregate": (
+        "aggregate(array(1, 2, 3), 0, (a, e) -> a + e)", "aggregate(array(1, NULL, 3), 0, (a, e) -> a + e)",
+        "aggregate(array(1, 2), 5, (a, e) -> a + e, a -> a * 10)", "aggregate(array('a', 'bb'), 0, (n, e) -> n + length(e))",
+        "aggregate(array(i, 1), 0, (a, e) -> a + coalesce(e, 0) + coalesce(i, 0))",
+        "aggregate(array(1, 2), '', (a, e) -> concat(a, CAST(e AS STRING)))",
+    ),
     "any_value": ("any_value(o) FILTER (WHERE o = 3)", "any_value(i) FILTER (WHERE false)"),
     "approx_count_distinct": ("approx_count_distinct(i)", "approx_count_distinct(s)", "approx_count_distinct(NULL)"),
     "array": ("array(1, NULL)", "array()", "array(1, 2.5)", "array('a', 'b')", "array(array(1))", "array(i, l)"),
     "array_agg": ("array_agg(o) FILTER (WHERE o = 2)", "array_agg(i) FILTER (WHERE i IS NULL)", "size(array_agg(i))"),
+    "array_append": (
+        "array_append(array(1), NULL)", "array_append(array(i), i)", "array_append(array('a'), 'b')",
+    ),
+    "array_compact": (
+        "array_compact(array(1, NULL))", "array_compact(array(i))", "array_compact(array('a', NULL, ''))",
+    ),
     "array_contains": ("array_contains(array(1, NULL), 1)", "array_contains(array(1, NULL), 2)", "array_contains(array(1), NULL)",
                        "array_contains(NULL, 1)", "array_contains(array(1, 2), i)", "array_contains(array(i, l), 1)",
                        "array_contains(array(1.5D, CAST('NaN' AS DOUBLE)), CAST('NaN' AS DOUBLE))"),
     "array_distinct": ("size(array_distinct(array(1, 1, NULL, NULL)))", "array_distinct(array(1))", "array_distinct(NULL)",
                        "array_distinct(array(1, 2, 1))", "array_distinct(array(3, 1, 3, 2, NULL, NULL, 0))"),
+    "array_except": (
+        "array_except(array(3, 1, 1, NULL), array(1))", "array_except(array(3, NULL, NULL), array(1, NULL))",
+        "array_except(array(1, i), array(1))", "array_except(array('b', 'a', 'b'), array('c'))",
+    ),
+    "array_intersect": (
+        "array_intersect(array(3, 1, 1, NULL), array(1, 3, NULL))", "array_intersect(array(1), array(2))",
+        "array_intersect(array(i, 1), array(i))",
+    ),
+    "array_join": (
+        "array_join(array('a', NULL, 'b'), ',')", "array_join(array('a', NULL, 'b'), ',', 'n')",
+        "array_join(array(NULL), ',')", "array_join(array('a'), NULL)", "array_join(array(s, w), '-')",
+        "array_join(array(1, 2), ',')", "array_join(array('a', NULL), ',', NULL)", "array_join(array(s, w), '', '😀')",
+    ),
     "array_max": ("array_max(array(1, NULL, 3))", "array_max(array())", "array_max(NULL)", "array_max(array(i, l))",
                   "array_max(array(1.5D, CAST('NaN' AS DOUBLE)))", "array_max(array(CAST(NULL AS INT)))"),
     "array_min": ("array_min(array(1, NULL, 3))", "array_min(array('b', 'a'))", "array_min(array(i, l))",
                   "array_min(array(1.5D, CAST('NaN' AS DOUBLE)))"),
+    "array_position": (
+        "array_position(array(1, NULL, 1), 1)", "array_position(array(1), 2)", "array_position(array(1, NULL), NULL)",
+        "array_position(array(i, 1), 1)", "array_position(array(1.5D, CAST('NaN' AS DOUBLE)), CAST('NaN' AS DOUBLE))",
+    ),
+    "array_prepend": (
+        "array_prepend(array(1), 2)", "array_prepend(array(i), i)",
+    ),
+    "array_remove": (
+        "array_remove(array(1, NULL, 1, 2), 1)", "array_remove(array(1), NULL)", "array_remove(array(i, 1), i)",
+    ),
     "array_size": ("array_size(array(1, NULL))", "array_size(array())", "array_size(NULL)"),
+    "array_sort": (
+        "array_sort(array(3, NULL, 1))", "array_sort(array('b', 'a', 'Ä', '😀', ''))", "array_sort(array(x, f))",
+        "array_sort(array(3, 1), (p, q) -> q - p)",
+    ),
+    "array_union": (
+        "array_union(array(1, 2, NULL), array(2, 3, NULL))", "array_union(array(i, 1), array(i, 2))",
+        "array_union(array('b'), array('a', 'b'))",
+    ),
+    "arrays_overlap": (
+        "arrays_overlap(array(1, NULL), array(2))", "arrays_overlap(array(1, NULL), array(1))",
+        "arrays_overlap(array(NULL, 1), array(NULL, 2))", "arrays_overlap(array(1), array(2))",
+        "arrays_overlap(array(i), array(1))", "arrays_overlap(array(), array(NULL))",
+    ),
     "ascii": (
         "ascii(s)", "ascii('')", "ascii('😀')", "ascii(w)",
     ),
@@ -142,6 +190,9 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "bool_and": ("bool_and(b)", "bool_and(b) FILTER (WHERE b)", "bool_and(NULL)"),
     "bool_or": ("bool_or(b)", "bool_or(b) FILTER (WHERE b IS NULL)", "bool_or(NOT b) FILTER (WHERE b)"),
     "btrim": ("btrim(s)", "btrim('\t a \n')", "btrim('')", "btrim(NULL)", "concat('[', btrim('  x '), ']')"),
+    "cardinality": (
+        "cardinality(array(1, NULL))", "cardinality(NULL)", "cardinality(map('a', 1))",
+    ),
     "cbrt": ("cbrt(27)", "cbrt(-8)", "cbrt(x)", "cbrt(NULL)", "cbrt(f)"),
     "ceil": ("ceil(f)", "ceil(n)", "ceil(-0.5)", "ceil(2.000001)", "ceil(i)", "ceil(CAST(1e18 AS DOUBLE))", "ceil(1.55, 1)",
              "ceil(CAST('NaN' AS DOUBLE))", "ceil(x)", "ceil(155, -1)"),
@@ -204,20 +255,42 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "degrees(x)", "degrees(3.14)",
     ),
     "dense_rank": ("dense_rank() OVER (ORDER BY b)", "dense_rank() OVER (ORDER BY x DESC)"),
+    "element_at": (
+        "element_at(array(1, 2), 1)", "element_at(array(1, 2), -1)", "element_at(array(1, 2), 3)",
+        "element_at(array(1, 2), 0)", "element_at(map('a', 1), 'a')", "element_at(map('a', 1), 'b')",
+        "element_at(map(1, 'x'), 1)", "element_at(map(0, 'x', 1, 'y'), 0)", "element_at(split('a,b', ','), 2)",
+    ),
     "endswith": ("endswith(s, w)", "endswith(s, '')", "endswith(s, NULL)", "endswith('', '')"),
     "equal_null": (
         "equal_null(i, l)", "equal_null(NULL, NULL)", "equal_null(x, x)", "equal_null(s, '')",
     ),
     "every": ("every(b)", "every(i > -5)", "every(NULL)"),
+    "exists": (
+        "exists(array(1, NULL, 3), e -> e > 1)", "exists(array(1, NULL), e -> e > 1)", "exists(array(1), e -> e > 1)",
+        "exists(array(i, l), e -> e > 1)", "exists(array(1, 2), e -> e = i)", "exists(array(1), (a, b) -> true)",
+    ),
     "exp": ("exp(0)", "exp(x)", "exp(1)", "exp(710)", "exp(-800)", "exp(NULL)"),
     "extract": (
         *(f"extract({part} FROM t)" for part in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOY", "HOUR", "MINUTE", "SECOND")),
         "extract(YEAR FROM d)", "extract(MONTH FROM NULL)",
     ),
+    "filter": (
+        "filter(array(1, NULL, 3), e -> e > 1)", "filter(array(1, NULL, 3), (e, k) -> k > 0)",
+        "filter(array(i, l), e -> e IS NOT NULL)", "filter(array(5, 6, 7), (e, k) -> e > 5 AND k < 2)",
+        "filter(array(1), e -> NULL)",
+    ),
     "first": ("first(o) FILTER (WHERE o = 2)", "first(i) FILTER (WHERE o = 1)", "first(o) FILTER (WHERE false)"),
     "first_value": ("first_value(i) OVER (ORDER BY o)", "first_value(i) OVER (PARTITION BY b ORDER BY o DESC)",
         "first_value(i) IGNORE NULLS OVER (ORDER BY o)", "first_value(i, true) OVER (ORDER BY o)"),
+    "flatten": (
+        "flatten(array(array(1, 2), array(3)))", "flatten(array(array(1, 2), NULL))", "flatten(array(array(i), array(l)))",
+        "flatten(array(array(NULL), array(1)))",
+    ),
     "floor": ("floor(f)", "floor(n)", "floor(-0.5)", "floor(i)", "floor(x)", "floor(1.55, 1)", "floor(CAST('NaN' AS DOUBLE))", "floor(155, -1)"),
+    "forall": (
+        "forall(array(1, NULL, 3), e -> e > 1)", "forall(array(2, NULL), e -> e > 1)", "forall(array(2, 3), e -> e > 1)",
+        "forall(array(i, l), e -> e > 1)",
+    ),
     "from_unixtime": ("from_unixtime(0)", "from_unixtime(l)", "from_unixtime(1357369200)", "from_unixtime(NULL)", "from_unixtime(0, 'yyyy')",
                       "from_unixtime(-1)"),
     "get_json_object": (
@@ -289,7 +362,25 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "ltrim": ("ltrim(s)", "concat('[', ltrim('\t a'), ']')", "ltrim('  a ')", "ltrim(NULL)", "ltrim('x', 'xxa')"),
     "make_date": ("make_date(2013, 2, 28)", "make_date(2013, 2, 30)", "make_date(2013, i, 1)", "make_date(NULL, 1, 1)", "make_date(9999, 12, 31)",
                   "make_date(0, 1, 1)"),
-    "map_keys": ("map_keys(NULL)",),
+    "map": (
+        "map('a', 1)['a']", "map('a', 1)['b']", "map(1, 'x')[1]", "map(0, 'x', 1, 'y')[0]", "map('a', 1, 'a', 2)['a']",
+        "map(NULL, 1)[1]", "map('a', i)['a']",
+    ),
+    "map_contains_key": (
+        "map_contains_key(map('a', 1), 'a')", "map_contains_key(map('a', 1), 'b')", "map_contains_key(map(o, 1), 3L)",
+    ),
+    "map_entries": (
+        "size(map_entries(map('a', 1, 'b', NULL)))", "map_entries(map('a', i))[0].value",
+    ),
+    "map_from_arrays": (
+        "map_from_arrays(array('a'), array(1))['a']", "map_from_arrays(array('a'), array(i))['b']",
+        "map_from_arrays(array('a', 'b'), array(1))['a']",
+    ),
+    "map_keys": ("map_keys(NULL)",
+        "map_keys(map('b', 1, 'a', 2))"),
+    "map_values": (
+        "map_values(map('a', 1, 'b', NULL))", "map_values(map('a', i))",
+    ),
     "max": ("max(i)", "max(x)", "max(s)", "max(b)", "max(n)", "max(d)", "max(i) FILTER (WHERE false)", "max(NULL)", "max(DISTINCT i)"),
     "max_by": ("max_by(o, i)", "max_by(o, x)", "max_by(i, o)", "max_by(i, l)", "max_by(o, NULL)", "max_by(NULL, o)", "max_by(i, -o)", "max_by(s, s)",
                "max_by(o, i) FILTER (WHERE false)", "max_by(s, n)"),
@@ -350,6 +441,9 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "radians(x)", "radians(180)",
     ),
     "rank": ("rank() OVER (ORDER BY b)", "rank() OVER (ORDER BY x)", "rank() OVER (ORDER BY s DESC)"),
+    "reduce": (
+        "reduce(array(1, 2, 3), 0, (a, e) -> a + e)",
+    ),
     "regexp_count": (
         "regexp_count(s, 'b')", "regexp_count('aaa', 'aa')", "regexp_count(s, '')", "regexp_count(s, '.')",
         "regexp_count(s, w)", "regexp_count('😀😀', '.')",
@@ -427,6 +521,14 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "rpad(s, 4, '😀')", "rpad(s, 2, '*')", "rpad(s, -1, '*')", "rpad(s, 4, '')", "rpad(s, 1, '')", "rpad(s, 4)",
     ),
     "rtrim": ("rtrim(s)", "concat('[', rtrim('a \t'), ']')", "rtrim('x', 'axx')"),
+    "sequence": (
+        "sequence(1, 5)", "sequence(5, 1)", "sequence(1, 5, 2)", "sequence(1, 5, -1)", "sequence(1, 1)", "sequence(-3, 3, 3)",
+        "sequence(5, -5, -4)", "sequence(DATE '2012-02-28', DATE '2012-03-01')",
+        "sequence(DATE '2013-01-01', DATE '2013-01-20', INTERVAL 1 WEEK)",
+        "sequence(DATE '1970-01-02', DATE '1969-12-30', INTERVAL '-1' DAY)",
+        "sequence(DATE '2013-01-31', DATE '2013-04-30', INTERVAL 1 MONTH)", "sequence(1, i)",
+        "sequence(DATE '1970-01-02', DATE '1969-12-30')",
+    ),
     "sign": ("sign(i)", "sign(x)", "sign(f)", "sign(n)", "sign(NULL)", "sign(-0.0D)"),
     "sin": (
         "sin(x)", "sin(0)", "sin(f)", "sin(CAST('inf' AS DOUBLE))",
@@ -434,11 +536,22 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "sinh": (
         "sinh(x)", "sinh(-1)",
     ),
-    "size": ("size(array(1, NULL))", "size(array())", "size(NULL)", "size(array(NULL))"),
+    "size": ("size(array(1, NULL))", "size(array())", "size(NULL)", "size(array(NULL))",
+        "size(map('a', 1))", "size(filter(array(1, 2), e -> e > i))"),
     "skewness": (
         "skewness(i)",
     ),
+    "slice": (
+        "slice(array(1, 2, 3), 2, 1)", "slice(array(1, 2, 3), -2, 2)", "slice(array(1, 2, 3), 2, 10)",
+        "slice(array(1, 2, 3), -5, 2)", "slice(array(1, 2, 3), 2, 0)", "slice(array(1, 2, 3), 9, 1)",
+        "slice(array(1, 2, 3), 0, 1)", "slice(array(1, 2, 3), 1, -1)", "slice(array(1, 2, 3), -1, 5)",
+        "slice(array(1, 2, 3), i, 1)", "slice(array(i), 1, NULL)", "slice(array(1, 2, 3), -3, 2)",
+    ),
     "some": ("some(b)", "some(i > 5)", "some(NULL)"),
+    "sort_array": (
+        "sort_array(array(3, NULL, 1))", "sort_array(array(3, NULL, 1), false)", "sort_array(array(3, NULL, 1), true)",
+        "sort_array(array(x, f))", "sort_array(array('b', 'a', 'Ä', '😀', ''))", "sort_array(array(i, l), b)",
+    ),
     "split": (
         "split(s, 'b')", "split('bab', 'b')", "split('', ',')", "split('a,,', ',')", "split('abc', '')",
         "split('a1b22c', '[0-9]+')", "split('a.b', '\\\\.')", "split(NULL, 'a')", "split('a,b', ',', 1)", "split(s, w)",
@@ -485,6 +598,15 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
                 "to_date(d)", "to_date('')", "to_date('2013-01-05 23:59:59')"),
     "to_timestamp": ("to_timestamp('2013-01-05 07:08:09')", "to_timestamp('2013-01-05')", "to_timestamp('x')", "to_timestamp(d)", "to_timestamp(t)",
                      "to_timestamp('2013-01-05T07:08:09+02:00')", "to_timestamp(NULL)", "to_timestamp('2013-1-5 7:8:9')"),
+    "transform": (
+        "transform(array(1, NULL, 3), e -> e + 1)", "transform(array(1, NULL, 3), (e, k) -> k)",
+        "transform(array(i, l), e -> e * 2)", "transform(array(1, 2), e -> e + i)",
+        "transform(array(5, 6), (e, k) -> e * k + k)",
+        "transform(array(array(1, 2), array(3)), e -> size(filter(e, g -> g > 1)))", "transform(array('a', s), e -> upper(e))",
+        "transform(array(named_struct('k', 1)), e -> e.k)", "transform(array(1), E -> e)",
+        "transform(array('ab'), e -> substring(e, i, 1))",
+        "transform(array(array(1), array(2)), (e, k) -> transform(e, (g, h) -> g + k + h))",
+    ),
     "translate": (
         "translate(s, 'ab', 'xy')", "translate(s, 'ab', 'x')", "translate(s, 'aa', 'xy')", "translate(s, '', 'x')",
         "translate(s, NULL, 'x')", "translate(s, '😀', 'x')", "translate(s, 'a', '😀')", "translate(s, w, 'z')",
@@ -494,6 +616,10 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
              "trim(BOTH 'xy' FROM 'yxaxy')", "trim(BOTH '' FROM 'a')", "trim(BOTH FROM ' a ')", "trim(BOTH NULL FROM 'a')"),
     "trunc": ("trunc(d, 'month')", "trunc(d, 'year')", "trunc(d, 'week')", "trunc(d, 'quarter')", "trunc(d, 'MM')", "trunc(d, 'nothing')", "trunc(t, 'month')",
               "trunc(NULL, 'month')", "trunc('2013-05-06', 'month')", "trunc(d, 'day')"),
+    "try_element_at": (
+        "try_element_at(array(1, 2), 3)", "try_element_at(array(1, 2), 1)", "try_element_at(map('a', 1), 'b')",
+        "try_element_at(array(1, 2), 0)",
+    ),
     "ucase": (
         "ucase(s)",
     ),
@@ -514,6 +640,9 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     ),
     "zeroifnull": (
         "zeroifnull(i)", "zeroifnull(f)", "zeroifnull(NULL)",
+    ),
+    "zip_with": (
+        "zip_with(array(1, 2), array(3), (p, q) -> p + q)",
     ),
 }  # fmt: skip
 ALL = tuple(dict.fromkeys([*CASTS, *OPERATORS, *(one for held in FUNCTIONS.values() for one in held)]))

@@ -32,8 +32,14 @@ OUTSIDE = (
     "regexp_replace('a', 'b', client)", "regexp_replace('a', 'b', 'c', 2)", "'a' RLIKE client", "'a' RLIKE '(?=a)'",
     "'a' RLIKE '(a)\\\\1'", "'a' RLIKE 'a++'", "'a' RLIKE '(a|a)*b'", "regexp_extract('a', 'a', 1)",
     "split('a', client)", "split('a', 'b', 2)", "regexp_extract('a', 'b')", "'a' RLIKE '(a+)+$'",
-    "regexp('a', 'b')", "transform(array(1), x -> x)", "aggregate(array(1), 0, (a, b) -> a)",
-    "exists(array(1), x -> x)", "filter(array(1), x -> x)", "ai_query('a', 'b')", "http_request('a')",
+    "regexp('a', 'b')", "transform(array(1), x -> uuid())", "transform(array(1), x -> (SELECT 1))",
+    "aggregate(array(1), 0, a -> a)", "transform(array(1), (x, x) -> x)",
+    "transform(array(1), x -> transform(array(1), x -> x))", "transform(array(1), lake_x -> lake_x)",
+    "transform(array(1), x -> sum(x))", "transform(array(1), id)", "abs(x -> x)", "forall(array(1), 1)",
+    "exists(array(1), x -> rand() > x)", "filter(array(1), (x, y, z) -> x)", "sequence(1, id)", "sequence(id, 3)",
+    "sequence(1, 5, -1)", "sequence(1, 5, 0)", "sequence(DATE '0001-01-01', DATE '9999-12-31')",
+    "sort_array(array(1), id)",
+    "ai_query('a', 'b')", "http_request('a')",
     "read_files('/')", "read_kafka('a')", "event_log('a')", "call_udf('f', 1)", "my_udf(1)", "default.my_udf(1)",
     "system.builtin.abs(1)", "try_variant_get(1, '$')", "parse_json('{}')", "secret('a', 'b')", "getenv('HOME')",
     "grouping(id, at)", "percentile_cont(0.5)", "repeat('x', id)", "listagg(client, client)", "(id, at) = 1",
@@ -130,7 +136,7 @@ def test_of_sparks_functions_only_listed_ones_pass() -> None:
     assert len(passed) > 100
     dangerous = {
         "reflect", "java_method", "try_reflect", "input_file_name", "url_encode", "parse_url", "aes_encrypt",
-        "from_json", "raise_error", "current_user", "version", "rand", "uuid", "sequence", "explode",
+        "from_json", "raise_error", "current_user", "version", "rand", "uuid", "explode",
         "regexp_replace", "udf", "call_function", "hash", "encode",
     }  # fmt: skip
     assert passed & dangerous == set()
@@ -145,6 +151,9 @@ def test_functions_that_an_error_names_can_be_called() -> None:
 
 
 _ARGUMENTS = (
+    "(a, b -> c)",
+    "(a, b, (c, d) -> c)",
+    "(1, 3)",
     "(a, '$.a')",
     "(a, '(x)')",
     "(a, 'x', 'y')",
