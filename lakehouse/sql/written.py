@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import ErrorLevel, Generator, exp
 from sqlglot.dialects.duckdb import DuckDB
@@ -21,7 +21,19 @@ _MOST_COPIED = 5
 _SECONDS = ("SECOND", "SECONDS")
 
 
+def _within_group(writer: Generator, node: exp.WithinGroup) -> str:
+    """A percentile as both engines have it; the parser's writers make others of it."""
+    if not isinstance(node.this, exp.PercentileCont | exp.PercentileDisc):
+        return str(Generator.withingroup_sql(writer, node))
+    item = node.expression.expressions[0]
+    name = "percentile_cont" if isinstance(node.this, exp.PercentileCont) else "percentile_disc"
+    order = f"{writer.sql(item.this)}{' DESC' if item.args.get('desc') else ''}"
+    return f"{name}({writer.sql(node.this.this)}) WITHIN GROUP (ORDER BY {order})"
+
+
 class _SparkGenerator(SparkGenerator):
+    TRANSFORMS: ClassVar = {**SparkGenerator.TRANSFORMS, exp.WithinGroup: _within_group}
+
     def literal_sql(self, expression: exp.Literal) -> str:
         return text_term(expression.name).spark if expression.is_string else str(expression.name)
 
@@ -30,11 +42,10 @@ class _SparkGenerator(SparkGenerator):
             raise InvalidStatement("Spark cannot take this name", name=expression.name)
         return "`" + expression.name.replace("`", "``") + "`"
 
-    def withingroup_sql(self, expression: exp.WithinGroup) -> str:
-        return _within_group(self, expression)
-
 
 class _DuckDBGenerator(DuckDBGenerator):
+    TRANSFORMS: ClassVar = {**DuckDBGenerator.TRANSFORMS, exp.WithinGroup: _within_group}
+
     def literal_sql(self, expression: exp.Literal) -> str:
         return text_term(expression.name).duckdb if expression.is_string else str(expression.name)
 
@@ -43,9 +54,6 @@ class _DuckDBGenerator(DuckDBGenerator):
         if name.startswith(PREFIX):
             return written_out(name, arguments, [self.sql(one) for one in arguments])
         return str(super().anonymous_sql(expression))
-
-    def withingroup_sql(self, expression: exp.WithinGroup) -> str:
-        return _within_group(self, expression)
 
     def identifier_sql(self, expression: exp.Identifier) -> str:
         return '"' + expression.name.replace('"', '""') + '"'
@@ -57,14 +65,6 @@ class _SparkText(Spark):
 
 class _DuckDBText(DuckDB):
     Generator = _DuckDBGenerator
-
-
-def _within_group(writer: Generator, node: exp.WithinGroup) -> str:
-    """A percentile as both engines have it; the parser's writers make others of it."""
-    item = node.expression.expressions[0]
-    name = "percentile_cont" if isinstance(node.this, exp.PercentileCont) else "percentile_disc"
-    order = f"{writer.sql(item.this)}{' DESC' if item.args.get('desc') else ''}"
-    return f"{name}({writer.sql(node.this.this)}) WITHIN GROUP (ORDER BY {order})"
 
 
 def write(tree: exp.Expr, engine: str) -> str:
