@@ -121,7 +121,15 @@ def over_elements(name: str, node: exp.Expr) -> exp.Expr:
 
 
 def _is_parameter(node: exp.Identifier, name: str) -> bool:
-    return node.name == name and not isinstance(node.parent, exp.Column) and node.arg_key != "expressions"
+    """Whether a name is that of a lambda's parameter, and not of a column, a field or what stands after AS."""
+    match node.parent:
+        case exp.Column() | exp.Alias():
+            return False
+        case exp.Dot():
+            return node.name == name and node.arg_key == "this"
+        case exp.PropertyEQ():
+            return node.name == name and node.arg_key == "expression"
+    return node.name == name
 
 
 def tested(name: str, values: exp.Expr, test: exp.Expr) -> exp.Expr:

@@ -278,7 +278,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "filter(array(1, NULL, 3), e -> e > 1)", "filter(array(1, NULL, 3), (e, k) -> k > 0)",
         "filter(array(i, l), e -> e IS NOT NULL)", "filter(array(5, 6, 7), (e, k) -> e > 5 AND k < 2)",
         "filter(array(1), e -> NULL)",
-    ),
+        "filter(array(5, 6, 7), (e, k) -> k IN (0, 2))", "filter(array(5, 6, 7), (e, k) -> coalesce(NULL, k) = 1)"),
     "first": ("first(o) FILTER (WHERE o = 2)", "first(i) FILTER (WHERE o = 1)", "first(o) FILTER (WHERE false)"),
     "first_value": ("first_value(i) OVER (ORDER BY o)", "first_value(i) OVER (PARTITION BY b ORDER BY o DESC)",
         "first_value(i) IGNORE NULLS OVER (ORDER BY o)", "first_value(i, true) OVER (ORDER BY o)"),
@@ -606,7 +606,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "transform(array(named_struct('k', 1)), e -> e.k)", "transform(array(1), E -> e)",
         "transform(array('ab'), e -> substring(e, i, 1))",
         "transform(array(array(1), array(2)), (e, k) -> transform(e, (g, h) -> g + k + h))",
-    ),
+        "transform(array('a', 'b'), (e, k) -> concat(e, k))", "transform(array(named_struct('k', 7)), (e, k) -> e.k + k)", "transform(array(1, 2), (e, k) -> named_struct('k', e).k + k)", "transform(array(1, 2), (e, k) -> array(e, k))", "transform(array(5, 6), (e, k) -> CASE WHEN k = 0 THEN e ELSE k END)", "transform(array('ab', 'cd'), (e, k) -> substring(e, k + 1, 1))", "transform(array(1, 2), (e, k) -> CAST(k AS STRING))"),
     "translate": (
         "translate(s, 'ab', 'xy')", "translate(s, 'ab', 'x')", "translate(s, 'aa', 'xy')", "translate(s, '', 'x')",
         "translate(s, NULL, 'x')", "translate(s, '😀', 'x')", "translate(s, 'a', '😀')", "translate(s, w, 'z')",
