@@ -15,7 +15,7 @@ from lakehouse.errors import InvalidStatement
 MOST_CHARACTERS = 1_000
 _MOST_TIMES = 1_000
 _MOST_WAYS = 4_096
-_MOST_UNBOUNDED = 5
+_MOST_UNBOUNDED = 4
 _BREAKS = r"\n\r\x{85}\x{2028}\x{2029}"
 _CLASSES = {"d": "0-9", "w": "0-9A-Z_a-z", "s": r"\t-\r "}
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
