@@ -1,8 +1,8 @@
 """The closed list of what a query may be made of: kinds of nodes with their parts, and functions.
 
 What is not listed is refused, so that a new version of the parser adds nothing by itself. Left out on purpose: all that
-calls code or reaches files, the network, the session or its settings; chance; regular expressions, whose meaning (and
-worst cost) differs between engines; functions that make much out of little (``repeat``, ``sequence``, ``space``).
+calls code or reaches files, the network, the session or its settings; chance; functions that make much out of little,
+but where a number in the statement says how much (`lakehouse.sql.arguments`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sqlglot import exp
 from lakehouse.errors import InvalidInput, InvalidStatement
 from lakehouse.predicate.parts import unread
 from lakehouse.predicate.written import shown
+from lakehouse.sql.arguments import check_arguments
 from lakehouse.sql.functions import FUNCTIONS, NAMED, NAMES, SPARK_ONLY
 
 _MAX_DEPTH = 200
@@ -46,13 +47,15 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.GroupingSets: ("expressions",),
     exp.Having: ("this",),
     exp.Qualify: ("this",),
-    exp.Order: ("expressions",),
+    exp.Order: ("this", "expressions"),
     exp.Ordered: ("this", "desc", "nulls_first"),
     exp.Limit: ("expression",),
     exp.Offset: ("expression",),
     exp.Window: ("this", "partition_by", "order", "spec", "over", "alias"),
     exp.WindowSpec: ("kind", "start", "start_side", "end", "end_side"),
     exp.Filter: _BINARY,
+    exp.IgnoreNulls: ("this",),
+    exp.WithinGroup: _BINARY,
     # Names and literals
     exp.Star: ("except_",),
     exp.Column: ("this", "table", "db", "catalog"),
@@ -69,6 +72,10 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Var: ("this",),
     exp.DataType: ("this", "expressions", "nested"),
     exp.DataTypeParam: ("this",),
+    exp.JSONPath: ("expressions",),
+    exp.JSONPathRoot: (),
+    exp.JSONPathKey: ("this",),
+    exp.JSONPathSubscript: ("this",),
     # Operators
     exp.Paren: ("this",),
     exp.Tuple: ("expressions",),
@@ -78,7 +85,8 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Not: ("this",),
     exp.Is: _BINARY,
     exp.In: ("this", "expressions", "query"),
-    exp.Exists: ("this",),
+    exp.Exists: _BINARY,
+    exp.Lambda: ("this", "expressions"),
     exp.Between: ("this", "low", "high"),
     exp.Like: (*_BINARY, "negate"),
     exp.ILike: (*_BINARY, "negate"),
@@ -118,6 +126,7 @@ _UNITS = re.compile(
     r"(?:MICROSECOND|MILLISECOND|SECOND|MINUTE|HOUR|DAY|DOY|WEEK|MONTH|QUARTER|YEAR)S?|MON|MM|DD|YY|YYYY",
     re.IGNORECASE,
 )
+_LISTED = (exp.Values, exp.GroupingSets, exp.Rollup, exp.Cube)
 _JOINS = frozenset({"", "INNER", "OUTER", "CROSS", "SEMI", "ANTI"})
 _CHAINS = (exp.And, exp.Or, exp.Add, exp.Sub, exp.Mul, exp.DPipe, exp.Union)
 _FORMATS: tuple[type[exp.Expr], ...] = (exp.TimeToStr, exp.TsOrDsToDate, exp.UnixToStr)
@@ -125,7 +134,7 @@ _PLAIN = re.compile(r"[0-9 :.+-]+")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DIGITS = re.compile(r"[0-9A-Fa-f]*")
 _WORDS = re.compile(r"[A-Za-z_ ]*")
-_QUOTED = (exp.Identifier, exp.Literal, exp.RawString, exp.HexString, exp.Var, exp.Anonymous)
+_QUOTED = (exp.Identifier, exp.Literal, exp.RawString, exp.HexString, exp.Var, exp.Anonymous, exp.JSONPathKey)
 """Nodes whose text is written in quotes, or checked by itself."""
 _TRUNCATED = re.compile("WEEK|MON|MONTH|MM|QUARTER|YEAR|YY|YYYY", re.IGNORECASE)
 _WRITTEN = re.compile("%-?[A-Za-z](?:strict)?")
@@ -150,6 +159,7 @@ def _check_node(node: exp.Expr, engine: str) -> None:
     kind = type(node)
     if isinstance(node, exp.Anonymous) and str(node.this).lower() in NAMED:
         parts: tuple[str, ...] = ("this", "expressions")
+        _check_count(str(node.this).lower(), len(node.expressions))
     elif kind in NODES or kind in FUNCTIONS:
         parts = NODES[kind] if kind in NODES else FUNCTIONS[kind]
     else:
@@ -161,6 +171,13 @@ def _check_node(node: exp.Expr, engine: str) -> None:
         raise InvalidStatement('only Spark calculates this as Spark does; use engine="spark"', found=shown(node))
     _check_words(node)
     _check_place(node)
+    check_arguments(node)
+
+
+def _check_count(name: str, found: int) -> None:
+    least, most = NAMED[name]
+    if not least <= found <= most:
+        raise InvalidStatement("wrong number of arguments", function=name, expected=most, found=found)
 
 
 def check_parts(node: exp.Expr, parts: Sequence[str]) -> None:
@@ -181,6 +198,8 @@ def _has_spark_form(node: exp.Expr) -> bool:
             return not _TRUNCATED.fullmatch(node.args["unit"].name)
         case exp.TimeToStr() | exp.UnixToStr():
             return bool(_LETTER.search(_WRITTEN.sub("", node.args["format"].name if node.args.get("format") else "")))
+        case exp.Anonymous():
+            return str(node.this).lower() == "zip_with"
         case exp.ApproxDistinct():
             return node.args.get("accuracy") is not None
     return False
@@ -220,10 +239,25 @@ def _check_place(node: exp.Expr) -> None:
             raise InvalidStatement("a query casts to simple types only", found=str(node.this))
         case exp.Star() if not _is_listed(node):
             raise InvalidStatement("a * stands in the list after SELECT, or in count(*)")
-        case exp.Tuple() if not isinstance(node.parent, exp.Values | exp.GroupingSets | exp.Rollup | exp.Cube):
-            raise InvalidStatement("a list in parentheses stands after VALUES or IN; compare columns one by one")
+        case exp.Tuple() if not isinstance(node.parent, _LISTED) and not _is_compared(node):
+            raise InvalidStatement("a list in parentheses stands after VALUES or IN, or beside =, <> or IN and another")
+        case exp.Order() if node.this is not None and not isinstance(node.parent, exp.GroupConcat):
+            raise refused(node)
         case exp.Table() if not isinstance(node.this, exp.Identifier):
             raise InvalidStatement("table functions are not allowed; name a table of the lake", found=shown(node.this))
+
+
+def _is_compared(row: exp.Tuple) -> bool:
+    """Whether a row of values stands beside ``=``, ``<>`` or IN with rows of as many values, or a query."""
+    place = row.parent
+    match place:
+        case exp.EQ() | exp.NEQ():
+            beside = [place.this, place.expression]
+        case exp.In() if isinstance(place.this, exp.Tuple):
+            beside = [place.this, *place.expressions]
+        case _:
+            return False
+    return all(isinstance(one, exp.Tuple) and len(one.expressions) == len(row.expressions) > 1 for one in beside)
 
 
 def _is_listed(star: exp.Expr) -> bool:

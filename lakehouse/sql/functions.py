@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import exp
 
 _ONE = ("this",)
@@ -10,13 +12,22 @@ _LIST = ("expressions",)
 _AGGREGATES: dict[type[exp.Expr], tuple[str, ...]] = {
     **dict.fromkeys(
         (
-            exp.AnyValue, exp.ArrayUniqueAgg, exp.Avg, exp.CountIf, exp.First, exp.Last, exp.LogicalAnd, exp.LogicalOr,
-            exp.Max, exp.Median, exp.Min, exp.Mode, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Sum, exp.Variance,
-            exp.VariancePop,
+            exp.AnyValue, exp.ArrayUniqueAgg, exp.Avg, exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg,
+            exp.CountIf, exp.First, exp.Kurtosis, exp.Last, exp.LogicalAnd, exp.LogicalOr, exp.Max, exp.Median, exp.Min,
+            exp.Mode, exp.PercentileCont, exp.PercentileDisc, exp.Skewness, exp.Stddev, exp.StddevPop, exp.StddevSamp,
+            exp.Sum, exp.Variance, exp.VariancePop,
         ),
         _ONE,
     ),
-    **dict.fromkeys((exp.ArgMax, exp.ArgMin, exp.Corr, exp.CovarPop, exp.CovarSamp), _TWO),
+    **dict.fromkeys(
+        (
+            exp.ArgMax, exp.ArgMin, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrAvgx, exp.RegrAvgy, exp.RegrCount,
+            exp.RegrIntercept, exp.RegrR2, exp.RegrSlope, exp.RegrSxx, exp.RegrSxy, exp.RegrSyy,
+        ),
+        _TWO,
+    ),
+    **dict.fromkeys((exp.Grouping, exp.GroupingId), _LIST),
+    exp.GroupConcat: ("this", "separator"),
     exp.ApproxDistinct: ("this", "accuracy"),
     exp.ApproxQuantile: ("this", "quantile", "accuracy"),
     exp.ArrayAgg: ("this", "nulls_excluded"),
@@ -30,18 +41,55 @@ _WINDOWS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.NthValue: ("this", "offset"),
 }
 _TEXT: dict[type[exp.Expr], tuple[str, ...]] = {
-    **dict.fromkeys((exp.Length, exp.Lower, exp.MD5, exp.Reverse, exp.Upper), _ONE),
+    **dict.fromkeys((exp.Ascii, exp.BitLength, exp.Length, exp.Lower, exp.MD5, exp.Reverse, exp.Upper), _ONE),
     **dict.fromkeys((exp.Contains, exp.EndsWith, exp.Initcap, exp.Left, exp.Right, exp.StartsWith), _TWO),
+    exp.Chr: _LIST,
     exp.Concat: ("expressions", "safe"),
     exp.ConcatWs: ("expressions", "safe", "coalesce", "flatten"),
+    exp.Pad: ("this", "expression", "fill_pattern", "is_left"),
+    **dict.fromkeys((exp.RegexpCount, exp.RegexpLike, exp.RegexpSplit), _TWO),
+    exp.JSONExtractScalar: _TWO,
+    exp.RegexpExtract: ("this", "expression", "group", "null_if_pos_overflow"),
+    exp.RegexpReplace: ("this", "expression", "replacement"),
+    exp.Repeat: ("this", "times"),
     exp.Replace: ("this", "expression", "replacement"),
+    exp.SplitPart: ("this", "delimiter", "part_index"),
     exp.StrPosition: ("this", "substr", "position"),
     exp.Substring: ("this", "start", "length"),
+    exp.Translate: ("this", "from_", "to"),
     exp.Trim: ("this", "position", "expression"),
 }
 _NUMBERS: dict[type[exp.Expr], tuple[str, ...]] = {
-    **dict.fromkeys((exp.Abs, exp.Cbrt, exp.Exp, exp.IsNan, exp.Ln, exp.Sign, exp.Sqrt), _ONE),
-    **dict.fromkeys((exp.Log, exp.Pow), _TWO),
+    **dict.fromkeys(
+        (
+            exp.Abs,
+            exp.Acos,
+            exp.Acosh,
+            exp.Asin,
+            exp.Asinh,
+            exp.Atan,
+            exp.Atanh,
+            exp.BitwiseCount,
+            exp.Cbrt,
+            exp.Cos,
+            exp.Cosh,
+            exp.Cot,
+            exp.Degrees,
+            exp.Exp,
+            exp.IsNan,
+            exp.Ln,
+            exp.Radians,
+            exp.Sign,
+            exp.Sin,
+            exp.Sinh,
+            exp.Sqrt,
+            exp.Tan,
+            exp.Tanh,
+        ),
+        _ONE,
+    ),
+    **dict.fromkeys((exp.Atan2, exp.EqualNull, exp.Log, exp.Pow), _TWO),
+    exp.Pi: (),
     **dict.fromkeys((exp.Ceil, exp.Floor, exp.Round), ("this", "decimals")),
     **dict.fromkeys((exp.Greatest, exp.Least), ("this", "expressions", "ignore_nulls")),
 }
@@ -53,9 +101,9 @@ _CHOICES: dict[type[exp.Expr], tuple[str, ...]] = {
 _TIMES: dict[type[exp.Expr], tuple[str, ...]] = {
     **dict.fromkeys(
         (
-            exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfYear, exp.Hour, exp.LastDay, exp.Minute, exp.Month,
-            exp.Quarter, exp.Second, exp.TimeStrToTime, exp.UnixMicros, exp.UnixMillis, exp.UnixSeconds, exp.WeekOfYear,
-            exp.Year,
+            exp.DateFromUnixDate, exp.Day, exp.Dayname, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfYear, exp.Hour,
+            exp.LastDay, exp.Minute, exp.Month, exp.Monthname, exp.Quarter, exp.Second, exp.TimeStrToTime, exp.UnixDate,
+            exp.UnixMicros, exp.UnixMillis, exp.UnixSeconds, exp.WeekOfYear, exp.Year,
         ),
         _ONE,
     ),
@@ -68,8 +116,21 @@ _TIMES: dict[type[exp.Expr], tuple[str, ...]] = {
 }  # fmt: skip
 _LISTS: dict[type[exp.Expr], tuple[str, ...]] = {
     **dict.fromkeys((exp.Array, exp.Struct), _LIST),
-    **dict.fromkeys((exp.ArrayDistinct, exp.ArrayMax, exp.ArrayMin, exp.ArraySize, exp.MapKeys), _ONE),
-    **dict.fromkeys((exp.ArrayContains, exp.PropertyEQ), _TWO),
+    **dict.fromkeys(
+        (exp.ArrayCompact, exp.ArrayDistinct, exp.ArrayMax, exp.ArrayMin, exp.ArraySize, exp.Flatten, exp.MapKeys), _ONE
+    ),
+    **dict.fromkeys(
+        (exp.ArrayContains, exp.ArrayExcept, exp.ArrayFilter, exp.ArrayPosition, exp.PropertyEQ, exp.Transform), _TWO
+    ),
+    **dict.fromkeys((exp.ArrayAppend, exp.ArrayPrepend, exp.ArrayRemove), ("this", "expression", "null_propagation")),
+    exp.ArrayIntersect: _LIST,
+    exp.ArraySlice: ("this", "start", "end", "is_length"),
+    exp.ArraySort: ("this", "asc", "nulls_first"),
+    exp.ArrayToString: ("this", "expression", "null"),
+    exp.GenerateSeries: ("start", "end", "step"),
+    exp.MapContainsKey: ("this", "key"),
+    **dict.fromkeys((exp.Map, exp.VarMap), ("keys", "values")),
+    exp.Reduce: ("this", "initial", "merge", "finish"),
 }
 FUNCTIONS: dict[type[exp.Expr], tuple[str, ...]] = {
     **_AGGREGATES, **_WINDOWS, **_TEXT, **_NUMBERS, **_CHOICES, **_TIMES, **_LISTS,
@@ -83,6 +144,7 @@ SPARK_ONLY: frozenset[type[exp.Expr]] = frozenset(
         exp.ApproxQuantile,
         exp.Initcap,
         exp.MonthsBetween,
+        exp.Skewness,
         exp.TimestampAdd,
         exp.TimestampDiff,
         exp.UnixMillis,
@@ -90,19 +152,50 @@ SPARK_ONLY: frozenset[type[exp.Expr]] = frozenset(
     }
 )
 """Functions of which DuckDB has none that gives the same answers."""
-NAMED = frozenset({"every", "some", "isnull", "isnotnull", "now", "btrim", "make_date"})
-"""Functions that the parser keeps by name; `lakehouse.sql.normal` turns those into others that both engines have."""
+NAMED: Mapping[str, tuple[int, int]] = {
+    "array_union": (2, 2),
+    "arrays_overlap": (2, 2),
+    "btrim": (1, 1),
+    "cardinality": (1, 1),
+    "every": (1, 1),
+    "forall": (2, 2),
+    "isnotnull": (1, 1),
+    "isnull": (1, 1),
+    "make_date": (3, 3),
+    "map_entries": (1, 1),
+    "map_values": (1, 1),
+    "now": (0, 0),
+    "nullifzero": (1, 1),
+    "octet_length": (1, 1),
+    "pmod": (2, 2),
+    "some": (1, 1),
+    "std": (1, 1),
+    "weekday": (1, 1),
+    "zeroifnull": (1, 1),
+    "zip_with": (3, 3),
+}
+"""Functions that the parser keeps by name, with the least and most of their arguments."""
 
 NAMES = (
-    "abs add_months any_value approx_count_distinct array array_agg array_contains array_distinct array_max array_min "
-    "array_size avg bool_and bool_or btrim cbrt ceil char_length coalesce collect_list collect_set concat concat_ws "
-    "contains corr count count_if covar_pop covar_samp cume_dist current_date current_timestamp date date_add "
-    "date_format date_sub date_trunc datediff day dayofmonth dayofweek dayofyear dense_rank endswith every exp extract "
-    "first first_value floor from_unixtime greatest hour if ifnull initcap instr isnan isnotnull isnull lag last "
-    "last_day last_value lead least left length ln locate log log10 log2 lower ltrim make_date map_keys max max_by md5 "
-    "median min min_by minute mode month months_between named_struct now nth_value ntile nullif nvl nvl2 percent_rank "
-    "percentile percentile_approx position power quarter rank replace reverse right round row_number rtrim second sign "
-    "size some sqrt startswith stddev stddev_pop struct substring sum timestampadd timestampdiff to_date to_timestamp "
-    "trim trunc unix_micros unix_millis unix_seconds upper var_pop variance weekofyear year"
+    "abs acos acosh add_months aggregate any_value approx_count_distinct array array_agg array_append array_compact "
+    "array_contains array_distinct array_except array_intersect array_join array_max array_min array_position "
+    "array_prepend array_remove array_size array_sort array_union arrays_overlap ascii asin asinh atan atan2 atanh "
+    "avg bit_and bit_count bit_length bit_or bit_xor bool_and bool_or btrim cardinality cbrt ceil char_length "
+    "character_length chr coalesce collect_list collect_set concat concat_ws contains corr cos cosh cot count "
+    "count_if covar_pop covar_samp cume_dist current_date current_timestamp date date_add date_format "
+    "date_from_unix_date date_sub date_trunc datediff day dayname dayofmonth dayofweek dayofyear degrees dense_rank "
+    "element_at endswith equal_null every exists exp extract filter first first_value flatten floor forall "
+    "from_unixtime get_json_object greatest grouping grouping_id hour if ifnull initcap instr isnan isnotnull "
+    "isnull kurtosis lag last last_day last_value lcase lead least left length listagg ln locate log log10 log2 "
+    "lower lpad ltrim make_date map map_contains_key map_entries map_from_arrays map_keys map_values max max_by md5 "
+    "median min min_by minute mod mode month monthname months_between named_struct now nth_value ntile nullif "
+    "nullifzero nvl nvl2 octet_length percent_rank percentile percentile_approx percentile_cont percentile_disc pi "
+    "pmod position power quarter radians rank reduce regexp_count regexp_extract regexp_like regexp_replace "
+    "regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy repeat replace "
+    "reverse right rlike round row_number rpad rtrim second sequence sign sin sinh size skewness slice some "
+    "sort_array split split_part sqrt startswith std stddev stddev_pop stddev_samp string_agg struct substr "
+    "substring sum tan tanh timestampadd timestampdiff to_date to_timestamp transform translate trim trunc "
+    "try_element_at ucase unix_date unix_micros unix_millis unix_seconds upper var_pop var_samp variance weekday "
+    "weekofyear year zeroifnull zip_with"
 )
 """What users may call, in Spark's names, for errors and for docs/sql.md."""

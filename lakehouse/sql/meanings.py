@@ -25,6 +25,10 @@ _WHOLE = frozenset({exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DT
 _FLOATING = "('DOUBLE', 'FLOAT')"
 _INTEGERS = "('TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT', '\"NULL\"')"
 _START = "(CASE WHEN $2 > 0 THEN $2 - 1 WHEN $2 < 0 THEN length($1) + $2 ELSE 0 END)"
+_OCTETS = "CASE WHEN typeof($1) = 'BLOB' THEN octet_length(TRY_CAST($1 AS BLOB)) ELSE strlen(CAST($1 AS VARCHAR)) END"
+_PADDED = "CASE WHEN $3 = '' THEN left($1, greatest($2, 0)) ELSE {}($1, $2, CASE WHEN $3 = '' THEN ' ' ELSE $3 END) END"
+"""DuckDB pads with nothing at all by an error."""
+_DISTINCT = "list_filter($1, lambda lake_x, lake_i: list_position($1, lake_x) = lake_i AND list_position($2, lake_x)"
 _SHORT = 200
 """Characters up to which an argument is written where it is needed: DuckDB calculates equal ones once."""
 TEXTS = {
@@ -42,6 +46,39 @@ TEXTS = {
     "arraycontains": "CASE WHEN list_contains($1, $2) THEN TRUE "
     "WHEN $2 IS NOT NULL AND list_count($1) < len($1) THEN NULL ELSE list_contains($1, $2) END",
     "reverse": "array_to_string(list_reverse(regexp_extract_all($1, '(?s).')), '')",
+    "alltrue": "CASE WHEN $1 IS NULL THEN NULL WHEN list_contains($1, FALSE) THEN FALSE "
+    "WHEN list_count($1) < len($1) THEN NULL ELSE TRUE END",
+    "anytrue": "CASE WHEN $1 IS NULL THEN NULL WHEN list_contains($1, TRUE) THEN TRUE "
+    "WHEN list_count($1) < len($1) THEN NULL ELSE FALSE END",
+    "arrayappend": "CASE WHEN $1 IS NULL THEN NULL ELSE list_append($1, $2) END",
+    "arraycompact": "list_filter($1, lambda lake_x: lake_x IS NOT NULL)",
+    "arrayexcept": f"CASE WHEN $2 IS NULL THEN NULL ELSE {_DISTINCT} IS NULL) END",
+    "arrayintersect": f"CASE WHEN $2 IS NULL THEN NULL ELSE {_DISTINCT} IS NOT NULL) END",
+    "arrayjoin": "CASE WHEN $1 IS NULL OR $2 IS NULL THEN NULL ELSE "
+    "coalesce(array_to_string(list_filter($1, lambda lake_x: lake_x IS NOT NULL), $2), '') END",
+    "arrayjoinnull": "CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL ELSE coalesce("
+    "array_to_string(list_transform($1, lambda lake_x: coalesce(CAST(lake_x AS VARCHAR), $3)), $2), '') END",
+    "arrayposition": "CASE WHEN $1 IS NULL OR $2 IS NULL THEN NULL ELSE coalesce(list_position($1, $2), 0) END",
+    "arrayprepend": "CASE WHEN $1 IS NULL THEN NULL ELSE list_prepend($2, $1) END",
+    "arrayremove": "CASE WHEN $2 IS NULL THEN NULL ELSE list_filter($1, lambda lake_x: lake_x IS DISTINCT FROM $2) END",
+    "bits": f"(8 * {_OCTETS})",
+    "chr": "CASE WHEN $1 < 0 THEN '' ELSE chr(CAST($1 % 256 AS INTEGER)) END",
+    "dates": "list_transform($1, lambda lake_x: DATE '1970-01-01' + CAST(lake_x AS INTEGER))",
+    "flatten": "CASE WHEN list_count($1) < len($1) THEN NULL ELSE flatten($1) END",
+    "json": "CASE WHEN json_valid($1) THEN json_extract_string(CASE WHEN json_valid($1) THEN $1 END, $2) END",
+    "lpad": _PADDED.format("lpad"),
+    "octets": _OCTETS,
+    "overlap": "CASE WHEN $1 IS NULL OR $2 IS NULL THEN NULL WHEN list_has_any($1, $2) THEN TRUE WHEN len($1) > 0 "
+    "AND len($2) > 0 AND list_count($1) + list_count($2) < len($1) + len($2) THEN NULL ELSE FALSE END",
+    "pmod": "CASE WHEN $1 % $2 < 0 THEN ($1 % $2 + $2) % $2 ELSE $1 % $2 END",
+    "rpad": _PADDED.format("rpad"),
+    "slice": "CASE WHEN $2 = 0 OR $3 < 0 THEN error('slice starts from 1, or from -1 at the end, and has a length') "
+    "WHEN $2 < -len($1) THEN list_slice($1, 1, 0) "
+    "ELSE list_slice($1, CASE WHEN $2 < 0 THEN len($1) + $2 + 1 ELSE $2 END, "
+    "CASE WHEN $2 < 0 THEN len($1) + $2 + 1 ELSE $2 END + $3 - 1) END",
+    "splitpart": "CASE WHEN $3 = 0 THEN error('split_part has no part 0; the first is 1') "
+    "WHEN $2 = '' THEN CASE WHEN abs($3) = 1 THEN $1 ELSE left($1, 0) END ELSE split_part($1, $2, $3) END",
+    "weekday": "(isodow($1) - 1)",
     "sign": "CASE WHEN CAST($1 AS DOUBLE) = CAST('NaN' AS DOUBLE) THEN CAST('NaN' AS DOUBLE) "
     "ELSE CAST(sign($1) AS DOUBLE) END",
 }

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidStatement
 from lakehouse.sql.tree import put
 
 
@@ -20,6 +19,8 @@ def normalized(tree: exp.Expr) -> exp.Expr:
                 put(node, exp.Literal.string(node.this))
             case exp.Anonymous() if str(node.this).lower() in _NAMED:
                 put(node, _called(node))
+            case exp.GroupConcat() if node.args.get("separator") is None:
+                node.set("separator", exp.Literal.string(""))
             case exp.Values():
                 _name_columns(node)
             case exp.Like() | exp.ILike() if node.args.get("negate"):
@@ -35,24 +36,24 @@ def _negated(like: exp.Expr) -> None:
 
 
 def _called(node: exp.Anonymous) -> exp.Expr:
-    name = str(node.this).lower()
-    count, build = _NAMED[name]
-    if len(node.expressions) != count:
-        raise InvalidStatement("wrong number of arguments", function=name, expected=count, found=len(node.expressions))
-    return build(*node.expressions)
+    return _NAMED[str(node.this).lower()](*node.expressions)
 
 
 def _is_null(value: exp.Expr) -> exp.Expr:
     return exp.Paren(this=exp.Is(this=value, expression=exp.Null()))
 
 
-_NAMED: dict[str, tuple[int, Callable[..., exp.Expr]]] = {
-    "isnull": (1, _is_null),
-    "isnotnull": (1, lambda value: exp.Paren(this=exp.Not(this=_is_null(value)))),
-    "now": (0, exp.CurrentTimestamp),
-    "every": (1, lambda value: exp.LogicalAnd(this=value)),
-    "some": (1, lambda value: exp.LogicalOr(this=value)),
-    "btrim": (1, lambda value: exp.Trim(this=value)),
+_NAMED: dict[str, Callable[..., exp.Expr]] = {
+    "btrim": lambda value: exp.Trim(this=value),
+    "cardinality": lambda value: exp.ArraySize(this=value),
+    "every": lambda value: exp.LogicalAnd(this=value),
+    "isnotnull": lambda value: exp.Paren(this=exp.Not(this=_is_null(value))),
+    "isnull": _is_null,
+    "now": exp.CurrentTimestamp,
+    "nullifzero": lambda value: exp.Nullif(this=value, expression=exp.Literal.number(0)),
+    "some": lambda value: exp.LogicalOr(this=value),
+    "std": lambda value: exp.Stddev(this=value),
+    "zeroifnull": lambda value: exp.Coalesce(this=value, expressions=[exp.Literal.number(0)]),
 }
 
 

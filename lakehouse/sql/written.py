@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
-from sqlglot import ErrorLevel, exp
+from sqlglot import ErrorLevel, Generator, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.duckdb import DuckDBGenerator
@@ -14,6 +13,7 @@ from sqlglot.generators.spark import SparkGenerator
 from lakehouse.errors import InvalidInput, InvalidStatement
 from lakehouse.predicate.literals import text_term
 from lakehouse.predicate.parse import PARSER_ERRORS
+from lakehouse.sql.forms import FORMS, NAMED_FORMS, Form
 from lakehouse.sql.meanings import PREFIX, cast, meaning, text_of, written_out
 from lakehouse.sql.tree import most_nested, put
 
@@ -21,7 +21,19 @@ _MOST_COPIED = 5
 _SECONDS = ("SECOND", "SECONDS")
 
 
+def _within_group(writer: Generator, node: exp.WithinGroup) -> str:
+    """A percentile as both engines have it; the parser's writers make others of it."""
+    if not isinstance(node.this, exp.PercentileCont | exp.PercentileDisc):
+        return str(Generator.withingroup_sql(writer, node))
+    item = node.expression.expressions[0]
+    name = "percentile_cont" if isinstance(node.this, exp.PercentileCont) else "percentile_disc"
+    order = f"{writer.sql(item.this)}{' DESC' if item.args.get('desc') else ''}"
+    return f"{name}({writer.sql(node.this.this)}) WITHIN GROUP (ORDER BY {order})"
+
+
 class _SparkGenerator(SparkGenerator):
+    TRANSFORMS: ClassVar = {**SparkGenerator.TRANSFORMS, exp.WithinGroup: _within_group}
+
     def literal_sql(self, expression: exp.Literal) -> str:
         return text_term(expression.name).spark if expression.is_string else str(expression.name)
 
@@ -32,6 +44,8 @@ class _SparkGenerator(SparkGenerator):
 
 
 class _DuckDBGenerator(DuckDBGenerator):
+    TRANSFORMS: ClassVar = {**DuckDBGenerator.TRANSFORMS, exp.WithinGroup: _within_group}
+
     def literal_sql(self, expression: exp.Literal) -> str:
         return text_term(expression.name).duckdb if expression.is_string else str(expression.name)
 
@@ -73,7 +87,7 @@ def _for_duckdb(tree: exp.Expr) -> exp.Expr:
             most=_MOST_COPIED,
         )
     for node in reversed(list(tree.walk(bfs=False))):  # children first: parents are replaced by copies
-        form = _FORMS.get(type(node))
+        form = NAMED_FORMS.get(str(node.this).lower()) if isinstance(node, exp.Anonymous) else _FORMS.get(type(node))
         by = form(node) if form is not None else None
         if by is not None:
             put(_whole(node) if type(node) in _EMPTY else node, by)
@@ -98,6 +112,8 @@ def _is_number(node: exp.Expr) -> bool:
 
 def _converted(node: exp.Cast) -> exp.Expr | None:
     """A conversion that DuckDB makes otherwise than Spark: of text, to text, and of fractions to whole numbers."""
+    if isinstance(node.parent, exp.GenerateSeries):  # a date that `series` reads
+        return None
     if node.to.this in (exp.DType.TEXT, exp.DType.VARCHAR):
         name = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
         text = exp.Literal.string(text_of(name))
@@ -150,7 +166,8 @@ _EMPTY: dict[type[exp.Expr], exp.Expr] = {
     exp.ArrayAgg: exp.Array(),
     exp.ArrayUniqueAgg: exp.Array(),
 }
-_FORMS: dict[type[exp.Expr], Callable[[Any], exp.Expr | None]] = {
+_FORMS: dict[type[exp.Expr], Form] = {
+    **FORMS,
     **dict.fromkeys(_EMPTY, _or_empty),
     **dict.fromkeys((exp.Like, exp.ILike), _like),
     **dict.fromkeys((exp.Cast, exp.TryCast), _converted),

@@ -239,9 +239,13 @@ class _Writer:
         source, names = self._source()
         alias = self._chance.choice(list(names))
         having = self._chance.choice(["", " HAVING count(*) > 2", f" HAVING max({alias}.k) > 1"])
+        group, also = self._chance.choice(
+            [(f"{alias}.s", ""), (f"ROLLUP ({alias}.s)", f", grouping({alias}.s)"),
+             (f"CUBE ({alias}.s, {alias}.k)", f", grouping({alias}.s) + grouping({alias}.k), bit_or({alias}.k)")]
+        )  # fmt: skip
         return (
-            f"SELECT {alias}.s, count(*), sum({alias}.k), min({alias}.ts), count(DISTINCT {alias}.k) "
-            f"FROM {source}{self._where(names)} GROUP BY {alias}.s{having}"
+            f"SELECT {alias}.s, count(*), sum({alias}.k), min({alias}.ts), count(DISTINCT {alias}.k){also} "
+            f"FROM {source}{self._where(names)} GROUP BY {group}{having}"
         )
 
     def _source(self) -> tuple[str, dict[str, list[str]]]:
@@ -309,6 +313,8 @@ class _Writer:
         alias = self._chance.choice(list(names))
         word = self._chance.choice(["", "NOT "])
         table, (inner, _) = self._table("u"), _test(self._chance, "u")
+        if kind == "in" and self._chance.random() < 0.3:
+            return f"({alias}.k, {alias}.s) {word}IN (SELECT k, s FROM {table} WHERE {inner})"
         if kind == "in":
             return f"{alias}.k {word}IN (SELECT k FROM {table} WHERE {inner})"
         return f"{word}EXISTS (SELECT 1 FROM {table} AS q WHERE q.k = {alias}.k AND q.s = 'a')"

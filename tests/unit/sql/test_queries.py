@@ -171,3 +171,32 @@ def test_a_relation_can_reach_no_file_but_the_warehouses(lake: lakehouse.Lake, t
         found.query("it", f"SELECT * FROM read_csv('{tmp_path}/secret.csv')").fetchall()
     with pytest.raises(Exception, match="configuration"):
         found.query("it", "SET enable_external_access = true")
+
+
+def test_totals_say_what_they_are_of_in_windows_and_in_the_order_too(still_lake: lakehouse.Lake) -> None:
+    text = """SELECT client, grouping(client) AS g, count(*) AS n,
+        rank() OVER (PARTITION BY grouping(client) ORDER BY count(*) DESC) AS place
+        FROM trips GROUP BY {} ORDER BY g DESC, CASE WHEN g = 0 THEN client END"""
+    for group in ("ROLLUP (client)", "CUBE (client)", "client WITH ROLLUP", "client GROUPING SETS ((client), ())"):
+        assert rows_of(still_lake, text.format(group)) == [
+            (None, 1, 4, 1), (None, 0, 1, 2), ("UA", 0, 2, 1), ("it's", 0, 1, 2),
+        ]  # fmt: skip
+
+
+def test_rows_of_values_are_compared_value_by_value(still_lake: lakehouse.Lake) -> None:
+    kept = "SELECT id FROM trips WHERE {} ORDER BY id"
+    assert rows_of(still_lake, kept.format("(client, id) = ('UA', 4)")) == [(4,)]
+    assert rows_of(still_lake, kept.format("(client, id) IN (('UA', 1), ('UA', 2), ('it''s', 2))")) == [(1,), (2,)]
+    assert rows_of(still_lake, kept.format("(id, client) IN (SELECT 1, name FROM clients)")) == [(1,)]
+    assert rows_of(still_lake, kept.format("(id, client) NOT IN (SELECT 1, name FROM clients)")) == [(2,), (3,), (4,)]
+
+
+def test_texts_are_taken_apart_and_put_together(still_lake: lakehouse.Lake) -> None:
+    host = r"regexp_replace(u, '^https?://(?:www\\.)?([^/]+)/.*$', '$1')"
+    urls = "VALUES ('http://www.a.b/x'), ('https://a.b/'), ('c') AS v(u)"
+    text = f"SELECT {host} AS k, count(*) FROM {urls} GROUP BY k ORDER BY k"
+    assert rows_of(still_lake, text) == [("a.b", 2), ("c", 1)]
+    text = "SELECT transform(filter(split('b,,a', ','), e -> e <> ''), (e, place) -> concat(e, place))"
+    assert rows_of(still_lake, text) == [(["b0", "a1"],)]
+    text = "SELECT listagg(client, '; ') WITHIN GROUP (ORDER BY id DESC) FROM trips"
+    assert rows_of(still_lake, text) == [("UA; it's; UA",)]
