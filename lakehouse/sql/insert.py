@@ -51,7 +51,9 @@ def insert(session: Session, tree: exp.Insert, *, as_of: Any, engine: str, tx: T
         with _rows(session, tree, target, columns, as_of, engine) as rows:
             return tx.table(target.name).replace(rows, interval, keys=keys)
     with target.begin_replace(interval, keys) as operation:  # before the query: nobody else replaces what it reads
-        with _rows(session, tree, target, columns, as_of, engine) as rows:
+        # What was committed since then stays beside the new rows, so that the query must not read it too.
+        point = operation.base_version if as_of is None else as_of
+        with _rows(session, tree, target, columns, point, engine) as rows:
             operation.write(rows)
         return operation.commit()
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
-from unittest import mock
 
 import pytest
 
 import lakehouse
 from lakehouse.errors import InvalidInput, TableNotFound, WriteConflict
-from lakehouse.sql import change
+from lakehouse.testing.faults import armed
 from tests.unit.sql.conftest import rows_of
 
 
@@ -115,24 +115,17 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(still_lake: lakehouse.Lake
     assert (still_lake.head, still_lake.operations()) == (head, [])
 
 
-def _between(lake: lakehouse.Lake, texts: list[str]) -> Any:
+def _between(lake: lakehouse.Lake, texts: list[str]) -> AbstractContextManager[None]:
     """Run statements one by one, each between another's look at rows and its commit."""
-    finder = change._finder
+    running: list[str] = []
 
-    def patched(*arguments: Any) -> Any:
-        find = finder(*arguments)
+    def other() -> None:
+        if texts and not running:
+            running.append(texts.pop())
+            lake.sql(running[0])
+            running.clear()
 
-        def found(base: int) -> Any:
-            rows = find(base)
-            if texts:
-                text = texts.pop()
-                with mock.patch.object(change, "_finder", finder):
-                    lake.sql(text)
-            return rows
-
-        return found
-
-    return mock.patch.object(change, "_finder", patched)
+    return armed({"commit.before": other})
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 import lakehouse
 from lakehouse.errors import InvalidInput, InvalidStatement, RowsOutside
+from lakehouse.testing.faults import armed
 from tests.unit.sql.conftest import rows_of
 
 
@@ -164,3 +165,24 @@ def test_a_table_in_order_of_starts_says_what_it_cannot(lake: lakehouse.Lake) ->
         lake.sql("TRUNCATE TABLE t")
     with pytest.raises(InvalidStatement, match="REPLACE WHERE takes"):
         lake.sql("INSERT INTO t REPLACE WHERE day(at) = 1 VALUES ('2013-01-01')")
+
+
+YEAR = "at >= '2013-01-01' AND at < '2014-01-01'"
+
+
+@pytest.mark.parametrize("words", ["OVERWRITE rides", f"INTO rides REPLACE WHERE {YEAR}"])
+def test_rows_that_are_appended_while_a_table_is_replaced_by_itself_are_there_once(
+    rides: lakehouse.Lake, words: str
+) -> None:
+    before = rows_of(rides, "SELECT at, client FROM rides")
+    waiting = ["INSERT INTO rides (at, client) VALUES ('2013-06-01', 77)"]
+
+    def append() -> None:
+        if waiting:
+            rides.sql(waiting.pop())
+
+    with armed({"begin.registered": append}):
+        rides.sql(f"INSERT {words} SELECT * FROM rides WHERE {YEAR}", engine="duckdb")
+    assert waiting == []
+    assert len(rows_of(rides, "SELECT * FROM rides WHERE client = 77")) == 1
+    assert len(rows_of(rides, "SELECT * FROM rides")) == len(before) + 1

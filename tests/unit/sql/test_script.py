@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlglot import exp
 
 import lakehouse
 from lakehouse.errors import InvalidInput, TableNotFound, WriteConflict
-from lakehouse.sql import script
+from lakehouse.testing.faults import armed
 from tests.unit.sql.conftest import rows_of
 
 
@@ -124,18 +123,14 @@ def test_a_transaction_is_no_query_and_has_no_version(still_lake: lakehouse.Lake
     assert held(still_lake) == BEFORE
 
 
-def test_a_transaction_in_whose_way_others_come_changes_nothing(
-    lake: lakehouse.Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = script._run
+def test_a_transaction_in_whose_way_others_come_changes_nothing(lake: lakehouse.Lake) -> None:
+    waiting = ["UPDATE trips SET client = 'other' WHERE id = 1"]
 
-    def run_then_others(session: Any, step: Any, *rest: Any) -> None:
-        run(session, step, *rest)
-        if isinstance(step, exp.Insert):
-            lake.table("trips").update({"client": "'other'"}, "id = 1")
+    def other() -> None:
+        if waiting:
+            lake.sql(waiting.pop())
 
-    monkeypatch.setattr(script, "_run", run_then_others)
-    with pytest.raises(WriteConflict):
+    with armed({"commit.before": other}), pytest.raises(WriteConflict):
         lake.sql(
             "BEGIN; DELETE FROM trips WHERE id IN (SELECT 1); INSERT INTO clients (since) VALUES ('2013-01-01'); COMMIT"
         )
