@@ -104,8 +104,11 @@ def _shown(mark: exp.Placeholder) -> str:
 def _check_place(mark: exp.Placeholder) -> None:
     """A value stands where a literal does that means itself."""
     is_alias = isinstance(mark.parent, exp.Alias | exp.Dot) and mark.arg_key != "this"
-    if is_alias or isinstance(mark.parent, _NAMES) or mark.arg_key in _READ_AT_ONCE:
-        raise InvalidStatement("a value cannot stand for a name, a type, a unit or a format", found=_shown(mark))
+    is_path = isinstance(mark.parent, exp.JSONExtractScalar) and mark.arg_key == "expression"
+    if is_alias or is_path or isinstance(mark.parent, _NAMES) or mark.arg_key in _READ_AT_ONCE:
+        raise InvalidStatement(
+            "a value cannot stand for a name, a type, a unit, a path or a format", found=_shown(mark)
+        )
 
 
 def _read(value: Any, what: str) -> tuple[str, str]:
