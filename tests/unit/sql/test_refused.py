@@ -208,3 +208,16 @@ def test_the_longest_statement_is_a_million_characters(still_lake: lakehouse.Lak
 def test_a_column_name_with_dollar_and_brace_is_no_setting_for_spark(still_lake: lakehouse.Lake) -> None:
     with pytest.raises(InvalidInput, match="cannot take this name"):
         still_lake.sql("SELECT 1 AS `${env:HOME}`")
+
+
+@pytest.mark.parametrize(
+    "text", ["SHOW CREATE TABLE trips", "CREATE TABLE x PARTITIONED BY (days(at)) AS SELECT 1.5D a b, at FROM trips"]
+)
+def test_the_parser_tells_the_log_nothing(
+    still_lake: lakehouse.Lake, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    try:
+        still_lake.sql(text)
+    except InvalidInput:
+        assert "SHOW" not in text
+    assert [one.getMessage() for one in caplog.records if one.name == "sqlglot"] == []
