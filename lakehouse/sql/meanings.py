@@ -164,6 +164,10 @@ def text_of(name: str) -> str:
     )
 
 
+_ALONE = (exp.Column, exp.Literal, exp.Lambda, exp.Paren, exp.DataType, exp.Var)
+"""What stays one thing wherever it stands, and what no parentheses may stand around."""
+
+
 def written_out(name: str, arguments: Sequence[exp.Expr], texts: Sequence[str]) -> str:
     """The text of a meaning; ``texts`` are the arguments', as they are written."""
     body = TEXTS.get(name.removeprefix(PREFIX))
@@ -173,10 +177,15 @@ def written_out(name: str, arguments: Sequence[exp.Expr], texts: Sequence[str]) 
         isinstance(one, exp.Column | exp.Literal) or (len(text) <= _SHORT and one.find(exp.Query) is None)
         for one, text in zip(arguments, texts, strict=True)
     ):
-        return _filled(body, list(texts))
+        return _filled(body, [_whole(one, text) for one, text in zip(arguments, texts, strict=True)])
     held = ", ".join(f"a{place} := {text}" for place, text in enumerate(texts, 1))
     inner = _filled(body, [f"lake_v.a{place}" for place in range(1, len(texts) + 1)])
     return f"list_transform([struct_pack({held})], lambda lake_v: {inner})[1]"
+
+
+def _whole(argument: exp.Expr, text: str) -> str:
+    """An argument's text so that no operator of a meaning takes a part of it: ``$1 % $2`` of ``k + 1``."""
+    return text if isinstance(argument, _ALONE) else f"({text})"
 
 
 def _filled(body: str, texts: Sequence[str]) -> str:

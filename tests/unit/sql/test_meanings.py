@@ -13,6 +13,7 @@ import pytest
 
 import lakehouse
 from lakehouse.errors import InvalidInput
+from tests.unit.sql.conftest import rows_of
 
 FAILS = object()
 """Stands for an error where Spark gives one."""
@@ -211,3 +212,20 @@ def test_conversions_in_conversions_stay_short(lake: lakehouse.Lake) -> None:
     for _ in range(12):
         text = f"CAST(CAST({text} AS STRING) AS INT)"
     assert answered(lake, f"SELECT {text} FROM one") == 2
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("pmod(id + 1, 4)", [2, 3, 0, 1]),
+        ("pmod(id, 2 * 2)", [1, 2, 3, 0]),
+        ("pmod(id - 5, id + 1 + 1)", [2, 1, 3, 5]),
+        ("pmod(-id, 3)", [2, 1, 0, 2]),
+        ("ascii(chr(256 + 64 + id))", [65, 66, 67, 68]),
+        ("pmod(CASE WHEN id > 2 THEN id ELSE id + 10 END, 3)", [2, 0, 0, 1]),
+    ],
+)
+def test_an_argument_with_operators_stays_one_thing(
+    still_lake: lakehouse.Lake, expression: str, expected: list[int]
+) -> None:
+    assert [row[0] for row in rows_of(still_lake, f"SELECT {expression} FROM trips ORDER BY id")] == expected
