@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
+
+from lakehouse.forks import watch_forks
 
 _SETTINGS: dict[str, Any] = {
     "autoinstall_known_extensions": "false",
@@ -24,3 +28,38 @@ def open_memory(**more: Any) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:", config={**_SETTINGS, **more})
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     return connection
+
+
+_of_parents: list[duckdb.DuckDBPyConnection] = []
+
+
+class KeptDatabase:
+    """A database that is opened when it is first needed, and kept. Safe to share between threads."""
+
+    def __init__(self, opened: Callable[[], duckdb.DuckDBPyConnection]) -> None:
+        self._opened = opened
+        self._reset()
+        watch_forks(self)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._database: duckdb.DuckDBPyConnection | None = None
+
+    def after_fork(self) -> None:
+        """A child begins with a database of its own: the threads of its parent's did not come along."""
+        if self._database is not None:
+            _of_parents.append(self._database)  # to close it would wait for them
+        self._reset()
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A connection of the caller's own."""
+        with self._lock:
+            if self._database is None:
+                self._database = self._opened()
+            return self._database.cursor()
+
+    def let_go(self) -> duckdb.DuckDBPyConnection | None:
+        """Keep it no longer; the next cursor opens another. Returns it, for who wants to close all cursors with it."""
+        with self._lock:
+            database, self._database = self._database, None
+        return database

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Matches, Query, WriteTarget, Written
 from lakehouse.engine.duckdb import literals as sql
-from lakehouse.engine.duckdb.connection import open_memory
+from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
 from lakehouse.engine.duckdb.join import matched
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
 from lakehouse.engine.duckdb.sort import sorted_batches
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.write import stored_schema, write_tables
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.forks import watch_forks
 from lakehouse.storage.work import Made, SegmentWork
 
 _THREADS = min(8, os.cpu_count() or 1)
 """Files that are compressed at a time."""
-
-
-_of_parents: list[duckdb.DuckDBPyConnection] = []
 
 
 class DuckDBEngine:
@@ -39,16 +33,8 @@ class DuckDBEngine:
     dialect = "duckdb"
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._database: duckdb.DuckDBPyConnection | None = None
-        watch_forks(self)
-
-    def after_fork(self) -> None:
-        """A child begins with a database of its own: the threads of its parent's did not come along."""
-        self._lock = threading.Lock()
-        if self._database is not None:
-            _of_parents.append(self._database)  # to close it would wait for them
-        self._database = None
+        self._kept = KeptDatabase(open_memory)
+        self._cursor = self._kept.cursor
 
     def write(self, rows: Any, target: WriteTarget) -> Sequence[Written]:
         """Write rows as durable Parquet files below the target's folder; return what was written.
@@ -109,14 +95,6 @@ class DuckDBEngine:
 
     def close(self) -> None:
         """Free what reads have kept. The engine can be used again."""
-        with self._lock:
-            if self._database is not None:
-                self._database.close()
-                self._database = None
-
-    def _cursor(self) -> duckdb.DuckDBPyConnection:
-        """A connection of the caller's own to the engine's database, in UTC."""
-        with self._lock:
-            if self._database is None:
-                self._database = open_memory()
-            return self._database.cursor()
+        database = self._kept.let_go()
+        if database is not None:
+            database.close()

@@ -128,8 +128,8 @@ class _Visible:
         source = f"read_parquet([{paths}], hive_partitioning=false)"
         if renamed:
             schema = self.query.spec.schema.append(ROW_ID_FIELD) if stored else self.query.spec.schema
-            source = f"read_parquet([{paths}], schema={_file_schema(schema, renamed)}, hive_partitioning=false)"
-            source = f"(SELECT {sql.listed(columns)} FROM {source})"  # noqa: S608 - quoted by `literals`
+            by_id = f"read_parquet([{paths}], schema={_file_schema(schema, renamed)}, hive_partitioning=false)"
+            source = f"(SELECT {sql.listed(columns)} FROM {by_id})"  # noqa: S608 - quoted by `literals`
             columns = [sql.name(name) for name in (*self.names, *extras)]
         where = "" if condition is None else f" WHERE {condition.duckdb}"
         return f"SELECT {sql.listed(columns)} FROM {source} AS f {self.among}{where}"  # noqa: S608 - quoted by `literals`

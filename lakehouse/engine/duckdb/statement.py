@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-import threading
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +14,8 @@ import duckdb
 import pyarrow as pa
 
 from lakehouse.engine.duckdb import literals as sql
-from lakehouse.engine.duckdb.connection import open_memory
+from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
 from lakehouse.errors import InvalidInput, InvalidStatement, SegmentUnreadable
-from lakehouse.forks import watch_forks
 
 Relations = Mapping[str, str | pa.Table]
 """What a query names: the text of another, or rows in memory, which only the query's own connection sees."""
@@ -43,45 +41,27 @@ class StatementDatabase:
     """
 
     def __init__(self, warehouse: Path) -> None:
-        self._warehouse = warehouse
-        self._reset()
-        watch_forks(self)
-
-    def _reset(self) -> None:
-        self._lock = threading.Lock()
-        self._database: duckdb.DuckDBPyConnection | None = None
-
-    def after_fork(self) -> None:
-        """A child begins with a database of its own: the threads of its parent's did not come along."""
-        if self._database is not None:
-            _of_parents.append(self._database)  # to close it would wait for them
-        self._reset()
+        self._kept = KeptDatabase(lambda: _spilling(warehouse))
 
     def run(self, text: str, relations: Relations) -> duckdb.DuckDBPyRelation:
         """The rows of a query, lazily. ``text`` names each relation by its key, in double quotes and nowhere else.
 
         Raises `InvalidInput` for what DuckDB refuses. Sums of integers are 64 bits wide, as in Spark.
         """
-        return _bound(self._connection(), text, relations)
+        return _bound(self._kept.cursor(), text, relations)
 
     def explain(self, text: str, relations: Relations) -> str:
         """DuckDB's plan of a query, a line an operator's line, with the rows that it expects of each."""
-        return _bound(self._connection(), text, relations).explain().strip()
-
-    def _connection(self) -> duckdb.DuckDBPyConnection:
-        with self._lock:
-            if self._database is None:
-                spill = Path(tempfile.gettempdir(), f"lakehouse-{uuid4().hex}")
-                self._database = _confined(open_memory(temp_directory=str(spill)), self._warehouse)
-            return self._database.cursor()
+        return _bound(self._kept.cursor(), text, relations).explain().strip()
 
     def close(self) -> None:
         """Let go of the database, which relations that were made keep for as long as they live: none is closed."""
-        with self._lock:
-            self._database = None
+        self._kept.let_go()
 
 
-_of_parents: list[duckdb.DuckDBPyConnection] = []
+def _spilling(warehouse: Path) -> duckdb.DuckDBPyConnection:
+    spill = Path(tempfile.gettempdir(), f"lakehouse-{uuid4().hex}")
+    return _confined(open_memory(temp_directory=str(spill)), warehouse)
 
 
 def run_limited(text: str, relations: Relations, warehouse: Path, limits: QueryLimits) -> tuple[pa.Table, bool]:
