@@ -9,7 +9,7 @@ from lakehouse.core.check import Finding
 from lakehouse.core.operation import REWRITES, Kind
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
-from lakehouse.core.spec import TableSpec
+from lakehouse.core.spec import TableSpec, field_id_of
 from lakehouse.core.summary import Summary, SummaryKind
 from lakehouse.errors import InternalError, SegmentUnreadable, VersionNotFound
 from lakehouse.reading.again import again_if_forgotten
@@ -74,13 +74,20 @@ def _summaries(
                     made = work.contents(by_id[entry])
                 except SegmentUnreadable:
                     continue  # reported for its file
+                changed = _widened_since(spec, by_id[entry])
                 for one in held:
-                    if one.path in damaged or one.field_id not in made:
+                    if one.path in damaged or one.field_id not in made or one.field_id in changed:
                         continue
                     content = read_content(locator.file(one.path), one.bytes) if one.path else one.content
                     if content != made[one.field_id]:
                         what = f"the {kind.value} of field {one.field_id} is not that of the rows; drop it"
                         yield Finding("summary", by_id[entry].path, what)
+
+
+def _widened_since(spec: TableSpec, segment: Segment) -> set[int]:
+    """Columns, by field id, that have another type than in a segment's file: a summary may be of either."""
+    held = zip(spec.schema, spec.layout(segment.schema_number), strict=True)
+    return {field_id_of(column) for column, one in held if one.type != one.wanted}
 
 
 def _changed(session: Session, spec: TableSpec, version: int) -> Iterator[Finding]:

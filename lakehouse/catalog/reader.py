@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from dataclasses import replace
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
@@ -16,8 +17,8 @@ from lakehouse.catalog.state.bins import BinState, StateReader, extent_of, live_
 from lakehouse.catalog.state.diff import changed_entries, entries_between
 from lakehouse.catalog.state.tombstone_sets import ReadFile, Sets
 from lakehouse.catalog.store.database import Database
-from lakehouse.catalog.versions import log
-from lakehouse.catalog.versions.horizon import check_complete, check_readable
+from lakehouse.catalog.versions import definitions, log
+from lakehouse.catalog.versions.horizon import check_complete, check_readable, gone
 from lakehouse.core.chunk import Chunk
 from lakehouse.core.commit import Commit
 from lakehouse.core.diff import Diff, EntryDiff
@@ -30,9 +31,23 @@ from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
+from lakehouse.remembered import Remembered
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_DEFINITIONS = 1000
+"""Of how many altered tables a process remembers what they were."""
+
+
+class ReadPoint(NamedTuple):
+    """What a reader of a table at ``as_of`` needs."""
+
+    version: int
+    """The table's newest version at or before it."""
+    held_version: int
+    """The version to pin."""
+    spec: TableSpec
+    """The definition that the table had then."""
 
 
 class CatalogReader:
@@ -42,6 +57,7 @@ class CatalogReader:
         self._database = database
         self._states = StateReader()
         self._sets = Sets(read_file)
+        self._known_definitions: Remembered[tuple[int, int], list[tuple[int, TableSpec]]] = Remembered(_DEFINITIONS)
 
     def _read(self, question: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
         """Call a function with a connection and the given arguments, to read one state of the catalog."""
@@ -125,14 +141,48 @@ class CatalogReader:
 
     def table_version(self, spec: TableSpec, created: int, as_of: Any) -> int:
         """A table's newest version at or before ``as_of``. Raises `VersionNotFound`."""
-        return self.resolve_as_of(spec, created, as_of)[0]
+        return self.resolve_as_of(spec, created, as_of).version
 
-    def resolve_as_of(self, spec: TableSpec, created: int, as_of: Any) -> tuple[int, int]:
-        """A table's newest version at or before ``as_of``, and the version that a reader of it has to pin.
+    def resolve_as_of(self, spec: TableSpec, created: int, as_of: Any) -> ReadPoint:
+        """A table's newest version at or before ``as_of``, and its definition then. Raises `VersionNotFound`."""
+        found = self._read(log.resolve_on_table, spec, created, as_of)
+        if found.schema_number == spec.schema_number and (as_of is None or not spec.schema_number):
+            return ReadPoint(found.version, found.held_version, spec)
+        then = self._definition(spec, found.schema_number, None if as_of is None else found.point)
+        return ReadPoint(found.version, found.held_version, then)
 
-        Raises `VersionNotFound`.
-        """
-        return self._read(log.resolve_on_table, spec, created, as_of)
+    def redefined(self, spec: TableSpec) -> TableSpec:
+        """A table's definition now. Raises `TableNotFound` if it was dropped."""
+        held = self._read(definitions.read_definition, spec.id)
+        if held is None:
+            raise gone(spec)
+        return held[0]
+
+    def definitions(self, spec: TableSpec, created: int) -> list[tuple[int, TableSpec]]:
+        """Every definition of a table's columns, with the version from which on it holds, oldest first."""
+        held = self._read(definitions.read_definition, spec.id)
+        if held is None:
+            raise gone(spec)
+        return self._definitions(*held) or [(created, held[0])]
+
+    def _definition(self, spec: TableSpec, schema_number: int, point: int | None) -> TableSpec:
+        """A table's definition at a version of the lake (None: the newest), when it is known to have had a number."""
+        key = spec.id, schema_number
+        known = self._known_definitions.get(key)
+        if known is None:
+            held = self._read(definitions.read_definition, spec.id)
+            if held is None:
+                raise gone(spec)
+            known = self._definitions(*held)
+            self._known_definitions.put(key, known)
+        at = [one for since, one in known if point is None or since <= point]
+        return replace((at or [known[0][1]])[-1], properties=spec.properties)
+
+    def _definitions(self, current: TableSpec, created: int) -> list[tuple[int, TableSpec]]:
+        found = self._read(definitions.read_definitions, current)
+        if not found or found[-1][1].schema_number != current.schema_number:  # recovered from footers
+            found.append((created, current))
+        return found
 
     def tags(self) -> dict[str, int]:
         """Versions by tag."""

@@ -39,6 +39,7 @@ from lakehouse.core.ordinal import draws_number
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import UnknownOperation
 from lakehouse.faults import reach
+from lakehouse.schema import SchemaChange
 
 logger = logging.getLogger(__name__)
 
@@ -75,10 +76,26 @@ class CatalogWriter(CatalogReader):
                 settled=lambda connection: True if tables.find_table(connection, new) else None,
             )
 
-    def set_properties(self, name: str, change: tables.Change) -> TableSpec:
-        """Change a table's properties."""
+    def set_properties(self, name: str, change: tables.Change) -> tuple[TableSpec, Commit]:
+        """Change a table's properties; its new definition, and the commit."""
+        return self._redefine(tables.set_properties, name, change)
+
+    def alter(self, table: TableId, changes: Sequence[SchemaChange], message: str) -> tuple[TableSpec, Commit]:
+        """Change a table's columns; its new definition, and the commit."""
+
+        return self._redefine(tables.alter, table, changes, message)
+
+    def _redefine(
+        self, change: Callable[Concatenate[Connection, P], tuple[TableSpec, int]], *given: P.args, **named: P.kwargs
+    ) -> tuple[TableSpec, Commit]:
+        """Change a table's definition, and read the commit that did."""
+
+        def work(connection: Connection) -> tuple[TableSpec, Commit]:
+            spec, version = change(connection, *given, **named)
+            return spec, log.read_commits(connection, version=version)[0]
+
         with interrupts.committing():
-            return self._run(tables.set_properties, name, change)
+            return self._database.run(work)
 
     def drop_table(self, name: str) -> None:
         """Drop a table."""

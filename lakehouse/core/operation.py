@@ -63,6 +63,10 @@ class LookAgain(Exception):
     """What an erasure found under the head: others read rows since it looked, and wrote what they made of them."""
 
 
+class Altered(Exception):
+    """What an operation found when it began: the table has other columns than its caller knows."""
+
+
 class Priority(IntEnum):
     """Whose lock gives way: a higher priority takes a chunk from a lower one."""
 

@@ -26,7 +26,7 @@ class Segment:
     values (`lakehouse.core.bucket`). Row n has the row id ``first_row_id + n`` unless
     the file stores ``_row_id`` (``has_row_ids``), whose bounds are then in ``min`` and ``max``. ``rewrites`` is how
     often rows were erased from it: then ``start`` and ``end`` may bound more than there still is. ``checksum`` is
-    that of the file (`lakehouse.core.checksum`).
+    that of the file (`lakehouse.core.checksum`), ``schema_number`` that of the columns which it was written with.
 
     >>> Segment(id=1, start="2013-01-05", end="2013-01-06", ordinal=3, rows=10).interval
     Interval('2013-01-05', '2013-01-06')
@@ -47,6 +47,7 @@ class Segment:
     buckets: Buckets = field(default_factory=dict, compare=False, repr=False)
     rewrites: int = field(default=0, compare=False)
     checksum: Checksum = field(default=b"", compare=False, repr=False)
+    schema_number: int = field(default=0, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         start, end = read_bounds(self.start, self.end)
@@ -73,8 +74,8 @@ class Segment:
 class NewSegment:
     """A durable file that is to be a segment, and what its footer says of its rows.
 
-    ``path`` is relative to the folder in which the file was looked for, and to the warehouse in what is committed. A
-    segment has all of this under the same names. Nothing is checked here: a footer was, when it was read.
+    ``path`` is relative to the folder in which the file was looked for, and to the warehouse in what is committed.
+    Statistics are by the names that columns have in files. A segment has all of this under the same names. Nothing is checked here: a footer was, when it was read.
 
     >>> new = NewSegment("t/1/a.parquet", Interval.of("2013-01-05").start, Interval.of("2013-01-05").end, 10, 2_000)
     >>> new.added(7, ordinal=3, first_row_id=100).row_ids
@@ -92,6 +93,7 @@ class NewSegment:
     nulls: Mapping[str, int] = field(default_factory=dict)
     buckets: Buckets = field(default_factory=dict)
     checksum: Checksum = field(default=b"", repr=False)
+    schema_number: int = 0
 
     @property
     def interval(self) -> Interval:

@@ -33,10 +33,11 @@ FIELDS = pa.schema(
         ("path", pa.string()),
         ("rewrites", pa.int64()),
         ("checksum", pa.binary()),
+        ("schema_number", pa.int64()),
     ]
 )
-"""Columns of a table of segments beside those of statistics; no ``rewrites`` and no ``checksum`` are null, which a page
-need not keep."""
+"""Columns of a table of segments beside those of statistics; no ``rewrites``, no ``checksum`` and the first schema are
+null, which a page need not keep."""
 LOW, HIGH, NULLS, BUCKETS = "min:", "max:", "nulls:", "buckets:"
 """What the name of a column's statistics begins with."""
 _BLOCK = 4096
@@ -269,6 +270,7 @@ def _segment(
     path: str,
     rewrites: int | None,
     checksum: bytes | None,
+    schema_number: int | None,
 ) -> Segment:
     """A segment of values that were checked when they were stored: checking them again would cost most of the time."""
     made = object.__new__(Segment)
@@ -282,6 +284,7 @@ def _segment(
     put(made, "path", path)
     put(made, "rewrites", rewrites or 0)
     put(made, "checksum", checksum or b"")
+    put(made, "schema_number", schema_number or 0)
     put(made, "first_row_id", first_row_id)
     put(made, "has_row_ids", has_row_ids)
     put(made, "min", _Statistics(body, row, LOW))

@@ -76,6 +76,22 @@ def row_id_bounds(row_ids: BitMap64) -> tuple[dict[str, int], dict[str, int], di
     return {ROW_ID: row_ids.min()}, {ROW_ID: row_ids.max()}, {}
 
 
+def stored_keys(keys: pa.Table, spec: TableSpec) -> pa.Table:
+    """Primary keys under the names that their columns have in the catalog."""
+    stored = spec.stored_names
+    return keys.rename_columns([stored.get(name, name) for name in keys.column_names]) if stored else keys
+
+
+def named_keys(stored: pa.Table, spec: TableSpec) -> pa.Table:
+    """Keys of a set, which has the names and types that their columns had, as the table has them."""
+    if not spec.columns:
+        return stored.select(spec.primary_key)
+    names = spec.stored_names
+    held = stored.select([names.get(name, name) for name in spec.primary_key])
+    wanted = pa.schema([spec.schema.field(name).remove_metadata() for name in spec.primary_key])
+    return held.rename_columns(wanted.names).cast(wanted)
+
+
 def key_bounds(keys: pa.Table, spec: TableSpec) -> tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]:
     """Least and greatest by column of the primary key, and hash buckets of those by which the table is clustered.
 

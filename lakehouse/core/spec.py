@@ -10,6 +10,7 @@ from typing import Literal, NewType, cast, get_args
 import pyarrow as pa
 
 from lakehouse.core.chunk import Grain
+from lakehouse.core.column import ColumnHistory, Held, Layout
 
 TableId = NewType("TableId", int)
 WriteOrder = Literal["commit", "start"]
@@ -34,10 +35,27 @@ _COLUMN = re.compile(r"[^\W_][^`\"\x00-\x1f]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)
+class TableSchema:
+    """The columns that a table has had from a version on."""
+
+    version: int
+    schema: pa.Schema
+
+
+def field_id_of(column: pa.Field) -> int:
+    """A column's Parquet field id."""
+    return int(column.metadata[FIELD_ID])
+
+
+@dataclass(frozen=True, slots=True)
 class TableSpec:
     """A table's definition. ``folder`` is its name in storage, which no rename changes.
 
     ``cluster_by`` maps a cluster column to its number of hash buckets (0: not hashed).
+
+    ``schema_number`` counts the changes of its columns; files say under which of them they were written. ``columns``
+    has the history of each column, by Parquet field id, that files do not all hold as it is now; ``next_field_id`` is
+    that of the next column, and ``retired`` are names in files that columns had which were dropped.
     """
 
     id: TableId
@@ -50,6 +68,35 @@ class TableSpec:
     cluster_by: Mapping[str, int] = field(default_factory=dict)
     write_order: WriteOrder = "commit"
     properties: Mapping[str, str] = field(default_factory=dict)
+    schema_number: int = 0
+    columns: Mapping[int, ColumnHistory] = field(default_factory=dict)
+    next_field_id: int = 0
+    retired: tuple[str, ...] = ()
+
+    def history(self, column: pa.Field) -> ColumnHistory:
+        """What became of a column of the schema."""
+        return self.columns.get(field_id_of(column)) or ColumnHistory(column.name)
+
+    @property
+    def stored_names(self) -> dict[str, str]:
+        """The names in files, and in the catalog's statistics, of columns that have another one there.
+
+        >>> TableSpec(TableId(1), "t", "f", pa.schema([]), "at", Grain.DAY).stored_names
+        {}
+        """
+        if not self.columns:
+            return {}
+        named = ((column.name, self.history(column).stored) for column in self.schema)
+        return {name: stored for name, stored in named if stored != name}
+
+    def layout(self, number: int) -> Layout:
+        """How files of a schema number hold the columns of the schema."""
+        found = []
+        for column in self.schema:
+            known = self.history(column)
+            there = known.type_in(number, column.type)
+            found.append(Held(column.name, known.stored, there, column.type, known.default))
+        return tuple(found)
 
     @property
     def target_rows(self) -> int:

@@ -12,7 +12,7 @@ from lakehouse.core.checksum import Checksum
 from lakehouse.core.hashing import is_hashable
 from lakehouse.core.listing import Listing
 from lakehouse.core.policy import Policy
-from lakehouse.core.spec import FIELD_ID, TableSpec
+from lakehouse.core.spec import TableSpec, field_id_of
 
 INLINE_BYTES = 8 << 10
 """Summaries up to this size are kept in the catalog, larger ones in files, of which a look-up reads one page."""
@@ -71,7 +71,7 @@ def _text(value: Any) -> str | None:
 
 def field_id(spec: TableSpec, column: str) -> int:
     """A column's Parquet field id, which no rename changes."""
-    return int(spec.schema.field(column).metadata[FIELD_ID])
+    return field_id_of(spec.schema.field(column))
 
 
 def indexed_columns(spec: TableSpec) -> tuple[str, ...]:

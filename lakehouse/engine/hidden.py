@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from lakehouse.core.column import Layout
 from lakehouse.core.plan import ReadGroup
 from lakehouse.core.segment import Segment
-from lakehouse.core.sets import row_id_array
+from lakehouse.core.sets import named_keys, row_id_array
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.core.tombstone import Tombstone, TombstoneKind
@@ -50,6 +51,13 @@ class Part:
     condition: Term | None
     places: tuple[IntArray, ...] = ()
     masks: tuple[KeyMask, ...] = ()
+
+    def layout(self, spec: TableSpec) -> Layout | None:
+        """How its files, all alike, hold the columns of the table; None where all are there as they are."""
+        if not spec.columns:
+            return None
+        found = spec.layout(self.segments[0].schema_number)
+        return None if all(one.is_plain for one in found) else found
 
     @property
     def hidden_ids(self) -> IntArray:
@@ -100,7 +108,25 @@ def plan_parts(query: Query) -> list[Part]:
                 into.places.append(places)
             else:
                 into.bare.append(segment)
-    return [*parts, *_parts(found.values(), query, rows, keys)]
+    parts.extend(_parts(found.values(), query, rows, keys))
+    return [one for part in parts for one in _of_one_layout(part, query.spec)] if query.spec.columns else parts
+
+
+def _of_one_layout(part: Part, spec: TableSpec) -> Iterator[Part]:
+    """The part cut by what files hold the table's columns in one way."""
+    layouts: dict[int, Layout] = {}
+    by_layout: dict[Layout, list[int]] = {}
+    for place, segment in enumerate(part.segments):
+        number = segment.schema_number
+        if number not in layouts:
+            layouts[number] = spec.layout(number)
+        by_layout.setdefault(layouts[number], []).append(place)
+    if len(by_layout) == 1:
+        yield part
+        return
+    for places in by_layout.values():
+        hidden = tuple(part.places[one] for one in places) if part.places else ()
+        yield replace(part, segments=[part.segments[one] for one in places], places=hidden)
 
 
 def _of_kind(tombstones: Iterable[Tombstone], kind: TombstoneKind) -> list[Tombstone]:
@@ -192,7 +218,7 @@ def _key_mask(segments: Sequence[Segment], keys: Sequence[Tombstone], query: Que
     """Key tombstones over segments: each key with the greatest ordinal it has."""
     columns = query.spec.primary_key
     used = [one for one in keys if any(_may_hold(one, segment, query.spec) for segment in segments)]
-    tables = [(one, _set(one, query.sets).select(columns)) for one in used]
+    tables = [(one, named_keys(_set(one, query.sets), query.spec)) for one in used]
     return _mask(columns, tables, segments)
 
 

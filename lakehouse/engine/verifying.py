@@ -32,6 +32,12 @@ def columns_read(query: Query, parts: Iterable[Part], *, counting: bool = False)
     return frozenset(wanted)
 
 
+def stored_columns_read(query: Query, parts: Iterable[Part], *, counting: bool = False) -> frozenset[str] | None:
+    """The same under the names that they have in files."""
+    stored, wanted = query.spec.stored_names, columns_read(query, parts, counting=counting)
+    return wanted if wanted is None else frozenset(stored.get(name, name) for name in wanted)
+
+
 def at_least(verify: Verify, least: Verify) -> Verify:
     """The one of two that compares more.
 

@@ -259,8 +259,12 @@ class _File:
         self._time = target.spec.time
         self._least: int | None = None
         self._greatest = 0
+        stored = target.spec.stored_names
+        self._stored = [stored.get(name, name) for name in schema.names] if stored else None
         statistics = [
-            field.name for field in schema if field.name not in not_numbers and not pa.types.is_nested(field.type)
+            stored.get(field.name, field.name)
+            for field in schema
+            if field.name not in not_numbers and not pa.types.is_nested(field.type)
         ]
         self._buckets = {
             name: BucketSet(buckets)
@@ -271,7 +275,7 @@ class _File:
         self._sink = HashedFile(target.folder / name)
         self._writer = pq.ParquetWriter(
             self._sink,
-            schema,
+            pa.schema([field.with_name(stored.get(field.name, field.name)) for field in schema]),
             compression=target.spec.compression,
             dictionary_pagesize_limit=_DICTIONARY_BYTES,
             write_statistics=statistics,
@@ -295,7 +299,8 @@ class _File:
         least, greatest = bounds["min"].as_py(), bounds["max"].as_py()
         self._least = least if self._least is None else min(self._least, least)
         self._greatest = greatest if self.rows == 0 else max(self._greatest, greatest)
-        self._writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
+        as_stored = rows if self._stored is None else rows.rename_columns(self._stored)
+        self._writer.write_table(as_stored, row_group_size=_ROW_GROUP_ROWS)
         for name, seen in self._buckets.items():
             if not seen.is_full:
                 seen.add(pc.unique(rows.column(name)).to_pylist())

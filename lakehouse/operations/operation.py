@@ -9,6 +9,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypedDict
 
+import pyarrow as pa
+
 from lakehouse.arguments import Txn
 from lakehouse.core.bucket import Buckets
 from lakehouse.core.commit import Commit
@@ -16,7 +18,7 @@ from lakehouse.core.contribution import Contribution, RepeatContribution
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Kind, NewTombstone
 from lakehouse.core.segment import NewSegment
-from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set
+from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set, stored_keys
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.engine import Engine, WriteTarget, Written
 from lakehouse.errors import InternalError, LakehouseError, OperationEnded, WriteConflict, coded, writing_to
@@ -232,12 +234,15 @@ class Operation:
         bounds: tuple[Mapping[str, Any], Mapping[str, Any], Buckets],
     ) -> NewTombstone:
         """A tombstone of this operation; its set is written to a file if it is too large for the catalog."""
-        low, high, buckets = bounds
+        spec = self._begun.table
+        if isinstance(matched, pa.Table):
+            matched = stored_keys(matched, spec)
+        stored = spec.stored_names
+        low, high, buckets = ({stored.get(name, name): value for name, value in one.items()} for one in bounds)
         made = NewTombstone(kind, interval, len(matched), min=low, max=high, buckets=buckets)
         content = encode_set(matched)
         if len(content) <= INLINE_BYTES:
             return replace(made, content=content)
-        spec = self._begun.table
         with self._guard:
             batch, self._batches = self._batches, self._batches + 1
         name = f"{batch:05d}.{kind}s"

@@ -14,7 +14,7 @@ from lakehouse.core.hits import Hits
 from lakehouse.core.operation import Begun, Kind
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
-from lakehouse.core.sets import row_id_bounds, row_ids_of
+from lakehouse.core.sets import named_keys, row_id_bounds, row_ids_of
 from lakehouse.core.spec import ROW_ID, SIDES
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
@@ -72,7 +72,7 @@ class Resolve(RowChange):
             return schema.empty_table()
         bare = plan_read(reached, others, version=self.base_version)
         query = Query(bare, spec, self._session.warehouse, columns=columns, row_ids=True, sets=sets, verify="pages")
-        keys = sets[keyed.id]
+        keys = named_keys(sets[keyed.id], spec)
         names = keys.column_names
         if self._engine is not self._session.local_engine:
             target, source = SIDES["target"], SIDES["source"]

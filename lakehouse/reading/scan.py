@@ -24,7 +24,7 @@ from lakehouse.core.summary import indexed_columns
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
 from lakehouse.engine.hidden import plan_parts
-from lakehouse.engine.verifying import at_least, columns_read
+from lakehouse.engine.verifying import at_least, stored_columns_read
 from lakehouse.errors import PartialRead, SegmentUnreadable
 from lakehouse.faults import reach
 from lakehouse.predicate import ParsedPredicate, parse
@@ -154,6 +154,11 @@ class Scan:
         self.missing: list[str] = []
         """Paths that a ``best_effort`` read has left out."""
 
+    @property
+    def spec(self) -> TableSpec:
+        """The definition with which the rows are read."""
+        return self._spec
+
     @cached_property
     def _planned(self) -> ReadPlan:
         return planned_read(self._session, self._spec, self.version, self._where, self._interval)
@@ -211,7 +216,7 @@ class Scan:
         The pages that the query needs are compared whatever `verify` says, so that the rest cannot fail while it runs.
         """
         plan = query.plan
-        columns = columns_read(query, plan_parts(query))
+        columns = stored_columns_read(query, plan_parts(query))
         files, _ = check_files(self._session.warehouse, plan.segments, at_least(query.verify, "pages"), columns)
         sound = {stored for stored, path in files.items() if has_footer(path)}
         self.missing = sorted(segment.path for segment in plan.segments if segment.path not in sound)

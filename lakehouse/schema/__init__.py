@@ -1,20 +1,27 @@
 """A table's schema: read from users' input, normalized, checked, and stored as JSON."""
 
+from lakehouse.schema.alter import SchemaChange, altered
 from lakehouse.schema.define import define_table, read_table_properties, typed_scope
 from lakehouse.schema.definition import definition_from_json, definition_to_json
 from lakehouse.schema.encoding import schema_from_json, schema_to_json
+from lakehouse.schema.history import history_fields, history_value
 from lakehouse.schema.names import check_column_name, check_table_name
-from lakehouse.schema.read import from_spark_type, to_schema
+from lakehouse.schema.read import from_spark_type, read_type, to_schema
 from lakehouse.schema.values import typed_value
 
 __all__ = [
+    "SchemaChange",
+    "altered",
     "check_column_name",
     "check_table_name",
     "define_table",
     "definition_from_json",
     "definition_to_json",
     "from_spark_type",
+    "history_fields",
+    "history_value",
     "read_table_properties",
+    "read_type",
     "schema_from_json",
     "schema_to_json",
     "to_schema",

@@ -12,6 +12,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.errors import InvalidSchema
 from lakehouse.schema.define import define_table
 from lakehouse.schema.encoding import schema_from_json
+from lakehouse.schema.history import history_fields, history_value
 from lakehouse.schema.types import TIME
 
 
@@ -31,6 +32,7 @@ def definition_to_json(spec: TableSpec) -> str:
             "cluster_by": dict(spec.cluster_by),
             "write_order": spec.write_order,
             "properties": dict(spec.properties),
+            **history_value(spec),
         },
         ensure_ascii=False,
     )
@@ -45,13 +47,14 @@ def definition_from_json(definition: str | None, schema: str, *, folder: str) ->
     """
     columns = schema_from_json(schema)
     held: dict[str, Any] = _read(definition) if definition is not None else {}
+    history = history_fields(held)
     name = held.pop("name", f"recovered_{folder[:8]}")
     time = held.pop("time", None) or _time_column(columns)
     try:
         spec = define_table(name, columns, time=time, folder=folder, **held)
     except TypeError as error:
         raise InvalidSchema("a footer's definition has fields that are not known", cause=error) from error
-    return replace(spec, schema=columns)
+    return replace(spec, schema=columns, **history)
 
 
 def _read(definition: str) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def _bad(value: Any) -> InvalidInput:
 
 def _field_value(field: pa.Field) -> dict[str, Any]:
     number = int((field.metadata or {})[FIELD_ID])
-    return {"id": number, "name": field.name, "type": _type_value(field.type), "nullable": field.nullable}
+    return {"id": number, "name": field.name, "type": type_value(field.type), "nullable": field.nullable}
 
 
 def _read_field(value: Any) -> pa.Field:
@@ -67,32 +67,34 @@ def _read_field(value: Any) -> pa.Field:
         case {"id": int(number), "name": str(name), "type": kind, "nullable": bool(nullable), **rest} if not rest:
             if isinstance(number, bool) or number < 1:
                 raise _bad(value)
-            return pa.field(name, _read_type(kind), nullable, {FIELD_ID: str(number).encode()})
+            return pa.field(name, type_from_value(kind), nullable, {FIELD_ID: str(number).encode()})
     raise _bad(value)
 
 
-def _type_value(kind: pa.DataType) -> Any:
+def type_value(kind: pa.DataType) -> Any:
+    """A type as a JSON value; `type_from_value` reads it back."""
     if kind in _NAMES:
         return _NAMES[kind]
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision}, {kind.scale})"
     if pa.types.is_map(kind):
-        return {"map": [_type_value(kind.key_type), _type_value(kind.item_type)]}
+        return {"map": [type_value(kind.key_type), type_value(kind.item_type)]}
     if pa.types.is_struct(kind):
-        return {"struct": [[part.name, _type_value(part.type)] for part in kind]}
-    return {"list": _type_value(kind.value_type)}
+        return {"struct": [[part.name, type_value(part.type)] for part in kind]}
+    return {"list": type_value(kind.value_type)}
 
 
-def _read_type(value: Any) -> pa.DataType:
+def type_from_value(value: Any) -> pa.DataType:
+    """The type that `type_value` wrote. Raises `InvalidInput` for anything else."""
     match value:
         case str() if value in _TYPES:
             return _TYPES[value]
         case str() if (found := _DECIMAL.fullmatch(value)) and 1 <= int(found[1]) <= 38:
             return pa.decimal128(int(found[1]), int(found[2]))
         case {"list": part, **rest} if not rest:
-            return pa.list_(_read_type(part))
+            return pa.list_(type_from_value(part))
         case {"map": [key, item], **rest} if not rest:
-            return pa.map_(_read_type(key), _read_type(item))
+            return pa.map_(type_from_value(key), type_from_value(item))
         case {"struct": list(parts), **rest} if parts and not rest:
             return pa.struct([_read_part(part) for part in parts])
     raise _bad(value)
@@ -101,5 +103,5 @@ def _read_type(value: Any) -> pa.DataType:
 def _read_part(value: Any) -> pa.Field:
     match value:
         case [str(name), kind]:
-            return pa.field(name, _read_type(kind))
+            return pa.field(name, type_from_value(kind))
     raise _bad(value)

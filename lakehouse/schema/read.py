@@ -82,6 +82,26 @@ def to_schema(schema: Any, time: str) -> pa.Schema:
     return pa.schema([_normal_field(field, number, field.name == time) for number, field in enumerate(fields, start=1)])
 
 
+def read_type(kind: Any, column: str) -> pa.DataType:
+    """A column's type from Arrow, Spark's or text in DDL, as a table stores it. Raises `InvalidInput`.
+
+    >>> read_type("DECIMAL(10, 2)", "price"), read_type(pa.large_string(), "carrier")
+    (Decimal128Type(decimal128(10, 2)), DataType(string))
+    """
+    match kind:
+        case pa.DataType():
+            return normal_type(kind, column)
+        case str():
+            found = _from_ddl(f"x {kind}")
+            if len(found) == 1 and found[0].nullable:
+                return normal_type(found[0].type, column)
+            raise InvalidSchema("not the type of one column that may be null", column=column, type=kind[:200])
+    json_value: Callable[[], Any] | None = getattr(kind, "jsonValue", None)
+    if callable(json_value):
+        return normal_type(from_spark_type(json_value(), column), column)
+    raise InvalidSchema("not a type; pass one of pyarrow, of Spark, or DDL such as 'BIGINT'", column=column, type=kind)
+
+
 def _normal_field(field: pa.Field, number: int, is_time: bool) -> pa.Field:
     kind = normal_type(field.type, field.name)
     if is_time:

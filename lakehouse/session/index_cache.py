@@ -77,7 +77,7 @@ class IndexCache:
         field, probe = field_id(spec, column), Probe.of(hashes)
         ids = segments.ids.tolist()
         parts = [self._look_at(ids[first : first + TOGETHER], field, probe) for first in range(0, len(ids), TOGETHER)]
-        return np.concatenate(parts)
+        return np.concatenate(parts) | _has_other_values(spec, column, segments)
 
     def _look_at(self, ids: list[int], field: int, probe: Probe) -> Mask:
         held = self._indexes(ids, field)
@@ -115,6 +115,16 @@ class IndexCache:
     def _remember(self, key: tuple[int, int], held: _Held) -> None:
         cost = _COST_BYTES + (0 if isinstance(held, Summary) else held.nbytes)
         self._held.put(key, held, cost)
+
+
+def _has_other_values(spec: TableSpec, column: str, segments: Segments) -> Mask:
+    """For each segment whether its file lacks a column, or has it with another type: an index does not tell of it."""
+    if not spec.columns:
+        return np.zeros(len(segments), np.bool_)
+    numbers = segments.numbers("schema_number")
+    place = spec.schema.get_field_index(column)
+    held = {one: spec.layout(one)[place] for one in np.unique(numbers).tolist()}
+    return np.isin(numbers, [number for number, one in held.items() if one.type != one.wanted])
 
 
 def _holds_any(held: Summary, probe: Probe, locator: Locator) -> bool:

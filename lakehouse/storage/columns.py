@@ -15,13 +15,15 @@ from lakehouse.storage.footer import DAMAGE
 
 def read_columns(warehouse: Path, paths: Sequence[str], names: Sequence[str], spec: TableSpec) -> pa.Table:
     """Columns of just-written files in the table's types; ``_row_id`` may be among them."""
+    held = spec.stored_names
+    there = [held.get(name, name) for name in names]
     fields = [pa.field(ROW_ID, pa.int64()) if name == ROW_ID else spec.schema.field(name) for name in names]
     schema = pa.schema([field.remove_metadata() for field in fields])
     parts = []
     for stored in paths:
         try:
             with pq.ParquetFile(warehouse / stored) as file:
-                parts.append(file.read(list(names)).select(list(names)).cast(schema))
+                parts.append(file.read(there).select(there).rename_columns(list(names)).cast(schema))
         except DAMAGE as error:
             raise SegmentUnreadable("a file that was just written cannot be read", path=stored, cause=error) from error
     return pa.concat_tables(parts) if parts else schema.empty_table()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,12 @@ def _problems(file: pq.ParquetFile, segment: Segment, spec: TableSpec) -> Iterat
     if rows != segment.rows:
         yield "rows", f"the file holds another number: expected={segment.rows} found={rows}"
         return
-    yield from _interval_lies(seen.get(spec.time), segment)
+    current = {spec.history(column).stored: column.name for column in spec.schema}
+    time = next(stored for stored, name in current.items() if name == spec.time)
+    yield from _interval_lies(seen.get(time), segment)
     for name, one in seen.items():
-        yield from _catalog_lies(name, one, segment)
+        if name in current or name == ROW_ID:
+            yield from _catalog_lies(current.get(name, name), one, segment)
     for name, held in buckets.items():
         if int.from_bytes(held.to_bytes(), "little") & ~int.from_bytes(segment.buckets[name], "little"):
             yield "statistics", f"values are in hash buckets that the catalog does not list: column={name}"
@@ -101,7 +105,9 @@ class _Seen:
     plain: Callable[[Any], Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.plain = _instant if pa.types.is_timestamp(self.type) else _same
+        self.plain = (
+            _instant if pa.types.is_timestamp(self.type) else _day if pa.types.is_date(self.type) else _same
+        )
 
     def add(self, values: pa.ChunkedArray) -> None:
         """Count values."""
@@ -137,6 +143,11 @@ class _Seen:
 
 def _instant(value: Any) -> int:
     return value if isinstance(value, int) else to_us(to_utc(value))
+
+
+def _day(value: Any) -> Any:
+    """A date, as which a file may hold what was widened to times."""
+    return value.date() if isinstance(value, datetime) else value
 
 
 def _same(value: Any) -> Any:

@@ -47,7 +47,7 @@ def read_footers(folder: Path, names: Sequence[str], spec: TableSpec) -> list[Ne
     """Read the footers of files below a folder, in order, leaving out files without rows; paths are as they are given.
 
     ``start`` and ``end`` are the tight closed-open bounds of the time column. ``min``, ``max`` and ``nulls`` are by
-    column, for columns that are not nested and have statistics; values have the Python type of the column.
+    the column's name in files, for columns that are not nested and have statistics; values have its Python type.
 
     Raises `InvalidInput` for null times, for nulls in another column that may hold none, and for times outside the
     years 1 to 9999; `SegmentUnreadable`, naming the file, for one that is missing, cut short or malformed.
@@ -88,19 +88,21 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
     if footer.num_rows == 0:
         return None
     columns = primitive_columns(file.schema_arrow)
-    if spec.time not in columns:
-        raise SegmentUnreadable("data file lacks the time column", path=str(path), column=spec.time)
-    gathered = {
-        column.name: _gather(footer, columns[column.name], column.type)
-        for column in spec.schema
-        if column.name in columns
-    }
+    stored = spec.stored_names
+    time = stored.get(spec.time, spec.time)
+    if time not in columns:
+        raise SegmentUnreadable("data file lacks the time column", path=str(path), column=time)
+    gathered: dict[str, _Gathered] = {}
     for column in spec.schema:
-        nulls = gathered[column.name].nulls if column.name in gathered else 0
+        name_there = stored.get(column.name, column.name)
+        if name_there not in columns:
+            continue
+        gathered[name_there] = _gather(footer, columns[name_there], column.type)
+        nulls = gathered[name_there].nulls
         if nulls and not column.nullable:
             what = "time column" if column.name == spec.time else "column"
             raise InvalidRows(f"null in the {what}, which takes none", column=column.name, count=nulls)
-    start_us, end_us = _time_bounds(file, spec.time, gathered.pop(spec.time))
+    start_us, end_us = _time_bounds(file, time, gathered.pop(time))
     start, end = from_us(start_us), from_us(end_us)
     if ROW_ID in columns:
         gathered[ROW_ID] = _gather(footer, columns[ROW_ID], pa.int64())
@@ -111,14 +113,15 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
         bytes=path.stat().st_size,
         start=start,
         end=end,
-        min={spec.time: start, **{name: _lower(one.least) for name, one in bounds.items()}},
+        min={time: start, **{name: _lower(one.least) for name, one in bounds.items()}},
         max={
-            spec.time: from_us(end_us - 1),
+            time: from_us(end_us - 1),
             **{name: upper for name, one in bounds.items() if (upper := _upper(one.greatest)) is not None},
         },
-        nulls={spec.time: 0, **{name: one.nulls for name, one in gathered.items() if one.nulls is not None}},
+        nulls={time: 0, **{name: one.nulls for name, one in gathered.items() if one.nulls is not None}},
         buckets=read_buckets(footer.metadata or {}),
         has_row_ids=ROW_ID in columns,
+        schema_number=spec.schema_number,
     )
 
 

@@ -65,11 +65,14 @@ def _all_listed(file: NewSegment, column: str, values: tuple[Any, ...]) -> bool:
 
 
 def _count(path: Path, spec: TableSpec, interval: Interval | None, keys: KeyScope) -> Outside | None:
-    columns = [*keys, *([spec.time] if interval else [])]
+    stored = spec.stored_names
+    names = [*keys, *([spec.time] if interval else [])]
+    columns = [stored.get(name, name) for name in names]
     found: Outside | None = None
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(columns=columns):
+            for read in file.iter_batches(columns=columns):
+                batch = read.select(columns).rename_columns(names)
                 outside, column = _outside(batch, spec, interval, keys)
                 rows = pc.sum(outside).as_py() or 0
                 if not rows:

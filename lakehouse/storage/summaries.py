@@ -67,7 +67,8 @@ class Summarizing:
         return [one.path for one in made if one.path]
 
     def _gathered(self, segment: Segment) -> list[_Column]:
-        wanted = columns_of(self.spec, self.kind)
+        stored = self.spec.stored_names
+        wanted = [stored.get(name, name) for name in columns_of(self.spec, self.kind)]
         (path,) = verified(self.warehouse, [segment], "pages", wanted).values()
         try:
             with pq.ParquetFile(path) as file:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pyarrow as pa
 
 from lakehouse.arguments import Txn, read_message, read_properties, read_txn, read_wait
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import Begun, Kind, Priority
+from lakehouse.core.operation import Altered, Begun, Kind, Priority
 from lakehouse.core.replace import check_replaceable
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
@@ -30,6 +31,22 @@ from lakehouse.schema import typed_scope
 from lakehouse.session.session import Session
 
 Began = TypeVar("Began", bound=Operation)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def as_altered(begin: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """Begin again with the columns that the table has now if others than its object knows."""
+
+    @wraps(begin)
+    def again(self: Any, *given: P.args, **named: P.kwargs) -> T:
+        while True:
+            try:
+                return begin(self, *given, **named)
+            except Altered:
+                self.refresh()
+
+    return again
 
 
 class Begins:
@@ -51,6 +68,15 @@ class Begins:
     def name(self) -> str:
         """The table's name when this object was made."""
         return self._spec.name
+
+    def refresh(self) -> bool:
+        """Read the table's definition again, which others may have altered; whether it was.
+
+        Reads and most operations notice by themselves. Raises `TableNotFound` if the table was dropped.
+        """
+        before = self._spec.schema_number
+        self._spec = self._session.catalog.redefined(self._spec)
+        return self._spec.schema_number != before
 
     @property
     def session(self) -> Session:
@@ -74,6 +100,7 @@ class Begins:
         """Begin an append with one of the operations that the process has registered in advance."""
         return Append(self._session, self._session.catalog.begin(self._spec, Kind.APPEND, ahead=True), **marks)
 
+    @as_altered
     def begin_replace(
         self,
         interval: Any,
@@ -110,6 +137,7 @@ class Begins:
         )
         return Replace(self._session, begun, **marks)
 
+    @as_altered
     def begin_delete(
         self,
         where: str,
@@ -132,6 +160,7 @@ class Begins:
         where_read, chosen = parse(where, self._spec.schema), self._session.engine(engine)
         return self._begin(Delete, marks, where=where_read, engine=chosen)
 
+    @as_altered
     def begin_update(
         self,
         assigned: Mapping[str, str],
@@ -151,6 +180,7 @@ class Begins:
         where_read, chosen = parse(where, self._spec.schema), self._session.engine(engine)
         return self._begin(Update, marks, assigned=values, where=where_read, engine=chosen)
 
+    @as_altered
     def begin_erase(
         self,
         where: str,
@@ -190,11 +220,13 @@ class Begins:
         """Begin a merge by clauses with conditions of their own: `run`, then `commit`."""
         return self._begin_merge(read_source(source, self._spec), on, whens, None, marks_of(None, None))
 
+    @as_altered
     def _begin_merge(self, source: Any, on: Any, whens: Whens, engine: str | None, marks: dict[str, Any]) -> Merge:
         clauses = read_clauses(self._spec, source, on, whens)
         chosen = self._session.engine("spark" if engine is None and is_spark_frame(source) else engine)
         return self._begin(Merge, marks, source=source, clauses=clauses, engine=chosen)
 
+    @as_altered
     def begin_found_rows(
         self,
         find: Callable[[int], pa.Table],
@@ -211,6 +243,7 @@ class Begins:
         marks = marks_of(message, properties, txn)
         return self._begin(FoundRows, marks, find=find, columns=columns, engine=self._session.engine(None))
 
+    @as_altered
     def begin_upsert(
         self,
         txn: Txn | None = None,
@@ -229,6 +262,7 @@ class Begins:
             raise UnknownColumn("no such column", table=self.name, newest=newest, columns=self._spec.schema.names)
         return self._begin(Upsert, marks_of(message, properties, txn), newest=newest)
 
+    @as_altered
     def begin_delete_keys(
         self, txn: Txn | None = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
     ) -> DeleteKeys:
@@ -236,6 +270,7 @@ class Begins:
         require_primary_key(self._spec)
         return self._begin(DeleteKeys, marks_of(message, properties, txn))
 
+    @as_altered
     def begin_resolve(
         self,
         tombstones: Collection[int] | None = None,
@@ -248,6 +283,7 @@ class Begins:
         marks = marks_of(message, properties)
         return self._begin(Resolve, marks, engine=self._session.engine(engine), chosen=tombstones)
 
+    @as_altered
     def begin_compaction(
         self,
         interval: Any = None,
@@ -272,6 +308,7 @@ class Begins:
         begun = self._maintains(Kind.COMPACTION, wanted, wait_seconds)
         return Compaction(self._session, begun, engine=self._session.engine(engine), chosen=segments, **marks)
 
+    @as_altered
     def begin_clean(
         self,
         interval: Any = None,
@@ -289,6 +326,7 @@ class Begins:
         locked = locked_for_compaction(self._session, self._spec, wanted)
         return Clean(self._session, self._maintains(Kind.CLEAN, locked, wait_seconds), **marks)
 
+    @as_altered
     def _begin_restore(self, target: int, marks: dict[str, Any]) -> Restore:
         return self._begin(Restore, marks, target=target)
 

@@ -1,14 +1,15 @@
-"""A table: its definition, reads and inspection; `lakehouse.table.writes` has its writes."""
+"""A table: its definition, reads and inspection; `lakehouse.table.writes` has its writes, `alters` changes of its columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 from warnings import warn
 
 import pyarrow as pa
 
 from lakehouse.arguments import read_limit
+from lakehouse.catalog.reader import ReadPoint
 from lakehouse.core.chunk import Chunk
 from lakehouse.core.commit import Commit
 from lakehouse.core.diff import Diff
@@ -25,17 +26,18 @@ from lakehouse.core.summary import ColumnListing
 from lakehouse.core.task import Amplification
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.errors import InvalidProperty, UnknownColumn
+from lakehouse.errors import InvalidArgument, UnknownColumn
 from lakehouse.reading.again import again_if_forgotten
 from lakehouse.reading.changes import Changes
 from lakehouse.reading.row_count import MOST_ROWS, count_visible
 from lakehouse.reading.scan import Scan
 from lakehouse.reading.statistics import read_statistics
-from lakehouse.schema import read_table_properties
-from lakehouse.table.writes import Writes
+from lakehouse.table.alters import Alters
+
+SchemaOf = Literal["then", "current"]
 
 
-class Table(Writes):
+class Table(Alters):
     """One table of a lake.
 
     Examples
@@ -95,18 +97,6 @@ class Table(Writes):
         """The maintenance policy: the table's properties, and defaults for the rest."""
         return Policy.of(self._spec.properties)
 
-    def set_properties(self, properties: Mapping[str, Any]) -> None:
-        """Change properties; None removes one. Rows do not change. Raises `InvalidInput`."""
-        if not isinstance(properties, Mapping):
-            raise InvalidProperty("properties map text to text", table=self.name, properties=repr(properties)[:100])
-
-        def changed(spec: TableSpec) -> Mapping[str, str]:
-            kept = {name: held for name, held in {**spec.properties, **properties}.items() if held is not None}
-            return read_table_properties(kept, spec.schema)
-
-        changed(self._spec)
-        self._spec = self._session.catalog.set_properties(self.name, changed)
-
     def amplification(self) -> Amplification:
         """Bytes that users have written to the table, and bytes that maintenance has rewritten."""
         known = self._session.catalog.tasks().upkeep(self._spec.id)
@@ -133,17 +123,19 @@ class Table(Writes):
         interval: Any = None,
         as_of: Any = None,
         best_effort: bool = False,
+        schema: SchemaOf = "then",
     ) -> Scan:
         """Rows at a version, which is fixed now.
 
         ``where`` is a SQL predicate, also used to prune files. ``as_of``: a version, tag or time. ``best_effort``
         leaves out files that are missing, short, or damaged where the read needs them, with a `PartialRead` warning,
-        instead of failing.
+        instead of failing. ``schema``: ``then`` for the columns that the table had at the version, ``current`` for
+        those that it has now.
         """
 
         def held() -> Scan:
             scan = self.unheld_scan(
-                columns=columns, where=where, interval=interval, as_of=as_of, best_effort=best_effort
+                columns=columns, where=where, interval=interval, as_of=as_of, best_effort=best_effort, schema=schema
             )
             scan.hold()
             return scan
@@ -159,25 +151,30 @@ class Table(Writes):
         as_of: Any = None,
         best_effort: bool = False,
         row_ids: bool = False,
+        schema: SchemaOf = "then",
     ) -> Scan:
         """The same for callers that call `Scan.hold` before they read: until then the version may expire.
 
         With ``row_ids`` rows have their ``_row_id`` as the last column.
         """
+        if schema not in ("then", "current"):
+            raise InvalidArgument("schema is then, the version's own columns, or current", schema=repr(schema)[:100])
+        version, held_version, spec = self._point(as_of)
+        if schema == "current" and as_of is not None:
+            spec = self._point(None).spec
         if columns is not None:
             columns = (columns,) if isinstance(columns, str) else tuple(columns)
-            unknown = [name for name in columns if name not in self._spec.schema.names]
+            unknown = [name for name in columns if name not in spec.schema.names]
             if unknown or not columns:
                 raise UnknownColumn(
                     "no such column; choose among the table's",
                     table=self.name,
                     unknown=unknown,
-                    columns=self._spec.schema.names,
+                    columns=spec.schema.names,
                 )
-        version, held_version = self._session.catalog.resolve_as_of(self._spec, self._created_version, as_of)
         return Scan(
             self._session,
-            self._spec,
+            spec,
             version,
             columns=columns,
             where=where,
@@ -217,9 +214,9 @@ class Table(Writes):
         ...     events.count(), events.count(as_of=added.version), events.count(most_rows=0)
         (1, 2, None)
         """
-        scan = self.scan(columns=(self.time,), interval=interval, as_of=as_of)  # holds the version
+        scan = self.scan(interval=interval, as_of=as_of)  # holds the version
         within = None if interval is None else Interval.of(interval)
-        return count_visible(self._session, self._spec, scan.version, within, most_rows=read_limit(most_rows) or 0)
+        return count_visible(self._session, scan.spec, scan.version, within, most_rows=read_limit(most_rows) or 0)
 
     def changes(self, since: Any, until: Any = None) -> Changes:
         """Rows that the commits after ``since``, up to ``until`` (None: the newest), inserted, deleted and updated.
@@ -228,10 +225,10 @@ class Table(Writes):
         """
 
         def held() -> Changes:
-            last, _ = self._session.catalog.resolve_as_of(self._spec, self._created_version, until)
-            first, held_version = self._session.catalog.resolve_as_of(self._spec, self._created_version, since)
-            found = Changes(self._session, self._spec, first, max(first, last))
-            self._session.pins.hold(found, self._spec, held_version)
+            last = self._point(until)
+            first, held_version, _ = self._session.catalog.resolve_as_of(self._spec, self._created_version, since)
+            found = Changes(self._session, last.spec, first, max(first, last.version))
+            self._session.pins.hold(found, last.spec, held_version)
             self._session.catalog.check_complete(self._spec, found.since, found.until)
             return found
 
@@ -286,7 +283,8 @@ class Table(Writes):
         [('client', 2, 0, 77)]
         >>> lake.close()
         """
-        return read_statistics(self._session.catalog.summaries, self._spec, self._live(as_of, interval)[0])
+        segments, _ = self._live(as_of, interval)
+        return read_statistics(self._session.catalog.summaries, self._point(as_of).spec, segments)
 
     def timeline(self, interval: Any = None, as_of: Any = None) -> Timeline:
         """The visible segments over time, as slices, and the overshadowed ones."""
@@ -329,6 +327,13 @@ class Table(Writes):
     def __repr__(self) -> str:
         return f"<table {self.name} by {self.grain} of {self.time}, {len(self.schema)} columns>"
 
+    def _point(self, as_of: Any) -> ReadPoint:
+        """What a read at ``as_of`` needs; a new definition of the table is noticed here."""
+        found = self._session.catalog.resolve_as_of(self._spec, self._created_version, as_of)
+        if as_of is None:
+            self._spec = found.spec
+        return found
+
     def _live(self, as_of: Any, interval: Any) -> tuple[Segments, list[Tombstone]]:
         within = None if interval is None else Interval.of(interval)
         segments, tombstones = self._live_in_chunks(as_of, within)
@@ -337,4 +342,9 @@ class Table(Writes):
         return segments.within(within), [one for one in tombstones if within.overlaps(one.interval)]
 
     def _live_in_chunks(self, as_of: Any, within: Interval | None) -> tuple[Segments, list[Tombstone]]:
-        return again_if_forgotten(lambda: self._session.catalog.live(self._spec, self._at(as_of), within), as_of)
+
+        def look() -> tuple[Segments, list[Tombstone]]:
+            version, _, spec = self._point(as_of)
+            return self._session.catalog.live(spec, version, within)
+
+        return again_if_forgotten(look, as_of)

@@ -8,7 +8,7 @@ of the table or its history.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -25,14 +25,15 @@ from lakehouse.catalog.store.database import stand_in_line
 from lakehouse.catalog.store.encoding import decode_map, encode_map
 from lakehouse.catalog.store.models import commit_log, lake, operation, txn
 from lakehouse.catalog.store.prepared import pipelined
+from lakehouse.catalog.versions.definitions import read_definition
 from lakehouse.catalog.versions.log import read_commits
 from lakehouse.core.commit import Commit
-from lakehouse.core.contribution import CleanContribution, CompactionContribution, Contribution
+from lakehouse.core.contribution import CleanContribution, CompactionContribution, Contribution, RowChangeContribution
 from lakehouse.core.interval import from_us, to_us
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.version import frame_due
-from lakehouse.errors import LockLost, TableNotFound
+from lakehouse.errors import LockLost, TableNotFound, WriteConflict
 from lakehouse.faults import reach
 
 
@@ -221,8 +222,8 @@ class _Answer(NamedTuple):
 
     ended: tuple[int] | None
     """Its operation was running, and is committed now."""
-    next_row_id: tuple[int] | None
-    """The next row id of its table, if that exists."""
+    table: tuple[int, int] | None
+    """The next row id and the schema number of its table, if that exists."""
     marked: tuple[int] | None
     """Its ``txn`` was committed in this version."""
 
@@ -261,15 +262,42 @@ def _not_committed(
             statements.TAKE_BACK.run(connection, {"repeated": one.begun.number})
             locks.release(connection, one.begun.number)
             done.append(answer.marked[0])
-        elif answer.next_row_id is None:
+        elif answer.table is None:
             raise TableNotFound(
                 "the table was dropped while the operation ran; nothing was committed", table=one.begun.table.name
             )
         else:
-            fresh.append((one, answer.next_row_id[0]))
+            next_row_id, schema_number = answer.table
+            fresh.append((as_altered(connection, one, schema_number), next_row_id))
     if not fresh:
         raise AlreadyCommitted(max(done))
     return fresh
+
+
+def as_altered(connection: Connection, contribution: Contribution, schema_number: int) -> Contribution:
+    """A contribution to a table that was altered since its operation began, as one to the table as it is.
+
+    Its files stay what they are: readers know the columns of a schema number. Raises `WriteConflict` if it names rows
+    by columns that have other names or types now.
+    """
+    begun = contribution.begun
+    if schema_number == begun.table.schema_number:
+        return contribution
+    held = read_definition(connection, begun.table.id)
+    assert held is not None
+    spec = held[0]
+    if isinstance(contribution, RowChangeContribution) and _naming(spec) != _naming(begun.table):
+        raise WriteConflict(
+            "the time or the primary key was renamed or widened since the operation began; run it again",
+            table=spec.name,
+            operation=begun.id,
+        )
+    return replace(contribution, begun=replace(begun, table=spec))
+
+
+def _naming(spec: TableSpec) -> list[tuple[str, str]]:
+    """What an operation names rows by: the time and the primary key, with their types."""
+    return [(name, str(spec.schema.field(name).type)) for name in (spec.time, *spec.primary_key)]
 
 
 def committed_version(connection: Connection, contribution: Contribution) -> int | None:

@@ -47,7 +47,8 @@ def changes_since(connection: Connection, spec: TableSpec, interval: Interval, v
             select(operation.c.number, operation.c.kind).where(operation.c.number.in_(makers))
         )
     }
-    return [Change(tombstone_from_row(row), row["operation"], kinds[row["operation"]]) for row in wanted]
+    current = {stored: name for name, stored in spec.stored_names.items()}
+    return [Change(tombstone_from_row(row, current), row["operation"], kinds[row["operation"]]) for row in wanted]
 
 
 _ADDED = prepared_over(

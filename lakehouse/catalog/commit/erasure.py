@@ -23,7 +23,7 @@ from lakehouse.catalog.state.due_frames import frames_by_point, read_deltas
 from lakehouse.catalog.state.key_frames import FrameWriter
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.models import delta, segment
-from lakehouse.catalog.store.rows import segments_from_rows, segments_schema
+from lakehouse.catalog.store.rows import SegmentsForm, segments_from_rows
 from lakehouse.catalog.versions.horizon import hold_history, read_horizon
 from lakehouse.core.bins import bins_of
 from lakehouse.core.contribution import EraseContribution
@@ -131,7 +131,7 @@ def read_come(connection: Connection, spec: TableSpec, since: int, until: int) -
 
 
 def _segments(spec: TableSpec, rows: list[dict[str, Any]]) -> Segments:
-    return Segments.in_columns(segments_from_rows(segments_schema(spec), rows))
+    return Segments.in_columns(segments_from_rows(SegmentsForm.of(spec), rows))
 
 
 _CAME = prepared_over(

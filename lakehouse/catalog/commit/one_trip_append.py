@@ -3,7 +3,7 @@
 A commit learns its number, time and row ids from the head and then writes: two trips, and the head is held while this
 process works them out in between. An append asks nothing else, so that all of it can be sent at once, with COMMIT: its
 statements say ``the head's number`` where the others have it. What would be in its way (its operation was ended, its
-table dropped) makes a column null that cannot be, and nothing is committed; the other way then finds out what it was.
+table dropped or altered) makes a column null that cannot be, and nothing is committed; the other way then finds out what it was.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ _NUMBER = select(lake.c.counter).scalar_subquery()
 _TIME = select(lake.c.clock_us).scalar_subquery()
 _NEXT_ROW_ID = select(lake_table.c.next_row_id).where(lake_table.c.id == bindparam("of")).scalar_subquery()
 _IS_MINE = operation.c.number == bindparam("ended"), operation.c.version == _NUMBER
-_IS_THERE = lake_table.c.id == bindparam("of"), lake_table.c.dropped_version.is_(None)
+_IS_THERE = (
+    lake_table.c.id == bindparam("of"),
+    lake_table.c.dropped_version.is_(None),
+    lake_table.c.schema_number == bindparam("seen_schema"),
+)
 
 
 def _insert(into: Any, **known: Any) -> Prepared:
@@ -95,7 +99,7 @@ class OneTripAppend:
         _SEGMENT.run_many(connection, list(self._rows()))
         added = [{**table, "bin": one, "entry": entry} for one, entry in change.changes]
         _DELTA.run_many(connection, [{**row, "action": ADD, "is_tombstone": False} for row in added])
-        of = {"ended": begun.number, "of": begun.table.id}
+        of = {"ended": begun.number, "of": begun.table.id, "seen_schema": begun.table.schema_number}
         _COUNTS.run(connection, {**of, "operation": change.operation, **change.counts()})
         first = {**table, "frame_version": None, "frame_entries": 0, "chain": 1}
         self._touched = [_TOUCH.run(connection, {**first, "bin": one}) for one in self._bins]

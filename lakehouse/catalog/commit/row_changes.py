@@ -36,7 +36,7 @@ from lakehouse.core.keys import scopes_overlap
 from lakehouse.core.operation import ENTRY_BITS, Kind, NewTombstone
 from lakehouse.core.prune import holding
 from lakehouse.core.segments import Segments
-from lakehouse.core.sets import MatchSet, decode_set, encode_set, row_id_bounds
+from lakehouse.core.sets import MatchSet, decode_set, encode_set, named_keys, row_id_bounds
 from lakehouse.core.spec import ROW_ID
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import WriteConflict
@@ -180,7 +180,7 @@ def _refuse_lost(
     hits = contribution.hits
     sets = context.sets.under_head(context.connection, _meeting(hits, [one.tombstone for one in changes]))
     row_ids = [one for one in sets.values() if isinstance(one, BitMap64)]
-    keys = [one for one in sets.values() if not isinstance(one, BitMap64)]
+    keys = [named_keys(one, context.spec) for one in sets.values() if not isinstance(one, BitMap64)]
     gone = lost(hits, removals, row_ids, keys)
     if gone:
         raise _conflict(contribution, "rows were removed or updated by another operation", gone)
@@ -191,7 +191,8 @@ def _refuse_keys(context: CommitContext, inserted: pa.Table) -> None:
     begun = context.contribution.begun
     changes = changes_since(context.connection, context.spec, Interval(None, None), begun.base_version)
     tombstones = [one.tombstone for one in changes if one.tombstone.kind == "key"]
-    for keys in context.sets.under_head(context.connection, tombstones).values():
+    for held in context.sets.under_head(context.connection, tombstones).values():
+        keys = named_keys(held, context.spec)
         twice = inserted.join(keys, inserted.column_names, join_type="left semi")
         if len(twice):
             raise WriteConflict(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,9 +12,11 @@ from lakehouse.catalog.commit.commit import next_version, record_version
 from lakehouse.catalog.store.models import commit_table, lake_table, upkeep
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.catalog.store.rows import spec_definition, spec_from_row
+from lakehouse.catalog.versions.definitions import is_recorded, read_definition, record_definition
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import AlreadyExists, TableNotFound
+from lakehouse.schema import SchemaChange, altered
 
 Change = Callable[[TableSpec], Mapping[str, str]]
 """A function from a table to its new properties. It may be called again."""
@@ -58,6 +60,7 @@ def create_table(connection: Connection, spec: TableSpec) -> tuple[TableSpec, in
             name=spec.name,
             folder=spec.folder,
             definition=spec_definition(spec),
+            schema_number=spec.schema_number,
             created_version=version,
             next_row_id=0,
         )
@@ -79,8 +82,8 @@ def rename_table(connection: Connection, old: str, new: str) -> None:
     _record(connection, version, now_us, Kind.RENAME, held[0].id, f"rename table {old} to {new}")
 
 
-def set_properties(connection: Connection, name: str, change: Change) -> TableSpec:
-    """Change a table's properties, computed from its current ones."""
+def set_properties(connection: Connection, name: str, change: Change) -> tuple[TableSpec, int]:
+    """Change a table's properties, computed from its current ones; its definition, and the version."""
     version, now_us = next_version(connection)
     held = find_table(connection, name)
     if held is None:
@@ -90,7 +93,24 @@ def set_properties(connection: Connection, name: str, change: Change) -> TableSp
     # Another policy may call for other maintenance.
     connection.execute(update(upkeep).where(upkeep.c.table_id == spec.id).values(due_us=now_us, not_before_us=now_us))
     _record(connection, version, now_us, Kind.ALTER, spec.id, f"set properties of table {name}")
-    return spec
+    return spec, version
+
+
+def alter(connection: Connection, table: TableId, changes: Sequence[SchemaChange], message: str) -> tuple[TableSpec, int]:
+    """Change a table's columns; the definition and the version from which on it holds. No file is touched."""
+    version, now_us = next_version(connection)
+    held = read_definition(connection, table)
+    if held is None:
+        raise TableNotFound("the table was dropped; nothing was altered", table_id=table)
+    before, created = held
+    spec = altered(before, changes)
+    if not is_recorded(connection, before):
+        record_definition(connection, before, created)
+    record_definition(connection, spec, version)
+    of_table = update(lake_table).where(lake_table.c.id == table)
+    connection.execute(of_table.values(definition=spec_definition(spec), schema_number=spec.schema_number))
+    _record(connection, version, now_us, Kind.ALTER, table, message)
+    return spec, version
 
 
 def drop_table(connection: Connection, name: str) -> None:

@@ -25,6 +25,7 @@ from lakehouse.catalog.store.models import (
     segment,
     segment_summary,
     tag,
+    table_schema,
     task,
     tombstone,
     tombstone_set,
@@ -211,7 +212,7 @@ def forget_tables(connection: Connection, clean: int) -> int:
     if gone:
         gone.difference_update(connection.execute(select(operation.c.table_id).distinct()).scalars())
     numbers = [{"gone": one} for one in sorted(gone)]
-    for of in (txn, upkeep, plan_count, lock_wait, task):
+    for of in (txn, upkeep, plan_count, lock_wait, task, table_schema):
         run_for_each(connection, delete(of).where(of.c.table_id == bindparam("gone")), numbers)
     run_for_each(connection, delete(lake_table).where(lake_table.c.id == bindparam("gone")), numbers)
     return len(numbers)

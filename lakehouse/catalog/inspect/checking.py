@@ -32,7 +32,7 @@ from lakehouse.catalog.store.models import (
     segment_summary,
     tombstone,
 )
-from lakehouse.catalog.store.rows import DamagedPage, decode_page, segments_from_rows, segments_schema, spec_from_row
+from lakehouse.catalog.store.rows import DamagedPage, SegmentsForm, decode_page, segments_from_rows, spec_from_row
 from lakehouse.catalog.versions.horizon import hold_history, read_erased, read_horizon
 from lakehouse.core.bins import bin_interval
 from lakehouse.core.check import Finding, StoredFile
@@ -288,7 +288,7 @@ def _of_frames(
     entries: dict[int, dict[str, Any]],
     counted: Counted,
 ) -> Iterator[Finding]:
-    schema = segments_schema(spec)
+    form = SegmentsForm.of(spec)
     nothing = np.empty((0, 5), dtype=np.int64)
     query = select(key_frame).where(key_frame.c.table_id == spec.id).order_by(key_frame.c.bin, key_frame.c.version)
     for row in connection.execute(query):
@@ -298,13 +298,13 @@ def _of_frames(
         changes = changes[changes[:, 1] <= row.version]
         live = replay([], changes[:, 1], changes[:, 3], changes[:, 2]).tolist()
         try:
-            body, tombstones = decode_page(schema, row.page)
+            body, tombstones = decode_page(form, row.page)
         except DamagedPage as error:
             yield Finding("key frame", place, f"the key frame is damaged: {error}")
             continue
         held = [entries[one] for one in live if one in entries]
         segments = [one for one in held if "kind" not in one]
-        expected = segments_from_rows(schema, segments)
+        expected = segments_from_rows(form, segments)
         ids = {"segments": body.column("id").to_pylist(), "tombstones": [one.id for one in tombstones]}
         if not key_frame_holds(live, **ids, entries=row.entries) or not _same(body, expected):
             yield Finding("key frame", place, "the key frame is not what its deltas lead to")

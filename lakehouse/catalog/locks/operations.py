@@ -13,10 +13,10 @@ from lakehouse.catalog.locks.locks import Wanted, release, take
 from lakehouse.catalog.store import statements
 from lakehouse.catalog.store.clock import host_clocks
 from lakehouse.catalog.store.encoding import encode_keys
-from lakehouse.catalog.store.models import chunk_lock, lake, operation, updated_rows
+from lakehouse.catalog.store.models import chunk_lock, lake, lake_table, operation, updated_rows
 from lakehouse.catalog.store.prepared import Fetched, run_for_each
 from lakehouse.core.interval import Interval
-from lakehouse.core.operation import RESERVED, Begun, Kind
+from lakehouse.core.operation import RESERVED, Altered, Begun, Kind
 from lakehouse.core.ordinal import draws_number
 from lakehouse.core.spec import TableSpec
 
@@ -46,10 +46,14 @@ def begin(
 ) -> Begun:
     """Register an operation under the head, and lock what is wanted.
 
-    Raises `locks.ChunkHeld` if a lock is in the way.
+    Raises `locks.ChunkHeld` if a lock is in the way, and `Altered`.
     """
     ordinal = draw(connection) if draws_number(kind, spec.write_order) else None
-    base_version: int = connection.execute(select(lake.c.head if ordinal is None else lake.c.counter)).scalar_one()
+    schema_number = select(lake_table.c.schema_number).where(lake_table.c.id == spec.id).scalar_subquery()
+    base = select(lake.c.head if ordinal is None else lake.c.counter, schema_number)
+    base_version, number_now = connection.execute(base).one()
+    if number_now is not None and number_now != spec.schema_number:
+        raise Altered
     taken: dict[str, int | str | None] = {}
     if kind is Kind.REPLACE and interval is not None:
         keys = None if wanted is None else wanted.cell.keys

@@ -13,7 +13,7 @@ import pyarrow as pa
 from lakehouse.catalog.recovery.export import PAGES
 from lakehouse.catalog.state.bins import BinState
 from lakehouse.catalog.store import models
-from lakehouse.catalog.store.rows import decode_page, segments_schema, spec_from_row
+from lakehouse.catalog.store.rows import SegmentsForm, decode_page, spec_from_row
 from lakehouse.core.spec import TableId, TableSpec
 
 ReadPart = Callable[[str], Iterator[pa.RecordBatch]]
@@ -74,9 +74,9 @@ class Contents:
 
     def pages(self) -> Iterator[tuple[TableSpec, BinState, dict[str, Any]]]:
         """States of bins, each bin's in order of versions, with their rows of `models.key_frame`."""
-        specs = {one.spec.id: (one.spec, segments_schema(one.spec)) for one in self.tables}
+        specs = {one.spec.id: (one.spec, SegmentsForm.of(one.spec)) for one in self.tables}
         for row in self.rows(PAGES):
-            spec, schema = specs[TableId(row["table_id"])]
-            body, tombstones = decode_page(schema, row["page"])
+            spec, form = specs[TableId(row["table_id"])]
+            body, tombstones = decode_page(form, row["page"])
             held = {one.id: one for one in tombstones}
             yield spec, BinState(row["bin"], row["version"], body, held), row

@@ -37,6 +37,7 @@ from lakehouse.catalog.store.models import (
     lake,
     lake_table,
     operation,
+    table_schema,
     tag,
     tombstone_set,
     txn,
@@ -50,7 +51,7 @@ Part = Iterator[pa.RecordBatch]
 WritePart = Callable[[str, pa.Schema, Part], None]
 """Stores a part under a name; storing it again replaces it."""
 
-PLAIN = (lake, lake_table, operation, commit_log, commit_table, txn, tag, garbage, tombstone_set)
+PLAIN = (lake, lake_table, table_schema, operation, commit_log, commit_table, txn, tag, garbage, tombstone_set)
 """Tables that an export holds row by row, in order of references."""
 PAGES = key_frame.name
 _ROWS = 50_000
@@ -156,7 +157,7 @@ def _pages(
 
 
 def _page(spec: TableSpec, state: BinState) -> dict[str, Any]:
-    entries, page = frame_of(state)
+    entries, page = frame_of(state, spec)
     return {"table_id": spec.id, "bin": state.bin, "version": state.version, "entries": entries, "page": page}
 
 

@@ -231,15 +231,18 @@ class _States:
         for entry in new.tolist():
             if entry in state.tombstones:
                 self._rows[models.tombstone].append(
-                    tombstone_values(state.tombstones[entry], spec.id, entry // _ENTRIES, state.version)
+                    tombstone_values(
+                        state.tombstones[entry], spec.id, entry // _ENTRIES, state.version, spec.stored_names
+                    )
                 )
 
     def _segments(self, spec: TableSpec, state: BinState, fresh: npt.NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
         """Rows of some segments of a state, converted by column, since value by value would dominate the time."""
         body = state.body.filter(pa.array(fresh))
+        stored = spec.stored_names
         plain = body.select(FIELDS.names).to_pylist()
         statistics = {
-            prefix: {name.removeprefix(prefix): body.column(name).to_pylist()
+            prefix: {stored.get(name.removeprefix(prefix), name.removeprefix(prefix)): body.column(name).to_pylist()
                      for name in body.column_names if name.startswith(prefix)}
             for prefix in (LOW, HIGH, NULLS, BUCKETS)
         }  # fmt: skip
@@ -251,6 +254,7 @@ class _States:
             yield {
                 **row,
                 "rewrites": row["rewrites"] or 0,
+                "schema_number": row["schema_number"] or 0,
                 "table_id": spec.id,
                 "operation": self._contents.numbers.get(row["path"].split("/")[1], row["id"] // _ENTRIES),
                 "statistics": encode_statistics(low, high, nulls, buckets),

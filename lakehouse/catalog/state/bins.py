@@ -26,16 +26,16 @@ from lakehouse.catalog.store.models import (
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.catalog.store.rows import (
     DamagedPage,
+    SegmentsForm,
     decode_page,
     segments_from_rows,
-    segments_schema,
     tombstone_from_row,
 )
 from lakehouse.core.bins import bin_interval, bin_ranges
 from lakehouse.core.interval import Interval, hull
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import IntArray
-from lakehouse.core.spec import TableId, TableSpec
+from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD
 from lakehouse.errors import InternalError
@@ -76,21 +76,25 @@ class BinState:
         return np.concatenate([self.segments.ids, np.fromiter(self.tombstones, dtype=np.int64)])
 
 
+_Key = tuple[int, int]
+"""A table and its schema number: states have the names and types that columns have under it."""
+
+
 class _Memory:
     """States by table and bin, a few versions of each."""
 
     _VERSIONS = 3
 
     def __init__(self, size: int) -> None:
-        self._bins: Remembered[tuple[int, int], tuple[BinState, ...]] = Remembered(size)
+        self._bins: Remembered[tuple[_Key, int], tuple[BinState, ...]] = Remembered(size)
 
-    def best(self, table: int, bin: int, version: int, erased: int) -> BinState | None:
+    def best(self, table: _Key, bin: int, version: int, erased: int) -> BinState | None:
         """The newest cached state at or before ``version`` that was read after an erasure."""
         held = self._bins.get((table, bin)) or ()
         known = (one for one in held if one.version <= version and one.erased == erased)
         return max(known, key=lambda one: one.version, default=None)
 
-    def put(self, table: int, state: BinState) -> None:
+    def put(self, table: _Key, state: BinState) -> None:
         """Cache a state. Of two threads at once, one may replace the other's, which is then read again."""
         key = table, state.bin
         states = (*(self._bins.get(key) or ()), state)[-self._VERSIONS :]
@@ -101,14 +105,18 @@ class _Memory:
         self._bins.clear()
 
 
+def _key(spec: TableSpec) -> _Key:
+    return spec.id, spec.schema_number
+
+
 def _cost(state: BinState) -> int:
     return 16 + len(state.body) + 4 * len(state.tombstones)
 
 
-def _from_page(spec: TableSpec, schema: pa.Schema, erased: int, bin: int, version: int, page: bytes) -> BinState | None:
+def _from_page(spec: TableSpec, form: SegmentsForm, erased: int, bin: int, version: int, page: bytes) -> BinState | None:
     """The state in a key frame; None if it is damaged, since all deltas exist and can be replayed from the first."""
     try:
-        body, tombstones = decode_page(schema, page)
+        body, tombstones = decode_page(form, page)
     except DamagedPage as error:
         place = f"table {spec.name}, {bin_interval(spec.grain, bin)}, version {version}"
         logger.warning("a damaged key frame was not used; run `lakehouse check`: %s: %s", place, error)
@@ -121,7 +129,7 @@ class StateReader:
 
     def __init__(self, size: int = _REMEMBERED) -> None:
         self._memory = _Memory(size)
-        self._schemas: dict[TableId, tuple[TableSpec, pa.Schema]] = {}
+        self._forms: dict[_Key, tuple[TableSpec, SegmentsForm]] = {}
 
     def forget(self) -> None:
         """Drop the cache."""
@@ -135,18 +143,18 @@ class StateReader:
         Bins that are empty at that version are left out. Cost: one look-up for each selected bin; the page of each that
         is not cached, and the deltas after it.
         """
-        schema = self._schema(spec)
+        form, key = self._form(spec), _key(spec)
         states: dict[int, BinState] = {}
         changed: dict[int, int] = {}
         frames: list[tuple[int, int]] = []
-        empty = segments_from_rows(schema, [])
+        empty = segments_from_rows(form, [])
         parameters = {"table": spec.id, "as_of": version, "since": since}
         rows = rows_of_pairs(connection, _BINS, ranges or bin_ranges(spec.grain, None), parameters)
         erased = 0
         for number, newest, framed, head, horizon, erased in rows:
             if newest is None:
                 continue
-            held = self._memory.best(spec.id, number, newest, erased)
+            held = self._memory.best(key, number, newest, erased)
             if held is not None and held.version < min(head, horizon):
                 held = None  # some of its entries may have expired, along with the deltas that drop them
             if held is not None and held.version == newest:
@@ -160,20 +168,20 @@ class StateReader:
             if framed is not None:
                 frames.append((number, framed))
         for row in rows_of_pairs(connection, _FRAMES, frames, {"table": spec.id}):
-            state = _from_page(spec, schema, erased, *row)
+            state = _from_page(spec, form, erased, *row)
             if state is not None:
                 states[state.bin] = state
         after = [(one, states[one].version) for one in changed if states[one].version < changed[one]]
         changes = self._changes(connection, spec, after, version)
         for number, newest in changed.items():
             states[number] = changes.applied_to(states[number], newest)
-            self._memory.put(spec.id, states[number])
+            self._memory.put(key, states[number])
         return dict(sorted(states.items()))
 
-    def _schema(self, spec: TableSpec) -> pa.Schema:
-        known = self._schemas.get(spec.id)
+    def _form(self, spec: TableSpec) -> SegmentsForm:
+        known = self._forms.get(_key(spec))
         if known is None or known[0] != spec:
-            known = self._schemas[spec.id] = spec, segments_schema(spec)
+            known = self._forms[_key(spec)] = spec, SegmentsForm.of(spec)
         return known[1]
 
     def _changes(
@@ -192,10 +200,12 @@ class StateReader:
                     added[is_tombstone].setdefault(entry, len(added[is_tombstone]))
         rows = rows_by_id(connection, "segment", added[False])
         rows.sort(key=lambda row: added[False][row["id"]])
-        tombstones = {row["id"]: tombstone_from_row(row) for row in rows_by_id(connection, "tombstone", added[True])}
+        form = self._form(spec)
+        listed = rows_by_id(connection, "tombstone", added[True])
+        tombstones = {row["id"]: tombstone_from_row(row, form.current) for row in listed}
         if len(rows) < len(added[False]) or len(tombstones) < len(added[True]):
             raise InternalError("the catalog's deltas name entries that it does not hold", table=spec.name)
-        return _Changes(actions, segments_from_rows(self._schema(spec), rows), added[False], tombstones)
+        return _Changes(actions, segments_from_rows(form, rows), added[False], tombstones)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def pages_of(connection: Connection, spec: TableSpec, point: int, lives: dict[in
             )
     pages = []
     for state in states.values():
-        entries, page = frame_of(state)
+        entries, page = frame_of(state, spec)
         pages.append(
             {"table_id": spec.id, "bin": state.bin, "version": state.version, "entries": entries, "page": page}
         )

@@ -60,7 +60,7 @@ class FrameWriter:
         states = self._database.read(
             lambda connection: self._states.read(connection, spec, version, [(one, one) for one in bins])
         )
-        pages = {one.bin: frame_of(one) for one in states.values()}
+        pages = {one.bin: frame_of(one, spec) for one in states.values()}
         erased = max((one.erased for one in states.values()), default=0)
         reach("commit.frames")
         self._database.run(lambda connection: self._record(connection, spec.id, version, pages, erased))
@@ -79,11 +79,11 @@ class FrameWriter:
             statements.INSERT_FRAME.run_many(connection, rows)
 
 
-def frame_of(state: BinState) -> tuple[int, bytes]:
+def frame_of(state: BinState, spec: TableSpec) -> tuple[int, bytes]:
     """The number of live entries of a state, and the page that holds them."""
     order = np.argsort(state.segments.ids)
     tombstones = [state.tombstones[one] for one in sorted(state.tombstones)]
-    return len(order) + len(tombstones), encode_page(state.body.take(pa.array(order)), tombstones)
+    return len(order) + len(tombstones), encode_page(state.body.take(pa.array(order)), tombstones, spec.stored_names)
 
 
 def note_frames(connection: Connection, table: TableId, bins: Sequence[int]) -> None:

@@ -84,6 +84,20 @@ class TableRow(SQLModel, table=True):
     dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
     next_row_id: int = Field(sa_column=_big())
     erased_version: int = Field(sa_column=_big(server_default="0"))
+    schema_number: int = Field(default=0, sa_column=_big(server_default="0"))
+
+
+class TableSchemaRow(SQLModel, table=True):
+    """A definition that an altered table has had from a version on, its first one included.
+
+    A table that was never altered has none. There is one for each number that segments can have.
+    """
+
+    __tablename__ = "table_schema"
+    table_id: int = Field(sa_column=_reference("lake_table.id", primary_key=True, autoincrement=False))
+    number: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
+    version: int = Field(sa_column=_big())
+    definition: str = Field(sa_column=Column(Text(), nullable=False))
 
 
 class OperationRow(SQLModel, table=True):
@@ -265,6 +279,7 @@ class SegmentRow(SQLModel, table=True):
     dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
     rewrites: int = Field(sa_column=_big(server_default="0"))
     checksum: Checksum | None = Field(default=None, sa_column=Column(LargeBinary()))
+    schema_number: int = Field(default=0, sa_column=_big(server_default="0"))
 
 
 class TombstoneRow(SQLModel, table=True):
@@ -440,6 +455,7 @@ class PlanCountRow(SQLModel, table=True):
 
 lake = LakeRow.__table__  # type: ignore[attr-defined]
 lake_table = TableRow.__table__  # type: ignore[attr-defined]
+table_schema = TableSchemaRow.__table__  # type: ignore[attr-defined]
 operation = OperationRow.__table__  # type: ignore[attr-defined]
 chunk_lock = LockRow.__table__  # type: ignore[attr-defined]
 lock_wait = LockWaitRow.__table__  # type: ignore[attr-defined]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -14,17 +16,17 @@ from pydantic_core import from_json
 from lakehouse.catalog.store.encoding import (
     decode_keys,
     decode_statistics,
-    decode_value,
     encode_keys,
     encode_statistics,
 )
 from lakehouse.core.chunk import Grain
-from lakehouse.core.interval import from_us
+from lakehouse.core.interval import from_us, to_us, to_utc
 from lakehouse.core.segment import Segment
 from lakehouse.core.segment_columns import BUCKETS, FIELDS, HIGH, LOW, NULLS
 from lakehouse.core.spec import ROW_ID, TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.schema import schema_from_json, schema_to_json
+from lakehouse.schema import history_fields, history_value, schema_from_json, schema_to_json
+from lakehouse.schema.json_values import decode_value
 
 Entry = Segment | Tombstone
 Values = Mapping[str, Any]
@@ -72,12 +74,16 @@ def segment_values(segment: Segment, table: TableId, operation: int, version: in
         "dropped_version": None,
         "rewrites": segment.rewrites,
         "checksum": segment.checksum or None,
+        "schema_number": segment.schema_number,
     }
 
 
-def tombstone_from_row(row: Values) -> Tombstone:
-    """A tombstone from a row with the columns of `models.tombstone`; older pages lack those of its set."""
-    low, high, buckets = decode_statistics(row.get("statistics") or "{}")
+def tombstone_from_row(row: Values, current: Mapping[str, str]) -> Tombstone:
+    """A tombstone from a row with the columns of `models.tombstone`; older pages lack those of its set.
+
+    ``current``: names of columns by those that the catalog knows them by, if they differ.
+    """
+    low, high, buckets = (_named(one, current) for one in decode_statistics(row.get("statistics") or "{}"))
     return Tombstone(
         id=row["id"],
         kind=row["kind"],
@@ -95,10 +101,17 @@ def tombstone_from_row(row: Values) -> Tombstone:
     )
 
 
-def tombstone_values(tombstone: Tombstone, table: TableId, operation: int, version: int) -> dict[str, Any]:
-    """The columns of `models.tombstone`."""
+def _named(statistics: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
+    """Statistics under other names, where columns have one."""
+    return {names.get(name, name): value for name, value in statistics.items()} if names else statistics
+
+
+def tombstone_values(
+    tombstone: Tombstone, table: TableId, operation: int, version: int, stored: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    """The columns of `models.tombstone`; ``stored`` are other names of columns in the catalog, if it has others."""
     return {
-        **_tombstone_page_values(tombstone),
+        **_tombstone_page_values(tombstone, stored),
         "table_id": table,
         "operation": operation,
         "added_version": version,
@@ -106,7 +119,8 @@ def tombstone_values(tombstone: Tombstone, table: TableId, operation: int, versi
     }
 
 
-def _tombstone_page_values(tombstone: Tombstone) -> dict[str, Any]:
+def _tombstone_page_values(tombstone: Tombstone, stored: Mapping[str, str]) -> dict[str, Any]:
+    low, high, buckets = (_named(one, stored) for one in (tombstone.min, tombstone.max, tombstone.buckets))
     return {
         "id": tombstone.id,
         "kind": tombstone.kind,
@@ -118,34 +132,53 @@ def _tombstone_page_values(tombstone: Tombstone) -> dict[str, Any]:
         "path": tombstone.path,
         "bytes": tombstone.bytes,
         "checksum": tombstone.checksum or None,
-        "statistics": encode_statistics(tombstone.min, tombstone.max, {}, tombstone.buckets),
+        "statistics": encode_statistics(low, high, {}, buckets),
     }
 
 
-def segments_schema(spec: TableSpec) -> pa.Schema:
-    """The columns of a table's segments in memory and in key frames: see `lakehouse.core.segment_columns`."""
-    fields = list(FIELDS)
-    for field in spec.schema:
-        if not pa.types.is_nested(field.type):
-            fields += [(LOW + field.name, field.type), (HIGH + field.name, field.type)]
-            fields.append((NULLS + field.name, pa.int64()))
-        if spec.cluster_by.get(field.name):
-            fields.append((BUCKETS + field.name, pa.binary()))
-    fields += [(LOW + ROW_ID, pa.int64()), (HIGH + ROW_ID, pa.int64())]
-    return pa.schema(fields)
+@dataclass(frozen=True, slots=True)
+class SegmentsForm:
+    """The columns of a table's segments in memory, see `lakehouse.core.segment_columns`, and their names in key frames.
+
+    ``stored`` are names of the table's columns in the catalog, by their own, where it has others.
+    """
+
+    schema: pa.Schema
+    stored: Mapping[str, str]
+    current: Mapping[str, str]
+
+    @classmethod
+    def of(cls, spec: TableSpec) -> SegmentsForm:
+        """That of a table."""
+        fields = list(FIELDS)
+        for field in spec.schema:
+            if not pa.types.is_nested(field.type):
+                fields += [(LOW + field.name, field.type), (HIGH + field.name, field.type)]
+                fields.append((NULLS + field.name, pa.int64()))
+            if spec.cluster_by.get(field.name):
+                fields.append((BUCKETS + field.name, pa.binary()))
+        fields += [(LOW + ROW_ID, pa.int64()), (HIGH + ROW_ID, pa.int64())]
+        stored = spec.stored_names
+        return cls(pa.schema(fields), stored, {held: name for name, held in stored.items()})
+
+    def stored_name(self, column: str) -> str:
+        """The name in the catalog of a column of the schema, such as ``min:delay``."""
+        prefix, _, name = column.partition(":")
+        return f"{prefix}:{self.stored[name]}" if name in self.stored else column
 
 
-def segments_from_rows(schema: pa.Schema, rows: Sequence[Values]) -> pa.Table:
+def segments_from_rows(form: SegmentsForm, rows: Sequence[Values]) -> pa.Table:
     """Segments as columns, from rows of `models.segment`."""
+    schema = form.schema
     if not rows:  # not `Schema.empty_table`, which imports pandas
         return pa.Table.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
     held = from_json(f"[{','.join(row['statistics'] for row in rows)}]")
     arrays = []
     for field in schema:
-        prefix, _, name = field.name.partition(":")
+        prefix, _, name = form.stored_name(field.name).partition(":")
         if not name:
             values = [row[field.name] for row in rows]
-            if field.name == "rewrites":
+            if field.name in ("rewrites", "schema_number"):
                 values = [one or None for one in values]
             elif field.name == "checksum":
                 values = [None if one is None else bytes(one) for one in values]
@@ -169,25 +202,33 @@ def _typed(stored: list[Any], kind: pa.DataType) -> pa.Array:
     """Stored values of one column as its type; times are not converted to Python objects."""
     if pa.types.is_timestamp(kind):
         instants = pa.timestamp("us", kind.tz)
-        return pa.array([None if one is None else one[1] for one in stored], instants).cast(kind)
+        return pa.array([None if one is None else _instant(one) for one in stored], instants).cast(kind)
     try:
         return pa.array(stored, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # some are stored with their type
         return pa.array([decode_value(one) for one in stored], kind)
 
 
-def encode_page(body: pa.Table, tombstones: Sequence[Tombstone]) -> bytes:
+def _instant(stored: Any) -> int:
+    """Microseconds of a stored time, or of a date in a column that was widened to times."""
+    return to_us(to_utc(decode_value(stored))) if stored[0] == "date" else stored[1]
+
+
+def encode_page(body: pa.Table, tombstones: Sequence[Tombstone], stored: Mapping[str, str]) -> bytes:
     """A key frame's page: segments in columns, then tombstones if there are any, as Arrow streams, and a checksum.
 
-    ``body`` has the columns of `segments_schema`. Compressed as a whole if that pays: buffer by buffer, as Arrow does
+    ``body`` has the columns of `SegmentsForm`, which are stored under the names that it gives. Compressed as a whole if that pays: buffer by buffer, as Arrow does
     it, starting a codec takes longer than the bytes. Columns of only nulls are left out.
     """
     body = body.select([name for name in body.column_names if body.column(name).null_count < max(1, len(body))])
+    if stored:
+        form = SegmentsForm(body.schema, stored, {})
+        body = body.rename_columns([form.stored_name(name) for name in body.column_names])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, body.schema) as to:
         to.write_table(body.combine_chunks())
     if tombstones:
-        held = pa.Table.from_pylist([_tombstone_page_values(one) for one in tombstones], schema=_TOMBSTONE)
+        held = pa.Table.from_pylist([_tombstone_page_values(one, stored) for one in tombstones], schema=_TOMBSTONE)
         with pa.ipc.new_stream(sink, _TOMBSTONE) as to:
             to.write_table(held)
     written: bytes = sink.getvalue().to_pybytes()
@@ -200,8 +241,8 @@ class DamagedPage(Exception):
     """A key frame's page is not what was written."""
 
 
-def decode_page(schema: pa.Schema, page: bytes) -> tuple[pa.Table, list[Tombstone]]:
-    """The inverse of `encode_page`: segments in the columns of `segments_schema`, and tombstones.
+def decode_page(form: SegmentsForm, page: bytes) -> tuple[pa.Table, list[Tombstone]]:
+    """The inverse of `encode_page`: segments in the columns of a form, and tombstones.
 
     Raises `DamagedPage` for any other bytes.
     """
@@ -209,25 +250,29 @@ def decode_page(schema: pa.Schema, page: bytes) -> tuple[pa.Table, list[Tombston
     if zlib.crc32(page).to_bytes(_CHECKSUM_BYTES, "big") != checksum:
         raise DamagedPage("its checksum is another one")
     try:
-        return _decode(schema, page)
+        return _decode(form, page)
     except pa.ArrowException as error:
         raise DamagedPage(str(error)) from error
 
 
-def _decode(schema: pa.Schema, page: bytes) -> tuple[pa.Table, list[Tombstone]]:
+def _decode(form: SegmentsForm, page: bytes) -> tuple[pa.Table, list[Tombstone]]:
     whole = pa.py_buffer(page)
     if not page.startswith(_STREAM):
         whole = _CODEC.decompress(whole[_SIZE_BYTES:], decompressed_size=int.from_bytes(page[:_SIZE_BYTES], "big"))
     source = pa.BufferReader(whole)
     held = pa.ipc.open_stream(source).read_all()
     columns = dict(zip(held.column_names, held.columns, strict=True))
-    body = pa.Table.from_arrays(
-        [columns[field.name] if field.name in columns else pa.nulls(len(held), field.type) for field in schema],
-        schema=schema,
-    )
+    arrays = []
+    for field in form.schema:
+        column = columns.get(form.stored_name(field.name))
+        if column is None:
+            column = pa.nulls(len(held), field.type)
+        arrays.append(column if column.type == field.type else column.cast(field.type))
+    body = pa.Table.from_arrays(arrays, schema=form.schema)
     if source.tell() == len(whole):
         return body, []
-    return body, [tombstone_from_row(row) for row in pa.ipc.open_stream(source).read_all().to_pylist()]
+    rows = pa.ipc.open_stream(source).read_all().to_pylist()
+    return body, [tombstone_from_row(row, form.current) for row in rows]
 
 
 def spec_from_row(row: Any) -> TableSpec:
@@ -244,6 +289,7 @@ def spec_from_row(row: Any) -> TableSpec:
         cluster_by=held["cluster_by"],
         write_order=held["write_order"],
         properties=held["properties"],
+        **history_fields(held),
     )
 
 
@@ -262,5 +308,6 @@ def spec_definition(spec: TableSpec) -> str:
             "cluster_by": dict(spec.cluster_by),
             "write_order": spec.write_order,
             "properties": dict(spec.properties),
+            **history_value(spec),
         }
     )

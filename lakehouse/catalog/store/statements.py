@@ -79,7 +79,7 @@ RESERVE = Prepared(
         update(lake_table)
         .where(lake_table.c.id == bindparam("table"), lake_table.c.dropped_version.is_(None))
         .values(next_row_id=lake_table.c.next_row_id + bindparam("rows"))
-        .returning(lake_table.c.next_row_id)
+        .returning(lake_table.c.next_row_id, lake_table.c.schema_number)
     )
 )
 END = Prepared(

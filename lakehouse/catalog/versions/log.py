@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -39,13 +39,14 @@ on_rows = commit_table.c.operation.not_in([kind.value for kind in DEFINITIONS])
 
 
 def _table(_: str) -> Any:
-    """The head, the horizon, and for a table: whether it is known, when it was dropped, and its newest version."""
+    """The head, the horizon, and for a table: whether it is known, when it was dropped, its newest version, schema number."""
     known = select(lake_table.c.id).where(lake_table.c.id == bindparam("table"))
     dropped = known.with_only_columns(lake_table.c.dropped_version)
+    number = known.with_only_columns(lake_table.c.schema_number)
     newest = select(func.max(commit_table.c.version)).where(
         commit_table.c.table_id == bindparam("table"), *(commit_table.c.operation != kind.value for kind in DEFINITIONS)
     )
-    of_table = (one.scalar_subquery() for one in (known, dropped, newest))
+    of_table = (one.scalar_subquery() for one in (known, dropped, newest, number))
     return select(lake.c.head, lake.c.horizon, *of_table)
 
 
@@ -144,17 +145,27 @@ def newest_version(connection: Connection, table: TableId, created: int, at_most
     return created if found is None else found
 
 
-def resolve_on_table(connection: Connection, spec: TableSpec, created: int, as_of: Any) -> tuple[int, int]:
-    """A table's newest version at or before ``as_of``, and the newest at which the table is still the same.
+class Resolved(NamedTuple):
+    """What ``as_of`` means for a table."""
 
-    The second is what a reader has to pin. Raises `VersionNotFound`, `InvalidInput`, or `TableNotFound`.
-    """
-    head, horizon, known, dropped, newest = _TABLE.run(connection, {"table": spec.id}).fetchone()
+    version: int
+    """The table's newest version at or before it."""
+    held_version: int
+    """The newest at which its rows are still the same: what a reader has to pin."""
+    point: int
+    """The version of the lake."""
+    schema_number: int
+    """The table's at the head."""
+
+
+def resolve_on_table(connection: Connection, spec: TableSpec, created: int, as_of: Any) -> Resolved:
+    """What ``as_of`` means for a table. Raises `VersionNotFound`, `InvalidInput`, or `TableNotFound`."""
+    head, horizon, known, dropped, newest, number = _TABLE.run(connection, {"table": spec.id}).fetchone()
     if known is None:
         raise gone(spec)
     if as_of is None:
         check_not_dropped(spec, dropped, head, horizon)
-        return created if newest is None else newest, head
+        return Resolved(created if newest is None else newest, head, head, number)
     resolved = resolve_version(connection, as_of, spec.id)
     if resolved < created:
         raise VersionNotFound(
@@ -165,8 +176,8 @@ def resolve_on_table(connection: Connection, spec: TableSpec, created: int, as_o
     scope = and_(commit_table.c.table_id == spec.id, commit_table.c.version > version, on_rows)
     following: int | None = connection.execute(select(func.min(commit_table.c.version)).where(scope)).scalar()
     if following is None:
-        return version, head
-    return version, following - 1 if following > horizon else version
+        return Resolved(version, head, resolved, number)
+    return Resolved(version, following - 1 if following > horizon else version, resolved, number)
 
 
 def resolve_version(connection: Connection, as_of: Any, table: TableId | None = None) -> int:

@@ -9,13 +9,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from lakehouse.core.column import Held, Layout
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import IntArray
-from lakehouse.core.spec import FIELD_ID, ROW_ID
+from lakehouse.core.spec import ROW_ID, field_id_of
 from lakehouse.engine import ORDINAL, ROW_ID_FIELD, Query
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.hidden import KeyMask, Part
 from lakehouse.engine.verifying import columns_read
+from lakehouse.predicate.literals import literal_term
 from lakehouse.predicate.term import Term
 
 _EXTRAS = {ROW_ID: pa.int64(), ORDINAL: pa.int64()}
@@ -117,9 +119,10 @@ class _Visible:
         return " UNION ALL ".join(self._scan(form, part.condition, extras) for form in forms)
 
     def _scan(self, segments: Segments, condition: Term | None, extras: Sequence[str]) -> str:
-        renamed = {name for name in self.query.spec.schema.names if extras and name.lower() in _VIRTUAL}
+        layout = self._layout(segments)
+        renamed = {one.stored for one in layout if extras and one.type is not None and one.stored.lower() in _VIRTUAL}
         stored = ROW_ID in extras and bool(segments.flags("has_row_ids")[0])
-        columns = [f'"_{name}" AS {sql.name(name)}' if name in renamed else sql.name(name) for name in self.names]
+        columns = [_column(one, renamed) for one in layout]
         if ROW_ID in extras:
             columns.append(f"{_row_id(segments, stored=stored)} AS {sql.name(ROW_ID)}")
         if ORDINAL in extras:
@@ -127,12 +130,37 @@ class _Visible:
         paths = sql.listed(sql.file(str(self.files[path])) for path in segments.paths)
         source = f"read_parquet([{paths}], hive_partitioning=false)"
         if renamed:
-            schema = self.query.spec.schema.append(ROW_ID_FIELD) if stored else self.query.spec.schema
-            by_id = f"read_parquet([{paths}], schema={_file_schema(schema, renamed)}, hive_partitioning=false)"
-            source = f"(SELECT {sql.listed(columns)} FROM {by_id})"  # noqa: S608 - quoted by `literals`
+            schema = _file_schema(self.query.spec.schema, layout, renamed, stored=stored)
+            source = f"read_parquet([{paths}], schema={schema}, hive_partitioning=false)"
+        if not all(one.is_plain and one.stored not in renamed for one in layout):
+            source = f"(SELECT {sql.listed(columns)} FROM {source})"  # noqa: S608 - quoted by `literals`
             columns = [sql.name(name) for name in (*self.names, *extras)]
         where = "" if condition is None else f" WHERE {condition.duckdb}"
         return f"SELECT {sql.listed(columns)} FROM {source} AS f {self.among}{where}"  # noqa: S608 - quoted by `literals`
+
+
+    def _layout(self, segments: Segments) -> Layout:
+        """The columns that are read, as the files of a part hold them."""
+        spec = self.query.spec
+        number = int(segments.numbers("schema_number")[0]) if spec.columns else 0
+        wanted = set(self.names)
+        return tuple(one for one in spec.layout(number) if one.name in wanted)
+
+
+def _column(held: Held, renamed: Set[str]) -> str:
+    """A column of the table of what a file has."""
+    if held.type is None:
+        return f"{_default(held)} AS {sql.name(held.name)}"
+    there = sql.name(f"_{held.stored}" if held.stored in renamed else held.stored)
+    if held.type != held.wanted:
+        return f"CAST({there} AS {sql.type_name(held.wanted)}) AS {sql.name(held.name)}"
+    return there if there == sql.name(held.name) else f"{there} AS {sql.name(held.name)}"
+
+
+def _default(held: Held) -> str:
+    if held.default is None:
+        return sql.null(held.wanted)
+    return f"CAST({literal_term(held.default, held.wanted).duckdb} AS {sql.type_name(held.wanted)})"
 
 
 def _of_like_size(segments: Segments) -> Iterable[Segments]:
@@ -196,11 +224,17 @@ def _unnested(columns: Sequence[str], hidden: pa.Table) -> list[str]:
     return [f"unnest({sql.values(hidden.column(name))}) AS {sql.name(name)}" for name in columns]
 
 
-def _file_schema(schema: pa.Schema, renamed: Set[str]) -> str:
-    """The columns by Parquet field id, under other names where those are taken. DuckDB does not count such rows."""
-    entries = []
-    for field in schema:
-        name = sql.text(f"_{field.name}" if field.name in renamed else field.name)
-        kind = sql.text(sql.type_name(field.type))
-        entries.append(f"{field.metadata[FIELD_ID].decode()}: {{name: {name}, type: {kind}, default_value: NULL}}")
+def _file_schema(schema: pa.Schema, layout: Layout, renamed: Set[str], *, stored: bool) -> str:
+    """Columns by Parquet field id, under other names where those are taken. DuckDB does not count such rows."""
+    fields = [
+        (schema.field(one.name), f"_{one.stored}" if one.stored in renamed else one.stored, one.type)
+        for one in layout
+        if one.type is not None
+    ]
+    if stored:
+        fields.append((ROW_ID_FIELD, ROW_ID, ROW_ID_FIELD.type))
+    entries = [
+        f"{field_id_of(field)}: {{name: {sql.text(name)}, type: {sql.text(sql.type_name(kind))}, default_value: NULL}}"
+        for field, name, kind in fields
+    ]
     return f"MAP {{{sql.listed(entries)}}}"

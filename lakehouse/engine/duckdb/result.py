@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from lakehouse.engine import Query
 from lakehouse.engine.duckdb.query import count_query, result_schema, rows_query
 from lakehouse.engine.hidden import Part, plan_parts
-from lakehouse.engine.verifying import columns_read
+from lakehouse.engine.verifying import stored_columns_read
 from lakehouse.errors import InternalError, InvalidPredicate, LakehouseError, SegmentUnreadable
 from lakehouse.storage.checksums import check_content
 from lakehouse.storage.footer import DAMAGE
@@ -139,7 +139,7 @@ class DuckDBRows:
     def _verified(self, *, counting: bool = False) -> tuple[dict[str, Path], list[Part]]:
         """The plan's files, as sure as the query wants to be of them, and its parts."""
         query, parts = self._query, plan_parts(self._query)
-        columns = None if query.verify != "pages" else columns_read(query, parts, counting=counting)
+        columns = None if query.verify != "pages" else stored_columns_read(query, parts, counting=counting)
         return verified(query.warehouse, query.plan.segments, query.verify, columns), parts
 
     def _run(self, step: Callable[[], _T]) -> _T:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from lakehouse.core.column import Layout
 from lakehouse.core.segment import Segment
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ORDINAL, ROW_ID
@@ -49,18 +50,18 @@ def _found(session: SparkSession, query: Query, parts: Sequence[Part]) -> tuple[
     """Rows that pass, with `PLACE` and what they say of their file; and the segments by that."""
     files = verified_files(session, query, parts)
     schema = pa.schema([*query.spec.schema, (ROW_ID, pa.int64()), (PLACE, pa.int64())])
-    alike: dict[tuple[str, ...], list[Segment]] = {}
+    alike: dict[tuple[tuple[str, ...], Layout | None], list[Segment]] = {}
     for part in parts:
-        alike.setdefault(conditions(query, part), []).extend(part.segments)
+        alike.setdefault((conditions(query, part), part.layout(query.spec)), []).extend(part.segments)
     with held(session, listing_settings(session, len(files))):
-        frames = {where: scan(session, schema, segments, files) for where, segments in alike.items()}
+        frames = {one: scan(session, schema, segments, files, one[1]) for one, segments in alike.items()}
     names = {
-        name: segment for where, frame in frames.items() for name, segment in names_in_rows(frame, alike[where], files)
+        name: segment for one, frame in frames.items() for name, segment in names_in_rows(frame, alike[one], files)
     }
     asked, answers = asked_of_rows(list(names))
     chosen = query.spec.schema.names if query.columns is None else query.columns
     columns = [*map(quoted, chosen), ROW_ID, PLACE, f"{asked} AS {_FILE}"]
-    passing = [reduce(DataFrame.where, where, frame).selectExpr(*columns) for where, frame in frames.items()]
+    passing = [reduce(DataFrame.where, where, frame).selectExpr(*columns) for (where, _), frame in frames.items()]
     return reduce(DataFrame.unionAll, passing).toArrow(), dict(zip(answers, names.values(), strict=True))
 
 

@@ -12,8 +12,10 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
+from lakehouse.core.column import Held
 from lakehouse.engine.conform import cannot_store, check_names, stores
 from lakehouse.engine.spark.types import column_type
+from lakehouse.predicate.literals import literal_term
 from lakehouse.schema import from_spark_type
 
 REFUSED = "lakehouse refuses a value"
@@ -31,6 +33,20 @@ def value(expression: str, field: pa.Field) -> Column:
     """An expression as a column of a table; a bare NULL gets its type."""
     found = F.lit(None).cast(column_type(field.type)) if expression == "NULL" else F.expr(expression)
     return found.alias(field.name)
+
+
+def held_column(held: Held) -> Column:
+    """A column of the table, made of what files have that hold it in another way; to be given its name."""
+    target = column_type(held.wanted)
+    if held.type is None:
+        if held.default is None:
+            return F.lit(None).cast(target)
+        return F.expr(literal_term(held.default, held.wanted).spark).cast(target)
+    if held.type == held.wanted:
+        return F.col(quoted(held.stored))
+    if pa.types.is_timestamp(held.wanted):
+        return _timestamp(quoted(held.stored), held.type, held.wanted)
+    return F.col(quoted(held.stored)).cast(target)
 
 
 def conformed(frame: DataFrame, schema: pa.Schema) -> DataFrame:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from lakehouse.core.column import Layout
 from lakehouse.core.skyline import IntArray
 from lakehouse.engine.hidden import Part
 from lakehouse.engine.spark.arrays import Arrays
@@ -50,13 +51,14 @@ def without_places(
     files: Mapping[str, Path],
     where: Sequence[str],
     extras: Sequence[str],
+    layout: Layout | None = None,
 ) -> DataFrame:
     """The rows of a part that pass conditions and that no place hides; the columns of the table, and extra ones.
 
     The conditions are tested first: what comes after the test of the places, which asks Spark for the file's name,
     Spark does not push into the scan, if there are several files.
     """
-    frame = scan(session, schema.append(pa.field(PLACE, pa.int64())), part.segments, files)
+    frame = scan(session, schema.append(pa.field(PLACE, pa.int64())), part.segments, files, layout)
     for condition in where:
         frame = frame.where(condition)
     arrays = Arrays()

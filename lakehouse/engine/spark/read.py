@@ -9,8 +9,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
+from lakehouse.core.column import Layout
 from lakehouse.core.segment import Segment
-from lakehouse.core.spec import ROW_ID
+from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import ORDINAL, Query
 from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.engine.spark.columns import quoted
@@ -20,7 +21,7 @@ from lakehouse.engine.spark.places import split_places, without_places
 from lakehouse.engine.spark.scan import FILES_LOOKED_UP, placed_scan, scan, scan_with_row_ids
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.spark.types import to_spark_type
-from lakehouse.engine.verifying import columns_read
+from lakehouse.engine.verifying import stored_columns_read
 from lakehouse.storage.verify import Verifying, raised, verified
 
 ALONE_BYTES = 64 << 20
@@ -37,7 +38,7 @@ def read_frame(session: SparkSession, query: Query) -> DataFrame:
     files = verified_files(session, query, parts)
     extras = [name for name, is_wanted in ((ROW_ID, query.row_ids), (ORDINAL, query.ordinals)) if is_wanted]
     with held(session, listing_settings(session, len(files))):
-        frames = [frame for part in _joined(parts) for frame in _frames(session, query, part, files, extras)]
+        frames = [frame for part in _joined(parts, query.spec) for frame in _frames(session, query, part, files, extras)]
     if not frames:
         schema = pa.schema([*query.spec.schema, *(pa.field(name, pa.int64()) for name in extras)])
         frames = [session.createDataFrame([], to_spark_type(schema))]
@@ -53,24 +54,24 @@ def verified_files(session: SparkSession, query: Query, parts: Sequence[Part]) -
     """The plan's files, as sure as the query wants to be of them: many bytes are looked through in tasks."""
     segments = query.plan.segments
     if query.verify == "size" or segments.bytes <= ALONE_BYTES:
-        columns = columns_read(query, parts) if query.verify == "pages" else None
+        columns = stored_columns_read(query, parts) if query.verify == "pages" else None
         return verified(query.warehouse, segments, query.verify, columns)
-    work = Verifying(query.warehouse, query.verify, columns_read(query, parts))
+    work = Verifying(query.warehouse, query.verify, stored_columns_read(query, parts))
     for _ in raised(each(session, work, list(segments))):
         pass
     return verified(query.warehouse, segments)
 
 
-def _joined(parts: list[Part]) -> list[Part]:
-    """Parts without masks of one condition are one."""
-    joined: dict[str | None, tuple[Part, list[Segment]]] = {}
+def _joined(parts: list[Part], spec: TableSpec) -> list[Part]:
+    """Parts without masks of one condition, of files that hold columns in one way, are one."""
+    joined: dict[tuple[str | None, Layout | None], tuple[Part, list[Segment]]] = {}
     masked = []
     for part in parts:
         if part.places or part.masks:
             masked.append(part)
         else:
             text = None if part.condition is None else part.condition.spark
-            joined.setdefault(text, (part, []))[1].extend(part.segments)
+            joined.setdefault((text, part.layout(spec)), (part, []))[1].extend(part.segments)
     return [*(Part(segments, part.condition) for part, segments in joined.values()), *masked]
 
 
@@ -90,18 +91,19 @@ def _frames(
 ) -> list[DataFrame]:
     schema = query.spec.schema
     where = conditions(query, part)
+    layout = part.layout(query.spec)
     cut = split_places(part) if part.places else None
     if cut is not None:
-        return [without_places(session, schema, one, files, where, extras) for one in cut]
+        return [without_places(session, schema, one, files, where, extras, layout) for one in cut]
     if part.places or part.masks:
         frame = masked_frame(session, query, part, files, extras)
     elif extras and len(part.segments) <= FILES_LOOKED_UP:
-        return [scan_with_row_ids(session, schema, part.segments, files, where, extras)]
+        return [scan_with_row_ids(session, schema, part.segments, files, where, extras, layout)]
     elif extras:
-        frame = placed_scan(session, schema, part.segments, files)
+        frame = placed_scan(session, schema, part.segments, files, layout)
         frame = frame.select(*(F.col(quoted(name)) for name in (*schema.names, *extras)))
     else:
-        frame = scan(session, schema, part.segments, files)
+        frame = scan(session, schema, part.segments, files, layout)
     for condition in where:
         frame = frame.where(F.expr(condition))
     return [frame]

@@ -10,15 +10,16 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
+from lakehouse.core.column import Layout
 from lakehouse.core.segment import Segment
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import ORDINAL
 from lakehouse.engine.spark.arrays import Arrays
-from lakehouse.engine.spark.columns import quoted
+from lakehouse.engine.spark.columns import held_column, quoted
 from lakehouse.engine.spark.relations import frame_over, kept
 from lakehouse.engine.spark.types import to_spark_type
 from lakehouse.predicate.literals import text_term
@@ -36,10 +37,49 @@ _NAME, _SUM = "input_file_name()", "crc32(CAST(input_file_name() AS BINARY))"
 _WILD = re.compile(r"([{}\[\]*?\\])")
 
 
-def scan(session: SparkSession, schema: pa.Schema, segments: Sequence[Segment], files: Mapping[str, Path]) -> DataFrame:
-    """Columns of the segments' files, a column that a file has not as null. Nothing is opened."""
+def scan(
+    session: SparkSession,
+    schema: pa.Schema,
+    segments: Sequence[Segment],
+    files: Mapping[str, Path],
+    layout: Layout | None = None,
+) -> DataFrame:
+    """Columns of the segments' files, a column that a file has not as null. Nothing is opened.
+
+    ``layout``: how all of the files hold columns of the table, if not all as they are.
+    """
+    if layout is None:
+        return _raw_scan(session, schema, segments, files)
+    return _raw_scan(session, _held_schema(schema, layout), segments, files).select(*_columns(schema, layout))
+
+
+def _raw_scan(
+    session: SparkSession, schema: pa.Schema, segments: Sequence[Segment], files: Mapping[str, Path]
+) -> DataFrame:
     paths = [_WILD.sub(r"\\\1", str(files[segment.path])) for segment in segments]
     return frame_over(session, (schema, *paths), len(paths), lambda: _new_scan(session, schema, paths))
+
+
+def _held_schema(schema: pa.Schema, layout: Layout) -> pa.Schema:
+    """What is read of files, for the columns of a schema."""
+    held = {one.name: one for one in layout}
+    fields = []
+    for field in schema:
+        one = held.get(field.name)
+        if one is None:
+            fields.append(field)
+        elif one.type is not None:
+            fields.append(pa.field(one.stored, one.type))
+    return pa.schema(fields)
+
+
+def _columns(schema: pa.Schema, layout: Layout) -> list[Column]:
+    """The columns of a schema, made of what was read of files."""
+    held = {one.name: one for one in layout}
+    return [
+        held_column(held[name]).alias(name) if name in held else F.col(quoted(name)).alias(name)
+        for name in schema.names
+    ]
 
 
 def _new_scan(session: SparkSession, schema: pa.Schema, paths: Sequence[str]) -> DataFrame:
@@ -128,9 +168,10 @@ def scan_with_row_ids(
     files: Mapping[str, Path],
     where: Sequence[str],
     extras: Sequence[str],
+    layout: Layout | None = None,
 ) -> DataFrame:
     """The rows that pass conditions with `ROW_ID` and `ORDINAL`, of a few files: no join, and no job before it."""
-    frame = scan(session, pa.schema([*schema, (ROW_ID, pa.int64()), (PLACE, pa.int64())]), segments, files)
+    frame = scan(session, pa.schema([*schema, (ROW_ID, pa.int64()), (PLACE, pa.int64())]), segments, files, layout)
     for condition in where:
         frame = frame.where(condition)
     arrays = Arrays()
@@ -139,13 +180,18 @@ def scan_with_row_ids(
 
 
 def placed_scan(
-    session: SparkSession, schema: pa.Schema, segments: Sequence[Segment], files: Mapping[str, Path]
+    session: SparkSession,
+    schema: pa.Schema,
+    segments: Sequence[Segment],
+    files: Mapping[str, Path],
+    layout: Layout | None = None,
 ) -> DataFrame:
     """The rows of any number of files with `ROW_ID` and `ORDINAL`, joined: later filters are pushed into the scan.
 
     A row's id is that which its file stores, else the segment's first one and the row's place.
     """
-    frame = scan(session, schema.append(pa.field(ROW_ID, pa.int64())), segments, files)
+    held = schema if layout is None else _held_schema(schema, layout)
+    frame = _raw_scan(session, held.append(pa.field(ROW_ID, pa.int64())), segments, files)
     known = [(name, one.first_row_id, one.ordinal) for name, one in names_in_rows(frame, segments, files)]
     fields = pa.schema([("_file", pa.string()), ("_first", pa.int64()), (ORDINAL, pa.int64())])
     # As an Arrow table: a list of rows would be read by a job in a Python worker.
@@ -153,7 +199,7 @@ def placed_scan(
     starts = F.broadcast(session.createDataFrame(rows))
     columns = [F.col(quoted(name)) for name in schema.names]
     placed = frame.select(
-        *columns,
+        *(columns if layout is None else _columns(schema, layout)),
         F.col(ROW_ID),
         F.col("_metadata.file_path").alias("_file"),
         F.col("_metadata.row_index").alias("_place"),

@@ -1,0 +1,273 @@
+"""Changes of a table's columns: each a value, and what a definition becomes by it. Files stay as they are.
+
+What makes this possible is that a column is its Parquet field id (as in Iceberg), not its name: a file's columns keep
+the names that they had when the column was made, and the definition knows which of them is which column today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from lakehouse.core.column import ColumnHistory
+from lakehouse.core.policy import Policy
+from lakehouse.core.spec import FIELD_ID, TableSpec, field_id_of
+from lakehouse.errors import InvalidSchema, UnknownColumn
+from lakehouse.schema.names import check_column_name, check_distinct
+from lakehouse.schema.values import typed_value
+
+_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
+"""Decimal digits that hold every value of an integer type."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """A new column, which may be null: last, first, or after another one.
+
+    Rows that are there get the value ``default``, rows that are written without it ``default_for_new``.
+    """
+
+    name: str
+    type: pa.DataType
+    default: Any = None
+    default_for_new: Any = None
+    after: str | None = None
+    first: bool = False
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """A column that goes; a later one of its name is another one."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """Another name for a column."""
+
+    name: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveColumn:
+    """Another place for a column: first, or after another one."""
+
+    name: str
+    after: str | None = None
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WidenColumn:
+    """A type that holds every value of the column's own."""
+
+    name: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True)
+class MakeNullable:
+    """Nulls in a column that took none."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommentColumn:
+    """What people read about a column; none for an empty text."""
+
+    name: str
+    comment: str
+
+
+SchemaChange = AddColumn | DropColumn | RenameColumn | MoveColumn | WidenColumn | MakeNullable | CommentColumn
+
+
+def altered(spec: TableSpec, changes: Sequence[SchemaChange]) -> TableSpec:
+    """A definition after changes, each made on what the one before it left; its schema number is one more.
+
+    Raises `UnknownColumn`, `InvalidName` for a name that is taken or reserved, `InvalidSchema` for what a column cannot
+    become, and `InvalidRows` for a default that it cannot hold.
+
+    >>> from lakehouse.schema import define_table
+    >>> spec = define_table("flights", "ts TIMESTAMP, delay INT", time="ts")
+    >>> after = altered(spec, [RenameColumn("delay", "late"), AddColumn("delay", pa.float64())])
+    >>> after.schema.names, after.stored_names, after.schema_number
+    (['ts', 'late', 'delay'], {'late': 'delay', 'delay': '_3_delay'}, 1)
+    """
+    if not changes:
+        raise InvalidSchema("name at least one change of the columns", table=spec.name)
+    following = spec.next_field_id or 1 + max(field_id_of(column) for column in spec.schema)
+    found = replace(spec, schema_number=spec.schema_number + 1, next_field_id=following)
+    for change in changes:
+        found = _changed(found, change)
+    return found
+
+
+def _changed(spec: TableSpec, change: SchemaChange) -> TableSpec:
+    match change:
+        case AddColumn():
+            return _added(spec, change)
+        case DropColumn(name):
+            return _dropped(spec, name)
+        case RenameColumn(name, new):
+            return _renamed(spec, name, new)
+        case MoveColumn(name, after, first):
+            column = _column(spec, name)
+            return _with_columns(spec, _placed([one for one in spec.schema if one.name != column.name], column, after, first))
+        case WidenColumn(name, kind):
+            return _widened(spec, name, kind)
+        case MakeNullable(name):
+            return _made_nullable(spec, name)
+        case CommentColumn(name, comment):
+            column = _column(spec, name)
+            return _with_history(spec, column, replace(spec.history(column), comment=comment))
+    raise InvalidSchema("not a change of columns", change=repr(change)[:200])
+
+
+def _added(spec: TableSpec, change: AddColumn) -> TableSpec:
+    check_column_name(change.name)
+    check_distinct([*spec.schema.names, change.name])
+    if pa.types.is_nested(change.type) and (change.default, change.default_for_new) != (None, None):
+        raise InvalidSchema("a nested column has no default but null", column=change.name)
+    number = spec.next_field_id
+    column = pa.field(change.name, change.type, metadata={FIELD_ID: str(number).encode()})
+    history = ColumnHistory(
+        _unused(spec, change.name, number),
+        ((0, None), (spec.schema_number, change.type)),
+        typed_value(change.default, column),
+        typed_value(change.default_for_new, column),
+        change.comment,
+    )
+    found = replace(spec, columns={**spec.columns, number: history}, next_field_id=number + 1)
+    return _with_columns(found, _placed(list(spec.schema), column, change.after, change.first))
+
+
+def _unused(spec: TableSpec, name: str, number: int) -> str:
+    """A name in files that no column of the table ever had there; readers ignore case. Users' have no underscore."""
+    taken = {*spec.retired, *(spec.history(column).stored for column in spec.schema)}
+    return f"_{number}_{name}" if name.casefold() in {one.casefold() for one in taken} else name
+
+
+def _dropped(spec: TableSpec, name: str) -> TableSpec:
+    column = _column(spec, name)
+    _refuse_used(spec, name, "dropped")
+    for what, names in (("the time", (spec.time,)), ("part of the primary key", spec.primary_key)):
+        if name in names:
+            raise InvalidSchema(f"the column is {what} and cannot be dropped", table=spec.name, column=name)
+    stored = spec.history(column).stored
+    left = {number: one for number, one in spec.columns.items() if number != field_id_of(column)}
+    found = replace(spec, columns=left, retired=(*spec.retired, stored))
+    return _with_columns(found, [one for one in spec.schema if one.name != column.name])
+
+
+def _renamed(spec: TableSpec, name: str, new: str) -> TableSpec:
+    column = _column(spec, name)
+    check_column_name(new)
+    check_distinct([new if one == name else one for one in spec.schema.names])
+    _refuse_used(spec, name, "renamed")
+    found = _with_history(spec, column, spec.history(column))
+    renamed = [one.with_name(new) if one.name == name else one for one in spec.schema]
+    return replace(
+        found,
+        schema=pa.schema(renamed),
+        time=new if spec.time == name else spec.time,
+        primary_key=tuple(new if one == name else one for one in spec.primary_key),
+    )
+
+
+def _widened(spec: TableSpec, name: str, kind: pa.DataType) -> TableSpec:
+    column = _column(spec, name)
+    if kind == column.type:
+        return spec
+    if not is_wider(kind, column.type):
+        raise InvalidSchema(
+            "the column cannot become this type, which does not hold all of its values; add a column and fill it",
+            column=name,
+            type=column.type,
+            wanted=kind,
+        )
+    if name == spec.time:
+        raise InvalidSchema("the time column has the one type that it can have", column=name, type=column.type)
+    _refuse_used(spec, name, "widened")
+    known = spec.history(column)
+    steps = (*(known.steps or ((0, column.type),)), (spec.schema_number, kind))
+    defaults = (_as_wider(one, kind) for one in (known.default, known.default_for_new))
+    found = _with_history(spec, column, ColumnHistory(known.stored, steps, *defaults, known.comment))
+    return _with_columns(found, [one.with_type(kind) if one.name == column.name else one for one in spec.schema])
+
+
+def _as_wider(value: Any, kind: pa.DataType) -> Any:
+    return None if value is None else pa.scalar(value).cast(kind).as_py()
+
+
+def is_wider(kind: pa.DataType, than: pa.DataType) -> bool:
+    """Whether a type holds every value of another one, and a column of that one can become it.
+
+    >>> is_wider(pa.int64(), pa.int8()), is_wider(pa.float32(), pa.int8()), is_wider(pa.decimal128(12, 2), pa.int32())
+    (True, False, True)
+    """
+    if than in _INTEGERS:
+        if kind in _INTEGERS:
+            return _INTEGERS.index(kind) > _INTEGERS.index(than)
+        return bool(pa.types.is_decimal(kind)) and kind.precision - kind.scale >= _DIGITS[than]
+    if than == pa.float32():
+        return bool(kind == pa.float64())
+    if pa.types.is_decimal(than):
+        if not pa.types.is_decimal(kind) or kind == than:
+            return False
+        return kind.scale >= than.scale and kind.precision - kind.scale >= than.precision - than.scale
+    return bool(pa.types.is_date(than) and pa.types.is_timestamp(kind))
+
+
+def _made_nullable(spec: TableSpec, name: str) -> TableSpec:
+    column = _column(spec, name)
+    if name == spec.time or name in spec.primary_key:
+        raise InvalidSchema("the time and the primary key take no nulls", table=spec.name, column=name)
+    return _with_columns(spec, [one.with_nullable(True) if one.name == column.name else one for one in spec.schema])
+
+
+def _refuse_used(spec: TableSpec, name: str, done: str) -> None:
+    """Refuse to change what plans, locks and indexes know by its name or its values."""
+    users = {"cluster_by": tuple(spec.cluster_by), "the property index": Policy.of(spec.properties).index}
+    for what, names in users.items():
+        if name in names:
+            raise InvalidSchema(
+                f"{what} uses the column, so it cannot be {done}; take it out of there first",
+                table=spec.name,
+                column=name,
+            )
+
+
+def _column(spec: TableSpec, name: Any) -> pa.Field:
+    for column in spec.schema:
+        if column.name == name:
+            return column
+    raise UnknownColumn(
+        "no such column; choose among the table's", table=spec.name, column=name, columns=spec.schema.names
+    )
+
+
+def _placed(columns: list[pa.Field], column: pa.Field, after: str | None, first: bool) -> list[pa.Field]:
+    if first and after is not None:
+        raise InvalidSchema("a column is first or after another one, not both", column=column.name, after=after)
+    names = [one.name for one in columns]
+    if after is not None and after not in names:
+        raise UnknownColumn("no such column to come after", after=after, columns=names)
+    place = 0 if first else len(columns) if after is None else names.index(after) + 1
+    return [*columns[:place], column, *columns[place:]]
+
+
+def _with_columns(spec: TableSpec, columns: list[pa.Field]) -> TableSpec:
+    return replace(spec, schema=pa.schema(columns))
+
+
+def _with_history(spec: TableSpec, column: pa.Field, history: ColumnHistory) -> TableSpec:
+    return replace(spec, columns={**spec.columns, field_id_of(column): history})

@@ -1,0 +1,82 @@
+"""What became of a table's columns, as JSON for the catalog and for footers: empty for a table that was never altered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakehouse.core.column import ColumnHistory
+from lakehouse.core.spec import TableSpec
+from lakehouse.errors import InvalidInput, InvalidSchema
+from lakehouse.schema.encoding import type_from_value, type_value
+from lakehouse.schema.json_values import decode_value, encode_value
+
+_KEYS = ("schema_number", "columns", "next_field_id", "retired")
+
+
+def history_value(spec: TableSpec) -> dict[str, Any]:
+    """The fields of a definition that only altered tables have; `history_fields` reads them back."""
+    if not spec.schema_number:
+        return {}
+    return {
+        "schema_number": spec.schema_number,
+        "next_field_id": spec.next_field_id,
+        "retired": list(spec.retired),
+        "columns": {str(number): _column_value(one) for number, one in sorted(spec.columns.items())},
+    }
+
+
+def history_fields(held: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of `TableSpec` from a definition, which loses these fields. Raises `InvalidInput` for malformed ones."""
+    found = {name: held.pop(name) for name in _KEYS if name in held}
+    try:
+        match found:
+            case {
+                "schema_number": int(number),
+                "next_field_id": int(following),
+                "retired": list(retired),
+                "columns": dict(columns),
+            } if number > 0:
+                return {
+                    "schema_number": number,
+                    "next_field_id": following,
+                    "retired": tuple(map(str, retired)),
+                    "columns": {int(one): _read_column(value) for one, value in columns.items()},
+                }
+            case _ if not found:
+                return {}
+    except (TypeError, ValueError, KeyError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise _bad(found) from error
+    raise _bad(found)
+
+
+def _column_value(column: ColumnHistory) -> dict[str, Any]:
+    return {
+        "stored": column.stored,
+        "steps": [[number, None if kind is None else type_value(kind)] for number, kind in column.steps],
+        "default": encode_value(column.default),
+        "default_for_new": encode_value(column.default_for_new),
+        "comment": column.comment,
+    }
+
+
+def _read_column(value: Any) -> ColumnHistory:
+    match value:
+        case {
+            "stored": str(stored),
+            "steps": list(steps),
+            "default": default,
+            "default_for_new": for_new,
+            "comment": str(comment),
+            **rest,
+        } if not rest:
+            read = tuple((int(number), None if kind is None else type_from_value(kind)) for number, kind in steps)
+            return ColumnHistory(stored, read, decode_value(default), decode_value(for_new), comment)
+    raise _bad(value)
+
+
+def _bad(value: Any) -> InvalidInput:
+    return InvalidSchema(
+        "a stored history of columns is malformed; restore the catalog from a copy", found=repr(value)[:200]
+    )

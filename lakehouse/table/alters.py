@@ -1,0 +1,117 @@
+"""Changes of a table's columns. Each is one version; no file is written or read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lakehouse.arguments import read_text
+from lakehouse.core.commit import Commit
+from lakehouse.core.listing import Listing
+from lakehouse.core.spec import TableSchema, TableSpec
+from lakehouse.errors import InvalidProperty
+from lakehouse.schema import SchemaChange, read_table_properties, read_type
+from lakehouse.schema.alter import (
+    AddColumn,
+    CommentColumn,
+    DropColumn,
+    MakeNullable,
+    MoveColumn,
+    RenameColumn,
+    WidenColumn,
+)
+from lakehouse.table.writes import Writes
+
+
+class Alters(Writes):
+    """Changes of one table's columns.
+
+    Rows that are there, and operations that run, are not touched: files know under which schema they were written, and
+    readers make the table's columns of theirs. A version keeps the columns that it had. Cost: one commit, whatever the
+    table's size. All of them raise `UnknownColumn`, `InvalidName`, `InvalidSchema` and `TableNotFound`, and change
+    nothing then.
+
+    Examples
+    --------
+    >>> before = flights.version
+    >>> added = flights.add_column("gate", "STRING", default="A1", after="carrier")
+    >>> renamed = flights.rename_column("delay", "late")
+    >>> flights.scan(where="late > 10").to_arrow().select(["gate", "late"]).to_pylist()
+    [{'gate': 'A1', 'late': 12}]
+    >>> flights.scan(as_of=before).to_arrow().column_names
+    ['ts', 'carrier', 'delay']
+    """
+
+    def set_properties(self, properties: Mapping[str, Any]) -> Commit:
+        """Change properties; None removes one. Rows do not change. Raises `InvalidInput`."""
+        if not isinstance(properties, Mapping):
+            raise InvalidProperty("properties map text to text", table=self.name, properties=repr(properties)[:100])
+
+        def changed(spec: TableSpec) -> Mapping[str, str]:
+            kept = {name: held for name, held in {**spec.properties, **properties}.items() if held is not None}
+            return read_table_properties(kept, spec.schema)
+
+        changed(self._spec)
+        self._spec, commit = self._session.catalog.set_properties(self.name, changed)
+        return commit
+
+    def alter(self, changes: Sequence[SchemaChange], *, message: str | None = None) -> Commit:
+        """Several changes as one version, all or none: values of `lakehouse.schema.alter`."""
+        listed = list(changes)
+        text = message if message is not None else f"alter table {self.name}"
+        self._spec, commit = self._session.catalog.alter(self._spec.id, listed, read_text(text, "message"))
+        return commit
+
+    def add_column(
+        self,
+        name: str,
+        type: Any,
+        *,
+        default: Any = None,
+        default_for_new: Any = None,
+        after: str | None = None,
+        first: bool = False,
+        comment: str | None = None,
+    ) -> Commit:
+        """Add a column, last or in another place; ``type`` is Arrow's, Spark's or text in DDL.
+
+        Rows that are there have the value ``default`` in it, rows that are written without it later
+        ``default_for_new``; both are null if not given. Raises `InvalidRows` for a value that the type cannot hold.
+        """
+        kind = read_type(type, name)
+        return self.alter([AddColumn(name, kind, default, default_for_new, after, first, comment or "")])
+
+    def drop_column(self, name: str) -> Commit:
+        """Drop a column. Earlier versions still have it; a later column of its name is another one."""
+        return self.alter([DropColumn(name)])
+
+    def rename_column(self, name: str, new: str) -> Commit:
+        """Give a column another name."""
+        return self.alter([RenameColumn(name, new)])
+
+    def move_column(self, name: str, *, after: str | None = None, first: bool = False) -> Commit:
+        """Put a column first, or after another one; last if neither is given."""
+        return self.alter([MoveColumn(name, after, first)])
+
+    def widen_column(self, name: str, type: Any) -> Commit:
+        """Give a column a type that holds all of its values.
+
+        A longer integer; DOUBLE of FLOAT; a decimal with as many digits before and after the point, also of an integer;
+        a timestamp of a date (midnight, UTC). Of a primary key only a longer integer.
+        """
+        return self.alter([WidenColumn(name, read_type(type, name))])
+
+    def make_nullable(self, name: str) -> Commit:
+        """Let a column take nulls."""
+        return self.alter([MakeNullable(name)])
+
+    def comment(self, text: str | None, column: str | None = None) -> Commit:
+        """What people read about a column, or without one about the table (its property ``comment``)."""
+        if column is None:
+            return self.set_properties({"comment": text})
+        return self.alter([CommentColumn(column, text or "")])
+
+    def schemas(self) -> Listing[TableSchema]:
+        """The columns that the table had, each with the version from which on it had them, oldest first."""
+        found = self._session.catalog.definitions(self._spec, self._created_version)
+        return Listing(TableSchema(version, spec.schema) for version, spec in found)
