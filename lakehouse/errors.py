@@ -153,6 +153,10 @@ class InvalidSchema(InvalidInput):
     """A table cannot be defined like this: correct its columns, types, keys or grain."""
 
 
+class SchemaMismatch(InvalidInput):
+    """Rows were written for columns that the table no longer has so."""
+
+
 class InvalidProperty(InvalidInput):
     """A property is unknown or has an invalid value: the message says what it takes."""
 

@@ -5,21 +5,24 @@ Tasks of Spark's run the same code, so that a filter means the same whoever asks
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segment import Segment
-from lakehouse.core.spec import TableSpec
+from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Query, WriteTarget
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.write import write_segment
 from lakehouse.storage.files import sync_files
+from lakehouse.storage.footer import read_definition
+from lakehouse.storage.paths import Locator
 from lakehouse.storage.verify import verify_file
 
 
@@ -64,13 +67,31 @@ class Erasing:
         if erased in (0, segment.rows):
             return Left(segment.id, segment.path, erased)
         verify_file(self.warehouse, segment)
-        kept = _engine().read(replace(query, verify="size", where=f"({self.where}) IS NOT TRUE")).reader()
-        target = WriteTarget(self.spec, self.warehouse / self.folder, self.operation_id, row_ids=True)
+        query = replace(query, verify="size")
+        own = self._spec_of(segment)
+        kept = self._kept(query) if own is self.spec else self._kept_as(own, query)
+        target = WriteTarget(own, self.warehouse / self.folder, self.operation_id, row_ids=True)
         name = f"{segment.id}{attempt}.parquet"
-        checksum = write_segment(
-            (pa.Table.from_batches([one]) for one in kept), target, name, _not_numbers(self.spec, segment)
-        )
+        checksum = write_segment(kept, target, name, _not_numbers(own, segment))
         return Left(segment.id, segment.path, erased, f"{self.folder}/{name}", checksum)
+
+    def _spec_of(self, segment: Segment) -> TableSpec:
+        """The definition that the file was written with: versions that have its columns still read it."""
+        if segment.schema_number == self.spec.schema_number:
+            return self.spec
+        return read_definition(Locator(self.warehouse).file(segment.path), self.spec.folder)
+
+    def _kept(self, query: Query) -> Iterator[pa.Table]:
+        kept = _engine().read(replace(query, where=f"({self.where}) IS NOT TRUE")).reader()
+        return (pa.Table.from_batches([one]) for one in kept)
+
+    def _kept_as(self, own: TableSpec, query: Query) -> Iterator[pa.Table]:
+        """The same with all columns of the file, when the filter is about those of the table."""
+        found = _engine().read(replace(query, columns=(self.spec.time,))).to_arrow()
+        erased = found.column(ROW_ID).combine_chunks()
+        for batch in _engine().read(replace(query, spec=own, where=None)).reader():
+            rows = pa.Table.from_batches([batch])
+            yield rows.filter(pc.invert(pc.is_in(rows.column(ROW_ID), erased)))
 
     def sync(self, made: Iterable[Left]) -> None:
         """Make files durable."""

@@ -1,6 +1,6 @@
 """A table's schema: read from users' input, normalized, checked, and stored as JSON."""
 
-from lakehouse.schema.alter import SchemaChange, altered
+from lakehouse.schema.alter import SchemaChange, altered, is_wider, restored
 from lakehouse.schema.define import define_table, read_table_properties, typed_scope
 from lakehouse.schema.definition import definition_from_json, definition_to_json
 from lakehouse.schema.encoding import schema_from_json, schema_to_json
@@ -21,7 +21,9 @@ __all__ = [
     "history_fields",
     "history_value",
     "read_table_properties",
+    "is_wider",
     "read_type",
+    "restored",
     "schema_from_json",
     "schema_to_json",
     "to_schema",

@@ -111,6 +111,36 @@ def altered(spec: TableSpec, changes: Sequence[SchemaChange]) -> TableSpec:
     return found
 
 
+def restored(current: TableSpec, then: TableSpec, between: Sequence[TableSpec]) -> TableSpec:
+    """A definition with the columns, time and keys that it had; ``between`` are those that it has had since.
+
+    Columns that come back are those that went: files that have them still do.
+    """
+    number = current.schema_number + 1
+    columns = {}
+    for column in then.schema:
+        known = field_id_of(column)
+        lacking = [one.schema_number for one in between if known not in map(field_id_of, one.schema)]
+        held = {field_id_of(one): one for one in current.schema}.get(known)
+        history = then.history(column) if held is None else current.history(held)
+        steps = history.steps or ((0, column.type if held is None else held.type),)
+        if lacking:
+            steps = (*steps, (lacking[0], None))
+        columns[known] = replace(history, steps=(*steps, (number, column.type)))
+    back = {columns[field_id_of(column)].stored for column in then.schema}
+    gone = [current.history(one).stored for one in current.schema if field_id_of(one) not in columns]
+    return replace(
+        current,
+        schema=then.schema,
+        time=then.time,
+        primary_key=then.primary_key,
+        cluster_by=then.cluster_by,
+        schema_number=number,
+        columns=columns,
+        retired=tuple(one for one in (*current.retired, *gone) if one not in back),
+    )
+
+
 def _changed(spec: TableSpec, change: SchemaChange) -> TableSpec:
     match change:
         case AddColumn():
@@ -194,13 +224,19 @@ def _widened(spec: TableSpec, name: str, kind: pa.DataType) -> TableSpec:
             type=column.type,
             wanted=kind,
         )
+    if name in spec.primary_key and kind not in _INTEGERS:
+        raise InvalidSchema("a column of the primary key can only become a longer integer", column=name, wanted=kind)
     if name == spec.time:
         raise InvalidSchema("the time column has the one type that it can have", column=name, type=column.type)
     _refuse_used(spec, name, "widened")
     known = spec.history(column)
-    steps = (*(known.steps or ((0, column.type),)), (spec.schema_number, kind))
-    defaults = (_as_wider(one, kind) for one in (known.default, known.default_for_new))
-    found = _with_history(spec, column, ColumnHistory(known.stored, steps, *defaults, known.comment))
+    history = replace(
+        known,
+        steps=(*(known.steps or ((0, column.type),)), (spec.schema_number, kind)),
+        default=_as_wider(known.default, kind),
+        default_for_new=_as_wider(known.default_for_new, kind),
+    )
+    found = _with_history(spec, column, history)
     return _with_columns(found, [one.with_type(kind) if one.name == column.name else one for one in spec.schema])
 
 
@@ -223,7 +259,7 @@ def is_wider(kind: pa.DataType, than: pa.DataType) -> bool:
     if pa.types.is_decimal(than):
         if not pa.types.is_decimal(kind) or kind == than:
             return False
-        return kind.scale >= than.scale and kind.precision - kind.scale >= than.precision - than.scale
+        return bool(kind.scale >= than.scale and kind.precision - kind.scale >= than.precision - than.scale)
     return bool(pa.types.is_date(than) and pa.types.is_timestamp(kind))
 
 

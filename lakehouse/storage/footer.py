@@ -21,6 +21,7 @@ from lakehouse.core.interval import MAX_TIME, MIN_TIME, from_us, to_us
 from lakehouse.core.segment import NewSegment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import InvalidRows, LakehouseError, SegmentUnreadable
+from lakehouse.schema import definition_from_json
 from lakehouse.storage.checksums import check_plain
 
 _MIN_US = to_us(MIN_TIME)
@@ -97,7 +98,7 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
         name_there = stored.get(column.name, column.name)
         if name_there not in columns:
             continue
-        gathered[name_there] = _gather(footer, columns[name_there], column.type)
+        gathered[name_there] = _gather(footer, columns[name_there], file.schema_arrow.field(name_there).type)
         nulls = gathered[name_there].nulls
         if nulls and not column.nullable:
             what = "time column" if column.name == spec.time else "column"
@@ -121,8 +122,26 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
         nulls={time: 0, **{name: one.nulls for name, one in gathered.items() if one.nulls is not None}},
         buckets=read_buckets(footer.metadata or {}),
         has_row_ids=ROW_ID in columns,
-        schema_number=spec.schema_number,
+        schema_number=_schema_number(footer) if spec.schema_number else 0,
     )
+
+
+def _schema_number(footer: pq.FileMetaData) -> int:
+    held = json.loads((footer.metadata or {}).get(b"lakehouse.definition", b"{}"))
+    return int(held.get("schema_number", 0))
+
+
+def read_definition(path: Path, folder: str) -> TableSpec:
+    """The definition that the table had when a file was written. Raises `SegmentUnreadable` if that is not there."""
+    try:
+        held = pq.read_metadata(path).metadata or {}
+        return definition_from_json(
+            held[b"lakehouse.definition"].decode(), held[b"lakehouse.schema"].decode(), folder=folder
+        )
+    except (LakehouseError, *DAMAGE) as error:
+        raise SegmentUnreadable(
+            "data file does not say what its table was; restore it from a copy", path=str(path), cause=error
+        ) from error
 
 
 def write_buckets(buckets: Mapping[str, bytes]) -> dict[str, str]:

@@ -8,11 +8,12 @@ of the table or its history.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
+from lakehouse.catalog.commit.altered import as_altered
 from lakehouse.catalog.commit.delta import plan_operation
 from lakehouse.catalog.commit.execute import TableDelta, apply, write_table
 from lakehouse.catalog.commit.plan import CommitContext, OperationPlan
@@ -25,15 +26,14 @@ from lakehouse.catalog.store.database import stand_in_line
 from lakehouse.catalog.store.encoding import decode_map, encode_map
 from lakehouse.catalog.store.models import commit_log, lake, operation, txn
 from lakehouse.catalog.store.prepared import pipelined
-from lakehouse.catalog.versions.definitions import read_definition
 from lakehouse.catalog.versions.log import read_commits
 from lakehouse.core.commit import Commit
-from lakehouse.core.contribution import CleanContribution, CompactionContribution, Contribution, RowChangeContribution
+from lakehouse.core.contribution import CleanContribution, CompactionContribution, Contribution
 from lakehouse.core.interval import from_us, to_us
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.version import frame_due
-from lakehouse.errors import LockLost, TableNotFound, WriteConflict
+from lakehouse.errors import LockLost, TableNotFound
 from lakehouse.faults import reach
 
 
@@ -272,32 +272,6 @@ def _not_committed(
     if not fresh:
         raise AlreadyCommitted(max(done))
     return fresh
-
-
-def as_altered(connection: Connection, contribution: Contribution, schema_number: int) -> Contribution:
-    """A contribution to a table that was altered since its operation began, as one to the table as it is.
-
-    Its files stay what they are: readers know the columns of a schema number. Raises `WriteConflict` if it names rows
-    by columns that have other names or types now.
-    """
-    begun = contribution.begun
-    if schema_number == begun.table.schema_number:
-        return contribution
-    held = read_definition(connection, begun.table.id)
-    assert held is not None
-    spec = held[0]
-    if isinstance(contribution, RowChangeContribution) and _naming(spec) != _naming(begun.table):
-        raise WriteConflict(
-            "the time or the primary key was renamed or widened since the operation began; run it again",
-            table=spec.name,
-            operation=begun.id,
-        )
-    return replace(contribution, begun=replace(begun, table=spec))
-
-
-def _naming(spec: TableSpec) -> list[tuple[str, str]]:
-    """What an operation names rows by: the time and the primary key, with their types."""
-    return [(name, str(spec.schema.field(name).type)) for name in (spec.time, *spec.primary_key)]
 
 
 def committed_version(connection: Connection, contribution: Contribution) -> int | None:

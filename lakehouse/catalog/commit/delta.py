@@ -15,6 +15,7 @@ from lakehouse.catalog.commit.row_changes import plan_resolve, plan_rows, plan_s
 from lakehouse.catalog.locks import locks
 from lakehouse.catalog.state.bins import unchanged_since
 from lakehouse.catalog.state.diff import changes_between
+from lakehouse.catalog.versions.definitions import read_definitions
 from lakehouse.catalog.versions.horizon import check_readable
 from lakehouse.core.clean import idle, plan_clean
 from lakehouse.core.conflict import Cell
@@ -37,9 +38,11 @@ from lakehouse.core.operation import ENTRY_BITS, Begun, NewTombstone, NothingToD
 from lakehouse.core.ordinal import ordinal_of
 from lakehouse.core.replace import plan_replace
 from lakehouse.core.segment import Segment
+from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD, DROP
 from lakehouse.errors import InternalError, LockLost, TooManyChunks
+from lakehouse.schema import restored
 
 
 def plan_operation(context: CommitContext, *, first_row_id: int, now_us: int) -> OperationPlan:
@@ -217,8 +220,21 @@ def _plan_restore(context: CommitContext, contribution: RestoreContribution, pla
     span = hull(touched)
     if span is not None:
         plan.taken = span, None
+    plan.definition = _restored_definition(connection, spec, contribution.target)
     for run in _runs(touched):
         plan.gives_way += locks.giving_way(connection, locks.Wanted(spec, Cell(run), Priority.USER), now_us)
+
+
+def _restored_definition(connection: Connection, spec: TableSpec, target: int) -> TableSpec | None:
+    """The definition with the columns of a version, if the table has others."""
+    if not spec.schema_number:
+        return None
+    known = read_definitions(connection, spec)
+    at = max((place for place, (since, _) in enumerate(known) if since <= target), default=0)
+    then = known[at][1]
+    if then.schema.equals(spec.schema, check_metadata=True) and then.columns == spec.columns:
+        return None
+    return restored(spec, then, [one for _, one in known[at + 1 :]])
 
 
 def _runs(intervals: Iterable[Interval]) -> list[Interval]:

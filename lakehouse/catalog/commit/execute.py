@@ -34,6 +34,7 @@ from lakehouse.catalog.store.models import (
 )
 from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import Entry, segment_values, tombstone_values
+from lakehouse.catalog.versions.definitions import write_definition
 from lakehouse.core.bins import bins_of
 from lakehouse.core.interval import Interval
 from lakehouse.core.replace import MOST_CHUNKS
@@ -96,6 +97,8 @@ def apply(connection: Connection, plan: OperationPlan, version: int, now_us: int
     begun = plan.begun
     if plan.erasure is not None:
         _erase(connection, plan, plan.erasure, version, now_us)
+    if plan.definition is not None:
+        write_definition(connection, plan.definition, version)
     if plan.taken is not None:
         interval, keys = plan.taken
         taken = update(operation).where(operation.c.number == begun.number)

@@ -84,6 +84,8 @@ class OperationPlan:
     """Numbers of other operations that lose their locks."""
     erasure: Erasure | None = None
     """Files that replace others in every version."""
+    definition: TableSpec | None = None
+    """The table's new definition, if its columns change."""
 
     def change(self, action: int, entries: Iterable[Entry]) -> None:
         """Add or drop entries in every bin that they are kept in."""

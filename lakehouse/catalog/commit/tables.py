@@ -12,7 +12,7 @@ from lakehouse.catalog.commit.commit import next_version, record_version
 from lakehouse.catalog.store.models import commit_table, lake_table, upkeep
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.catalog.store.rows import spec_definition, spec_from_row
-from lakehouse.catalog.versions.definitions import is_recorded, read_definition, record_definition
+from lakehouse.catalog.versions.definitions import read_definition, write_definition
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import AlreadyExists, TableNotFound
@@ -102,13 +102,8 @@ def alter(connection: Connection, table: TableId, changes: Sequence[SchemaChange
     held = read_definition(connection, table)
     if held is None:
         raise TableNotFound("the table was dropped; nothing was altered", table_id=table)
-    before, created = held
-    spec = altered(before, changes)
-    if not is_recorded(connection, before):
-        record_definition(connection, before, created)
-    record_definition(connection, spec, version)
-    of_table = update(lake_table).where(lake_table.c.id == table)
-    connection.execute(of_table.values(definition=spec_definition(spec), schema_number=spec.schema_number))
+    spec = altered(held[0], changes)
+    write_definition(connection, spec, version)
     _record(connection, version, now_us, Kind.ALTER, table, message)
     return spec, version
 

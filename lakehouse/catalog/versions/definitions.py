@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, update
 
 from lakehouse.catalog.store.models import lake_table, table_schema
 from lakehouse.catalog.store.rows import spec_definition, spec_from_row
@@ -17,6 +17,16 @@ def read_definition(connection: Connection, table: TableId) -> tuple[TableSpec, 
     live = select(lake_table).where(lake_table.c.id == table, lake_table.c.dropped_version.is_(None))
     row = connection.execute(live).first()
     return None if row is None else (spec_from_row(row), row.created_version)
+
+
+def write_definition(connection: Connection, spec: TableSpec, version: int) -> None:
+    """Give a table a new definition from a version on; the one before stays readable."""
+    before, created = read_definition(connection, spec.id) or (spec, version)
+    if not is_recorded(connection, before):
+        record_definition(connection, before, created)
+    record_definition(connection, spec, version)
+    of_table = update(lake_table).where(lake_table.c.id == spec.id)
+    connection.execute(of_table.values(definition=spec_definition(spec), schema_number=spec.schema_number))
 
 
 def is_recorded(connection: Connection, spec: TableSpec) -> bool:
