@@ -39,7 +39,6 @@ from lakehouse.core.ordinal import draws_number
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import UnknownOperation
 from lakehouse.faults import reach
-from lakehouse.schema import SchemaChange
 
 logger = logging.getLogger(__name__)
 
@@ -78,20 +77,9 @@ class CatalogWriter(CatalogReader):
 
     def set_properties(self, name: str, change: tables.Change) -> tuple[TableSpec, Commit]:
         """Change a table's properties; its new definition, and the commit."""
-        return self._redefine(tables.set_properties, name, change)
-
-    def alter(self, table: TableId, changes: Sequence[SchemaChange], message: str) -> tuple[TableSpec, Commit]:
-        """Change a table's columns; its new definition, and the commit."""
-
-        return self._redefine(tables.alter, table, changes, message)
-
-    def _redefine(
-        self, change: Callable[Concatenate[Connection, P], tuple[TableSpec, int]], *given: P.args, **named: P.kwargs
-    ) -> tuple[TableSpec, Commit]:
-        """Change a table's definition, and read the commit that did."""
 
         def work(connection: Connection) -> tuple[TableSpec, Commit]:
-            spec, version = change(connection, *given, **named)
+            spec, version = tables.set_properties(connection, name, change)
             return spec, log.read_commits(connection, version=version)[0]
 
         with interrupts.committing():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -145,6 +146,13 @@ class RestoreContribution(Contribution):
     def rows_deleted(self) -> int | None:
         """Unknown: it looked at no row."""
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterContribution(Contribution):
+    """Changes of the table's columns, in their order: values of `lakehouse.schema.alter`."""
+
+    changes: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,8 @@ class NewSegment:
     """A durable file that is to be a segment, and what its footer says of its rows.
 
     ``path`` is relative to the folder in which the file was looked for, and to the warehouse in what is committed.
-    Statistics are by the names that columns have in files. A segment has all of this under the same names. Nothing is checked here: a footer was, when it was read.
+    Statistics are by the names that columns have in files. A segment has all of this under the same names. Nothing is
+    checked here: a footer was, when it was read.
 
     >>> new = NewSegment("t/1/a.parquet", Interval.of("2013-01-05").start, Interval.of("2013-01-05").end, 10, 2_000)
     >>> new.added(7, ordinal=3, first_row_id=100).row_ids

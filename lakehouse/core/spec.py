@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NewType, cast, get_args
+from typing import Any, Literal, NewType, cast, get_args
 
 import pyarrow as pa
 
@@ -76,6 +76,14 @@ class TableSpec:
     def history(self, column: pa.Field) -> ColumnHistory:
         """What became of a column of the schema."""
         return self.columns.get(field_id_of(column)) or ColumnHistory(column.name)
+
+    @property
+    def defaults_for_new(self) -> dict[str, Any]:
+        """Values of columns that rows may lack when they are written."""
+        if not self.columns:
+            return {}
+        known = ((column.name, self.history(column).default_for_new) for column in self.schema)
+        return {name: value for name, value in known if value is not None}
 
     @property
     def stored_names(self) -> dict[str, str]:

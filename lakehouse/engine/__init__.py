@@ -36,6 +36,8 @@ class WriteTarget:
     """Whether the rows carry a ``_row_id`` column that must be stored (compaction)."""
     partition: int | None = None
     """Of a Spark frame, where rows are one's; errors name it with the row."""
+    is_lenient: bool = False
+    """Whether columns that rows lack are null, and columns that the table lacks are left out."""
 
     @property
     def inside(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +14,12 @@ from lakehouse.engine.validate import GIVEN, Origin, first_refused, refuse_unrea
 from lakehouse.errors import InvalidInput, InvalidRows
 
 
-def conform(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, origin: Origin = GIVEN) -> pa.Table:
+def conform(
+    rows: pa.Table | pa.RecordBatch, schema: pa.Schema, origin: Origin = GIVEN, fills: Fills | None = None
+) -> pa.Table:
     """Rows with exactly a table's columns, in its order and types. Columns of equal type are not copied.
+
+    ``fills``: values of columns that rows may lack.
 
     Raises `InvalidInput` for missing and unknown columns, types that a column cannot store, values that it cannot
     hold or that nobody could read again, and nulls where there can be none, naming the row.
@@ -24,12 +29,42 @@ def conform(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, origin: Origin =
     [{'client': 1, 'value': 0.5}]
     """
     if rows.schema.names != schema.names:
-        check_names(rows.schema.names, schema.names)
+        rows = _filled(rows, schema, fills or Fills())
     uneven = [name for name in schema.names if len(rows.column(name)) != rows.num_rows]
     if uneven:
         raise InvalidRows("columns of one table differ in length; make it anew", column=",".join(uneven))
     columns = [_column(rows.column(field.name), field, origin) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _filled(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, fills: Fills) -> pa.Table | pa.RecordBatch:
+    """Rows with all columns that they may lack, and without those that they may have beside."""
+    kept, lacking = fills.of(rows.schema.names, schema)
+    rows = rows.select(kept)
+    for name, value in lacking.items():
+        rows = rows.append_column(name, pa.repeat(pa.scalar(value, schema.field(name).type), rows.num_rows))
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Fills:
+    """What becomes of columns that rows lack, or have beside the table's.
+
+    ``defaults``: values by column. ``is_lenient``: what has none is null, and other columns are left out.
+    """
+
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    is_lenient: bool = False
+
+    def of(self, found: list[str], schema: pa.Schema) -> tuple[list[str], dict[str, Any]]:
+        """Which of the columns found are taken, and the values of others by name. Raises `InvalidInput`."""
+        expected = schema.names
+        kept = [name for name in found if name in expected] if self.is_lenient else found
+        lacking = {name: self.defaults.get(name) for name in expected if name not in found}
+        if not self.is_lenient:
+            lacking = {name: value for name, value in lacking.items() if name in self.defaults}
+        check_names([*kept, *lacking], expected)
+        return kept, lacking
 
 
 def check_names(found: list[str], expected: list[str]) -> None:

@@ -19,7 +19,7 @@ from lakehouse.core.checksum import Checksum
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import MAX_TIME, to_us
 from lakehouse.engine import ROW_ID_FIELD, WriteTarget, Written
-from lakehouse.engine.conform import conform
+from lakehouse.engine.conform import Fills, conform
 from lakehouse.engine.validate import GIVEN, Origin
 from lakehouse.errors import InternalError, InvalidInput, InvalidRows
 from lakehouse.schema import definition_to_json, schema_to_json
@@ -57,11 +57,12 @@ def write_tables(
     spec = target.spec
     schema = stored_schema(target)
     files = _Files(target, schema, BUFFER_BYTES if buffer_bytes is None else buffer_bytes, threads)
+    fills = Fills(spec.defaults_for_new, target.is_lenient)
     expected_rows = 0
     try:
         for table in tables:
             origin = Origin(expected_rows, target.partition)
-            conformed = conform(table, schema, origin)
+            conformed = conform(table, schema, origin, fills)
             expected_rows += conformed.num_rows
             if not conformed.num_rows:
                 continue

@@ -19,6 +19,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Kind, NewTombstone
 from lakehouse.core.segment import NewSegment
 from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set, stored_keys
+from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.engine import Engine, WriteTarget, Written
 from lakehouse.errors import InternalError, LakehouseError, OperationEnded, WriteConflict, coded, writing_to
@@ -95,6 +96,10 @@ class Operation:
     def begun(self) -> Begun:
         """What the catalog registered at begin."""
         return self._begun
+
+    def write_as(self, spec: TableSpec) -> None:
+        """Write rows for columns that the table will have by a change that commits with this operation."""
+        self._begun = replace(self._begun, table=spec)
 
     @property
     def txn(self) -> Txn | None:
@@ -210,7 +215,7 @@ class Operation:
                 raise OperationEnded("the operation has run; commit it, or begin another", operation=self.id)
             self._ran = True
 
-    def _store(self, engine: Engine, rows: Any, *, row_ids: bool = False) -> None:
+    def _store(self, engine: Engine, rows: Any, *, row_ids: bool = False, is_lenient: bool = False) -> None:
         """Write rows below the operation's folder; a failure ends the operation."""
         spec = self._begun.table
         with self._guard:
@@ -220,7 +225,8 @@ class Operation:
         reach("write.before")
         try:
             with writing_to(folder, then="begin again"):
-                self.take(engine.write(rows, WriteTarget(spec, folder, self.id, batch=batch, row_ids=row_ids)))
+                target = WriteTarget(spec, folder, self.id, batch=batch, row_ids=row_ids, is_lenient=is_lenient)
+                self.take(engine.write(rows, target))
         except BaseException:
             self._fail()
             raise
@@ -266,3 +272,14 @@ class Operation:
 
     def _check(self, files: list[NewSegment]) -> None:
         """Refuse rows outside the operation's scope."""
+
+
+def commit_together(
+    session: Session, operations: Sequence[Operation], message: str | None, properties: Mapping[str, str] | None
+) -> Commit:
+    """Make several operations visible as one version. Raises as `Operation.commit`; none has ended then."""
+    contributions = [one.contribution() for one in operations]
+    commit = session.catalog.commit(contributions, message=message, properties=properties)
+    for one in operations:
+        one.committed(commit)
+    return commit

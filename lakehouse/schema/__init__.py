@@ -1,6 +1,6 @@
 """A table's schema: read from users' input, normalized, checked, and stored as JSON."""
 
-from lakehouse.schema.alter import SchemaChange, altered, is_wider, restored
+from lakehouse.schema.alter import SchemaChange, altered, is_wider, merging, restored
 from lakehouse.schema.define import define_table, read_table_properties, typed_scope
 from lakehouse.schema.definition import definition_from_json, definition_to_json
 from lakehouse.schema.encoding import schema_from_json, schema_to_json
@@ -22,6 +22,7 @@ __all__ = [
     "history_value",
     "read_table_properties",
     "is_wider",
+    "merging",
     "read_type",
     "restored",
     "schema_from_json",

@@ -17,6 +17,7 @@ from lakehouse.core.policy import Policy
 from lakehouse.core.spec import FIELD_ID, TableSpec, field_id_of
 from lakehouse.errors import InvalidSchema, UnknownColumn
 from lakehouse.schema.names import check_column_name, check_distinct
+from lakehouse.schema.types import normal_type
 from lakehouse.schema.values import typed_value
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
@@ -39,12 +40,18 @@ class AddColumn:
     first: bool = False
     comment: str = ""
 
+    def __str__(self) -> str:
+        return f"add column {self.name} {self.type}"
+
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
     """A column that goes; a later one of its name is another one."""
 
     name: str
+
+    def __str__(self) -> str:
+        return f"drop column {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,9 @@ class RenameColumn:
 
     name: str
     new: str
+
+    def __str__(self) -> str:
+        return f"rename column {self.name} to {self.new}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,9 @@ class MoveColumn:
     after: str | None = None
     first: bool = False
 
+    def __str__(self) -> str:
+        return f"move column {self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class WidenColumn:
@@ -71,12 +84,18 @@ class WidenColumn:
     name: str
     type: pa.DataType
 
+    def __str__(self) -> str:
+        return f"widen column {self.name} to {self.type}"
+
 
 @dataclass(frozen=True, slots=True)
 class MakeNullable:
     """Nulls in a column that took none."""
 
     name: str
+
+    def __str__(self) -> str:
+        return f"make column {self.name} nullable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +105,24 @@ class CommentColumn:
     name: str
     comment: str
 
+    def __str__(self) -> str:
+        return f"comment on column {self.name}"
 
-SchemaChange = AddColumn | DropColumn | RenameColumn | MoveColumn | WidenColumn | MakeNullable | CommentColumn
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """What rows that are written without a column have in it; None: it must be given."""
+
+    name: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        return f"set default of column {self.name}"
+
+
+SchemaChange = (
+    AddColumn | DropColumn | RenameColumn | MoveColumn | WidenColumn | MakeNullable | CommentColumn | SetDefault
+)
 
 
 def altered(spec: TableSpec, changes: Sequence[SchemaChange]) -> TableSpec:
@@ -109,6 +144,28 @@ def altered(spec: TableSpec, changes: Sequence[SchemaChange]) -> TableSpec:
     for change in changes:
         found = _changed(found, change)
     return found
+
+
+def merging(spec: TableSpec, found: pa.Schema) -> list[SchemaChange]:
+    """The changes by which a table holds rows with some columns: new ones, and wider types where they are allowed.
+
+    >>> from lakehouse.schema import define_table
+    >>> spec = define_table("flights", "ts TIMESTAMP, delay INT", time="ts")
+    >>> rows = pa.schema([("delay", pa.int64()), ("gate", pa.string()), ("note", pa.null())])
+    >>> [str(change) for change in merging(spec, rows)]
+    ['widen column delay to int64', 'add column gate string']
+    """
+    changes: list[SchemaChange] = []
+    for column in found:
+        kind = column.type
+        if pa.types.is_null(kind):
+            continue
+        kind = normal_type(kind, column.name)
+        if column.name not in spec.schema.names:
+            changes.append(AddColumn(column.name, kind))
+        elif is_wider(kind, spec.schema.field(column.name).type):
+            changes.append(WidenColumn(column.name, kind))
+    return changes
 
 
 def restored(current: TableSpec, then: TableSpec, between: Sequence[TableSpec]) -> TableSpec:
@@ -151,7 +208,9 @@ def _changed(spec: TableSpec, change: SchemaChange) -> TableSpec:
             return _renamed(spec, name, new)
         case MoveColumn(name, after, first):
             column = _column(spec, name)
-            return _with_columns(spec, _placed([one for one in spec.schema if one.name != column.name], column, after, first))
+            return _with_columns(
+                spec, _placed([one for one in spec.schema if one.name != column.name], column, after, first)
+            )
         case WidenColumn(name, kind):
             return _widened(spec, name, kind)
         case MakeNullable(name):
@@ -159,6 +218,10 @@ def _changed(spec: TableSpec, change: SchemaChange) -> TableSpec:
         case CommentColumn(name, comment):
             column = _column(spec, name)
             return _with_history(spec, column, replace(spec.history(column), comment=comment))
+        case SetDefault(name, value):
+            column = _column(spec, name)
+            history = replace(spec.history(column), default_for_new=typed_value(value, column))
+            return _with_history(spec, column, history)
     raise InvalidSchema("not a change of columns", change=repr(change)[:200])
 
 

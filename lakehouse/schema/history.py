@@ -1,4 +1,4 @@
-"""What became of a table's columns, as JSON for the catalog and for footers: empty for a table that was never altered."""
+"""What became of a table's columns, as JSON for the catalog and for footers: empty for one never altered."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def history_value(spec: TableSpec) -> dict[str, Any]:
 
 
 def history_fields(held: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of `TableSpec` from a definition, which loses these fields. Raises `InvalidInput` for malformed ones."""
+    """Arguments of `TableSpec` from a definition, which loses these fields. Raises `InvalidInput` for others."""
     found = {name: held.pop(name) for name in _KEYS if name in held}
     try:
         match found:

@@ -105,9 +105,7 @@ class _Seen:
     plain: Callable[[Any], Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.plain = (
-            _instant if pa.types.is_timestamp(self.type) else _day if pa.types.is_date(self.type) else _same
-        )
+        self.plain = _instant if pa.types.is_timestamp(self.type) else _day if pa.types.is_date(self.type) else _same
 
     def add(self, values: pa.ChunkedArray) -> None:
         """Count values."""

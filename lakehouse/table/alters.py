@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lakehouse.arguments import read_text
 from lakehouse.core.commit import Commit
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableSchema, TableSpec
 from lakehouse.errors import InvalidProperty
-from lakehouse.schema import SchemaChange, read_table_properties, read_type
+from lakehouse.operations.alter import Alter
+from lakehouse.schema import SchemaChange, altered, read_table_properties, read_type
 from lakehouse.schema.alter import (
     AddColumn,
     CommentColumn,
@@ -18,8 +18,10 @@ from lakehouse.schema.alter import (
     MakeNullable,
     MoveColumn,
     RenameColumn,
+    SetDefault,
     WidenColumn,
 )
+from lakehouse.table.begins import as_altered, marks_of
 from lakehouse.table.writes import Writes
 
 
@@ -55,12 +57,32 @@ class Alters(Writes):
         self._spec, commit = self._session.catalog.set_properties(self.name, changed)
         return commit
 
-    def alter(self, changes: Sequence[SchemaChange], *, message: str | None = None) -> Commit:
+    def alter(
+        self,
+        changes: Sequence[SchemaChange],
+        *,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
         """Several changes as one version, all or none: values of `lakehouse.schema.alter`."""
-        listed = list(changes)
-        text = message if message is not None else f"alter table {self.name}"
-        self._spec, commit = self._session.catalog.alter(self._spec.id, listed, read_text(text, "message"))
+        with self.begin_alter(changes, message=message, properties=properties) as op:
+            commit = op.commit()
+        self.refresh()
         return commit
+
+    @as_altered
+    def begin_alter(
+        self,
+        changes: Sequence[SchemaChange],
+        *,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Alter:
+        """Begin changes of columns, to `commit`."""
+        listed = list(changes)
+        altered(self._spec, listed)  # what is wrong now is refused before anything begins
+        text = "; ".join(map(str, listed))[:1000] if message is None else message
+        return self._begin(Alter, marks_of(text, properties), changes=listed)
 
     def add_column(
         self,
@@ -68,18 +90,18 @@ class Alters(Writes):
         type: Any,
         *,
         default: Any = None,
-        default_for_new: Any = None,
+        default_for_new: Any = ...,
         after: str | None = None,
         first: bool = False,
         comment: str | None = None,
     ) -> Commit:
         """Add a column, last or in another place; ``type`` is Arrow's, Spark's or text in DDL.
 
-        Rows that are there have the value ``default`` in it, rows that are written without it later
-        ``default_for_new``; both are null if not given. Raises `InvalidRows` for a value that the type cannot hold.
+        Rows that are there have the value ``default`` in it (None: null), rows that are written without it later
+        ``default_for_new``, if it is given, else the same. Raises `InvalidRows` for a value that the type cannot hold.
         """
-        kind = read_type(type, name)
-        return self.alter([AddColumn(name, kind, default, default_for_new, after, first, comment or "")])
+        kind, for_new = read_type(type, name), default if default_for_new is ... else default_for_new
+        return self.alter([AddColumn(name, kind, default, for_new, after, first, comment or "")])
 
     def drop_column(self, name: str) -> Commit:
         """Drop a column. Earlier versions still have it; a later column of its name is another one."""
@@ -110,6 +132,10 @@ class Alters(Writes):
         if column is None:
             return self.set_properties({"comment": text})
         return self.alter([CommentColumn(column, text or "")])
+
+    def set_default(self, name: str, value: Any) -> Commit:
+        """What rows that are written without a column have in it from now on; None: it must be given."""
+        return self.alter([SetDefault(name, value)])
 
     def schemas(self) -> Listing[TableSchema]:
         """The columns that the table had, each with the version from which on it had them, oldest first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import pyarrow as pa
 
@@ -46,7 +46,7 @@ def as_altered(begin: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[
             except Altered:
                 self.refresh()
 
-    return again
+    return cast(Callable[Concatenate[Any, P], T], again)
 
 
 class Begins:

@@ -1,8 +1,8 @@
-"""A table: its definition, reads and inspection; `lakehouse.table.writes` has its writes, `alters` changes of its columns."""
+"""A table: its definition, reads and inspection; `writes` has its writes, `alters` the changes of its columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 from warnings import warn
 

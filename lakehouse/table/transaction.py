@@ -11,14 +11,17 @@ import pyarrow as pa
 from lakehouse.arguments import Txn
 from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Kind
+from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import InvalidArgument, OperationEnded, WriteConflict
+from lakehouse.operations.alter import Alter
 from lakehouse.operations.append import Append
 from lakehouse.operations.clauses import Whens
 from lakehouse.operations.merge import Merge
-from lakehouse.operations.operation import Operation
+from lakehouse.operations.operation import Operation, commit_together
 from lakehouse.operations.replace import Replace
 from lakehouse.operations.row_change import Delete, RowChange, Update
 from lakehouse.operations.upsert import DeleteKeys, Upsert
+from lakehouse.schema import SchemaChange, altered
 from lakehouse.session.session import Session
 from lakehouse.table.table import Table
 from lakehouse.table.tables import open_table
@@ -44,6 +47,8 @@ class Transaction:
         self._message = message
         self._properties = properties
         self._operations: list[Operation] = []
+        self.columns: dict[TableId, TableSpec] = {}
+        """Definitions that the transaction makes, by table."""
         self._commit: Commit | None = None
         self._ended = False
         self._is_aborted = False
@@ -87,16 +92,10 @@ class Transaction:
             operations = [one for one in self._operations if not one.has_failed]
             if operations:
                 try:
-                    self._commit = self._session.catalog.commit(
-                        [operation.contribution() for operation in operations],
-                        message=self._message,
-                        properties=self._properties,
-                    )
+                    self._commit = commit_together(self._session, operations, self._message, self._properties)
                 except WriteConflict:
                     self.abort()
                     raise
-                for operation in operations:
-                    operation.committed(self._commit)
             self._ended = True
         return self._commit
 
@@ -138,6 +137,9 @@ class Transaction:
 
 def may_follow(kind: Kind, others: set[Kind]) -> bool:
     """Whether an operation may follow others on its table: it neither sees nor hides their rows."""
+    others = others - {Kind.ALTER}
+    if not others:
+        return kind in (Kind.ALTER, Kind.APPEND, Kind.REPLACE, Kind.UPSERT, Kind.DELETE_KEYS)
     return kind is Kind.APPEND or (kind is Kind.REPLACE and others == {Kind.REPLACE})
 
 
@@ -151,10 +153,17 @@ class TransactionTable:
         self._transaction = transaction
         self._table = table
 
+    def alter(self, changes: Sequence[SchemaChange]) -> Alter:
+        """Change the table's columns: values of `lakehouse.schema.alter`; rows written after it have the new ones."""
+        operation = self._table.begin_alter(changes)
+        self._add(operation)
+        self._transaction.columns[operation.begun.table.id] = altered(operation.begun.table, list(changes))
+        return operation
+
     def append(self, data: Any, *, txn: Txn | None = None) -> Append:
         """Add rows."""
         operation = self._table.begin_append(txn)
-        self._transaction.add(operation)
+        self._add(operation)
         operation.write(data)
         return operation
 
@@ -163,7 +172,7 @@ class TransactionTable:
     ) -> Replace:
         """Replace the rows of an interval (and of these keys); must come before an append to the table."""
         operation = self._table.begin_replace(interval, keys, txn)
-        self._transaction.add(operation)
+        self._add(operation)
         operation.write(data)
         return operation
 
@@ -174,14 +183,14 @@ class TransactionTable:
     def upsert(self, data: Any, *, newest: str | None = None, txn: Txn | None = None) -> Upsert:
         """Insert rows, replacing those with the same primary keys; must come before other writes to the table."""
         operation = self._table.begin_upsert(txn, newest=newest)
-        self._transaction.add(operation)
+        self._add(operation)
         operation.write(data)
         return operation
 
     def delete_keys(self, data: Any, *, txn: Txn | None = None) -> DeleteKeys:
         """Remove every row with one of these primary keys; must come before other writes to the table."""
         operation = self._table.begin_delete_keys(txn)
-        self._transaction.add(operation)
+        self._add(operation)
         operation.write(data)
         return operation
 
@@ -226,6 +235,13 @@ class TransactionTable:
     def change_found(self, find: Callable[[int], pa.Table], columns: Sequence[str] | None) -> Merge:
         """Change or delete the rows that ``find`` names; must come before other writes to the table."""
         return self._run(self._table.begin_found_rows(find, columns))
+
+    def _add(self, operation: Operation) -> None:
+        """Add an operation; it writes for the columns that the transaction makes."""
+        self._transaction.add(operation)
+        columns = self._transaction.columns.get(operation.begun.table.id)
+        if columns is not None:
+            operation.write_as(columns)
 
     def _run(self, operation: C) -> C:
         self._transaction.add(operation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
@@ -12,14 +12,22 @@ from lakehouse.admin.export import renew_exports
 from lakehouse.arguments import Txn, read_properties, read_text
 from lakehouse.core.commit import Commit
 from lakehouse.core.erased import Erased
+from lakehouse.engine.duckdb.source import as_arrow
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import LockLost, LockTimeout, WriteConflict
-from lakehouse.operations.clauses import Whens, read_arguments, read_source
+from lakehouse.errors import InvalidArgument, LockLost, LockTimeout, WriteConflict
+from lakehouse.operations.alter import Alter
+from lakehouse.operations.append import Append
+from lakehouse.operations.clauses import Whens, read_arguments, read_source, source_schema
 from lakehouse.operations.compaction import commit_if_useful
 from lakehouse.operations.erase import Erase
+from lakehouse.operations.operation import commit_together
 from lakehouse.operations.retry import retried
 from lakehouse.operations.row_change import RowChange
+from lakehouse.schema import SchemaChange, altered, merging
 from lakehouse.table.begins import Begins, marks_of
+
+Fit = Literal["strict", "merge", "ignore"]
+"""What becomes of rows with other columns than the table's."""
 
 
 class Writes(Begins):
@@ -40,23 +48,48 @@ class Writes(Begins):
         txn: Txn | None = None,
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
+        schema: Fit = "strict",
     ) -> Commit:
         """Add rows and return the commit. It takes no lock and never waits.
 
-        Cost: the rows; the commit does not depend on the size of the table. Raises `InvalidRows`.
+        ``schema`` says what becomes of rows with other columns than the table's. ``strict`` refuses them, but for
+        columns with a default for new rows. ``ignore`` leaves columns out that the table lacks, and makes those null
+        that the rows lack, if they have no default. ``merge`` adds columns that the table lacks and widens those that
+        do not hold the rows' type, in the same version, and otherwise does as ``ignore``.
+
+        Cost: the rows; the commit does not depend on the size of the table. Raises `InvalidRows`, and for ``merge``
+        `InvalidSchema` and `InvalidName`.
 
         >>> flights.append(late, message="two late flights", txn=("nightly", 17)).rows_added
         2
         >>> flights.append(late, txn=("nightly", 17)).message, flights.count()
         ('two late flights', 5)
         """
-        if is_spark_frame(data):
-            op = self.begin_append(txn, message=message, properties=properties)
-        else:
-            op = self._begin_ahead(marks_of(message, properties, txn))
+        if schema not in get_args(Fit):
+            raise InvalidArgument("schema is strict, merge or ignore", schema=repr(schema)[:100])
+        marks = marks_of(message, properties, txn)
+        if schema == "merge":
+            self.refresh()
+            data = data if is_spark_frame(data) else as_arrow(data, self._spec.schema.names)
+            changes = merging(self._spec, source_schema(data))
+            if changes:
+                return self._append_altered(data, changes, marks)
+        op = self._begin(Append, marks) if is_spark_frame(data) else self._begin_ahead(marks)
         with op:
-            op.write(data)
+            op.write(data, is_lenient=schema != "strict")
             return op.commit()
+
+    def _append_altered(self, data: Any, changes: Sequence[SchemaChange], marks: dict[str, Any]) -> Commit:
+        """Append rows with columns that the same version makes."""
+        alter = self._begin(Alter, marks_of(None, None), changes=changes)
+        with alter:
+            op = self._begin(Append, marks)
+            with op:
+                op.write_as(altered(self._spec, changes))
+                op.write(data, is_lenient=True)
+                commit = commit_together(self._session, [alter, op], marks["message"], marks["properties"])
+        self.refresh()
+        return commit
 
     def replace(
         self,

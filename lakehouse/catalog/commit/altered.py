@@ -2,39 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from lakehouse.catalog.versions.definitions import read_definition
-from lakehouse.core.contribution import Contribution, RowChangeContribution
-from lakehouse.core.spec import TableSpec, field_id_of
+from lakehouse.core.contribution import AlterContribution, Contribution, RowChangeContribution
+from lakehouse.core.spec import TableId, TableSpec, field_id_of
 from lakehouse.errors import SchemaMismatch, WriteConflict
-from lakehouse.schema import is_wider
+from lakehouse.schema import altered, is_wider
 
 
-def as_altered(connection: Connection, contribution: Contribution, schema_number: int) -> Contribution:
-    """A contribution to a table that was altered since its operation began, as one to the table as it is.
+def as_altered(connection: Connection, given: Sequence[tuple[Contribution, int]]) -> list[Contribution]:
+    """Contributions to tables that were altered since their operations began, as ones to the tables as they will be.
 
-    Its files stay what they are: readers know the columns of a schema number. A column that was added is its default
-    there, one that was dropped is not read, a wider one is cast. Raises `SchemaMismatch` if a column holds less than
-    was written, as after a restore; `WriteConflict` if rows are named by columns that changed.
+    ``given``: each with the schema number of its table. Files stay what they are: readers know the columns of a schema
+    number. A column that was added is its default there, one that was dropped is not read, a wider one is cast.
+    Changes of columns among them are made on what others left. Raises `SchemaMismatch` if a column holds less than was
+    written, as after a restore; `WriteConflict` if rows are named by columns that changed, or if something was written
+    for columns that this commit was to make, and others altered the table first.
     """
-    begun = contribution.begun
-    if schema_number == begun.table.schema_number:
-        return contribution
-    held = read_definition(connection, begun.table.id)
-    assert held is not None
-    spec = held[0]
-    if isinstance(contribution, RowChangeContribution) and _naming(spec) != _naming(begun.table):
+    after: dict[TableId, TableSpec] = {}
+    for one, number in given:
+        if isinstance(one, AlterContribution):
+            table = one.begun.table
+            before = after.get(table.id) or _current(connection, table, number)
+            after[table.id] = altered(before, one.changes)
+    return [_as_altered(connection, one, number, after.get(one.begun.table.id)) for one, number in given]
+
+
+def _as_altered(connection: Connection, one: Contribution, number: int, after: TableSpec | None) -> Contribution:
+    begun = one.begun
+    if after is None and number == begun.table.schema_number:
+        return one
+    if begun.table.schema_number > number and (after is None or after != begun.table):
+        raise WriteConflict(
+            "another operation altered the table first; run the transaction again",
+            table=begun.table.name,
+            operation=begun.id,
+        )
+    spec = _current(connection, begun.table, number) if after is None else after
+    if isinstance(one, RowChangeContribution) and _naming(spec) != _naming(begun.table):
         raise WriteConflict(
             "the time or the primary key was renamed or widened since the operation began; run it again",
             table=spec.name,
             operation=begun.id,
         )
-    if contribution.segments:
-        _check_fits(contribution, spec)
-    return replace(contribution, begun=replace(begun, table=spec))
+    if one.segments:
+        _check_fits(one, spec)
+    return replace(one, begun=replace(begun, table=spec))
+
+
+def _current(connection: Connection, known: TableSpec, number: int) -> TableSpec:
+    held = None if known.schema_number == number else read_definition(connection, known.id)
+    return known if held is None else held[0]
 
 
 def _naming(spec: TableSpec) -> list[tuple[str, str]]:

@@ -267,11 +267,11 @@ def _not_committed(
                 "the table was dropped while the operation ran; nothing was committed", table=one.begun.table.name
             )
         else:
-            next_row_id, schema_number = answer.table
-            fresh.append((as_altered(connection, one, schema_number), next_row_id))
+            fresh.append((one, *answer.table))
     if not fresh:
         raise AlreadyCommitted(max(done))
-    return fresh
+    to_commit = as_altered(connection, [(one, number) for one, _, number in fresh])
+    return [(one, next_row_id) for one, (_, next_row_id, _) in zip(to_commit, fresh, strict=True)]
 
 
 def committed_version(connection: Connection, contribution: Contribution) -> int | None:

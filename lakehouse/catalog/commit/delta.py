@@ -20,6 +20,7 @@ from lakehouse.catalog.versions.horizon import check_readable
 from lakehouse.core.clean import idle, plan_clean
 from lakehouse.core.conflict import Cell
 from lakehouse.core.contribution import (
+    AlterContribution,
     AppendContribution,
     CleanContribution,
     CompactionContribution,
@@ -59,6 +60,9 @@ def plan_operation(context: CommitContext, *, first_row_id: int, now_us: int) ->
             return plan
         case RestoreContribution():
             _plan_restore(context, contribution, plan, now_us)
+            return plan
+        case AlterContribution():
+            plan.definition = begun.table
             return plan
     ordinal = ordinal_of(begun, version)
     segments = new_segments(contribution, ordinal=ordinal, first_row_id=first_row_id)

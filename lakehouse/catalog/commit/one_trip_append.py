@@ -3,7 +3,8 @@
 A commit learns its number, time and row ids from the head and then writes: two trips, and the head is held while this
 process works them out in between. An append asks nothing else, so that all of it can be sent at once, with COMMIT: its
 statements say ``the head's number`` where the others have it. What would be in its way (its operation was ended, its
-table dropped or altered) makes a column null that cannot be, and nothing is committed; the other way then finds out what it was.
+table dropped or altered) makes a column null that cannot be, and nothing is committed; the other way then finds out
+what it was.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,11 +12,9 @@ from lakehouse.catalog.commit.commit import next_version, record_version
 from lakehouse.catalog.store.models import commit_table, lake_table, upkeep
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.catalog.store.rows import spec_definition, spec_from_row
-from lakehouse.catalog.versions.definitions import read_definition, write_definition
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import AlreadyExists, TableNotFound
-from lakehouse.schema import SchemaChange, altered
 
 Change = Callable[[TableSpec], Mapping[str, str]]
 """A function from a table to its new properties. It may be called again."""
@@ -93,18 +91,6 @@ def set_properties(connection: Connection, name: str, change: Change) -> tuple[T
     # Another policy may call for other maintenance.
     connection.execute(update(upkeep).where(upkeep.c.table_id == spec.id).values(due_us=now_us, not_before_us=now_us))
     _record(connection, version, now_us, Kind.ALTER, spec.id, f"set properties of table {name}")
-    return spec, version
-
-
-def alter(connection: Connection, table: TableId, changes: Sequence[SchemaChange], message: str) -> tuple[TableSpec, int]:
-    """Change a table's columns; the definition and the version from which on it holds. No file is touched."""
-    version, now_us = next_version(connection)
-    held = read_definition(connection, table)
-    if held is None:
-        raise TableNotFound("the table was dropped; nothing was altered", table_id=table)
-    spec = altered(held[0], changes)
-    write_definition(connection, spec, version)
-    _record(connection, version, now_us, Kind.ALTER, table, message)
     return spec, version
 
 

@@ -113,7 +113,9 @@ def _cost(state: BinState) -> int:
     return 16 + len(state.body) + 4 * len(state.tombstones)
 
 
-def _from_page(spec: TableSpec, form: SegmentsForm, erased: int, bin: int, version: int, page: bytes) -> BinState | None:
+def _from_page(
+    spec: TableSpec, form: SegmentsForm, erased: int, bin: int, version: int, page: bytes
+) -> BinState | None:
     """The state in a key frame; None if it is damaged, since all deltas exist and can be replayed from the first."""
     try:
         body, tombstones = decode_page(form, page)

@@ -217,8 +217,9 @@ def _instant(stored: Any) -> int:
 def encode_page(body: pa.Table, tombstones: Sequence[Tombstone], stored: Mapping[str, str]) -> bytes:
     """A key frame's page: segments in columns, then tombstones if there are any, as Arrow streams, and a checksum.
 
-    ``body`` has the columns of `SegmentsForm`, which are stored under the names that it gives. Compressed as a whole if that pays: buffer by buffer, as Arrow does
-    it, starting a codec takes longer than the bytes. Columns of only nulls are left out.
+    ``body`` has the columns of `SegmentsForm`, which are stored under the names that it gives. Compressed as a whole if
+    that pays: buffer by buffer, as Arrow does it, starting a codec takes longer than the bytes. Columns of only nulls
+    are left out.
     """
     body = body.select([name for name in body.column_names if body.column(name).null_count < max(1, len(body))])
     if stored:

@@ -39,7 +39,7 @@ on_rows = commit_table.c.operation.not_in([kind.value for kind in DEFINITIONS])
 
 
 def _table(_: str) -> Any:
-    """The head, the horizon, and for a table: whether it is known, when it was dropped, its newest version, schema number."""
+    """The head, the horizon; of a table whether it is known, when it was dropped, its newest version, its schema."""
     known = select(lake_table.c.id).where(lake_table.c.id == bindparam("table"))
     dropped = known.with_only_columns(lake_table.c.dropped_version)
     number = known.with_only_columns(lake_table.c.schema_number)

@@ -138,7 +138,6 @@ class _Visible:
         where = "" if condition is None else f" WHERE {condition.duckdb}"
         return f"SELECT {sql.listed(columns)} FROM {source} AS f {self.among}{where}"  # noqa: S608 - quoted by `literals`
 
-
     def _layout(self, segments: Segments) -> Layout:
         """The columns that are read, as the files of a part hold them."""
         spec = self.query.spec

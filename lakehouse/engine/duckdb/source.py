@@ -23,23 +23,33 @@ def tables(rows: Any, names: list[str]) -> Iterator[pa.Table]:
     Takes pyarrow tables, batches and readers, pandas and polars frames, and all else with ``__arrow_c_stream__``.
     Raises `InvalidInput` for other values.
     """
+    match as_arrow(rows, names):
+        case pa.Table() as table:
+            yield from _slices(table)
+        case pa.RecordBatch() as batch:
+            yield from _slices(pa.Table.from_batches([batch]))
+        case reader:
+            yield from _gathered(reader)
+
+
+def as_arrow(rows: Any, names: list[str]) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
+    """Rows as what tells its columns before any is read; still to be read once. Raises `InvalidInput` as `tables`."""
     _check_names(rows)
     match rows:
-        case pa.Table():
-            yield from _slices(rows)
-        case pa.RecordBatch():
-            yield from _slices(pa.Table.from_batches([rows]))
-        case pa.RecordBatchReader():
-            yield from _gathered(rows)
+        case pa.Table() | pa.RecordBatch() | pa.RecordBatchReader():
+            return rows
         case _ if _is_pandas(rows):
-            yield from _slices(_from_pandas(rows, names))
+            return _from_pandas(rows, names)
         case _ if hasattr(rows, "__arrow_c_stream__"):
-            yield from _gathered(_opened(rows))
-        case _:
-            raise InvalidRows(
-                "not rows; pass a Spark, pandas or polars frame, a pyarrow Table or anything with __arrow_c_stream__",
-                found=type(rows).__name__,
-            )
+            return _opened(rows)
+    raise _no_rows(rows)
+
+
+def _no_rows(rows: Any) -> InvalidRows:
+    return InvalidRows(
+        "not rows; pass a Spark, pandas or polars frame, a pyarrow Table or anything with __arrow_c_stream__",
+        found=type(rows).__name__,
+    )
 
 
 def _check_names(rows: Any) -> None:

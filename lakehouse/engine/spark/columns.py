@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
 from lakehouse.core.column import Held
-from lakehouse.engine.conform import cannot_store, check_names, stores
+from lakehouse.engine.conform import Fills, cannot_store, stores
 from lakehouse.engine.spark.types import column_type
 from lakehouse.predicate.literals import literal_term
 from lakehouse.schema import from_spark_type
@@ -39,9 +39,7 @@ def held_column(held: Held) -> Column:
     """A column of the table, made of what files have that hold it in another way; to be given its name."""
     target = column_type(held.wanted)
     if held.type is None:
-        if held.default is None:
-            return F.lit(None).cast(target)
-        return F.expr(literal_term(held.default, held.wanted).spark).cast(target)
+        return _literal(held.default, held.wanted)
     if held.type == held.wanted:
         return F.col(quoted(held.stored))
     if pa.types.is_timestamp(held.wanted):
@@ -49,16 +47,24 @@ def held_column(held: Held) -> Column:
     return F.col(quoted(held.stored)).cast(target)
 
 
-def conformed(frame: DataFrame, schema: pa.Schema) -> DataFrame:
+def conformed(frame: DataFrame, schema: pa.Schema, fills: Fills) -> DataFrame:
     """The frame with exactly the schema's columns. Types are checked now, values by the job that writes them.
 
     They are named ``c0``, ``c1`` and so on: a classic frame's `mapInArrow` stumbles over a dot in a name.
     Raises `InvalidInput` as `conform` does.
     """
-    check_names(frame.columns, schema.names)
+    _, lacking = fills.of(list(frame.columns), schema)
     kinds = {field["name"]: field["type"] for field in json.loads(frame.schema.json())["fields"]}
-    columns = [_column(field, kinds[field.name]).alias(f"c{number}") for number, field in enumerate(schema)]
-    return frame.select(*columns)
+    columns = [
+        _literal(lacking[field.name], field.type) if field.name in lacking else _column(field, kinds[field.name])
+        for field in schema
+    ]
+    return frame.select(*(column.alias(f"c{number}") for number, column in enumerate(columns)))
+
+
+def _literal(value: Any, kind: pa.DataType) -> Column:
+    target = column_type(kind)
+    return F.lit(None).cast(target) if value is None else F.expr(literal_term(value, kind).spark).cast(target)
 
 
 def _column(field: pa.Field, spark_kind: Any) -> Column:

@@ -38,7 +38,9 @@ def read_frame(session: SparkSession, query: Query) -> DataFrame:
     files = verified_files(session, query, parts)
     extras = [name for name, is_wanted in ((ROW_ID, query.row_ids), (ORDINAL, query.ordinals)) if is_wanted]
     with held(session, listing_settings(session, len(files))):
-        frames = [frame for part in _joined(parts, query.spec) for frame in _frames(session, query, part, files, extras)]
+        frames = [
+            frame for part in _joined(parts, query.spec) for frame in _frames(session, query, part, files, extras)
+        ]
     if not frames:
         schema = pa.schema([*query.spec.schema, *(pa.field(name, pa.int64()) for name in extras)])
         frames = [session.createDataFrame([], to_spark_type(schema))]

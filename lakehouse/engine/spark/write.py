@@ -9,6 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from lakehouse.engine import WriteTarget, Written
+from lakehouse.engine.conform import Fills
 from lakehouse.engine.spark.columns import conformed
 from lakehouse.engine.spark.failures import explaining_jobs
 from lakehouse.engine.spark.settings import held
@@ -32,7 +33,7 @@ def write_frame(frame: DataFrame, target: WriteTarget) -> list[Written]:
     """
     if frame.isStreaming:
         raise InvalidRows("a streaming frame cannot be written at once; use writeStream")
-    rows = conformed(frame, stored_schema(target))
+    rows = conformed(frame, stored_schema(target), Fills(target.spec.defaults_for_new, target.is_lenient))
     folder = target.folder / f"{target.batch:05d}"
     make_folder(folder)
     part = WriteTarget(target.spec, folder, target.operation_id, row_ids=target.row_ids)
