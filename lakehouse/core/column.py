@@ -1,11 +1,22 @@
-"""How the files of a table hold its columns, whatever was altered since they were written."""
+"""How the files of a table hold its columns, whatever was altered since they were written.
+
+A column has one name in files, for ever, and so has a field of a struct. No later column, or field of that struct, gets
+that name again: a name in a file is who a column is.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+
+STORED = b"lakehouse:stored"
+"""Metadata of a struct's field: its name in files, if that is another one."""
+DEFAULT = b"lakehouse:default"
+"""Metadata of a struct's field: what structs have in it that were written before it was added, as JSON."""
+COMMENT = b"comment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +42,7 @@ class ColumnHistory:
         >>> [str(widened.type_in(number, pa.int64())) for number in (1, 4, 5)]
         ['None', 'int32', 'int64']
         """
-        found: pa.DataType | None = current
+        found: pa.DataType | None = stored_type(current)
         for first, kind in self.steps:
             if first <= number:
                 found = kind
@@ -50,8 +61,40 @@ class Held(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Whether the files hold it as it is."""
-        return self.name == self.stored and self.type == self.wanted
+        return self.name == self.stored and self.type is not None and holds_plainly(self.type, self.wanted)
 
 
 Layout = tuple[Held, ...]
 """A table's columns, in its order, as the files of one schema number hold them."""
+
+
+def stored_name(field: pa.Field) -> str:
+    """The name of a struct's field in files."""
+    held = (field.metadata or {}).get(STORED)
+    return str(field.name) if held is None else held.decode()
+
+
+def stored_type(kind: pa.DataType) -> pa.DataType:
+    """A type as files have it: the fields of its structs under their names there.
+
+    >>> renamed = pa.field("new", pa.int64(), metadata={STORED: b"old"})
+    >>> str(stored_type(pa.list_(pa.struct([renamed]))))
+    'list<item: struct<old: int64>>'
+    """
+    if not pa.types.is_nested(kind):
+        return kind
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(stored_name(part), stored_type(part.type)) for part in kind])
+    return with_parts(kind, stored_type)
+
+
+def with_parts(kind: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """A list or map with its parts' types changed."""
+    if pa.types.is_map(kind):
+        return pa.map_(change(kind.key_type), change(kind.item_type))
+    return pa.list_(change(kind.value_type))
+
+
+def holds_plainly(held: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a type in files is a table's type, name by name and in who its parts are."""
+    return bool(held == wanted) and (not pa.types.is_nested(wanted) or bool(stored_type(wanted) == held))

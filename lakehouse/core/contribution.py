@@ -150,7 +150,7 @@ class RestoreContribution(Contribution):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterContribution(Contribution):
-    """Changes of the table's columns, in their order: values of `lakehouse.schema.alter`."""
+    """Changes of the table's columns, in their order: values of `lakehouse.schema.changes`."""
 
     changes: tuple[Any, ...]
 

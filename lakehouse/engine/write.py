@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from lakehouse.core.bucket import BucketSet
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.chunk import Grain
+from lakehouse.core.column import stored_type
 from lakehouse.core.interval import MAX_TIME, to_us
 from lakehouse.engine import ROW_ID_FIELD, WriteTarget, Written
 from lakehouse.engine.conform import Fills, conform
@@ -261,7 +262,7 @@ class _File:
         self._least: int | None = None
         self._greatest = 0
         stored = target.spec.stored_names
-        self._stored = [stored.get(name, name) for name in schema.names] if stored else None
+        self._stored = _file_schema(schema, stored) if target.spec.columns else None
         statistics = [
             stored.get(field.name, field.name)
             for field in schema
@@ -276,7 +277,7 @@ class _File:
         self._sink = HashedFile(target.folder / name)
         self._writer = pq.ParquetWriter(
             self._sink,
-            pa.schema([field.with_name(stored.get(field.name, field.name)) for field in schema]),
+            schema if self._stored is None else self._stored,
             compression=target.spec.compression,
             dictionary_pagesize_limit=_DICTIONARY_BYTES,
             write_statistics=statistics,
@@ -300,8 +301,8 @@ class _File:
         least, greatest = bounds["min"].as_py(), bounds["max"].as_py()
         self._least = least if self._least is None else min(self._least, least)
         self._greatest = greatest if self.rows == 0 else max(self._greatest, greatest)
-        as_stored = rows if self._stored is None else rows.rename_columns(self._stored)
-        self._writer.write_table(as_stored, row_group_size=_ROW_GROUP_ROWS)
+        held = rows if self._stored is None else _as_stored(rows, self._stored)
+        self._writer.write_table(held, row_group_size=_ROW_GROUP_ROWS)
         for name, seen in self._buckets.items():
             if not seen.is_full:
                 seen.add(pc.unique(rows.column(name)).to_pylist())
@@ -331,6 +332,35 @@ class _File:
             self._writer.close()
         with suppress(OSError):
             self._sink.close()
+
+
+def _file_schema(schema: pa.Schema, stored: Mapping[str, str]) -> pa.Schema:
+    """Columns, and fields of their structs, under the names that they have in files."""
+    return pa.schema(
+        [field.with_name(stored.get(field.name, field.name)).with_type(stored_type(field.type)) for field in schema]
+    )
+
+
+def _as_stored(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The same rows under the names that a schema has; nothing is copied."""
+    columns = [
+        column
+        if column.type == field.type
+        else pa.chunked_array([pa.array(_Named(one, field.type)) for one in column.chunks], field.type)
+        for column, field in zip(rows.columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+class _Named:
+    """An array as one of a type that differs from its own by names of fields only, by Arrow's C interface."""
+
+    def __init__(self, array: pa.Array, kind: pa.DataType) -> None:
+        self._array = array
+        self._kind = kind
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self._kind.__arrow_c_schema__(), self._array.__arrow_c_array__()[1]
 
 
 def _has_buckets(kind: pa.DataType) -> bool:

@@ -5,23 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from lakehouse.core.contribution import AppendContribution, Contribution
-from lakehouse.core.operation import Kind
+from lakehouse.core.operation import Begun, Kind
 from lakehouse.operations.operation import Operation
+from lakehouse.session.session import Session
 
 
 class Append(Operation):
-    """Adds rows. It takes no lock, never waits and never conflicts."""
+    """Adds rows. It takes no lock, never waits and never conflicts.
+
+    With ``is_lenient`` columns that rows lack are null, or their default, and others than the table's are left out.
+    """
 
     kind = Kind.APPEND
 
-    def write(self, data: Any, *, is_lenient: bool = False) -> None:
-        """Write rows; any number of times. Raises `InvalidInput` for rows that do not fit the table.
+    def __init__(self, session: Session, begun: Begun, *, is_lenient: bool = False, **marks: Any) -> None:
+        super().__init__(session, begun, **marks)
+        self._is_lenient = is_lenient
 
-        With ``is_lenient`` columns that the rows lack are null, or their default, and others than the table's left out.
-        """
+    def write(self, data: Any) -> None:
+        """Write rows; any number of times. Raises `InvalidInput` for rows that do not fit the table."""
         self._require_running()
         if not self._is_repeat:
-            self._store(self._session.engine_for(data), data, is_lenient=is_lenient)
+            self._store(self._session.engine_for(data), data, is_lenient=self._is_lenient)
 
     def _contribution(self) -> Contribution:
         return AppendContribution(**self._written)

@@ -1,11 +1,13 @@
 """A table's schema: read from users' input, normalized, checked, and stored as JSON."""
 
-from lakehouse.schema.alter import SchemaChange, altered, is_wider, merging, restored
+from lakehouse.schema.alter import altered, is_wider, merging, restored
+from lakehouse.schema.changes import SchemaChange
 from lakehouse.schema.define import define_table, read_table_properties, typed_scope
 from lakehouse.schema.definition import definition_from_json, definition_to_json
 from lakehouse.schema.encoding import schema_from_json, schema_to_json
 from lakehouse.schema.history import history_fields, history_value
 from lakehouse.schema.names import check_column_name, check_table_name
+from lakehouse.schema.nested import default_of
 from lakehouse.schema.read import from_spark_type, read_type, to_schema
 from lakehouse.schema.values import typed_value
 
@@ -14,6 +16,7 @@ __all__ = [
     "altered",
     "check_column_name",
     "check_table_name",
+    "default_of",
     "define_table",
     "definition_from_json",
     "definition_to_json",

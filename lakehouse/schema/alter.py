@@ -1,4 +1,4 @@
-"""Changes of a table's columns: each a value, and what a definition becomes by it. Files stay as they are.
+"""What a definition becomes by changes of its columns. Files stay as they are.
 
 What makes this possible is that a column is its Parquet field id (as in Iceberg), not its name: a file's columns keep
 the names that they had when the column was made, and the definition knows which of them is which column today.
@@ -7,122 +7,44 @@ the names that they had when the column was made, and the definition knows which
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.core.column import ColumnHistory
+from lakehouse.core.column import ColumnHistory, stored_type
 from lakehouse.core.policy import Policy
 from lakehouse.core.spec import FIELD_ID, TableSpec, field_id_of
 from lakehouse.errors import InvalidSchema, UnknownColumn
+from lakehouse.schema.changes import (
+    AddColumn,
+    CommentColumn,
+    DropColumn,
+    MakeNullable,
+    MoveColumn,
+    RenameColumn,
+    SchemaChange,
+    SetDefault,
+    WidenColumn,
+    path_of,
+)
 from lakehouse.schema.names import check_column_name, check_distinct
+from lakehouse.schema.nested import (
+    changed_at,
+    commented_field,
+    names_in_files,
+    renamed_field,
+    stored_path,
+    with_field,
+    without_field,
+)
 from lakehouse.schema.types import normal_type
 from lakehouse.schema.values import typed_value
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 """Decimal digits that hold every value of an integer type."""
-
-
-@dataclass(frozen=True, slots=True)
-class AddColumn:
-    """A new column, which may be null: last, first, or after another one.
-
-    Rows that are there get the value ``default``, rows that are written without it ``default_for_new``.
-    """
-
-    name: str
-    type: pa.DataType
-    default: Any = None
-    default_for_new: Any = None
-    after: str | None = None
-    first: bool = False
-    comment: str = ""
-
-    def __str__(self) -> str:
-        return f"add column {self.name} {self.type}"
-
-
-@dataclass(frozen=True, slots=True)
-class DropColumn:
-    """A column that goes; a later one of its name is another one."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return f"drop column {self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class RenameColumn:
-    """Another name for a column."""
-
-    name: str
-    new: str
-
-    def __str__(self) -> str:
-        return f"rename column {self.name} to {self.new}"
-
-
-@dataclass(frozen=True, slots=True)
-class MoveColumn:
-    """Another place for a column: first, or after another one."""
-
-    name: str
-    after: str | None = None
-    first: bool = False
-
-    def __str__(self) -> str:
-        return f"move column {self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class WidenColumn:
-    """A type that holds every value of the column's own."""
-
-    name: str
-    type: pa.DataType
-
-    def __str__(self) -> str:
-        return f"widen column {self.name} to {self.type}"
-
-
-@dataclass(frozen=True, slots=True)
-class MakeNullable:
-    """Nulls in a column that took none."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return f"make column {self.name} nullable"
-
-
-@dataclass(frozen=True, slots=True)
-class CommentColumn:
-    """What people read about a column; none for an empty text."""
-
-    name: str
-    comment: str
-
-    def __str__(self) -> str:
-        return f"comment on column {self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class SetDefault:
-    """What rows that are written without a column have in it; None: it must be given."""
-
-    name: str
-    value: Any = None
-
-    def __str__(self) -> str:
-        return f"set default of column {self.name}"
-
-
-SchemaChange = (
-    AddColumn | DropColumn | RenameColumn | MoveColumn | WidenColumn | MakeNullable | CommentColumn | SetDefault
-)
 
 
 def altered(spec: TableSpec, changes: Sequence[SchemaChange]) -> TableSpec:
@@ -199,41 +121,44 @@ def restored(current: TableSpec, then: TableSpec, between: Sequence[TableSpec]) 
 
 
 def _changed(spec: TableSpec, change: SchemaChange) -> TableSpec:
+    path = path_of(change.name)
+    if len(path) != 1:
+        return _changed_inside(spec, change, path)
+    name = path[0]
     match change:
         case AddColumn():
-            return _added(spec, change)
-        case DropColumn(name):
+            return _added(spec, change, name)
+        case DropColumn():
             return _dropped(spec, name)
-        case RenameColumn(name, new):
-            return _renamed(spec, name, new)
-        case MoveColumn(name, after, first):
+        case RenameColumn():
+            return _renamed(spec, name, change.new)
+        case MoveColumn():
             column = _column(spec, name)
-            return _with_columns(
-                spec, _placed([one for one in spec.schema if one.name != column.name], column, after, first)
-            )
-        case WidenColumn(name, kind):
-            return _widened(spec, name, kind)
-        case MakeNullable(name):
+            others = [one for one in spec.schema if one.name != name]
+            return _with_columns(spec, _placed(others, column, change.after, change.first))
+        case WidenColumn():
+            return _widened(spec, name, change.type)
+        case MakeNullable():
             return _made_nullable(spec, name)
-        case CommentColumn(name, comment):
+        case CommentColumn():
             column = _column(spec, name)
-            return _with_history(spec, column, replace(spec.history(column), comment=comment))
-        case SetDefault(name, value):
+            return _with_history(spec, column, replace(spec.history(column), comment=change.comment))
+        case SetDefault():
             column = _column(spec, name)
-            history = replace(spec.history(column), default_for_new=typed_value(value, column))
+            history = replace(spec.history(column), default_for_new=typed_value(change.value, column))
             return _with_history(spec, column, history)
     raise InvalidSchema("not a change of columns", change=repr(change)[:200])
 
 
-def _added(spec: TableSpec, change: AddColumn) -> TableSpec:
-    check_column_name(change.name)
-    check_distinct([*spec.schema.names, change.name])
+def _added(spec: TableSpec, change: AddColumn, name: str) -> TableSpec:
+    check_column_name(name)
+    check_distinct([*spec.schema.names, name])
     if pa.types.is_nested(change.type) and (change.default, change.default_for_new) != (None, None):
-        raise InvalidSchema("a nested column has no default but null", column=change.name)
+        raise InvalidSchema("a nested column has no default but null", column=name)
     number = spec.next_field_id
-    column = pa.field(change.name, change.type, metadata={FIELD_ID: str(number).encode()})
+    column = pa.field(name, change.type, metadata={FIELD_ID: str(number).encode()})
     history = ColumnHistory(
-        _unused(spec, change.name, number),
+        _unused(spec, name, number),
         ((0, None), (spec.schema_number, change.type)),
         typed_value(change.default, column),
         typed_value(change.default_for_new, column),
@@ -241,6 +166,58 @@ def _added(spec: TableSpec, change: AddColumn) -> TableSpec:
     )
     found = replace(spec, columns={**spec.columns, number: history}, next_field_id=number + 1)
     return _with_columns(found, _placed(list(spec.schema), column, change.after, change.first))
+
+
+def _changed_inside(spec: TableSpec, change: SchemaChange, path: tuple[str, ...]) -> TableSpec:
+    """A definition with a part of a column changed."""
+    column = _column(spec, path[0] if path else "")
+    known = spec.history(column)
+    parent, name = path[1:-1], path[-1]
+    steps = known.steps or ((0, stored_type(column.type)),)
+    match change:
+        case AddColumn():
+            if change.default_for_new not in (None, change.default):
+                raise InvalidSchema("a field of a struct has no default of its own for new rows", column=".".join(path))
+            used = names_in_files((kind for _, kind in steps), stored_path(column.type, parent))
+            made = partial(with_field, name=name, kind=change.type, taken=used, default=change.default)
+            kind = changed_at(column.type, parent, partial(made, comment=change.comment))
+            if change.first or change.after is not None:
+                kind = changed_at(
+                    kind, parent, partial(_moved_field, name=name, after=change.after, first=change.first)
+                )
+        case DropColumn():
+            kind = changed_at(column.type, parent, partial(without_field, name=name))
+        case RenameColumn():
+            kind = changed_at(column.type, parent, partial(renamed_field, name=name, new=change.new))
+        case MoveColumn():
+            moved = partial(_moved_field, name=name, after=change.after, first=change.first)
+            kind = changed_at(column.type, parent, moved)
+        case WidenColumn():
+            kind = changed_at(column.type, path[1:], lambda held: _wider(held, change.type, ".".join(path)))
+        case CommentColumn():
+            kind = changed_at(column.type, parent, partial(commented_field, name=name, comment=change.comment))
+        case _:
+            raise InvalidSchema("this is not said of a part of a column", column=".".join(path), change=str(change))
+    found = _with_history(spec, column, replace(known, steps=(*steps, (spec.schema_number, stored_type(kind)))))
+    return _with_columns(found, [one.with_type(kind) if one.name == column.name else one for one in spec.schema])
+
+
+def _moved_field(struct: pa.DataType, name: str, after: str | None, first: bool) -> pa.DataType:
+    if not pa.types.is_struct(struct) or name not in [part.name for part in struct]:
+        raise UnknownColumn("no such field of a struct", field=name, type=str(struct)[:200])
+    field = next(part for part in struct if part.name == name)
+    return pa.struct(_placed([part for part in struct if part.name != name], field, after, first))
+
+
+def _wider(held: pa.DataType, kind: pa.DataType, column: str) -> pa.DataType:
+    if held != kind and not is_wider(kind, held):
+        raise InvalidSchema(
+            "the column cannot become this type, which does not hold all of its values; add a column and fill it",
+            column=column,
+            type=held,
+            wanted=kind,
+        )
+    return kind
 
 
 def _unused(spec: TableSpec, name: str, number: int) -> str:
@@ -278,15 +255,8 @@ def _renamed(spec: TableSpec, name: str, new: str) -> TableSpec:
 
 def _widened(spec: TableSpec, name: str, kind: pa.DataType) -> TableSpec:
     column = _column(spec, name)
-    if kind == column.type:
+    if _wider(column.type, kind, name) == column.type:
         return spec
-    if not is_wider(kind, column.type):
-        raise InvalidSchema(
-            "the column cannot become this type, which does not hold all of its values; add a column and fill it",
-            column=name,
-            type=column.type,
-            wanted=kind,
-        )
     if name in spec.primary_key and kind not in _INTEGERS:
         raise InvalidSchema("a column of the primary key can only become a longer integer", column=name, wanted=kind)
     if name == spec.time:

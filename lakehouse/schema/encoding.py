@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakehouse.core.column import COMMENT, DEFAULT, STORED
 from lakehouse.core.spec import FIELD_ID
 from lakehouse.errors import InvalidInput, InvalidSchema
 from lakehouse.schema.types import TIME
@@ -26,6 +27,8 @@ _TYPES: dict[str, pa.DataType] = {
     "timestamp[us, UTC]": TIME,
     "timestamp[us]": pa.timestamp("us"),
 }
+_KEPT = frozenset({STORED, DEFAULT, COMMENT})
+"""Metadata of a struct's field that is kept."""
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 _DECIMAL = re.compile(r"decimal\((\d{1,2}), (\d{1,2})\)")
 
@@ -80,7 +83,7 @@ def type_value(kind: pa.DataType) -> Any:
     if pa.types.is_map(kind):
         return {"map": [type_value(kind.key_type), type_value(kind.item_type)]}
     if pa.types.is_struct(kind):
-        return {"struct": [[part.name, type_value(part.type)] for part in kind]}
+        return {"struct": [[part.name, type_value(part.type), *_part_metadata(part)] for part in kind]}
     return {"list": type_value(kind.value_type)}
 
 
@@ -100,8 +103,16 @@ def type_from_value(value: Any) -> pa.DataType:
     raise _bad(value)
 
 
+def _part_metadata(part: pa.Field) -> list[dict[str, str]]:
+    """What is kept of a struct's field beside its name and type."""
+    held = {key.decode(): value.decode() for key, value in (part.metadata or {}).items() if key in _KEPT}
+    return [held] if held else []
+
+
 def _read_part(value: Any) -> pa.Field:
     match value:
         case [str(name), kind]:
             return pa.field(name, type_from_value(kind))
+        case [str(name), kind, dict(held)] if held and {key.encode() for key in held} <= _KEPT:
+            return pa.field(name, type_from_value(kind), metadata={key: str(value) for key, value in held.items()})
     raise _bad(value)

@@ -11,15 +11,17 @@ from lakehouse.core.spec import TableSchema, TableSpec
 from lakehouse.errors import InvalidProperty
 from lakehouse.operations.alter import Alter
 from lakehouse.schema import SchemaChange, altered, read_table_properties, read_type
-from lakehouse.schema.alter import (
+from lakehouse.schema.changes import (
     AddColumn,
     CommentColumn,
     DropColumn,
     MakeNullable,
     MoveColumn,
+    Name,
     RenameColumn,
     SetDefault,
     WidenColumn,
+    shown,
 )
 from lakehouse.table.begins import as_altered, marks_of
 from lakehouse.table.writes import Writes
@@ -27,6 +29,9 @@ from lakehouse.table.writes import Writes
 
 class Alters(Writes):
     """Changes of one table's columns.
+
+    ``name`` is a column, or the path of a part of one: ``("a", "b")`` is the field b of the struct a,
+    ``("l", "element", "p")`` the field p of the structs in the list l; ``key`` and ``value`` are those of a map.
 
     Rows that are there, and operations that run, are not touched: files know under which schema they were written, and
     readers make the table's columns of theirs. A version keeps the columns that it had. Cost: one commit, whatever the
@@ -64,7 +69,7 @@ class Alters(Writes):
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Several changes as one version, all or none: values of `lakehouse.schema.alter`."""
+        """Several changes as one version, all or none: values of `lakehouse.schema.changes`."""
         with self.begin_alter(changes, message=message, properties=properties) as op:
             commit = op.commit()
         self.refresh()
@@ -86,7 +91,7 @@ class Alters(Writes):
 
     def add_column(
         self,
-        name: str,
+        name: Name,
         type: Any,
         *,
         default: Any = None,
@@ -100,40 +105,40 @@ class Alters(Writes):
         Rows that are there have the value ``default`` in it (None: null), rows that are written without it later
         ``default_for_new``, if it is given, else the same. Raises `InvalidRows` for a value that the type cannot hold.
         """
-        kind, for_new = read_type(type, name), default if default_for_new is ... else default_for_new
+        kind, for_new = read_type(type, shown(name)), default if default_for_new is ... else default_for_new
         return self.alter([AddColumn(name, kind, default, for_new, after, first, comment or "")])
 
-    def drop_column(self, name: str) -> Commit:
+    def drop_column(self, name: Name) -> Commit:
         """Drop a column. Earlier versions still have it; a later column of its name is another one."""
         return self.alter([DropColumn(name)])
 
-    def rename_column(self, name: str, new: str) -> Commit:
+    def rename_column(self, name: Name, new: str) -> Commit:
         """Give a column another name."""
         return self.alter([RenameColumn(name, new)])
 
-    def move_column(self, name: str, *, after: str | None = None, first: bool = False) -> Commit:
+    def move_column(self, name: Name, *, after: str | None = None, first: bool = False) -> Commit:
         """Put a column first, or after another one; last if neither is given."""
         return self.alter([MoveColumn(name, after, first)])
 
-    def widen_column(self, name: str, type: Any) -> Commit:
+    def widen_column(self, name: Name, type: Any) -> Commit:
         """Give a column a type that holds all of its values.
 
         A longer integer; DOUBLE of FLOAT; a decimal with as many digits before and after the point, also of an integer;
         a timestamp of a date (midnight, UTC). Of a primary key only a longer integer.
         """
-        return self.alter([WidenColumn(name, read_type(type, name))])
+        return self.alter([WidenColumn(name, read_type(type, shown(name)))])
 
-    def make_nullable(self, name: str) -> Commit:
+    def make_nullable(self, name: Name) -> Commit:
         """Let a column take nulls."""
         return self.alter([MakeNullable(name)])
 
-    def comment(self, text: str | None, column: str | None = None) -> Commit:
+    def comment(self, text: str | None, column: Name | None = None) -> Commit:
         """What people read about a column, or without one about the table (its property ``comment``)."""
         if column is None:
             return self.set_properties({"comment": text})
         return self.alter([CommentColumn(column, text or "")])
 
-    def set_default(self, name: str, value: Any) -> Commit:
+    def set_default(self, name: Name, value: Any) -> Commit:
         """What rows that are written without a column have in it from now on; None: it must be given."""
         return self.alter([SetDefault(name, value)])
 

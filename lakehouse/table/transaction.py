@@ -154,7 +154,7 @@ class TransactionTable:
         self._table = table
 
     def alter(self, changes: Sequence[SchemaChange]) -> Alter:
-        """Change the table's columns: values of `lakehouse.schema.alter`; rows written after it have the new ones."""
+        """Change the table's columns: values of `lakehouse.schema.changes`; rows written after it have the new ones."""
         operation = self._table.begin_alter(changes)
         self._add(operation)
         self._transaction.columns[operation.begun.table.id] = altered(operation.begun.table, list(changes))

@@ -74,19 +74,20 @@ class Writes(Begins):
             changes = merging(self._spec, source_schema(data))
             if changes:
                 return self._append_altered(data, changes, marks)
+        marks["is_lenient"] = schema != "strict"
         op = self._begin(Append, marks) if is_spark_frame(data) else self._begin_ahead(marks)
         with op:
-            op.write(data, is_lenient=schema != "strict")
+            op.write(data)
             return op.commit()
 
     def _append_altered(self, data: Any, changes: Sequence[SchemaChange], marks: dict[str, Any]) -> Commit:
         """Append rows with columns that the same version makes."""
         alter = self._begin(Alter, marks_of(None, None), changes=changes)
         with alter:
-            op = self._begin(Append, marks)
+            op = self._begin(Append, marks, is_lenient=True)
             with op:
                 op.write_as(altered(self._spec, changes))
-                op.write(data, is_lenient=True)
+                op.write(data)
                 commit = commit_together(self._session, [alter, op], marks["message"], marks["properties"])
         self.refresh()
         return commit

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from lakehouse.core.column import Held, Layout
+from lakehouse.core.column import Held, Layout, holds_plainly, stored_name
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID, field_id_of
@@ -19,6 +19,7 @@ from lakehouse.engine.hidden import KeyMask, Part
 from lakehouse.engine.verifying import columns_read
 from lakehouse.predicate.literals import literal_term
 from lakehouse.predicate.term import Term
+from lakehouse.schema import default_of
 
 _EXTRAS = {ROW_ID: pa.int64(), ORDINAL: pa.int64()}
 _VIRTUAL = {"file_index", "file_row_number"}
@@ -151,15 +152,47 @@ def _column(held: Held, renamed: Set[str]) -> str:
     if held.type is None:
         return f"{_default(held)} AS {sql.name(held.name)}"
     there = sql.name(f"_{held.stored}" if held.stored in renamed else held.stored)
-    if held.type != held.wanted:
-        return f"CAST({there} AS {sql.type_name(held.wanted)}) AS {sql.name(held.name)}"
+    if not holds_plainly(held.type, held.wanted):
+        return f"{_made(there, held.type, held.wanted)} AS {sql.name(held.name)}"
     return there if there == sql.name(held.name) else f"{there} AS {sql.name(held.name)}"
+
+
+def _made(there: str, held: pa.DataType, wanted: pa.DataType, depth: int = 0) -> str:
+    """An expression of a type in files as one of a table's type."""
+    if holds_plainly(held, wanted):
+        return there
+    part = f"p{depth}"
+    if pa.types.is_struct(wanted):
+        kinds = {one.name: one.type for one in held}
+        fields = [f"{sql.name(one.name)} := {_field(there, kinds, one, depth)}" for one in wanted]
+        return f"CASE WHEN {there} IS NULL THEN NULL ELSE struct_pack({sql.listed(fields)}) END"
+    if pa.types.is_map(wanted):
+        key = _made(f"{part}.key", held.key_type, wanted.key_type, depth + 1)
+        value = _made(f"{part}.value", held.item_type, wanted.item_type, depth + 1)
+        entries = f"list_transform(map_entries({there}), lambda {part}: struct_pack(k := {key}, v := {value}))"
+        return f"map_from_entries({entries})"
+    if pa.types.is_list(wanted):
+        return f"list_transform({there}, lambda {part}: {_made(part, held.value_type, wanted.value_type, depth + 1)})"
+    return f"CAST({there} AS {sql.type_name(wanted)})"
+
+
+def _field(struct: str, kinds: Mapping[str, pa.DataType], wanted: pa.Field, depth: int) -> str:
+    """A field of a struct of a table, of what a file's struct has."""
+    stored = stored_name(wanted)
+    if stored in kinds:
+        return _made(f"{struct}.{sql.name(stored)}", kinds[stored], wanted.type, depth)
+    value = default_of(wanted)
+    return sql.null(wanted.type) if value is None else _literal(value, wanted.type)
+
+
+def _literal(value: object, kind: pa.DataType) -> str:
+    return f"CAST({literal_term(value, kind).duckdb} AS {sql.type_name(kind)})"
 
 
 def _default(held: Held) -> str:
     if held.default is None:
         return sql.null(held.wanted)
-    return f"CAST({literal_term(held.default, held.wanted).duckdb} AS {sql.type_name(held.wanted)})"
+    return _literal(held.default, held.wanted)
 
 
 def _of_like_size(segments: Segments) -> Iterable[Segments]:

@@ -6,17 +6,18 @@ Nothing here depends on the session's time zone or on ANSI mode.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
-from lakehouse.core.column import Held
+from lakehouse.core.column import Held, holds_plainly, stored_name
 from lakehouse.engine.conform import Fills, cannot_store, stores
 from lakehouse.engine.spark.types import column_type
 from lakehouse.predicate.literals import literal_term
-from lakehouse.schema import from_spark_type
+from lakehouse.schema import default_of, from_spark_type
 
 REFUSED = "lakehouse refuses a value"
 """Begins the message of an error that a row raises inside Spark."""
@@ -37,14 +38,35 @@ def value(expression: str, field: pa.Field) -> Column:
 
 def held_column(held: Held) -> Column:
     """A column of the table, made of what files have that hold it in another way; to be given its name."""
-    target = column_type(held.wanted)
     if held.type is None:
         return _literal(held.default, held.wanted)
-    if held.type == held.wanted:
-        return F.col(quoted(held.stored))
-    if pa.types.is_timestamp(held.wanted):
-        return _timestamp(quoted(held.stored), held.type, held.wanted)
-    return F.col(quoted(held.stored)).cast(target)
+    return _made(F.col(quoted(held.stored)), held.type, held.wanted)
+
+
+def _made(there: Column, held: pa.DataType, wanted: pa.DataType) -> Column:
+    """A column of a type in files as one of a table's type."""
+    if holds_plainly(held, wanted):
+        return there
+    if pa.types.is_struct(wanted):
+        kinds = {one.name: one.type for one in held}
+        fields = [_field(there, kinds, one).alias(one.name) for one in wanted]
+        return F.when(there.isNull(), F.lit(None)).otherwise(F.struct(*fields))
+    if pa.types.is_map(wanted):
+        values = F.transform_values(there, lambda _, value: _made(value, held.item_type, wanted.item_type))
+        return F.transform_keys(values, lambda key, _: _made(key, held.key_type, wanted.key_type))
+    if pa.types.is_list(wanted):
+        return F.transform(there, lambda part: _made(part, held.value_type, wanted.value_type))
+    if pa.types.is_timestamp(wanted):
+        return _instant(there, held, wanted)
+    return there.cast(column_type(wanted))
+
+
+def _field(struct: Column, kinds: Mapping[str, pa.DataType], wanted: pa.Field) -> Column:
+    stored = stored_name(wanted)
+    if stored in kinds:
+        return _made(struct.getField(stored), kinds[stored], wanted.type)
+    # Where there is no struct there is no value, or Spark takes the literal for one that is never null.
+    return F.when(struct.isNotNull(), _literal(default_of(wanted), wanted.type))
 
 
 def conformed(frame: DataFrame, schema: pa.Schema, fills: Fills) -> DataFrame:
@@ -108,12 +130,17 @@ def _sql_name(spark_kind: Any) -> str:
     return names.get(spark_kind, str(spark_kind))
 
 
+def _instant(date: Column, found: pa.DataType, kind: pa.TimestampType) -> Column:
+    """A date as midnight, in UTC if it has a zone: a cast would use the session's."""
+    if kind.tz is None or not pa.types.is_date(found):
+        return date.cast(column_type(kind))
+    return F.timestamp_micros(F.unix_date(date) * F.lit(_DAY_US))
+
+
 def _timestamp(name: str, found: pa.DataType, kind: pa.TimestampType) -> Column:
     """Dates and naive times as UTC, by arithmetic: a cast would use the session's time zone."""
-    if pa.types.is_null(found) or kind.tz is None:
-        return F.col(name).cast(column_type(kind))
-    if pa.types.is_date(found):
-        return F.expr(f"timestamp_micros(unix_date({name}) * {_DAY_US}L)")
+    if pa.types.is_null(found) or kind.tz is None or pa.types.is_date(found):
+        return _instant(F.col(name), found, kind)
     seconds = f"CAST(CAST({name} - {_EPOCH} AS INTERVAL SECOND) AS DECIMAL(20, 6))"
     return F.expr(f"timestamp_micros(CAST({seconds} * 1000000 AS BIGINT))")
 
