@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError
@@ -20,7 +20,7 @@ _MAX_LENGTH = 1_000_000
 _MOST_STEPS = 1000
 _BEGINNINGS = (
     "SELECT", "WITH", "FROM", "VALUES", "(", "INSERT", "DELETE FROM", "UPDATE", "MERGE INTO", "CREATE TABLE",
-    "DROP TABLE", "TRUNCATE TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "USE",
+    "DROP TABLE", "ALTER TABLE", "TRUNCATE TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "USE",
 )  # fmt: skip
 
 
@@ -28,13 +28,27 @@ _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", "EXPLAIN"})
 _CHANGES = frozenset({TokenType.INSERT, TokenType.DELETE, TokenType.UPDATE, TokenType.MERGE})
 
 
+_PLACES = (TokenType.PLACEHOLDER, TokenType.PARAMETER)
+
+
+class Words(NamedTuple):
+    """Words of a statement, and the text that they stand in."""
+
+    tokens: tuple[Token, ...]
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement. ``explain`` has the tree of its query, ``script`` those of its steps, ``show`` what it asks for."""
+    """A statement. ``explain`` has the tree of its query, ``script`` those of its steps, ``show`` what it asks for.
 
-    kind: Literal["run", "show", "explain", "script"]
+    ``alter`` has the words after ALTER TABLE, of which the parser makes no tree.
+    """
+
+    kind: Literal["run", "show", "explain", "script", "alter"]
     tree: exp.Expr | None = None
     show: Show | None = None
+    words: Words | None = None
     steps: tuple[exp.Expr, ...] = ()
 
 
@@ -51,6 +65,8 @@ def parse_statement(text: Any, values: Values | None = None) -> Statement:
     """
     statement = _parsed(text)
     trees = statement.steps if statement.tree is None else (statement.tree,)
+    if statement.words is not None and any(one.token_type in _PLACES for one in statement.words.tokens):
+        raise InvalidStatement("an ALTER TABLE takes no values; write them into it")
     if values is not None:
         bind_values(trees, values)
     else:
@@ -75,6 +91,8 @@ def _parsed(text: Any) -> Statement:
         _check_beginning(tokens)
         return Statement("explain", _tree(tokens, text))
     _check_beginning(tokens)
+    if word == "ALTER":
+        return Statement("alter", words=Words(tuple(tokens[2:]), text))
     return Statement("run", _tree(tokens, text))
 
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 from lakehouse.errors import InvalidStatement, UnknownEngine
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import refused
+from lakehouse.sql.alter import alter_table
 from lakehouse.sql.change import delete, merge, update
 from lakehouse.sql.define import create_table, drop_table
 from lakehouse.sql.insert import create_as, insert, truncate
@@ -47,6 +48,8 @@ def run_statement(session: Session, text: Any, *, as_of: Any = None, engine: str
         raise InvalidStatement("only queries are run as of a version; leave as_of out", as_of=as_of)
     if statement.show is not None:
         return show(session, statement.show)
+    if statement.words is not None:
+        return alter_table(session, statement.words)
     assert statement.tree is not None
     return _run_on_table(session, statement.tree)
 
