@@ -40,7 +40,7 @@ def check_rows(session: Session, damaged: Collection[str]) -> Iterator[Finding]:
         yield from _summaries(session, spec, segments, damaged)
         for commit in catalog.commits(spec.id):
             if commit.operation in _MAINTENANCE:
-                yield from _changed(session, spec, commit.version)
+                yield from _changed(session, spec, created, commit.version)
 
 
 def _live(session: Session, spec: TableSpec, created_version: int) -> Segments:
@@ -90,11 +90,12 @@ def _widened_since(spec: TableSpec, segment: Segment) -> set[int]:
     return {field_id_of(column) for column, one in held if one.type != one.wanted}
 
 
-def _changed(session: Session, spec: TableSpec, version: int) -> Iterator[Finding]:
+def _changed(session: Session, spec: TableSpec, created: int, version: int) -> Iterator[Finding]:
     """A finding if a commit that must not change rows did."""
     place = f"{spec.name} at version {version}"
+    then = session.catalog.resolve_as_of(spec, created, version).spec
     try:
-        rows = Changes(session, spec, version - 1, version, verify="content").of(version)
+        rows = Changes(session, then, version - 1, version, verify="content").of(version)
     except VersionNotFound:
         return  # the version before it has expired
     except (SegmentUnreadable, InternalError, *DAMAGE) as error:

@@ -12,6 +12,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.operation import Begun, NewTombstone, Rewrite
 from lakehouse.core.segment import NewSegment
+from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 
 
@@ -138,9 +139,10 @@ class CleanContribution(Contribution):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreContribution(Contribution):
-    """What a table was at the version ``target``."""
+    """What a table was at the version ``target``, when its definition was ``then``."""
 
     target: int
+    then: TableSpec
 
     @property
     def rows_deleted(self) -> int | None:

@@ -97,6 +97,11 @@ class TableSpec:
         named = ((column.name, self.history(column).stored) for column in self.schema)
         return {name: stored for name, stored in named if stored != name}
 
+    @property
+    def names_in_files(self) -> set[str]:
+        """Names that columns have or had in files."""
+        return {*self.retired, *(self.history(column).stored for column in self.schema)}
+
     def layout(self, number: int) -> Layout:
         """How files of a schema number hold the columns of the schema."""
         found = []

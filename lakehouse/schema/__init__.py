@@ -1,6 +1,6 @@
 """A table's schema: read from users' input, normalized, checked, and stored as JSON."""
 
-from lakehouse.schema.alter import altered, is_wider, merging, restored
+from lakehouse.schema.alter import altered, is_wider, merging, restored, seen_at
 from lakehouse.schema.changes import SchemaChange
 from lakehouse.schema.define import define_table, read_table_properties, typed_scope
 from lakehouse.schema.definition import definition_from_json, definition_to_json
@@ -28,6 +28,7 @@ __all__ = [
     "merging",
     "read_type",
     "restored",
+    "seen_at",
     "schema_from_json",
     "schema_to_json",
     "to_schema",

@@ -68,6 +68,28 @@ def altered(spec: TableSpec, changes: Sequence[SchemaChange]) -> TableSpec:
     return found
 
 
+def _newest(column: pa.Field, known: Sequence[TableSpec]) -> tuple[ColumnHistory, int]:
+    """What is known of a column by the last of some definitions that has it, and the place of that."""
+    for place in range(len(known) - 1, -1, -1):
+        for one in known[place].schema:
+            if field_id_of(one) == field_id_of(column):
+                history = known[place].history(one)
+                return replace(history, steps=history.steps or ((0, stored_type(one.type)),)), place
+    raise InvalidSchema("a restored column is in no definition that the table had", column=column.name)
+
+
+def seen_at(current: TableSpec, then: TableSpec) -> TableSpec:
+    """A definition with which to read a version at which the table had another one.
+
+    A column that it had not is its default in every row, whatever files hold of it: what a compaction made of them,
+    while the column was not there, must show in no version.
+    """
+    known = {field_id_of(column) for column in then.schema}
+    lacking = [column for column in current.schema if field_id_of(column) not in known]
+    absent = {field_id_of(one): replace(current.history(one), steps=((0, None),)) for one in lacking}
+    return replace(current, columns={**current.columns, **absent})
+
+
 def merging(spec: TableSpec, found: pa.Schema) -> list[SchemaChange]:
     """The changes by which a table holds rows with some columns: new ones, and wider types where they are allowed.
 
@@ -91,23 +113,23 @@ def merging(spec: TableSpec, found: pa.Schema) -> list[SchemaChange]:
 
 
 def restored(current: TableSpec, then: TableSpec, between: Sequence[TableSpec]) -> TableSpec:
-    """A definition with the columns, time and keys that it had; ``between`` are those that it has had since.
+    """A definition with the columns, time and keys that it had; ``between`` are those that it has had since, in order.
 
     Columns that come back are those that went: files that have them still do.
     """
     number = current.schema_number + 1
     columns = {}
     for column in then.schema:
-        known = field_id_of(column)
-        lacking = [one.schema_number for one in between if known not in map(field_id_of, one.schema)]
-        held = {field_id_of(one): one for one in current.schema}.get(known)
-        history = then.history(column) if held is None else current.history(held)
-        steps = history.steps or ((0, column.type if held is None else held.type),)
-        if lacking:
-            steps = (*steps, (lacking[0], None))
-        columns[known] = replace(history, steps=(*steps, (number, column.type)))
-    back = {columns[field_id_of(column)].stored for column in then.schema}
-    gone = [current.history(one).stored for one in current.schema if field_id_of(one) not in columns]
+        history, there = _newest(column, [then, *between])
+        steps = history.steps or ((0, stored_type(column.type)),)
+        if there < len(between):
+            steps = (*steps, (between[there].schema_number, None))
+        if steps[-1][1] != stored_type(column.type):
+            steps = (*steps, (number, stored_type(column.type)))
+        if len(steps) > 1 or replace(history, steps=()) != ColumnHistory(column.name):
+            columns[field_id_of(column)] = replace(history, steps=steps)
+    back = {then.history(column).stored for column in then.schema}
+    gone = [current.history(one).stored for one in current.schema if current.history(one).stored not in back]
     return replace(
         current,
         schema=then.schema,
@@ -222,8 +244,7 @@ def _wider(held: pa.DataType, kind: pa.DataType, column: str) -> pa.DataType:
 
 def _unused(spec: TableSpec, name: str, number: int) -> str:
     """A name in files that no column of the table ever had there; readers ignore case. Users' have no underscore."""
-    taken = {*spec.retired, *(spec.history(column).stored for column in spec.schema)}
-    return f"_{number}_{name}" if name.casefold() in {one.casefold() for one in taken} else name
+    return f"_{number}_{name}" if name.casefold() in {one.casefold() for one in spec.names_in_files} else name
 
 
 def _dropped(spec: TableSpec, name: str) -> TableSpec:
@@ -262,19 +283,15 @@ def _widened(spec: TableSpec, name: str, kind: pa.DataType) -> TableSpec:
     if name == spec.time:
         raise InvalidSchema("the time column has the one type that it can have", column=name, type=column.type)
     _refuse_used(spec, name, "widened")
-    known = spec.history(column)
+    known, wider = spec.history(column), column.with_type(kind)
     history = replace(
         known,
         steps=(*(known.steps or ((0, column.type),)), (spec.schema_number, kind)),
-        default=_as_wider(known.default, kind),
-        default_for_new=_as_wider(known.default_for_new, kind),
+        default=typed_value(known.default, wider),
+        default_for_new=typed_value(known.default_for_new, wider),
     )
     found = _with_history(spec, column, history)
     return _with_columns(found, [one.with_type(kind) if one.name == column.name else one for one in spec.schema])
-
-
-def _as_wider(value: Any, kind: pa.DataType) -> Any:
-    return None if value is None else pa.scalar(value).cast(kind).as_py()
 
 
 def is_wider(kind: pa.DataType, than: pa.DataType) -> bool:

@@ -327,8 +327,8 @@ class Begins:
         return Clean(self._session, self._maintains(Kind.CLEAN, locked, wait_seconds), **marks)
 
     @as_altered
-    def _begin_restore(self, target: int, marks: dict[str, Any]) -> Restore:
-        return self._begin(Restore, marks, target=target)
+    def _begin_restore(self, target: int, then: TableSpec, marks: dict[str, Any]) -> Restore:
+        return self._begin(Restore, marks, target=target, then=then)
 
     def _maintains(self, kind: Kind, interval: Interval, wait_seconds: float) -> Begun:
         """Begin an operation that holds chunks until a user's operation takes them."""

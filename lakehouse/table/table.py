@@ -9,7 +9,6 @@ from warnings import warn
 import pyarrow as pa
 
 from lakehouse.arguments import read_limit
-from lakehouse.catalog.reader import ReadPoint
 from lakehouse.core.chunk import Chunk
 from lakehouse.core.commit import Commit
 from lakehouse.core.diff import Diff
@@ -32,6 +31,7 @@ from lakehouse.reading.changes import Changes
 from lakehouse.reading.row_count import MOST_ROWS, count_visible
 from lakehouse.reading.scan import Scan
 from lakehouse.reading.statistics import read_statistics
+from lakehouse.schema import seen_at
 from lakehouse.table.alters import Alters
 
 SchemaOf = Literal["then", "current"]
@@ -161,7 +161,7 @@ class Table(Alters):
             raise InvalidArgument("schema is then, the version's own columns, or current", schema=repr(schema)[:100])
         version, held_version, spec = self._point(as_of)
         if schema == "current" and as_of is not None:
-            spec = self._point(None).spec
+            spec = seen_at(self._point(None).spec, spec)
         if columns is not None:
             columns = (columns,) if isinstance(columns, str) else tuple(columns)
             unknown = [name for name in columns if name not in spec.schema.names]
@@ -226,7 +226,7 @@ class Table(Alters):
 
         def held() -> Changes:
             last = self._point(until)
-            first, held_version, _ = self._session.catalog.resolve_as_of(self._spec, self._created_version, since)
+            first, held_version, _ = self._point(since)
             found = Changes(self._session, last.spec, first, max(first, last.version))
             self._session.pins.hold(found, last.spec, held_version)
             self._session.catalog.check_complete(self._spec, found.since, found.until)
@@ -326,13 +326,6 @@ class Table(Alters):
 
     def __repr__(self) -> str:
         return f"<table {self.name} by {self.grain} of {self.time}, {len(self.schema)} columns>"
-
-    def _point(self, as_of: Any) -> ReadPoint:
-        """What a read at ``as_of`` needs; a new definition of the table is noticed here."""
-        found = self._session.catalog.resolve_as_of(self._spec, self._created_version, as_of)
-        if as_of is None:
-            self._spec = found.spec
-        return found
 
     def _live(self, as_of: Any, interval: Any) -> tuple[Segments, list[Tombstone]]:
         within = None if interval is None else Interval.of(interval)

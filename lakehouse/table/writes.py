@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lakehouse.admin.export import renew_exports
 from lakehouse.arguments import Txn, read_properties, read_text
+from lakehouse.catalog.reader import ReadPoint
 from lakehouse.core.commit import Commit
 from lakehouse.core.erased import Erased
 from lakehouse.engine.duckdb.source import as_arrow
@@ -396,7 +397,7 @@ class Writes(Begins):
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
-        """Restore the table to a version, tag or time, as a new commit; history stays.
+        """Restore the table's rows and columns to a version, tag or time, as a new commit; history stays.
 
         Waits for running replaces of the chunks that change, and takes them from maintenance. Cost: what was added and
         dropped since; no row is read. Raises `VersionNotFound`, `InvalidVersion`, `LockTimeout`.
@@ -406,12 +407,15 @@ class Writes(Begins):
         >>> flights.count()
         3
         """
-        target = self._at(version)
+        target = self._point(version)
         marks = marks_of(message, properties)
         waits = self._wait(wait_seconds)
-        with self._begin_restore(target, marks) as op:
+        with self._begin_restore(target.version, target.spec, marks) as op:
             op.wait_seconds = waits
-            return op.commit()
+            commit = op.commit()
+        if self._spec.schema_number:
+            self.refresh()
+        return commit
 
     def _repeated(self, begin: Callable[[], RowChange | Erase]) -> Commit:
         """Run an operation, and retry it after a conflict; if a replace is in the way, after that."""
@@ -434,4 +438,11 @@ class Writes(Begins):
 
     def _at(self, as_of: Any) -> int:
         """The table's newest version at or before ``as_of``."""
-        return self._session.catalog.table_version(self._spec, self._created_version, as_of)
+        return self._point(as_of).version
+
+    def _point(self, as_of: Any) -> ReadPoint:
+        """What a read at ``as_of`` needs; a new definition of the table is noticed here."""
+        found = self._session.catalog.resolve_as_of(self._spec, self._created_version, as_of)
+        if as_of is None:
+            self._spec = found.spec
+        return found

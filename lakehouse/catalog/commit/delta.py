@@ -224,21 +224,17 @@ def _plan_restore(context: CommitContext, contribution: RestoreContribution, pla
     span = hull(touched)
     if span is not None:
         plan.taken = span, None
-    plan.definition = _restored_definition(connection, spec, contribution.target)
+    plan.definition = _restored_definition(connection, spec, contribution.then)
     for run in _runs(touched):
         plan.gives_way += locks.giving_way(connection, locks.Wanted(spec, Cell(run), Priority.USER), now_us)
 
 
-def _restored_definition(connection: Connection, spec: TableSpec, target: int) -> TableSpec | None:
-    """The definition with the columns of a version, if the table has others."""
-    if not spec.schema_number:
-        return None
-    known = read_definitions(connection, spec)
-    at = max((place for place, (since, _) in enumerate(known) if since <= target), default=0)
-    then = known[at][1]
+def _restored_definition(connection: Connection, spec: TableSpec, then: TableSpec) -> TableSpec | None:
+    """The definition with the columns that it had, if it has others."""
     if then.schema.equals(spec.schema, check_metadata=True) and then.columns == spec.columns:
         return None
-    return restored(spec, then, [one for _, one in known[at + 1 :]])
+    since = (one for _, one in read_definitions(connection, spec) if one.schema_number > then.schema_number)
+    return restored(spec, then, list(since))
 
 
 def _runs(intervals: Iterable[Interval]) -> list[Interval]:

@@ -121,7 +121,9 @@ class _Visible:
 
     def _scan(self, segments: Segments, condition: Term | None, extras: Sequence[str]) -> str:
         layout = self._layout(segments)
-        renamed = {one.stored for one in layout if extras and one.type is not None and one.stored.lower() in _VIRTUAL}
+        spec = self.query.spec
+        taken = {one for one in spec.names_in_files if extras and one.lower() in _VIRTUAL}
+        renamed = {one.stored for one in layout if one.type is not None} & taken
         stored = ROW_ID in extras and bool(segments.flags("has_row_ids")[0])
         columns = [_column(one, renamed) for one in layout]
         if ROW_ID in extras:
@@ -130,8 +132,8 @@ class _Visible:
             columns.append(f"{_by_file(segments.ordinals)} AS {sql.name(ORDINAL)}")
         paths = sql.listed(sql.file(str(self.files[path])) for path in segments.paths)
         source = f"read_parquet([{paths}], hive_partitioning=false)"
-        if renamed:
-            schema = _file_schema(self.query.spec.schema, layout, renamed, stored=stored)
+        if taken:
+            schema = _file_schema(spec.schema, layout, renamed, stored=stored)
             source = f"read_parquet([{paths}], schema={schema}, hive_partitioning=false)"
         if not all(one.is_plain and one.stored not in renamed for one in layout):
             source = f"(SELECT {sql.listed(columns)} FROM {source})"  # noqa: S608 - quoted by `literals`
