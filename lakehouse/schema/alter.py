@@ -143,6 +143,8 @@ def restored(current: TableSpec, then: TableSpec, between: Sequence[TableSpec]) 
 
 
 def _changed(spec: TableSpec, change: SchemaChange) -> TableSpec:
+    if not isinstance(change, SchemaChange):
+        raise InvalidSchema("not a change of columns; use the classes of lakehouse.schema", change=repr(change)[:200])
     path = path_of(change.name)
     if len(path) != 1:
         return _changed_inside(spec, change, path)
@@ -169,7 +171,6 @@ def _changed(spec: TableSpec, change: SchemaChange) -> TableSpec:
             column = _column(spec, name)
             history = replace(spec.history(column), default_for_new=typed_value(change.value, column))
             return _with_history(spec, column, history)
-    raise InvalidSchema("not a change of columns", change=repr(change)[:200])
 
 
 def _added(spec: TableSpec, change: AddColumn, name: str) -> TableSpec:

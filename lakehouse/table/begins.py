@@ -14,7 +14,7 @@ from lakehouse.core.operation import Altered, Begun, Kind, Priority
 from lakehouse.core.replace import check_replaceable
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidInterval, UnknownColumn
+from lakehouse.errors import InvalidInput, InvalidInterval, UnknownColumn
 from lakehouse.operations.append import Append
 from lakehouse.operations.clauses import Whens, read_arguments, read_clauses, read_source
 from lakehouse.operations.compaction import Clean, Compaction, locked_for_compaction
@@ -36,7 +36,10 @@ T = TypeVar("T")
 
 
 def as_altered(begin: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """Begin again with the columns that the table has now if others than its object knows."""
+    """Begin again with the columns that the table has now if others than its object knows.
+
+    An argument that does not fit those it knows may fit these.
+    """
 
     @wraps(begin)
     def again(self: Any, *given: P.args, **named: P.kwargs) -> T:
@@ -45,6 +48,9 @@ def as_altered(begin: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[
                 return begin(self, *given, **named)
             except Altered:
                 self.refresh()
+            except InvalidInput:
+                if not self.refresh():
+                    raise
 
     return cast(Callable[Concatenate[Any, P], T], again)
 

@@ -29,6 +29,15 @@ def as_altered(connection: Connection, given: Sequence[tuple[Contribution, int]]
             table = one.begun.table
             before = after.get(table.id) or _current(connection, table, number)
             after[table.id] = altered(before, one.changes)
+    known = {one.begun.table.id: one.begun.table for one, _ in given if isinstance(one, AlterContribution)}
+    for one, _ in given:
+        table = one.begun.table
+        if table.id in known and table.schema_number > known[table.id].schema_number and table != after[table.id]:
+            raise WriteConflict(
+                "another operation altered the table first; run the transaction again",
+                table=table.name,
+                operation=one.begun.id,
+            )
     return [_as_altered(connection, one, number, after.get(one.begun.table.id)) for one, number in given]
 
 
@@ -36,12 +45,6 @@ def _as_altered(connection: Connection, one: Contribution, number: int, after: T
     begun = one.begun
     if after is None and number == begun.table.schema_number:
         return one
-    if begun.table.schema_number > number and (after is None or after != begun.table):
-        raise WriteConflict(
-            "another operation altered the table first; run the transaction again",
-            table=begun.table.name,
-            operation=begun.id,
-        )
     spec = _current(connection, begun.table, number) if after is None else after
     if isinstance(one, RowChangeContribution) and _naming(spec) != _naming(begun.table):
         raise WriteConflict(

@@ -1,0 +1,300 @@
+"""Changes of columns beside everything else, on each catalog: nothing waits, nothing is lost, every version stays."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pyarrow as pa
+import pytest
+
+import lakehouse
+from lakehouse.errors import (
+    InvalidInput,
+    InvalidName,
+    InvalidRows,
+    InvalidSchema,
+    SchemaMismatch,
+    UnknownColumn,
+    WriteConflict,
+)
+from lakehouse.schema.changes import AddColumn, DropColumn, RenameColumn, WidenColumn
+
+DAY = datetime(2013, 1, 5, tzinfo=UTC)
+
+
+def rows(ids, **columns):
+    held = {"at": pa.array([DAY.replace(minute=one % 60) for one in ids], pa.timestamp("us", "UTC")), "id": ids}
+    return pa.table({**held, **columns})
+
+
+@pytest.fixture
+def trips(lake):
+    table = lake.create_table("trips", "at TIMESTAMP, id BIGINT, price INT", time="at", primary_key=["id"])
+    table.append(rows([1, 2, 3], price=[10, 20, 30]))
+    return table
+
+
+@pytest.fixture
+def elsewhere(lake):
+    """The same lake as another process sees it."""
+    with lakehouse.connect(lake.catalog.url, str(lake.warehouse)) as other:
+        yield other
+
+
+def seen(table, *columns, **scan):
+    found = table.scan(**scan).to_arrow().sort_by("id").select(columns)
+    return [tuple(row.values()) for row in found.to_pylist()]
+
+
+def test_a_change_is_one_version_and_touches_no_file(lake, trips):
+    files = sorted(lake.warehouse.rglob("*.parquet"))
+    commit = trips.add_column("gate", "STRING", default="A1")
+    assert (commit.operation, commit.version, commit.added, commit.tables) == ("alter", 3, 0, ("trips",))
+    assert sorted(lake.warehouse.rglob("*.parquet")) == files
+    assert [commit.message for commit in lake.log(1)] == ["add column gate string"]
+    assert [(one.version, one.schema.names) for one in trips.schemas()] == [
+        (1, ["at", "id", "price"]), (3, ["at", "id", "price", "gate"]),
+    ]  # fmt: skip
+
+
+def test_an_append_that_began_before_a_change_commits_after_it(trips, elsewhere):
+    op = trips.begin_append()
+    op.write(rows([4], price=[40]))
+    other = elsewhere.table("trips")
+    other.add_column("gate", "STRING", default="A1")
+    other.widen_column("price", "BIGINT")
+    other.rename_column("price", "cost")
+    op.commit()
+    trips.append(rows([5], price=[50]))  # this object has not heard of it
+    assert seen(other, "id", "cost", "gate")[2:] == [(3, 30, "A1"), (4, 40, "A1"), (5, 50, "A1")]
+
+
+@pytest.mark.parametrize("kind", ["replace", "upsert", "delete", "update", "compaction", "delete_keys"])
+def test_operations_that_began_before_a_change_commit_after_it(trips, elsewhere, kind):
+    op = begun(trips, kind)
+    other = elsewhere.table("trips")
+    other.alter([AddColumn("gate", pa.string(), "A1"), RenameColumn("price", "cost"), WidenColumn("cost", pa.int64())])
+    op.commit()
+    expected = {
+        "replace": [(9, 90)],
+        "upsert": [(1, 11), (2, 20), (3, 30)],
+        "delete": [(1, 10), (3, 30)],
+        "update": [(1, 10), (2, 21), (3, 30)],
+        "compaction": [(1, 10), (2, 20), (3, 30)],
+        "delete_keys": [(1, 10), (2, 20)],
+    }
+    assert seen(other, "id", "cost") == expected[kind]
+    assert set(other.scan().to_arrow()["gate"].to_pylist()) == {"A1"}
+
+
+def begun(table, kind):
+    match kind:
+        case "replace":
+            op = table.begin_replace("2013-01-05")
+            op.write(rows([9], price=[90]))
+        case "upsert":
+            op = table.begin_upsert()
+            op.write(rows([1], price=[11]))
+        case "delete":
+            op = table.begin_delete("price = 20")
+            op.run()
+        case "update":
+            op = table.begin_update({"price": "price + 1"}, "id = 2")
+            op.run()
+        case "delete_keys":
+            op = table.begin_delete_keys()
+            op.write(pa.table({"id": [3]}))
+        case "compaction":
+            table.append(rows([], price=pa.array([], pa.int32())))
+            op = table.begin_compaction(segments=[one.id for one in table.segments()], interval="2013-01-05")
+            op.run()
+    return op
+
+
+def test_rows_found_by_a_key_that_was_renamed_meanwhile_are_looked_for_again(trips, elsewhere):
+    op = trips.begin_delete("price = 20")
+    op.run()
+    elsewhere.table("trips").rename_column("id", "trip")
+    with pytest.raises(WriteConflict, match="renamed or widened"):
+        op.commit()
+    trips.delete("price = 20")
+    assert trips.scan().to_arrow()["trip"].to_pylist() == [1, 3]
+
+
+def test_an_object_that_has_not_heard_of_a_change_reads_and_writes_the_new_columns(trips, elsewhere):
+    elsewhere.table("trips").rename_column("price", "cost")
+    assert trips.scan(columns=["cost"], where="cost > 15").count() == 2
+    assert trips.schema.names == ["at", "id", "cost"]
+    elsewhere.table("trips").rename_column("cost", "fare")
+    trips.update({"fare": "fare + 1"}, "fare = 10")
+    elsewhere.table("trips").rename_column("fare", "price")
+    trips.merge(rows([3, 4], price=[31, 41]), on=["id"], when_matched_update=True)
+    assert seen(trips, "id", "price") == [(1, 11), (2, 20), (3, 31), (4, 41)]
+
+
+def test_two_changes_at_once_both_hold_unless_they_are_about_one_column(trips, elsewhere):
+    first = trips.begin_alter([AddColumn("gate", pa.string())])
+    second = elsewhere.table("trips").begin_alter([RenameColumn("price", "cost")])
+    third = elsewhere.table("trips").begin_alter([DropColumn("price")])
+    for op in (second, first):
+        op.commit()
+    with pytest.raises(UnknownColumn, match="price"):
+        third.commit()
+    third.abort()
+    assert elsewhere.table("trips").schema.names == ["at", "id", "cost", "gate"]
+    assert not trips.session.catalog.activity().operations
+
+
+def test_a_version_reads_with_its_own_columns_or_with_those_of_now(trips):
+    before = trips.version
+    trips.drop_column("price")
+    trips.add_column("price", "DOUBLE", default=0.5)
+    assert seen(trips, "id", "price", as_of=before) == [(1, 10), (2, 20), (3, 30)]
+    assert seen(trips, "id", "price", as_of=before, schema="current") == [(1, 0.5), (2, 0.5), (3, 0.5)]
+    assert seen(trips, "id", "price") == [(1, 0.5), (2, 0.5), (3, 0.5)]
+    with pytest.raises(UnknownColumn, match="gate"):
+        trips.scan(as_of=before, columns=["gate"])
+    with pytest.raises(InvalidInput, match="then"):
+        trips.scan(schema="newest")
+
+
+def test_restore_brings_the_columns_back_and_refuses_rows_that_no_longer_fit(trips, elsewhere):
+    before = trips.version
+    trips.widen_column("price", "BIGINT")
+    trips.append(rows([4], price=[1 << 40]))
+    op = elsewhere.table("trips").begin_append()
+    op.write(rows([5], price=[1 << 41]))
+    trips.restore(before)
+    assert trips.schema.field("price").type == pa.int32()
+    assert seen(trips, "id", "price") == [(1, 10), (2, 20), (3, 30)]
+    with pytest.raises(SchemaMismatch, match="price"):
+        op.commit()
+    op.abort()
+    trips.append(rows([6], price=[60]))
+    assert trips.scan().count() == 4
+
+
+def test_changes_and_rows_of_one_transaction_are_one_version(lake, trips):
+    with lake.transaction() as tx:
+        table = tx.table("trips")
+        table.alter([AddColumn("gate", pa.string(), "A1")])
+        table.append(rows([4], price=[40], gate=["B2"]))
+    assert tx.version == 3
+    assert seen(trips, "id", "gate") == [(1, "A1"), (2, "A1"), (3, "A1"), (4, "B2")]
+
+
+def test_a_transaction_that_makes_columns_gives_way_to_another_change(lake, trips, elsewhere):
+    tx = lake.transaction()
+    table = tx.table("trips")
+    table.alter([AddColumn("gate", pa.string(), "A1")])
+    table.append(rows([4], price=[40], gate=["B2"]))
+    elsewhere.table("trips").add_column("note", "STRING")
+    with pytest.raises(WriteConflict, match="altered the table first"):
+        tx.commit()
+    assert elsewhere.table("trips").schema.names == ["at", "id", "price", "note"]
+    assert trips.scan().count() == 3
+
+
+def test_rows_with_other_columns_are_refused_fitted_or_make_columns(trips):
+    with pytest.raises(InvalidRows, match="gate"):
+        trips.append(rows([4], price=[40], gate=["B2"]))
+    trips.append(rows([4], gate=["B2"]), schema="ignore")
+    version = trips.append(rows([5], price=[1 << 40], gate=["B2"]), schema="merge").version
+    assert (trips.schema.names, version) == (["at", "id", "price", "gate"], 4)
+    assert seen(trips, "id", "price", "gate")[2:] == [(3, 30, None), (4, None, None), (5, 1 << 40, "B2")]
+    assert trips.append(rows([6], price=[60], gate=["C3"]).to_pandas(), schema="merge").operation == "append"
+    with pytest.raises(InvalidRows, match="wrong type"):
+        trips.append(rows([7], price=["7"], gate=["C3"]), schema="merge")
+    with pytest.raises(InvalidInput, match="strict, merge or ignore"):
+        trips.append(rows([7], price=[7], gate=["C3"]), schema="loose")
+
+
+def test_rows_are_erased_from_versions_that_have_other_columns(lake, trips):
+    before = trips.version
+    trips.drop_column("price")
+    trips.add_column("gate", "STRING", default="A1")
+    trips.append(rows([4], gate=["B2"]))
+    erased = trips.erase("gate = 'A1' AND id = 2")
+    assert (erased.rows_deleted, erased.segments_rewritten) == (1, 1)
+    assert seen(trips, "id", "price", as_of=before) == [(1, 10), (3, 30)]
+    assert seen(trips, "id", "gate") == [(1, "A1"), (3, "A1"), (4, "B2")]
+    assert not lake.check(deep=True).findings
+
+
+BAD = {
+    "a narrower type": (lambda t: t.widen_column("price", "SMALLINT"), InvalidSchema, "does not hold"),
+    "another kind of type": (lambda t: t.widen_column("price", "STRING"), InvalidSchema, "does not hold"),
+    "the time dropped": (lambda t: t.drop_column("at"), InvalidSchema, "the time"),
+    "the time widened": (lambda t: t.make_nullable("at"), InvalidSchema, "no nulls"),
+    "a key dropped": (lambda t: t.drop_column("id"), InvalidSchema, "primary key"),
+    "a key as a decimal": (lambda t: t.widen_column("id", "DECIMAL(20)"), InvalidSchema, "longer integer"),
+    "a name that differs by case": (lambda t: t.add_column("PRICE", "INT"), InvalidName, "case"),
+    "a new name that is taken": (lambda t: t.rename_column("price", "ID"), InvalidName, "case"),
+    "a reserved name": (lambda t: t.add_column("_row_id", "INT"), InvalidName, "_row_id"),
+    "no such column": (lambda t: t.drop_column("gate"), UnknownColumn, "gate"),
+    "no such place": (lambda t: t.move_column("price", after="gate"), UnknownColumn, "gate"),
+    "two places": (lambda t: t.move_column("price", after="id", first=True), InvalidSchema, "not both"),
+    "a default of another type": (lambda t: t.add_column("gate", "INT", default="x"), InvalidRows, "gate"),
+    "a default for new rows": (lambda t: t.add_column("g", "INT", default_for_new=1 << 40), InvalidRows, "g"),
+    "a default of a nested column": (lambda t: t.add_column("g", "ARRAY<INT>", default=[1]), InvalidSchema, "nested"),
+    "not a type": (lambda t: t.add_column("gate", "GATE"), InvalidSchema, "DDL"),
+    "a type that takes no nulls": (lambda t: t.add_column("gate", "INT NOT NULL"), InvalidSchema, "null"),
+    "a path into a number": (lambda t: t.add_column(("price", "x"), "INT"), InvalidSchema, "structs"),
+    "an empty path": (lambda t: t.drop_column(()), UnknownColumn, "no such column"),
+    "no changes": (lambda t: t.alter([]), InvalidSchema, "at least one"),
+    "not a change": (lambda t: t.alter(["drop price"]), InvalidSchema, "not a change"),
+}
+
+
+def test_what_cannot_be_is_refused_and_nothing_changes(lake, trips):
+    before = lake.head
+    for change, error, said in BAD.values():
+        with pytest.raises(error, match=said):
+            change(trips)
+        assert (lake.head, trips.schema.names, len(trips.schemas())) == (before, ["at", "id", "price"], 1)
+    assert not lake.operations()
+
+
+def test_columns_that_plans_locks_and_indexes_use_stay(lake):
+    table = lake.create_table(
+        "t", "at TIMESTAMP, client BIGINT, line INT", time="at", cluster_by={"client": 4}, properties={"index": "line"}
+    )
+    for name, used in (("client", "cluster_by"), ("line", "index")):
+        with pytest.raises(InvalidSchema, match=used):
+            table.drop_column(name)
+        with pytest.raises(InvalidSchema, match=used):
+            table.rename_column(name, "x")
+        with pytest.raises(InvalidSchema, match=used):
+            table.widen_column(name, "DECIMAL(30)")
+
+
+def test_parts_of_columns_change_and_old_rows_follow(lake):
+    table = lake.create_table("t", "at TIMESTAMP, id BIGINT, s STRUCT<a: INT, b: STRING>, l ARRAY<STRUCT<p: INT>>",
+                              time="at")  # fmt: skip
+    made = {"at": DAY, "id": 1, "s": {"a": 1, "b": "x"}, "l": [{"p": 1}, None]}
+    bare = pa.schema([(field.name, field.type) for field in table.schema])
+    table.append(pa.Table.from_pylist([made, {"at": DAY, "id": 2, "s": None, "l": []}], schema=bare))
+    before = table.version
+    table.rename_column(("s", "a"), "first")
+    table.drop_column(("s", "b"))
+    table.add_column(("s", "b"), "DATE", default=date(2013, 1, 5))
+    table.widen_column(("l", "element", "p"), "BIGINT")
+    assert seen(table, "s", "l") == [
+        ({"first": 1, "b": date(2013, 1, 5)}, [{"p": 1}, None]), (None, []),
+    ]  # fmt: skip
+    assert seen(table, "s", as_of=before) == [({"a": 1, "b": "x"},), (None,)]
+    table.compact()
+    assert seen(table, "s") == [({"first": 1, "b": date(2013, 1, 5)},), (None,)]
+    for bad in (("s", "nope"), ("s", "first", "x"), ("l", "p")):
+        with pytest.raises(InvalidInput):
+            table.drop_column(bad)
+
+
+def test_comments_and_defaults_are_part_of_the_definition(trips):
+    trips.comment("what a trip costs", "price")
+    trips.set_default("price", 7)
+    trips.append(rows([4]))
+    assert seen(trips, "id", "price")[3:] == [(4, 7)]
+    assert trips.spec.history(trips.schema.field("price")).comment == "what a trip costs"
+    assert trips.comment("all trips").operation == "alter"
+    assert trips.properties == {"comment": "all trips"}
