@@ -72,6 +72,9 @@ def _bounds(segment: Segment, spec: TableSpec, column: pa.Field) -> Iterator[Any
         yield values >= pa.scalar(segment.start, kind)
         yield values < pa.scalar(segment.end, kind)
         return
+    if segment.rows and segment.nulls.get(name) == segment.rows:
+        yield values.is_null()
+        return
     if pa.types.is_floating(kind):
         return  # bounds say nothing of NaN
     least, greatest = segment.min.get(name), segment.max.get(name)

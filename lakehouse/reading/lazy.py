@@ -70,7 +70,7 @@ def _frame_of(rows: pa.Table) -> Any:
 
 
 def _tree(predicate: pl.Expr) -> Any | None:
-    """The predicate as polars' JSON; None for one that polars cannot write, as with a function of Python, or a long one."""
+    """The predicate as polars' JSON; None for a long one, and for one that polars cannot write: functions of Python."""
     import polars as pl  # noqa: PLC0415 - as above
 
     try:

@@ -329,8 +329,8 @@ class Scan:
         """The rows as a `pyarrow.dataset.Dataset` over the table's files, for engines that scan such datasets.
 
         Arrow prunes files by what the catalog knows of the time, cluster and primary key columns. Only a scan of whole
-        files can be one: raises `NotWholeFiles` if it has a ``where``, or if tombstones or the interval hide some rows
-        of a file. `to_reader` takes every scan. Cost: the plan; no file is opened. The version is protected for
+        files can be one. Raises `NotWholeFiles` if it has a ``where``, or if tombstones or the interval hide some rows
+        of a file; `to_reader` takes every scan. Cost: the plan; no file is opened. The version is protected for
         ``pin_seconds``, and as long as the dataset lives.
 
         >>> import pyarrow.dataset as pads
