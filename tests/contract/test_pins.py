@@ -263,3 +263,41 @@ def test_a_stream_holds_its_version_until_it_was_read(lake, table):
     gc.collect()
     lake.session.pins.beat()
     assert pinned(lake) == []
+
+
+def test_a_connection_of_views_and_a_lazy_frame_keep_their_version_until_they_are_gone(lake, table, connect):
+    table.append(arrow([(DAY, "a", 1)]))
+    lake.tag("first")
+    there = connect()
+    version = lake.head
+    closed, gone, tagged = there.duckdb(), there.duckdb(), there.duckdb("first")
+    relation = gone.sql("SELECT value FROM flights")
+    frame = there.table("flights").scan().to_polars(lazy=True).select("value")
+    lake.untag("first")
+    for n in range(2, 5):
+        table.replace(arrow([(DAY, "a", n)]), DAY)
+        clean_up(lake)
+        there.session.pins.beat()
+    assert pinned(lake) == [version]
+    for connection in (closed, tagged):
+        assert connection.execute("SELECT value, lake_version() FROM flights").fetchall() == [(1, version)]
+        connection.close()
+    del gone, connection
+    gc.collect()
+    there.session.pins.beat()
+    assert relation.fetchall() == [(1,)]  # a relation keeps its connection
+    del relation
+    gc.collect()
+    there.session.pins.beat()
+    assert frame.collect().rows() == [(1,)]
+    assert pinned(lake) == [version]
+    del frame
+    gc.collect()
+    there.session.pins.beat()
+    assert pinned(lake) == []
+    assert clean_up(lake).segments == 3
+    with pytest.raises(VersionNotFound):
+        there.duckdb(version)
+    with there.duckdb() as newest:
+        there.close()
+        assert newest.execute("SELECT value FROM flights").fetchall() == [(4,)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,11 +12,9 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
-from sqlalchemy import text
 
 import lakehouse
 from lakehouse.errors import InvalidArgument, SegmentUnreadable, TableNotFound, VersionNotFound
-from lakehouse.testing import behind
 
 DDL = "at TIMESTAMP, id BIGINT, client STRING"
 
@@ -44,11 +41,6 @@ def ids(connection: Any, name: str = "t") -> list[int]:
 
 def names(connection: Any) -> list[str]:
     return [name for (name,) in connection.execute("SHOW TABLES").fetchall()]
-
-
-def pinned(lake: lakehouse.Lake) -> list[int]:
-    lake.session.pins.beat()
-    return [version for (version,) in behind.rows_of(lake.catalog, text("SELECT version FROM pin ORDER BY version"))]
 
 
 def test_every_version_shows_what_is_left_of_the_rows(lake: lakehouse.Lake) -> None:
@@ -156,38 +148,6 @@ def test_conditions_and_columns_reach_the_files_and_rows_are_estimated(lake: lak
         assert pruned.join(connection.view("t"), "id").count("*").fetchall() == [(4,)]
 
 
-def test_the_version_is_kept_until_the_connection_is_closed_or_gone(lake: lakehouse.Lake, tmp_path: Path) -> None:
-    table = made(lake)
-    table.append(rows(1, 2))
-    with lakehouse.connect(lake.catalog.url, lake.warehouse) as reader:
-        closed, gone = reader.duckdb(), reader.duckdb()
-        relation = gone.sql("SELECT id FROM t ORDER BY id")
-        version = lake.head
-        for n in range(3):
-            table.replace(rows(n), "2013-01-05")
-            lake.expire(keep_last=1)
-            lake.collect(grace_seconds=0)
-        assert pinned(reader) == [version]
-        assert ids(closed) == [1, 2]
-        closed.close()
-        assert pinned(reader) == [version]
-        del gone
-        gc.collect()
-        assert pinned(reader) == [version]  # of the relation, which needs the connection
-        assert relation.fetchall() == [(1,), (2,)]
-        del relation
-        gc.collect()
-        assert pinned(reader) == []
-        with reader.duckdb() as head:
-            assert ids(head) == [2]
-            reader.close()
-            assert ids(head) == [2]
-    lake.expire(keep_last=1)
-    lake.collect(grace_seconds=0)
-    with pytest.raises(VersionNotFound):
-        lake.duckdb(version)
-
-
 def test_erased_rows_are_shown_until_their_files_are_collected(lake: lakehouse.Lake) -> None:
     table = made(lake)
     table.append(rows(1, 2))
@@ -235,9 +195,9 @@ def test_the_connection_is_its_callers_own_and_can_be_confined_by_them(lake: lak
         other.execute("SET enable_external_access = false")
         other.execute("SET lock_configuration = true")
         assert ids(other, "trips") == [1, 2, 3, 4]
-        for text_of in (f"SELECT * FROM '{tmp_path}/more.csv'", "SET enable_external_access = true"):
+        for text in (f"SELECT * FROM '{tmp_path}/more.csv'", "SET enable_external_access = true"):
             with pytest.raises(duckdb.Error):
-                other.execute(text_of)
+                other.execute(text)
 
 
 def test_it_is_a_connection_by_python_s_rules_for_databases(lake: lakehouse.Lake) -> None:
