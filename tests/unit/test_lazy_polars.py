@@ -265,6 +265,9 @@ def test_what_is_pushed_prunes_files(tmp_path: Path) -> None:
         table = lake.create_table("t", SCHEMA.append(pa.field("n", pa.int64())), time="at")
         rows = [{**one, "n": number} for number, one in enumerate(ROWS)]
         table.append(pa.Table.from_pylist(rows, schema=table.schema))
+        day = [one["n"] for one in rows if one["at"].day == 8]
+        counted = table.scan(interval="2013-01-08").to_polars(lazy=True).head(1)  # before what filters it
+        assert [counted.filter(C("n") == n).collect().height for n in day] == [1, 0, 0]
         first = min(table.segments(), key=lambda one: one.start)
         (lake.warehouse / first.path).unlink()
         frame = table.scan().to_polars(lazy=True)
