@@ -205,6 +205,10 @@ class InvalidStatement(InvalidInput):
     """A SQL statement is not allowed, or the engine refuses it: correct it. Nothing was changed."""
 
 
+class NotWholeFiles(InvalidInput):
+    """A scan leaves out some rows of its files, so they cannot stand for it: read it as a stream."""
+
+
 class InvalidMerge(InvalidInput):
     """The clauses of a merge contradict each other or do nothing: correct them."""
 

@@ -30,7 +30,7 @@ from lakehouse.schema import check_table_name
 from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
 from lakehouse.session.addresses import addresses
 from lakehouse.session.session import Session
-from lakehouse.sql import Allowed, Answer, ask_apart, run_statement
+from lakehouse.sql import Allowed, Answer, ask_apart, open_views, run_statement
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.sets import read_set
 from lakehouse.table.table import Table
@@ -310,6 +310,20 @@ class Lake:
         """
         allowed = Allowed.of(rows=most_rows, bytes=most_bytes, seconds=most_seconds, memory=most_memory)
         return ask_apart(self.session, text, as_of, allowed, args)
+
+    def duckdb(self, as_of: Any = None, *, tables: Sequence[str] | None = None) -> Any:
+        """A DuckDB connection of the caller's own, in which each table is a view at one version, by default the head.
+
+        It shows that version for as long as it lives, and protects it from expiry until it is closed or gone, or the
+        lake is closed. ``tables``: only these. It is for trusted SQL: see docs/interop.md. Cost: the live segments of
+        the tables, whose files are verified now. Raises `VersionNotFound`, `TableNotFound`, `SegmentUnreadable`, and
+        `InvalidArgument` for tables that DuckDB cannot tell apart.
+
+        >>> with lake.duckdb() as connection:
+        ...     connection.execute("SELECT carrier, sum(delay) FROM flights GROUP BY ALL ORDER BY ALL").fetchall()
+        [('DL', 30), ('UA', 3)]
+        """
+        return open_views(self.session, as_of, tables)
 
     # Clean-up
 

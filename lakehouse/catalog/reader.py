@@ -92,6 +92,10 @@ class CatalogReader:
         """The newest version."""
         return self._read(log.read_head)
 
+    def resolve(self, as_of: Any) -> int:
+        """The version of the lake that a version, tag or time means; None: the head. Raises `VersionNotFound`."""
+        return self._read(log.resolve_version, as_of)
+
     def commits(
         self,
         table: TableId | None = None,

@@ -23,11 +23,14 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import indexed_columns
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
+from lakehouse.engine.duckdb import BATCH_ROWS
 from lakehouse.engine.hidden import plan_parts
 from lakehouse.engine.verifying import at_least, stored_columns_read
 from lakehouse.errors import PartialRead, SegmentUnreadable
 from lakehouse.faults import reach
 from lakehouse.predicate import ParsedPredicate, parse
+from lakehouse.reading.dataset import Datasets
+from lakehouse.reading.lazy import lazy_frame
 from lakehouse.session.session import Session
 from lakehouse.storage.footer import has_footer
 from lakehouse.storage.verify import check_files, verified
@@ -288,11 +291,61 @@ class Scan:
         """The rows as a pandas frame."""
         return self.to_arrow().to_pandas()
 
-    def to_polars(self) -> Any:
-        """The rows as a polars frame."""
+    def to_polars(self, *, lazy: bool = False) -> Any:
+        """The rows as a polars frame; with ``lazy`` as a LazyFrame, which reads only what is then asked of it.
+
+        Of a lazy frame's filters, those that a filter of a scan can say exactly also prune files by the catalog:
+        comparisons of columns with values, `is_in`, `is_between`, `is_null`, and what `&`, `|` and `~` make of them.
+        polars applies all of them again. Its result does not depend on what was pushed. The version is protected from
+        expiry as long as the frame lives.
+
+        >>> import polars as pl
+        >>> frame = flights.scan().to_polars(lazy=True)
+        >>> frame.filter(pl.col("carrier") == "UA").select("id", "delay").collect().rows()
+        [(1, 3), (3, 0)]
+        """
+        if lazy:
+            return lazy_frame(self._schema, self._narrowed, f"{self._spec.name} at version {self.version}")
         import polars  # noqa: PLC0415 - costs a second of start-up that nobody else should pay
 
         return polars.from_arrow(self.to_arrow())
+
+    @property
+    def _schema(self) -> pa.Schema:
+        return pa.schema([self._spec.schema.field(name) for name in self._columns or self._spec.schema.names])
+
+    def _narrowed(self, columns: tuple[str, ...], where: str | None, batch_rows: int | None) -> pa.RecordBatchReader:
+        """Some columns of the rows that pass a filter too. The caller keeps this scan, which protects the version."""
+        own = None if self._where is None else self._where.text
+        scan = Scan(
+            self._session,
+            self._spec,
+            self.version,
+            columns=columns,
+            where=own if where is None else where if own is None else f"({own}) AND {where}",
+            interval=self._interval,
+            best_effort=self._best_effort,
+            held_version=self.held_version,
+        )
+        reader: pa.RecordBatchReader = scan._local(lambda rows: rows.reader(batch_rows or BATCH_ROWS))
+        return reader
+
+    def to_dataset(self) -> Any:
+        """The rows as a `pyarrow.dataset.Dataset` over the table's files, for engines that scan such datasets.
+
+        Arrow prunes files by what the catalog knows of the time, cluster and primary key columns. Only a scan of whole
+        files can be one. Raises `NotWholeFiles` if it has a ``where``, or if tombstones or the interval hide some rows
+        of a file; `to_reader` takes every scan. Cost: the plan; no file is opened. The version is protected for
+        ``pin_seconds``, and as long as the dataset lives.
+
+        >>> import pyarrow.dataset as pads
+        >>> flights.scan().to_dataset().to_table(filter=pads.field("carrier") == "DL")["delay"].to_pylist()
+        [30]
+        """
+        dataset = self._read(Datasets(self._schema), lambda found: found)
+        self._linger()
+        self._session.pins.hold(dataset, self._spec, self.held_version)
+        return dataset
 
     def to_duckdb(self, connection: Any = None) -> Any:
         """The rows as a lazy DuckDB relation, on ``connection`` or on one of its own.

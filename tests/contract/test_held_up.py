@@ -31,6 +31,8 @@ READS = {
     "to_polars": lambda table: table.scan().to_polars(),
     "to_reader": lambda table: table.scan().to_reader().read_all(),
     "to_duckdb": lambda table: table.scan().to_duckdb(),
+    "lazy": lambda table: table.scan().to_polars(lazy=True).collect(),
+    "views": lambda table: Lake(table.session).duckdb().close(),
     "count": lambda table: table.scan(where="value % 2 = 0").count(),
     "masked": lambda table: table.scan(where="client = 'a'").to_arrow(),
     "sql": lambda table: Lake(table.session).sql("SELECT sum(value) FROM flights", engine="duckdb").fetchall(),

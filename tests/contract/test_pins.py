@@ -263,3 +263,56 @@ def test_a_stream_holds_its_version_until_it_was_read(lake, table):
     gc.collect()
     lake.session.pins.beat()
     assert pinned(lake) == []
+
+
+def test_a_connection_of_views_keeps_its_version_until_it_is_closed_or_gone(lake, table, connect):
+    table.append(arrow([(DAY, "a", 1)]))
+    lake.tag("first")
+    there = connect()
+    version = lake.head
+    closed, gone, tagged = there.duckdb(), there.duckdb(), there.duckdb("first")
+    relation = gone.sql("SELECT value FROM flights")
+    lake.untag("first")
+    for n in range(2, 5):
+        table.replace(arrow([(DAY, "a", n)]), DAY)
+        clean_up(lake)
+        there.session.pins.beat()
+    assert pinned(lake) == [version]
+    for connection in (closed, tagged):
+        assert connection.execute("SELECT value, lake_version() FROM flights").fetchall() == [(1, version)]
+        connection.close()
+    del gone, connection
+    gc.collect()
+    there.session.pins.beat()
+    assert pinned(lake) == [version]  # a relation keeps its connection
+    assert relation.fetchall() == [(1,)]
+    del relation
+    gc.collect()
+    there.session.pins.beat()
+    assert pinned(lake) == []
+    assert clean_up(lake).segments == 3
+    with pytest.raises(VersionNotFound):
+        there.duckdb(version)
+    with there.duckdb() as newest:
+        there.close()
+        assert newest.execute("SELECT value FROM flights").fetchall() == [(4,)]
+
+
+def test_a_lazy_frame_and_a_dataset_keep_their_version_while_they_live(lake, table, connect):
+    table.append(arrow([(DAY, "a", 1)]))
+    there = connect(pin_seconds=0.001)
+    frame = there.table("flights").scan().to_polars(lazy=True).select("value")
+    dataset = there.table("flights").scan().to_dataset()
+    for left in (2, 3):
+        table.replace(arrow([(DAY, "a", left)]), DAY)
+        gc.collect()
+        there.session.pins.beat()
+        clean_up(lake)
+        if frame is not None:
+            assert frame.collect().rows() == [(1,)]
+            frame = None
+    assert dataset.to_table(columns=["value"]).to_pylist() == [{"value": 1}]
+    del dataset
+    gc.collect()
+    there.session.pins.beat()
+    assert pinned(lake) == []

@@ -5,6 +5,7 @@ import shlex
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -16,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -31,6 +32,24 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_first_steps_run_as_printed(empty_folder: Path) -> None:
     (program,) = blocks("python")
     exec(compile(program, "README.md", "exec"), {})
+
+
+def test_what_is_said_of_other_tools_runs_as_printed(empty_folder: Path) -> None:
+    (program,) = blocks("python")
+    names: dict[str, Any] = {}
+    exec(compile(program.replace("\nlake.close()", ""), "README.md", "exec"), names)
+    for number, example in enumerate(blocks("python", (ROOT / "docs/interop.md").read_text())):
+        exec(compile(example, f"docs/interop.md, example {number}", "exec"), names)
+    rows = names["trips"].scan().to_arrow().to_pylist()
+    clients = [one["client"] for one in rows]
+    totals = {client: sum(one["price"] for one in rows if one["client"] == client) for client in clients}
+    assert dict(names["prices"]) == totals
+    assert names["joined"] == [(clients.count(77) ** 2,)]
+    assert names["version"] == (names["lake"].head - 1,)  # before the compaction
+    assert names["count"] == (len(rows),)
+    assert names["cheap"]["client"].sort().to_list() == sorted(one for one in clients if one in (12, 77))
+    assert names["found"].num_rows == len(rows)
+    names["lake"].close()
 
 
 def test_the_commands_run_as_printed(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +72,7 @@ def test_the_commands_run_as_printed(empty_folder: Path, monkeypatch: pytest.Mon
 
 
 def test_every_link_leads_to_a_file() -> None:
-    pages = ("README.md", "ARCHITECTURE.md", "docs/house.md", "docs/adr/README.md")
+    pages = ("README.md", "ARCHITECTURE.md", "docs/house.md", "docs/interop.md", "docs/adr/README.md")
     for page in (*pages, *map(str, ROOT.glob("docs/adr/0*.md"))):
         path = ROOT / page
         for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):

@@ -15,7 +15,8 @@ from lakehouse.table.transaction import Transaction, TransactionTable
 CLASSES = [lakehouse.Lake, Table, lakehouse.Scan, Changes, Transaction, TransactionTable, Operation, lakehouse.Segment]
 MUST_SAY_WHAT_THEY_RAISE = {
     Table: ["append", "replace", "delete", "update", "merge", "upsert", "delete_keys", "erase", "compact", "restore"],
-    lakehouse.Lake: ["create_table", "table", "sql", "query", "rename_table", "tag", "expire"],
+    lakehouse.Lake: ["create_table", "table", "sql", "query", "duckdb", "rename_table", "tag", "expire"],
+    lakehouse.Scan: ["to_dataset"],
 }
 
 

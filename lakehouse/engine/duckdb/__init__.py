@@ -1,14 +1,17 @@
 """The engine that runs in this process."""
 
 from lakehouse.engine.duckdb.engine import DuckDBEngine
-from lakehouse.engine.duckdb.result import DuckDBRows
+from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
 from lakehouse.engine.duckdb.statement import QueryLimits, StatementDatabase, is_refusal, read_relation, run_limited
+from lakehouse.engine.duckdb.views import connection_with
 
 __all__ = [
+    "BATCH_ROWS",
     "DuckDBEngine",
     "DuckDBRows",
     "QueryLimits",
     "StatementDatabase",
+    "connection_with",
     "is_refusal",
     "read_relation",
     "run_limited",
