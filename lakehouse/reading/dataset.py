@@ -15,7 +15,7 @@ from pyarrow.fs import LocalFileSystem
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Query
-from lakehouse.engine.hidden import plan_parts
+from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.engine.verifying import columns_read
 from lakehouse.errors import NotWholeFiles
 from lakehouse.storage.verify import verified
@@ -46,6 +46,13 @@ class Datasets:
                 segments_with_hidden_rows=hidden,
                 segments=len(segments),
             )
+        if any(self._is_altered(part, spec) for part in parts):
+            raise NotWholeFiles(
+                "files hold columns otherwise than the table does, which was altered since; use to_reader(), "
+                "to_duckdb() or to_polars(lazy=True)",
+                table=spec.name,
+                segments=len(segments),
+            )
         columns = None if query.verify != "pages" else columns_read(query, parts)
         files = verified(query.warehouse, segments, query.verify, columns)
         guaranteed = {spec.time, *spec.cluster_by, *spec.primary_key}.intersection(self.schema.names)
@@ -57,6 +64,11 @@ class Datasets:
             for one in segments
         ]
         return pads.FileSystemDataset(fragments, self.schema, parquet, system)
+
+    def _is_altered(self, part: Part, spec: TableSpec) -> bool:
+        """Whether files hold a column that is read under another name or type, or not at all."""
+        layout = part.layout(spec) or ()
+        return any(not one.is_plain for one in layout if one.name in self.schema.names)
 
 
 def _guarantee(segment: Segment, spec: TableSpec, columns: Collection[str]) -> Any:
