@@ -11,6 +11,7 @@ import typer
 from lakehouse import interrupts
 from lakehouse.cli.options import CatalogOption, JsonOption, TableArgument, WarehouseOption, open_lake
 from lakehouse.cli.output import print_json, print_line, print_table, show_bytes
+from lakehouse.cli.write import print_commit
 from lakehouse.core.policy import read_size
 from lakehouse.core.task import Task, Worker
 from lakehouse.errors import InvalidInput
@@ -18,6 +19,8 @@ from lakehouse.errors import InvalidInput
 if TYPE_CHECKING:
     from lakehouse.service import Limits
 
+_CHANGES = ("ADD", "DROP", "RENAME", "ALTER", "CHANGE", "SET", "UNSET")
+"""What a change of columns begins with."""
 TableOption = Annotated[str | None, typer.Option("--table", help="only this table", show_default=False)]
 
 
@@ -74,16 +77,28 @@ def tasks(
 
 def alter(
     table: TableArgument,
-    properties: Annotated[
-        list[str], typer.Argument(metavar="NAME=VALUE...", help="NAME= removes a property", show_default=False)
+    changes: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME=VALUE... | CHANGE",
+            help="properties (NAME= removes one), or a change of columns: \"ADD COLUMN gate STRING DEFAULT 'A1'\"",
+            show_default=False,
+        ),
     ],
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a table's properties, such as its maintenance policy (see `show`)."""
+    """Change a table's properties, such as its maintenance policy (see `show`), or its columns as ALTER TABLE does."""
+    if changes[0].split(maxsplit=1)[:1] and changes[0].split()[0].upper() in _CHANGES:
+        with open_lake(catalog, warehouse) as lake:
+            name = lake.table(table).name
+            commit = lake.sql(f"ALTER TABLE {name} {' '.join(changes)}")
+        if commit is None:
+            return print_json(None) if as_json else print_line("nothing changed")
+        return print_commit(commit, as_json)
     given: dict[str, str | None] = {}
-    for one in properties:
+    for one in changes:
         name, is_there, value = one.partition("=")
         if not is_there:
             raise typer.BadParameter(f"write NAME=VALUE: {one}")
