@@ -106,6 +106,10 @@ class TableNotFound(LakehouseError, KeyError):
     __str__ = Exception.__str__
 
 
+class ViewNotFound(TableNotFound):
+    """No view of that name is in the lake."""
+
+
 class VersionNotFound(LakehouseError, KeyError):
     """No such version, tag or time."""
 
@@ -199,6 +203,10 @@ class InvalidPredicate(InvalidInput):
 
 class InvalidStatement(InvalidInput):
     """A SQL statement is not allowed, or the engine refuses it: correct it. Nothing was changed."""
+
+
+class BrokenView(InvalidInput):
+    """A view cannot be read any more: what it names is gone or has changed. Make that, or the view, again."""
 
 
 class InvalidMerge(InvalidInput):

@@ -1,7 +1,8 @@
 """SQL statements over a lake's tables: parsed, checked against a closed list, and run by one engine or the other."""
 
 from lakehouse.sql.asking import Allowed, ask_apart
+from lakehouse.sql.define_view import create_view, drop_view, view_names
 from lakehouse.sql.looking import Answer, answer
 from lakehouse.sql.run import run_statement
 
-__all__ = ["Allowed", "Answer", "answer", "ask_apart", "run_statement"]
+__all__ = ["Allowed", "Answer", "answer", "ask_apart", "create_view", "drop_view", "run_statement", "view_names"]
