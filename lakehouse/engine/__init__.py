@@ -134,13 +134,13 @@ class Engine(Protocol):
         target: Query,
         source: Any,
         equal: Sequence[tuple[str, str]] = (),
-        left: Query | None = None,
+        left: tuple[Query, str] | None = None,
     ) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left.
 
         The condition is over ``target`` and ``source``, in the engine's dialect; it may hold only where columns of the
-        table and of the source that ``equal`` names, of one type each, are equal. Of the plan of ``left``, the rows
-        that no row of the source matches are kept too.
+        table and of the source that ``equal`` names, of one type each, are equal. Of the plan in ``left``, the
+        rows that no row of the source matches are kept too, if they pass the condition beside it.
         """
 
     def each(self, work: SegmentWork[Made], segments: Sequence[Segment]) -> Iterator[Made | SegmentUnreadable]:

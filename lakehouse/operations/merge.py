@@ -67,8 +67,7 @@ class Merge(RowChange):
         """The rows that are updated or deleted because no row of the source matches them; None without any."""
         if matches.left is None:
             return None
-        chosen_by_any = any_chosen(self._clauses.not_matched_by_source, self._engine.dialect)
-        found = matches.left.hits(self._told, chosen_by_any)
+        found = matches.left.hits(self._told, "TRUE")
         return found if len(found) else None
 
     def _matched(self, matches: Matches) -> pa.Table:
@@ -123,9 +122,10 @@ class Merge(RowChange):
         """Every row that a source row may match, with the columns that the merge reads."""
         return self._query(self._reach, self._read_by(self._clauses.matched))
 
-    def _left(self) -> Query:
-        """Every row that a clause about unmatched rows can change, with the columns that the merge reads."""
-        return self._query(self._left_reach, self._read_by(self._clauses.not_matched_by_source))
+    def _left(self) -> tuple[Query, str]:
+        """Every row that a clause about unmatched rows can change, and the condition that it meets one of them."""
+        clauses = self._clauses.not_matched_by_source
+        return self._query(self._left_reach, self._read_by(clauses)), any_chosen(clauses, self._engine.dialect)
 
     def _read_by(self, clauses: Sequence[Clause]) -> tuple[str, ...]:
         """The columns that are read for ON and some clauses."""

@@ -27,13 +27,13 @@ def matched(
     target: DuckDBRows,
     source: Any,
     equal: Sequence[tuple[str, str]],
-    left: DuckDBRows | None = None,
+    left: tuple[DuckDBRows, str] | None = None,
 ) -> Iterator[DuckDBMatches]:
     """Join, keep, and forget at the end. The source is read once, into memory.
 
     ``schema`` is the table's; ``target`` has those of its columns that are asked for. Rows that differ from every row
     of the source in what must be ``equal`` are left out as they are read, before their ids are made. Of ``left``, rows
-    that match none are kept.
+    that match none are kept, if they pass the condition beside them.
     """
     cursor.register("lakehouse_source", pa.concat_tables(tables(source, schema.names)))
     try:
@@ -44,9 +44,10 @@ def matched(
             held.enter_context(_kept(cursor, found.name, target, f"SELECT {_SOURCE}, {_TARGET} FROM {pairs}"))  # noqa: S608
             if left is not None:
                 found.left = DuckDBMatches(cursor, schema, "lakehouse_left")
-                view = held.enter_context(_view(cursor, left, ""))
-                rows = f"{view} AS {_TARGET} ANTI JOIN lakehouse_source AS {_SOURCE} ON {condition}"
-                held.enter_context(_kept(cursor, found.left.name, left, f"SELECT {_TARGET} FROM {rows}"))  # noqa: S608
+                others, where = left
+                view = held.enter_context(_view(cursor, others, ""))
+                rows = f"{view} AS {_TARGET} ANTI JOIN lakehouse_source AS {_SOURCE} ON {condition} WHERE {where}"
+                held.enter_context(_kept(cursor, found.left.name, others, f"SELECT {_TARGET} FROM {rows}"))  # noqa: S608
             yield found
     finally:
         cursor.unregister("lakehouse_source")

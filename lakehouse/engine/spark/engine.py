@@ -82,10 +82,10 @@ class SparkEngine:
         target: Query,
         source: Any,
         equal: Sequence[tuple[str, str]] = (),
-        left: Query | None = None,
+        left: tuple[Query, str] | None = None,
     ) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
-        others = None if left is None else self.read(left)
+        others = None if left is None else (self.read(left[0]), left[1])
         return matched(self.session, condition, target, self.read(target), source, others)
 
     def each(self, work: SegmentWork[Made], segments: Sequence[Segment]) -> Iterator[Made | SegmentUnreadable]:

@@ -23,7 +23,12 @@ _PLACE = "_lake_place"
 
 @contextmanager
 def matched(
-    session: SparkSession, condition: str, target: Query, rows: DataFrame, source: Any, left: DataFrame | None = None
+    session: SparkSession,
+    condition: str,
+    target: Query,
+    rows: DataFrame,
+    source: Any,
+    left: tuple[DataFrame, str] | None = None,
 ) -> Iterator[SparkMatches]:
     """Join, keep, and forget at the end. The source is kept first, so that Spark knows that a small one is."""
     given = source if is_spark_frame(source) else session.createDataFrame(pa.table(source))
@@ -34,7 +39,8 @@ def matched(
     matches = SparkMatches(kept, found, target)
     frames = [found]
     if left is not None:
-        others = left.alias(_TARGET).join(kept.alias(_SOURCE), F.expr(condition), "left_anti")
+        others = left[0].alias(_TARGET).where(F.expr(left[1]))
+        others = others.join(kept.alias(_SOURCE), F.expr(condition), "left_anti")
         frames.append(others.select(F.struct(f"{_TARGET}.*").alias(_TARGET)).persist())
         matches.left = SparkMatches(kept, frames[-1], target)
     try:
