@@ -106,6 +106,10 @@ class TableNotFound(LakehouseError, KeyError):
     __str__ = Exception.__str__
 
 
+class ViewNotFound(TableNotFound):
+    """No view of that name is in the lake."""
+
+
 class VersionNotFound(LakehouseError, KeyError):
     """No such version, tag or time."""
 
@@ -203,6 +207,10 @@ class InvalidStatement(InvalidInput):
 
 class NotWholeFiles(InvalidInput):
     """A scan leaves out some rows of its files, so they cannot stand for it: read it as a stream."""
+
+
+class BrokenView(InvalidInput):
+    """A view cannot be read any more: what it names is gone or has changed. Make that, or the view, again."""
 
 
 class InvalidMerge(InvalidInput):

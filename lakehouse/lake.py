@@ -30,7 +30,7 @@ from lakehouse.schema import check_table_name
 from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
 from lakehouse.session.addresses import addresses
 from lakehouse.session.session import Session
-from lakehouse.sql import Allowed, Answer, ask_apart, open_views, run_statement
+from lakehouse.sql import Allowed, Answer, ask_apart, create_view, drop_view, open_views, run_statement, view_names
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.sets import read_set
 from lakehouse.table.table import Table
@@ -180,6 +180,35 @@ class Lake:
         ['departures']
         """
         self.catalog.rename_table(old, check_table_name(new))
+
+    def views(self) -> list[str]:
+        """Names of the views, sorted."""
+        return view_names(self.session)
+
+    def create_view(
+        self,
+        name: str,
+        query: str,
+        *,
+        columns: Sequence[str] | None = None,
+        comment: str | None = None,
+        or_replace: bool = False,
+        if_not_exists: bool = False,
+    ) -> None:
+        """Store a query under a name, which statements read like a table: `CREATE VIEW`, as one version.
+
+        ``columns``: what the view calls the query's columns. Reads no row. Raises `AlreadyExists`, `InvalidName`,
+        `InvalidStatement`, `TableNotFound`.
+
+        >>> lake.create_view("late", "SELECT id, delay FROM flights WHERE delay > 15", comment="more than 15 minutes")
+        >>> lake.views(), lake.sql("SELECT count(*) AS n FROM late", engine="duckdb").fetchall()
+        (['late'], [(1,)])
+        """
+        create_view(self.session, name, query, columns, comment, or_replace=or_replace, if_not_exists=if_not_exists)
+
+    def drop_view(self, name: str) -> None:
+        """Drop a view; versions before still have it. Raises `ViewNotFound`."""
+        drop_view(self.session, name)
 
     # Versions
 

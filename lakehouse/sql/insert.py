@@ -84,8 +84,8 @@ def create_as(session: Session, tree: exp.Create, *, as_of: Any, engine: str) ->
         arguments = create_arguments(tree, columns.names)
         try:
             table = create_table(session, name, columns, **arguments)
-        except AlreadyExists:
-            if not tree.args.get("exists"):
+        except AlreadyExists as error:
+            if not tree.args.get("exists") or "view" in error.facts:
                 raise
             return open_table(session, name)
         try:

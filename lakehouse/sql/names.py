@@ -13,7 +13,7 @@ from lakehouse.core.interval import to_utc
 from lakehouse.errors import InvalidStatement, TableNotFound
 from lakehouse.predicate.moments import read_time
 from lakehouse.predicate.written import shown
-from lakehouse.sql.system import INFORMATION, OF_LAKE, OF_TABLES, WITH_VERSIONS
+from lakehouse.sql.system import CHANGES, INFORMATION, OF_LAKE, OF_TABLES, WITH_VERSIONS
 
 SCHEMA = "default"
 """The one schema that every table is in; its name may stand before a table's, and need not."""
@@ -35,6 +35,10 @@ class Reference:
     relation: str
     as_of: Any
     system: str = ""
+
+
+IN_VIEW = "lake_view"
+"""Marks the query of a view, in which the names around it mean nothing; a copy keeps it."""
 
 
 def find_table(name: str, tables: Sequence[str]) -> str:
@@ -81,6 +85,8 @@ def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Referenc
             reference = _resolved(node, known, tables, f"{prefix}{len(found)}")
             found += [reference] if reference is not None else []
             continue
+        if IN_VIEW in node.meta:
+            known = {}
         with_ = node.args.get("with_")
         if with_ is not None:
             for query in with_.expressions:
@@ -108,7 +114,7 @@ def _resolved(node: exp.Table, known: _Names, tables: Sequence[str], relation: s
     node.set("db", None)
     node.set("catalog", None)
     node.set("this", exp.to_identifier(own or relation, quoted=True))
-    return None if own is not None else Reference(node, table, relation, _point(version), system)
+    return None if own is not None else Reference(node, table, relation, point_of(version), system)
 
 
 def _found(node: exp.Table, tables: Sequence[str]) -> tuple[str, str]:
@@ -119,11 +125,11 @@ def _found(node: exp.Table, tables: Sequence[str]) -> tuple[str, str]:
     first, last = (one.name for one in parts)
     system = last.casefold()
     is_of_lake = first.casefold() == INFORMATION and system in OF_LAKE
-    if not is_of_lake and system not in OF_TABLES:
+    if not is_of_lake and system not in OF_TABLES and system != CHANGES:
         raise TableNotFound(
             "no such table in the lake; after a table's name and a point stands a system table",
             table=f"{first}.{last}"[:200],
-            system=",".join(OF_TABLES),
+            system=",".join((*OF_TABLES, CHANGES)),
             of_lake=",".join(f"{INFORMATION}.{one}" for one in OF_LAKE),
         )
     if node.args.get("version") is not None and (is_of_lake or system not in WITH_VERSIONS):
@@ -131,7 +137,7 @@ def _found(node: exp.Table, tables: Sequence[str]) -> tuple[str, str]:
     return ("", f"{INFORMATION}.{system}") if is_of_lake else (find_table(first, tables), system)
 
 
-def _point(version: exp.Expr | None) -> Any:
+def point_of(version: exp.Expr | None) -> Any:
     """What ``VERSION AS OF`` or ``TIMESTAMP AS OF`` says: a number, a tag, or a time (UTC where it says no offset)."""
     if version is None:
         return None

@@ -14,6 +14,7 @@ from lakehouse.session.session import Session
 from lakehouse.sql.change import delete, merge, update
 from lakehouse.sql.insert import insert, truncate
 from lakehouse.sql.target import find_target
+from lakehouse.sql.view import under_views
 from lakehouse.table.transaction import Transaction, may_follow
 
 _HELD = "INSERT, DELETE, UPDATE, MERGE, TRUNCATE TABLE"
@@ -50,6 +51,7 @@ def _check(session: Session, steps: Sequence[exp.Expr]) -> None:
             )
         read = {one.name.casefold() for one in step.find_all(exp.Table) if one is not node}
         unseen = {one.casefold() for one in changed} | ({table.casefold()} if kind is Kind.REPLACE else set())
+        read = under_views(session, read)
         if read & unseen:
             raise InvalidStatement(
                 "a statement reads a table that the transaction changes, and would not see that; run it alone",

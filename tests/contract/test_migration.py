@@ -117,6 +117,7 @@ def test_stored_tasks_get_their_names_of_today(bare_url: str, tmp_path: Path) ->
             )
             connection.execute(sa.text(text))
         assert list(connection.execute(sa.text(identities)).scalars()) != now
+        connection.execute(sa.text("DROP TABLE lake_view"))
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '0009'"))
         return now
 

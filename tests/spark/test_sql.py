@@ -184,3 +184,35 @@ def test_no_setting_or_environment_reaches_a_frames_text(lake: lakehouse.Lake) -
         "${spark.app.name}",
         "${x}",
     )
+
+
+def test_views_and_changes_give_both_engines_the_same_rows(lake: lakehouse.Lake) -> None:
+    """At the end the views are dropped: the lake is this module's."""
+    lake.sql("CREATE VIEW ua (number, price) COMMENT 'theirs' AS SELECT id, price FROM trips WHERE client = 'UA'")
+    lake.sql("CREATE VIEW counted (client, n) AS SELECT client, count(*) FROM trips GROUP BY client")
+    lake.sql(
+        "CREATE VIEW above AS WITH trips AS (SELECT 2 AS id) SELECT u.* FROM ua u, trips WHERE u.number >= trips.id"
+    )
+    lake.sql("CREATE VIEW spark_only AS SELECT initcap(client) AS name, id FROM trips")
+    head = lake.head
+    queries = (
+        "SELECT * FROM ua WHERE price > 0",
+        "WITH trips AS (SELECT 9 AS id) SELECT a.*, trips.id FROM ua a, trips ORDER BY number",
+        "SELECT c.n, a.number FROM counted c JOIN above a ON c.client = 'UA' ORDER BY number",
+        f"SELECT number FROM above VERSION AS OF {head} ORDER BY number",
+        "SELECT id, _change_type FROM trips.changes WHERE _commit_version BETWEEN 2 AND 4 AND id > 1 ORDER BY id",
+        "SELECT * FROM trips.changes ORDER BY id, _commit_version, _change_type",
+    )
+    try:
+        for text in queries:
+            found, in_process = both(lake, text)
+            assert found[0]
+            assert found == in_process, text
+        assert [row.name for row in lake.sql("SELECT name FROM spark_only WHERE id = 1").collect()] == ["Ua"]
+        told = lake.sql("DESCRIBE spark_only").to_pydict()
+        assert (told["column"], told["type"]) == (["name", "id"], ["STRING", "BIGINT"])
+        with pytest.raises(InvalidInput, match=r"only Spark calculates this.*initcap"):
+            lake.sql("SELECT * FROM spark_only", engine="duckdb")
+    finally:
+        for name in ("ua", "counted", "above", "spark_only"):
+            lake.drop_view(name)

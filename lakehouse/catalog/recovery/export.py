@@ -36,6 +36,7 @@ from lakehouse.catalog.store.models import (
     key_frame,
     lake,
     lake_table,
+    lake_view,
     operation,
     tag,
     tombstone_set,
@@ -50,7 +51,7 @@ Part = Iterator[pa.RecordBatch]
 WritePart = Callable[[str, pa.Schema, Part], None]
 """Stores a part under a name; storing it again replaces it."""
 
-PLAIN = (lake, lake_table, operation, commit_log, commit_table, txn, tag, garbage, tombstone_set)
+PLAIN = (lake, lake_table, lake_view, operation, commit_log, commit_table, txn, tag, garbage, tombstone_set)
 """Tables that an export holds row by row, in order of references."""
 PAGES = key_frame.name
 _ROWS = 50_000

@@ -86,6 +86,32 @@ class TableRow(SQLModel, table=True):
     erased_version: int = Field(sa_column=_big(server_default="0"))
 
 
+class ViewRow(SQLModel, table=True):
+    """One form of a view, from the version that made it to the one that replaced or dropped it.
+
+    ``columns`` lists, as JSON, its columns' names, each with the query's column that it is, or null.
+    """
+
+    __tablename__ = "lake_view"
+    __table_args__ = (
+        CheckConstraint("created_version < dropped_version"),
+        Index(
+            "lake_view_live_name",
+            "name",
+            unique=True,
+            sqlite_where=text("dropped_version IS NULL"),
+            postgresql_where=text("dropped_version IS NULL"),
+        ),
+    )
+    id: str = Field(sa_column=Column(Text(), primary_key=True))
+    name: str = Field(sa_column=Column(Text(), nullable=False))
+    query: str = Field(sa_column=Column(Text(), nullable=False))
+    columns: str = Field(sa_column=Column(Text(), nullable=False))
+    comment: str | None = Field(default=None, sa_column=Column(Text()))
+    created_version: int = Field(sa_column=_big())
+    dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
+
+
 class OperationRow(SQLModel, table=True):
     """An operation from begin to its end; its folder is registered here before its first byte is written.
 
@@ -440,6 +466,7 @@ class PlanCountRow(SQLModel, table=True):
 
 lake = LakeRow.__table__  # type: ignore[attr-defined]
 lake_table = TableRow.__table__  # type: ignore[attr-defined]
+lake_view = ViewRow.__table__  # type: ignore[attr-defined]
 operation = OperationRow.__table__  # type: ignore[attr-defined]
 chunk_lock = LockRow.__table__  # type: ignore[attr-defined]
 lock_wait = LockWaitRow.__table__  # type: ignore[attr-defined]

@@ -2,7 +2,14 @@
 
 from lakehouse.engine.duckdb.engine import DuckDBEngine
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
-from lakehouse.engine.duckdb.statement import QueryLimits, StatementDatabase, is_refusal, read_relation, run_limited
+from lakehouse.engine.duckdb.statement import (
+    QueryLimits,
+    StatementDatabase,
+    filtered,
+    is_refusal,
+    read_relation,
+    run_limited,
+)
 from lakehouse.engine.duckdb.views import connection_with
 
 __all__ = [
@@ -12,6 +19,7 @@ __all__ = [
     "QueryLimits",
     "StatementDatabase",
     "connection_with",
+    "filtered",
     "is_refusal",
     "read_relation",
     "run_limited",

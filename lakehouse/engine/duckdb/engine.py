@@ -77,10 +77,16 @@ class DuckDBEngine:
         return chosen.to_arrow_reader(BATCH_ROWS)
 
     def join(
-        self, condition: str, target: Query, source: Any, equal: Sequence[tuple[str, str]] = ()
+        self,
+        condition: str,
+        target: Query,
+        source: Any,
+        equal: Sequence[tuple[str, str]] = (),
+        left: tuple[Query, str] | None = None,
     ) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
-        return matched(self._cursor(), condition, target.spec.schema, self.read(target), source, equal)
+        others = None if left is None else (self.read(left[0]), left[1])
+        return matched(self._cursor(), condition, target.spec.schema, self.read(target), source, equal, others)
 
     def each(self, work: SegmentWork[Made], segments: Sequence[Segment]) -> Iterator[Made | SegmentUnreadable]:
         """What comes of a work on each segment, one after the other; an error for one that cannot be read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -150,6 +150,18 @@ def read_relation(rows: duckdb.DuckDBPyRelation) -> pa.Table:
         return rows.to_arrow_table()
     except duckdb.Error as error:
         raise explained(error) from error
+
+
+def filtered(batches: Iterable[pa.RecordBatch], columns: Sequence[str], where: str | None) -> Iterator[pa.Table]:
+    """Columns of the rows that pass a filter, which was checked and is in DuckDB's words; a batch at a time."""
+    chosen = sql.listed(map(sql.name, columns))
+    with open_memory() as connection:
+        for batch in batches:
+            rows = connection.from_arrow(pa.Table.from_batches([batch]))
+            try:
+                yield (rows if where is None else rows.filter(where)).project(chosen).to_arrow_table()
+            except duckdb.Error as error:
+                raise explained(error) from error
 
 
 def _narrowed(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

@@ -194,7 +194,13 @@ class Grown:
                     f"TBLPROPERTIES ('{self._name()}' = '{self._name()}')"
                 ),
                 lambda: f"BEGIN; {'; '.join(self.change() for _ in range(pick.randrange(1, 4)))}; COMMIT",
-                lambda: f"DROP TABLE IF EXISTS {self._name()}",
+                lambda: (
+                    f"MERGE INTO t USING {self._source(0)} AS s ON {expression(1)} "
+                    f"WHEN NOT MATCHED BY SOURCE AND {expression(1)} THEN UPDATE SET v = {expression(1)}"
+                ),
+                lambda: f"CREATE {pick.choice(('', 'OR REPLACE '))}VIEW {pick.choice('tvw')} AS {self.query(1)}",
+                lambda: f"CREATE VIEW {self._name()} ({self._name()}, a) AS SELECT id, {expression(1)} FROM t, w",
+                lambda: f"DROP {pick.choice(('TABLE', 'VIEW'))} IF EXISTS {self._name()}",
                 lambda: f"DESCRIBE {self._name()}",
                 lambda: f"SHOW {pick.choice(('COLUMNS IN', 'CREATE TABLE', 'TBLPROPERTIES'))} {self._name()}",
                 lambda: (

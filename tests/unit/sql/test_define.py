@@ -150,7 +150,7 @@ def test_a_table_that_is_there_is_not_created_as_a_query(lake: lakehouse.Lake) -
         "CREATE TABLE t AS SELECT * FROM trips",
         "CREATE TABLE t USING parquet PARTITIONED BY (days(at)) AS SELECT * FROM trips",
         "CREATE TABLE t PARTITIONED BY (days(at)) LOCATION '/tmp/x' AS SELECT * FROM trips",
-        "CREATE VIEW t AS SELECT * FROM trips",
+        "CREATE TEMPORARY VIEW t AS SELECT * FROM trips",
         "CREATE TEMPORARY TABLE t PARTITIONED BY (days(at)) AS SELECT * FROM trips",
     ],
 )
