@@ -26,7 +26,8 @@ class Segment:
     values (`lakehouse.core.bucket`). Row n has the row id ``first_row_id + n`` unless
     the file stores ``_row_id`` (``has_row_ids``), whose bounds are then in ``min`` and ``max``. ``rewrites`` is how
     often rows were erased from it: then ``start`` and ``end`` may bound more than there still is. ``checksum`` is
-    that of the file (`lakehouse.core.checksum`).
+    that of the file (`lakehouse.core.checksum`), ``codec`` how its pages are compressed (`lakehouse.core.codec`), empty
+    where that is not known.
 
     >>> Segment(id=1, start="2013-01-05", end="2013-01-06", ordinal=3, rows=10).interval
     Interval('2013-01-05', '2013-01-06')
@@ -47,6 +48,7 @@ class Segment:
     buckets: Buckets = field(default_factory=dict, compare=False, repr=False)
     rewrites: int = field(default=0, compare=False)
     checksum: Checksum = field(default=b"", compare=False, repr=False)
+    codec: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         start, end = read_bounds(self.start, self.end)
@@ -92,6 +94,7 @@ class NewSegment:
     nulls: Mapping[str, int] = field(default_factory=dict)
     buckets: Buckets = field(default_factory=dict)
     checksum: Checksum = field(default=b"", repr=False)
+    codec: str = ""
 
     @property
     def interval(self) -> Interval:

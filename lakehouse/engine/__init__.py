@@ -36,6 +36,8 @@ class WriteTarget:
     """Whether the rows carry a ``_row_id`` column that must be stored (compaction)."""
     partition: int | None = None
     """Of a Spark frame, where rows are one's; errors name it with the row."""
+    now_us: int | None = None
+    """When the rows are written, by which files get the codec for their age; None before all of them."""
 
     @property
     def inside(self) -> str:

@@ -46,6 +46,8 @@ class Erasing:
     folder: str
     operation_id: str
     where: str
+    now_us: int
+    """When it is done, by which files get the codec for their age."""
 
     def below(self, name: str) -> Erasing:
         """The same with its files in a folder below its own."""
@@ -65,10 +67,15 @@ class Erasing:
             return Left(segment.id, segment.path, erased)
         verify_file(self.warehouse, segment)
         kept = _engine().read(replace(query, verify="size", where=f"({self.where}) IS NOT TRUE")).reader()
-        target = WriteTarget(self.spec, self.warehouse / self.folder, self.operation_id, row_ids=True)
+        folder = self.warehouse / self.folder
+        target = WriteTarget(self.spec, folder, self.operation_id, row_ids=True, now_us=self.now_us)
         name = f"{segment.id}{attempt}.parquet"
         checksum = write_segment(
-            (pa.Table.from_batches([one]) for one in kept), target, name, _not_numbers(self.spec, segment)
+            (pa.Table.from_batches([one]) for one in kept),
+            target,
+            name,
+            _not_numbers(self.spec, segment),
+            segment.interval.end_us - 1,
         )
         return Left(segment.id, segment.path, erased, f"{self.folder}/{name}", checksum)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -218,11 +219,16 @@ class Operation:
         reach("write.before")
         try:
             with writing_to(folder, then="begin again"):
-                self.take(engine.write(rows, WriteTarget(spec, folder, self.id, batch=batch, row_ids=row_ids)))
+                target = WriteTarget(spec, folder, self.id, batch=batch, row_ids=row_ids, now_us=self._now_us())
+                self.take(engine.write(rows, target))
         except BaseException:
             self._fail()
             raise
         reach("write.after")
+
+    def _now_us(self) -> int:
+        """The time by which files get the codec for their age: this host's, since the catalog's may be far away."""
+        return time.time_ns() // 1000
 
     def tombstone(
         self,

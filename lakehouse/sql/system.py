@@ -22,7 +22,8 @@ def _texts(*names: str) -> list[tuple[str, pa.DataType]]:
 OF_TABLES: Mapping[str, pa.Schema] = {
     "segments": pa.schema(
         [*_numbers("id"), *_SPAN, *_numbers("ordinal", "rows", "bytes"), *_texts("path"), *_numbers("first_row_id"),
-         ("has_row_ids", pa.bool_()), *_texts("min", "max", "nulls", "buckets"), *_numbers("rewrites")]
+         ("has_row_ids", pa.bool_()), *_texts("min", "max", "nulls", "buckets"), *_numbers("rewrites"),
+         *_texts("codec")]
     ),
     "tombstones": pa.schema(
         [*_numbers("id"), *_texts("kind"), *_SPAN, *_numbers("ordinal"), *_texts("keys"), *_numbers("rows", "bytes"),

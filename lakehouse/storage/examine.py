@@ -17,7 +17,7 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.checksums import check_plain
-from lakehouse.storage.footer import DAMAGE, primitive_columns
+from lakehouse.storage.footer import DAMAGE, codec_of, primitive_columns
 from lakehouse.storage.paths import Locator
 
 _Problem = tuple[str, str]
@@ -77,6 +77,9 @@ def _problems(file: pq.ParquetFile, segment: Segment, spec: TableSpec) -> Iterat
         if int.from_bytes(held.to_bytes(), "little") & ~int.from_bytes(segment.buckets[name], "little"):
             yield "statistics", f"values are in hash buckets that the catalog does not list: column={name}"
     yield from _row_id_lies(row_ids, segment)
+    codec = codec_of(file.metadata)
+    if segment.codec and segment.codec != codec:
+        yield "statistics", f"the catalog names another codec: expected={segment.codec} found={codec or 'others'}"
 
 
 def _identity(held: dict[bytes, bytes], segment: Segment) -> Iterator[_Problem]:

@@ -266,6 +266,7 @@ class SegmentRow(SQLModel, table=True):
 
     Its newest file is that of ``operation``, after so many ``rewrites``; who made the segment is in its ``id``. A
     segment's or tombstone's ``dropped_version`` is that of the version that dropped it; null while it is live.
+    ``codec`` is a number of `lakehouse.core.codec`, null where none is known.
     """
 
     __tablename__ = "segment"
@@ -291,6 +292,7 @@ class SegmentRow(SQLModel, table=True):
     dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
     rewrites: int = Field(sa_column=_big(server_default="0"))
     checksum: Checksum | None = Field(default=None, sa_column=Column(LargeBinary()))
+    codec: int | None = Field(default=None, sa_column=_big(nullable=True))
 
 
 class TombstoneRow(SQLModel, table=True):

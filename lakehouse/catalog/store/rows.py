@@ -19,6 +19,7 @@ from lakehouse.catalog.store.encoding import (
     encode_statistics,
 )
 from lakehouse.core.chunk import Grain
+from lakehouse.core.codec import codec_number
 from lakehouse.core.interval import from_us
 from lakehouse.core.segment import Segment
 from lakehouse.core.segment_columns import BUCKETS, FIELDS, HIGH, LOW, NULLS
@@ -72,6 +73,7 @@ def segment_values(segment: Segment, table: TableId, operation: int, version: in
         "dropped_version": None,
         "rewrites": segment.rewrites,
         "checksum": segment.checksum or None,
+        "codec": codec_number(segment.codec) or None,
     }
 
 
