@@ -201,6 +201,10 @@ class InvalidStatement(InvalidInput):
     """A SQL statement is not allowed, or the engine refuses it: correct it. Nothing was changed."""
 
 
+class OnlySpark(InvalidStatement):
+    """In process nothing calculates this as Spark does: run the statement with ``engine="spark"``."""
+
+
 class InvalidMerge(InvalidInput):
     """The clauses of a merge contradict each other or do nothing: correct them."""
 
@@ -228,10 +232,16 @@ class TooManyChunks(InvalidInput):
 class QueryLimitExceeded(InvalidInput):
     """A query reached one of its limits and was stopped: ask for less, or allow more.
 
-    ``limit`` names it: ``seconds``, ``memory``, ``bytes``, ``waiting``.
+    ``limit`` names it: ``seconds``, ``memory``, ``rows``, ``bytes``, ``waiting``.
     """
 
     kind = "query_limit_exceeded"
+
+
+class StatementCancelled(LakehouseError):
+    """Another thread cancelled the statement by `Lake.cancel`: run it again if it is wanted. Nothing was changed."""
+
+    kind = "cancelled"
 
 
 class Forbidden(LakehouseError):

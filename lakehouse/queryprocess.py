@@ -81,7 +81,8 @@ def _answered(lake: Any, question: Mapping[str, Any]) -> tuple[dict[str, Any], m
     wait_at_most(_SHARE_WAITED * float(question["most_seconds"]))
     try:
         with _walls(most, float(question["most_seconds"])) as room:
-            limits = QueryLimits(question["most_rows"], question["most_bytes"], room)
+            spill = None if question.get("spill") is None else Path(question["spill"])
+            limits = QueryLimits(question["most_rows"], question["most_bytes"], room, spill)
             point, values = read_point(question["as_of"]), question.get("values")
             found = answer(lake.session, question["text"], as_of=point, limits=limits, values=values)
             target = pa.BufferOutputStream()

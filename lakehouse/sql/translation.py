@@ -48,8 +48,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A query in an engine's words. ``specs`` are the tables that it may name, but for case, as they were then."""
+    """A query in the words of an ``engine``.
 
+    ``specs`` are the tables that it may name, but for case, as they were then.
+    """
+
+    engine: str
     text: str
     asked: tuple[Asked, ...]
     specs: Mapping[str, TableSpec]
@@ -97,7 +101,7 @@ def translate(
     )
     used = {one.table.casefold() for one in references}
     specs = {name: table.spec for name, table in tables.items() if name.casefold() in used}
-    return Translation(write(named, engine), asked, specs), tables
+    return Translation(engine, write(named, engine), asked, specs), tables
 
 
 def _schema(table: Table | None, reference: Reference) -> pa.Schema:

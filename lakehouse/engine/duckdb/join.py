@@ -10,6 +10,7 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 
+from lakehouse.cancelling import shielded
 from lakehouse.core.spec import ORDINAL, ROW_ID, SIDES
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
@@ -42,8 +43,9 @@ def matched(
             cursor.execute(f"CREATE TEMP TABLE lakehouse_pairs AS SELECT {_SOURCE}, {_TARGET} FROM {pairs}")  # noqa: S608
         yield DuckDBMatches(cursor, schema)
     finally:
-        for statement in ("DROP TABLE IF EXISTS lakehouse_pairs", f"DROP VIEW IF EXISTS {view}"):
-            cursor.execute(statement)
+        with shielded():
+            for statement in ("DROP TABLE IF EXISTS lakehouse_pairs", f"DROP VIEW IF EXISTS {view}"):
+                cursor.execute(statement)
         cursor.unregister("lakehouse_source")
 
 
