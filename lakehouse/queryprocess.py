@@ -92,7 +92,7 @@ def _answered(lake: Any, question: Mapping[str, Any]) -> tuple[dict[str, Any], m
             return {"is_cut": found.is_cut, "is_plan": found.is_plan, "reads": reads}, memoryview(target.getvalue())
     except LakehouseError as error:
         return write_error(error), b""
-    except (MemoryError, duckdb.OutOfMemoryException):
+    except (MemoryError, duckdb.OutOfMemoryException, pa.ArrowMemoryError):
         return _failed(
             QueryLimitExceeded(
                 "the query needs more memory than it may have; ask for fewer rows or columns, or allow more",

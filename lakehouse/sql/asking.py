@@ -101,15 +101,9 @@ def query_within(session: Session, text: Any, *, as_of: Any, engine: str | None,
         )
     allowed = limits.allowed()
     found = ask_apart(session, text, as_of, allowed, args)
-    if found.is_cut and limits.rows is not None and found.rows.num_rows >= limits.rows:
-        raise QueryLimitExceeded(
-            "the result has more rows than its limit; ask for fewer, or allow more", limit="rows", most_rows=limits.rows
-        )
     if found.is_cut:
         raise QueryLimitExceeded(
-            "the result needs more memory than its limit; ask for fewer rows or columns, or allow more",
-            limit="memory",
-            most_memory=allowed.memory,
+            "the result has more rows than its limit; ask for fewer, or allow more", limit="rows", most_rows=limits.rows
         )
     return "\n".join(found.rows["plan"].to_pylist()) if found.is_plan else session.statements.of_rows(found.rows)
 

@@ -29,13 +29,15 @@ _PART_OF_MEMORY = 70
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """What a query may cost at most; rows and bytes beyond are left out, and for want of memory it fails."""
+    """What a query may cost at most; rows and bytes beyond are left out, and for want of memory it fails.
+
+    With ``spill``, where what memory does not hold may go, only the memory says how many bytes its rows may have.
+    """
 
     rows: int
     bytes: int
     memory: int
     spill: Path | None = None
-    """Where what memory does not hold may go; nowhere without one."""
 
 
 class StatementDatabase:
@@ -105,8 +107,9 @@ def run_limited(text: str, relations: Relations, warehouse: Path, limits: QueryL
     spill = {"temp_directory": ""} if limits.spill is None else spilling(limits.spill)
     connection = _confined(open_memory(memory_limit=memory, **spill), warehouse)
     try:
-        found = _bound(connection, text, relations).limit(limits.rows + 1)
-        return _first(found.to_arrow_reader(_BATCH_ROWS), limits)
+        found = _bound(connection, text, relations)
+        rows, is_cut = (_first if limits.spill is None else _whole)(found.limit(limits.rows + 1), limits)
+        return rows.rename_columns(found.columns), is_cut  # of which a limit makes others, if a name is there twice
     except duckdb.OutOfMemoryException as error:
         raise MemoryError from error
     except duckdb.Error as error:
@@ -115,7 +118,14 @@ def run_limited(text: str, relations: Relations, warehouse: Path, limits: QueryL
         connection.close()
 
 
-def _first(reader: pa.RecordBatchReader, limits: QueryLimits) -> tuple[pa.Table, bool]:
+def _whole(found: duckdb.DuckDBPyRelation, limits: QueryLimits) -> tuple[pa.Table, bool]:
+    """All rows, within the memory that DuckDB may have."""
+    rows = found.to_arrow_table()
+    return rows.slice(0, limits.rows), rows.num_rows > limits.rows
+
+
+def _first(relation: duckdb.DuckDBPyRelation, limits: QueryLimits) -> tuple[pa.Table, bool]:
+    reader = relation.to_arrow_reader(_BATCH_ROWS)
     batches: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in reader:
