@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import duckdb
 import pyarrow as pa
 
+from lakehouse.cancelling import watch
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
 from lakehouse.engine.duckdb.room import most_memory, spilling
@@ -25,6 +26,10 @@ Relations = Mapping[str, str | pa.Table]
 _BATCH_ROWS = 2048
 _PART_OF_MEMORY = 70
 """Per cent of a query's memory that DuckDB may know of; text and results that it does not count need the rest."""
+
+
+_PART_WITH_DISK = 30
+"""The same of a query that may spill: it fills all that it may know of, and freed address space is in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ class StatementDatabase:
     """
 
     def __init__(self, warehouse: Path) -> None:
+        self._warehouse = warehouse
         self.most_memory: int | None = None
         """Bytes of memory when it is next opened; None: as `most_memory` says."""
         self._kept = KeptDatabase(lambda: _spilling(warehouse, self.most_memory or most_memory()))
@@ -81,7 +87,9 @@ class StatementDatabase:
 
     def explain(self, text: str, relations: Relations) -> str:
         """DuckDB's plan of a query, a line an operator's line, with the rows that it expects of each."""
-        return _bound(self._cursor(), text, relations).explain().strip()
+        with _confined(open_memory(temp_directory=""), self._warehouse) as connection:  # nothing is run, or spilled
+            watch(connection.interrupt)
+            return _bound(connection, text, relations).explain().strip()
 
     def of_rows(self, rows: pa.Table) -> duckdb.DuckDBPyRelation:
         """Rows in memory as a relation, under the names that they have, even one name twice."""
@@ -103,7 +111,7 @@ def run_limited(text: str, relations: Relations, warehouse: Path, limits: QueryL
 
     Raises `InvalidInput` for what DuckDB refuses. Nothing here measures time: who has to end it ends the process.
     """
-    memory = f"{limits.memory * _PART_OF_MEMORY // 100}B"
+    memory = f"{limits.memory * (_PART_OF_MEMORY if limits.spill is None else _PART_WITH_DISK) // 100}B"
     spill = {"temp_directory": ""} if limits.spill is None else spilling(limits.spill)
     connection = _confined(open_memory(memory_limit=memory, **spill), warehouse)
     try:

@@ -191,18 +191,18 @@ SPILLED = {
 
 @pytest.mark.parametrize("kind", SPILLED)
 def test_what_memory_does_not_hold_waits_on_the_disk(numbers: lakehouse.Lake, kind: str) -> None:
-    """A million rows of 60 bytes, with 48 MB of memory, or twice of them with 96."""
-    hold_at_most(numbers, 96_000_000 if kind == "join" else 48_000_000)
-    ten = f"VALUES {', '.join(f'({k})' for k in range(10))} AS v(k)"
-    pairs = f"WITH pairs AS (SELECT md5(concat(n, ' ', k)) AS h, n FROM numbers CROSS JOIN {ten})"
-    count, distinct = numbers.sql(
-        f"{pairs} SELECT count(*), count(DISTINCT h) FROM ({SPILLED[kind].format('h, n')}) AS found"
-    ).fetchall()[0]
-    assert (count, distinct) == (1_000_000, 1_000_000)
+    """Two million rows of 60 bytes with 128 MB of memory, or four of them with 192."""
+    hold_at_most(numbers, 192_000_000 if kind == "join" else 128_000_000)
+    twenty = f"VALUES {', '.join(f'({k})' for k in range(20))} AS v(k)"
+    pairs = f"WITH pairs AS (SELECT md5(concat(n, ' ', k)) AS h, n FROM numbers CROSS JOIN {twenty})"
+    text = f"{pairs} SELECT count(*), count(DISTINCT h) FROM ({SPILLED[kind].format('h, n')}) AS found"
+    assert numbers.sql(text).fetchall() == [(2_000_000, 2_000_000)]
+    if kind == "sort":
+        assert numbers.sql(text, memory_bytes=700_000_000).fetchall() == [(2_000_000, 2_000_000)]
 
 
 def test_what_cannot_wait_on_the_disk_fails_by_name_and_the_lake_goes_on(numbers: lakehouse.Lake) -> None:
-    hold_at_most(numbers, 48_000_000)
+    hold_at_most(numbers, 64_000_000)
     pairs = "numbers AS a CROSS JOIN (SELECT n FROM numbers LIMIT 150) AS b"
     lists = f"SELECT max(at) AS at, array_max(collect_list(a.n + b.n)) AS n, 'x' AS label FROM {pairs}"
     with pytest.raises(duckdb.OutOfMemoryException):
