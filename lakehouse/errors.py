@@ -213,6 +213,10 @@ class BrokenView(InvalidInput):
     """A view cannot be read any more: what it names is gone or has changed. Make that, or the view, again."""
 
 
+class OnlySpark(InvalidStatement):
+    """In process nothing calculates this as Spark does: run the statement with ``engine="spark"``."""
+
+
 class InvalidMerge(InvalidInput):
     """The clauses of a merge contradict each other or do nothing: correct them."""
 
@@ -240,10 +244,16 @@ class TooManyChunks(InvalidInput):
 class QueryLimitExceeded(InvalidInput):
     """A query reached one of its limits and was stopped: ask for less, or allow more.
 
-    ``limit`` names it: ``seconds``, ``memory``, ``bytes``, ``waiting``.
+    ``limit`` names it: ``seconds``, ``memory``, ``rows``, ``bytes``, ``waiting``.
     """
 
     kind = "query_limit_exceeded"
+
+
+class StatementCancelled(LakehouseError):
+    """Another thread cancelled the statement by `Lake.cancel`: run it again if it is wanted. Nothing was changed."""
+
+    kind = "cancelled"
 
 
 class Forbidden(LakehouseError):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -31,6 +32,7 @@ from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
 from lakehouse.session.addresses import addresses
 from lakehouse.session.session import Session
 from lakehouse.sql import Allowed, Answer, ask_apart, create_view, drop_view, open_views, run_statement, view_names
+from lakehouse.sql import Limits as QueryLimits
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.sets import read_set
 from lakehouse.table.table import Table
@@ -57,7 +59,8 @@ def connect(
     warehouse
         A path or ``file://`` URI; default ``$LAKEHOUSE_WAREHOUSE``, else ``./.lakehouse/warehouse``.
     spark
-        A SparkSession, classic or Connect. Without one, a local session starts when an operation first needs it.
+        A SparkSession, classic or Connect. Without one, a local session starts when an operation first needs it. `sql`
+        runs in process all the same where it can; ``engine="spark"`` asks for it.
     lease_seconds
         How long an operation keeps its locks after its process has stopped renewing them.
     wait_seconds
@@ -272,13 +275,21 @@ class Lake:
         *,
         args: Sequence[Any] | Mapping[str, Any] | None = None,
         as_of: Any = None,
-        engine: Literal["spark", "duckdb"] = "spark",
+        engine: Literal["spark", "duckdb"] | None = None,
+        memory_bytes: int | None = None,
+        seconds: float | None = None,
+        rows: int | None = None,
     ) -> Any:
         """Run one statement of Spark's SQL over the lake's tables.
 
-        A query returns a lazy Spark frame, or with ``engine="duckdb"`` a lazy DuckDB relation, made in process. INSERT,
+        A query returns a lazy DuckDB relation, made in process. It returns a lazy Spark frame with ``engine="spark"``,
+        and without an engine if it uses what is Spark's alone, or opens more files than is sensible in process. INSERT,
         DELETE, UPDATE and MERGE return their `Commit`; SHOW and DESCRIBE an Arrow table; CREATE TABLE the table;
         several changes between BEGIN and COMMIT one commit of them all.
+
+        ``memory_bytes``, ``seconds`` and ``rows`` limit a query in process: it then runs at once, in a process of its
+        own, and its rows come back whole, as a relation, or `QueryLimitExceeded` says which limit it reached. `cancel`
+        ends what runs.
 
         ``VERSION AS OF 7`` (or a tag) or ``TIMESTAMP AS OF '2013-01-05'`` may follow a table's name; other tables are
         read at ``as_of``, by default all at the current head. Conditions are pushed into the scans, which prune files.
@@ -289,7 +300,7 @@ class Lake:
 
         The text may come from anyone: anything not on a closed list of constructs and functions is refused, and names
         mean only the lake's tables. Raises `InvalidInput`, which names what is refused, `TableNotFound`,
-        `VersionNotFound`, and what the table's own methods raise.
+        `VersionNotFound`, `StatementCancelled`, and what the table's own methods raise.
 
         Examples
         --------
@@ -300,13 +311,30 @@ class Lake:
         <table trips by day of at, 2 columns>
         >>> lake.sql("INSERT INTO trips VALUES ('2013-01-05 07:00', 12), ('2013-01-05 08:00', 77)").rows_added
         2
-        >>> lake.sql("SELECT max(client) AS last FROM trips VERSION AS OF 2", engine="duckdb").fetchall()
+        >>> lake.sql("SELECT max(client) AS last FROM trips VERSION AS OF 2").fetchall()
         [(77,)]
+        >>> lake.sql("SELECT client FROM trips", rows=1)
+        Traceback (most recent call last):
+        lakehouse.errors.QueryLimitExceeded: the result has more rows than its limit; ... (limit=rows most_rows=1)
         >>> lake.sql("DELETE FROM trips WHERE client = :client", args={"client": 12}).rows_deleted
         1
         >>> lake.close()
         """
-        return run_statement(self.session, text, as_of=as_of, engine=engine, args=args)
+        limits = QueryLimits.of(memory_bytes=memory_bytes, seconds=seconds, rows=rows)
+        return run_statement(self.session, text, as_of=as_of, engine=engine, args=args, limits=limits)
+
+    def cancel(self, thread: Thread | None = None) -> None:
+        """Cancel what `sql` and `query` of this lake run for a thread, or for all, and return at once.
+
+        A call that runs raises `StatementCancelled`, and has changed nothing; one that is being committed goes on. A
+        relation that is being read raises DuckDB's ``InterruptException``, and can be read again; its thread is the one
+        that called `sql`. Spark ends its jobs itself: a change by Spark is cancelled when its rows are written.
+
+        >>> lake.cancel()
+        >>> lake.sql("SELECT count(*) FROM flights").fetchall()
+        [(3,)]
+        """
+        self.session.cancel(thread)
 
     def query(
         self,

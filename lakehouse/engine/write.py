@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakehouse import cancelling
 from lakehouse.core.bucket import BucketSet
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.chunk import Grain
@@ -61,6 +62,7 @@ def write_tables(
     expected_rows = 0
     try:
         for table in tables:
+            cancelling.check()
             origin = Origin(expected_rows, target.partition)
             conformed = conform(table, schema, origin)
             expected_rows += conformed.num_rows

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidInput, InvalidStatement
+from lakehouse.errors import InvalidInput, InvalidStatement, OnlySpark
 from lakehouse.predicate.parts import unread
 from lakehouse.predicate.written import shown
 from lakehouse.sql.arguments import check_arguments
@@ -168,7 +168,7 @@ def _check_node(node: exp.Expr, engine: str) -> None:
     if isinstance(node, exp.Func) and node.error_messages():  # the parser looks at the outermost call only
         raise InvalidStatement("a function lacks an argument", found=shown(node))
     if engine == "duckdb" and (kind in SPARK_ONLY or _has_spark_form(node)):
-        raise InvalidStatement('only Spark calculates this as Spark does; use engine="spark"', found=shown(node))
+        raise OnlySpark('only Spark calculates this as Spark does; use engine="spark"', found=shown(node))
     _check_words(node)
     _check_place(node)
     check_arguments(node)

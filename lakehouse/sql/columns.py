@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidStatement, UnknownColumn
+from lakehouse.errors import InvalidStatement, OnlySpark, UnknownColumn
 from lakehouse.predicate.written import shown
 from lakehouse.sql.sources import kind
 
@@ -197,8 +197,9 @@ class Columns:
             names = [one.name.casefold() for one in item.columns]
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
-                raise InvalidStatement(
-                    "a * over a query that gives a name twice; give its columns names of their own",
+                raise OnlySpark(
+                    "a * over a query that gives a name twice; give its columns names of their own, or use "
+                    'engine="spark"',
                     query=item.alias,
                     columns=twice,
                 )

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from lakehouse.core.spec import ROW_ID
 from lakehouse.engine.duckdb import QueryLimits, is_refusal, read_relation, run_limited
-from lakehouse.errors import InvalidStatement, SegmentUnreadable
+from lakehouse.errors import InvalidStatement, OnlySpark, SegmentUnreadable
 from lakehouse.operations.clauses import source_schema
 from lakehouse.reading.again import again_if_forgotten
 from lakehouse.session.session import Session
@@ -47,6 +47,12 @@ class BoundQuery:
     told: Mapping[str, pa.Table] = field(default_factory=dict)
     """Rows of system tables, by relation."""
     changes: tuple[ChangedRows, ...] = ()
+
+    @property
+    def is_for_spark(self) -> bool:
+        """Whether it is to run in process, but would open more than is read there where nobody asked for it."""
+        size = sum(one.scan.planned_bytes for one in self.reads)
+        return self.engine == "duckdb" and size > self.session.most_in_process
 
     def run(self) -> Any:
         """The rows, lazily: a Spark frame or a DuckDB relation."""
@@ -143,11 +149,14 @@ def bind(
     tree: exp.Expr,
     *,
     as_of: Any,
-    engine: str,
+    engine: str | None,
     text: str | None = None,
     row_ids: Sequence[exp.Table] = (),
 ) -> BoundQuery:
     """Check a query and fix what it reads: every table without a version of its own at one version of the lake.
+
+    Without an engine it runs in process, unless it has what is Spark's alone, or files of more than
+    `Session.most_in_process` bytes are opened for it.
 
     What is made of it is remembered by its ``text``, if that is given, for `bind_again`. Tables of the query's tree in
     ``row_ids`` have a column `_row_id` beside their own. Raises `InvalidInput` for what is not allowed,
@@ -158,17 +167,32 @@ def bind(
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
         raise refused(tree)
     try:
-        translation, tables = translate(session, tree, engine, row_ids, as_of)
+        translation, tables = _translated(session, tree, engine, row_ids, as_of)
     except RecursionError as error:
         raise InvalidStatement("the statement is nested too deeply") from error
     if text is not None and translation.is_lasting:
         session.translations.put((engine, text), translation, cost=len(text) + len(translation.text))
     found = _held(session, translation, as_of, lambda: _planned(session, translation, tables, as_of))
     assert found is not None, "its tables are given"
-    return BoundQuery(session, engine, translation.text, *found)
+    query = BoundQuery(session, translation.engine, translation.text, *found)
+    if engine is None and query.is_for_spark:
+        query.release()
+        return bind(session, tree, as_of=as_of, engine="spark")
+    return query
 
 
-def bind_again(session: Session, text: str, *, as_of: Any, engine: str) -> BoundQuery | None:
+def _translated(
+    session: Session, tree: exp.Expr, engine: str | None, row_ids: Sequence[exp.Table], as_of: Any
+) -> tuple[Translation, dict[str, Table]]:
+    if engine is not None:
+        return translate(session, tree, engine, row_ids, as_of)
+    try:
+        return translate(session, tree, "duckdb", row_ids, as_of)
+    except OnlySpark:
+        return translate(session, tree, "spark", row_ids, as_of)
+
+
+def bind_again(session: Session, text: str, *, as_of: Any, engine: str | None) -> BoundQuery | None:
     """A query that was bound before, by its text; None if it was not, or its names or tables are others now.
 
     Cost: one state of the catalog; the text is not read.
@@ -182,7 +206,13 @@ def bind_again(session: Session, text: str, *, as_of: Any, engine: str) -> Bound
         return None if tables is None else _planned(session, translation, tables, as_of)
 
     found = _held(session, translation, as_of, planned)
-    return None if found is None else BoundQuery(session, engine, translation.text, *found)
+    if found is None:
+        return None
+    query = BoundQuery(session, translation.engine, translation.text, *found)
+    if engine is None and query.is_for_spark:  # its text is for the other engine
+        query.release()
+        return None
+    return query
 
 
 _Found: TypeAlias = tuple[tuple[Read, ...], dict[str, pa.Table], tuple[ChangedRows, ...]]

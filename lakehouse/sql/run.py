@@ -6,9 +6,11 @@ from typing import Any
 
 from sqlglot import exp
 
+from lakehouse.engine.duckdb import naming_ends
 from lakehouse.errors import InvalidStatement, UnknownEngine
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import refused
+from lakehouse.sql.asking import Limits, query_within
 from lakehouse.sql.change import delete, merge, update
 from lakehouse.sql.define import create_table, drop_table
 from lakehouse.sql.define_view import create_view_statement, drop_view_statement
@@ -22,11 +24,26 @@ from lakehouse.sql.values import Values, read_values
 ENGINES = ("spark", "duckdb")
 
 
-def run_statement(session: Session, text: Any, *, as_of: Any = None, engine: str = "spark", args: Any = None) -> Any:
+def run_statement(
+    session: Session,
+    text: Any,
+    *,
+    as_of: Any = None,
+    engine: str | None = None,
+    args: Any = None,
+    limits: Limits | None = None,
+) -> Any:
     """Run one statement of Spark's SQL over a lake's tables; see `Lake.sql`."""
+    if engine is not None and engine not in ENGINES:
+        raise UnknownEngine("no such engine; use spark or duckdb", engine=repr(engine)[:100])
+    with session.works.runs(), naming_ends():
+        if limits is not None:
+            return query_within(session, text, as_of=as_of, engine=engine, args=args, limits=limits)
+        return _run(session, text, as_of=as_of, engine=engine, args=args)
+
+
+def _run(session: Session, text: Any, *, as_of: Any, engine: str | None, args: Any) -> Any:
     values = read_values(args)
-    if engine not in ENGINES:
-        raise UnknownEngine("no such engine; use spark or duckdb", engine=repr(engine))
     again = bind_again(session, text, as_of=as_of, engine=engine) if values is None and isinstance(text, str) else None
     if again is not None:
         return again.run()

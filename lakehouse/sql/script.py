@@ -20,7 +20,7 @@ from lakehouse.table.transaction import Transaction, may_follow
 _HELD = "INSERT, DELETE, UPDATE, MERGE, TRUNCATE TABLE"
 
 
-def run_script(session: Session, steps: Sequence[exp.Expr], *, as_of: Any, engine: str) -> Commit | None:
+def run_script(session: Session, steps: Sequence[exp.Expr], *, as_of: Any, engine: str | None) -> Commit | None:
     """Run statements as one transaction: its queries read one version, the head when it begins.
 
     No statement sees what another one of the same transaction wrote; one that would have to is refused before anything
@@ -79,7 +79,7 @@ def _change(step: exp.Expr, place: int) -> tuple[Kind, exp.Expr]:
     raise InvalidStatement("a transaction cannot hold this", statement=place, found=step.key.upper(), held=_HELD)
 
 
-def _run(session: Session, step: exp.Expr, tx: Transaction, head: int, engine: str) -> None:
+def _run(session: Session, step: exp.Expr, tx: Transaction, head: int, engine: str | None) -> None:
     match step:
         case exp.Insert():
             insert(session, step, as_of=head, engine=engine, tx=tx)

@@ -50,8 +50,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A query in an engine's words. ``specs`` are the tables that it may name, but for case, as they were then."""
+    """A query in the words of an ``engine``.
 
+    ``specs`` are the tables that it may name, but for case, as they were then.
+    """
+
+    engine: str
     text: str
     asked: tuple[Asked, ...]
     specs: Mapping[str, TableSpec]
@@ -126,7 +130,7 @@ def translate(
     given = tuple(one.name for one in columns)
     text = write(named, engine)
     return (
-        Translation(text, asked, specs, given, expanded.views, expanded.is_of_head, expanded.depth),
+        Translation(engine, text, asked, specs, given, expanded.views, expanded.is_of_head, expanded.depth),
         tables,
     )
 

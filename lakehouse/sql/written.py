@@ -10,7 +10,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.generators.spark import SparkGenerator
 
-from lakehouse.errors import InvalidInput, InvalidStatement
+from lakehouse.errors import InvalidInput, InvalidStatement, OnlySpark
 from lakehouse.predicate.literals import text_term
 from lakehouse.predicate.parse import PARSER_ERRORS
 from lakehouse.sql.forms import FORMS, NAMED_FORMS, Form
@@ -82,7 +82,7 @@ def write(tree: exp.Expr, engine: str) -> str:
 def _for_duckdb(tree: exp.Expr) -> exp.Expr:
     """What Spark means, in DuckDB's words, where the two differ and the parser's writer does not know it."""
     if most_nested(tree, _is_copied) > _MOST_COPIED:
-        raise InvalidStatement(
+        raise OnlySpark(
             'logarithms are nested too deeply; use sub-queries, or engine="spark"',
             most=_MOST_COPIED,
         )

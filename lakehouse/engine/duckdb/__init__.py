@@ -2,11 +2,13 @@
 
 from lakehouse.engine.duckdb.engine import DuckDBEngine
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
+from lakehouse.engine.duckdb.room import most_in_process, most_memory, spill_place
 from lakehouse.engine.duckdb.statement import (
     QueryLimits,
     StatementDatabase,
     filtered,
     is_refusal,
+    naming_ends,
     read_relation,
     run_limited,
 )
@@ -21,6 +23,10 @@ __all__ = [
     "connection_with",
     "filtered",
     "is_refusal",
+    "most_in_process",
+    "most_memory",
+    "naming_ends",
     "read_relation",
     "run_limited",
+    "spill_place",
 ]

@@ -10,6 +10,7 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 
+from lakehouse.cancelling import shielded
 from lakehouse.core.spec import ORDINAL, ROW_ID, SIDES
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
@@ -61,7 +62,8 @@ def _view(cursor: duckdb.DuckDBPyConnection, rows: DuckDBRows, among: str) -> It
     try:
         yield view
     finally:
-        cursor.execute(f"DROP VIEW IF EXISTS {view}")
+        with shielded():
+            cursor.execute(f"DROP VIEW IF EXISTS {view}")
 
 
 @contextmanager
@@ -72,7 +74,8 @@ def _kept(cursor: duckdb.DuckDBPyConnection, name: str, rows: DuckDBRows, query:
             cursor.execute(f"CREATE TEMP TABLE {name} AS {query}")
         yield
     finally:
-        cursor.execute(f"DROP TABLE IF EXISTS {name}")
+        with shielded():
+            cursor.execute(f"DROP TABLE IF EXISTS {name}")
 
 
 def _among(equal: Sequence[tuple[str, str]]) -> str:

@@ -207,7 +207,7 @@ def test_the_longest_statement_is_a_million_characters(still_lake: lakehouse.Lak
 
 def test_a_column_name_with_dollar_and_brace_is_no_setting_for_spark(still_lake: lakehouse.Lake) -> None:
     with pytest.raises(InvalidInput, match="cannot take this name"):
-        still_lake.sql("SELECT 1 AS `${env:HOME}`")
+        still_lake.sql("SELECT 1 AS `${env:HOME}`", engine="spark")
 
 
 @pytest.mark.parametrize(
