@@ -228,7 +228,7 @@ class TooManyChunks(InvalidInput):
 class QueryLimitExceeded(InvalidInput):
     """A query reached one of its limits and was stopped: ask for less, or allow more.
 
-    ``limit`` names it: ``seconds``, ``memory``, ``bytes``, ``waiting``.
+    ``limit`` names it: ``seconds``, ``memory``, ``bytes``, ``waiting``, ``steps`` (of a recursion).
     """
 
     kind = "query_limit_exceeded"

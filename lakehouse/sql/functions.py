@@ -123,6 +123,7 @@ _LISTS: dict[type[exp.Expr], tuple[str, ...]] = {
         (exp.ArrayContains, exp.ArrayExcept, exp.ArrayFilter, exp.ArrayPosition, exp.PropertyEQ, exp.Transform), _TWO
     ),
     **dict.fromkeys((exp.ArrayAppend, exp.ArrayPrepend, exp.ArrayRemove), ("this", "expression", "null_propagation")),
+    **dict.fromkeys((exp.Explode, exp._ExplodeOuter, exp.Inline, exp.Posexplode, exp.PosexplodeOuter), _ONE),
     exp.ArrayIntersect: _LIST,
     exp.ArraySlice: ("this", "start", "end", "is_length"),
     exp.ArraySort: ("this", "asc", "nulls_first"),

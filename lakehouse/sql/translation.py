@@ -79,6 +79,9 @@ def translate(
     for one in row_ids:
         one.meta[ROW_ID] = True  # which a copy keeps
     tree = normalized(tree.copy())
+    for table in tree.find_all(exp.Table):
+        if table.args.get("sample"):
+            table.meta[ROW_ID] = True
     written = {part.name.casefold() for one in tree.find_all(exp.Table) for part in one.parts}
 
     def look() -> tuple[list[str], dict[str, Table]]:

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
-from lakehouse.errors import InvalidInput, InvalidStatement, SegmentUnreadable
+from lakehouse.engine.recursion import MOST_STEPS, TOO_MANY
+from lakehouse.errors import InvalidInput, InvalidStatement, QueryLimitExceeded, SegmentUnreadable
 
 Relations = Mapping[str, str | pa.Table]
 """What a query names: the text of another, or rows in memory, which only the query's own connection sees."""
@@ -132,6 +133,8 @@ def _inlined(text: str, relations: Relations) -> str:
 def explained(error: duckdb.Error) -> InvalidInput | SegmentUnreadable:
     """What DuckDB refuses, or cannot read, as an error of ours. It can reach no file but the tables' own."""
     cause = str(error).split("\n", maxsplit=1)[0][:300]
+    if TOO_MANY in cause:
+        return QueryLimitExceeded(TOO_MANY, limit="steps", most=MOST_STEPS)
     if isinstance(error, duckdb.IOException):
         return SegmentUnreadable("data file is missing or malformed; restore it from a copy", cause=cause)
     return InvalidStatement(
