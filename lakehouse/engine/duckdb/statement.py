@@ -79,8 +79,18 @@ def run_limited(text: str, relations: Relations, warehouse: Path, limits: QueryL
         raise MemoryError from error
     except duckdb.Error as error:
         raise explained(error) from error
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError) as error:  # how a stream tells of a row that fails after the first ones
+        raise _streamed(str(error)) from error
     finally:
         connection.close()
+
+
+def _streamed(cause: str) -> Exception:
+    if cause.startswith("Out of Memory Error"):
+        return MemoryError(cause)
+    return explained(duckdb.IOException(cause) if cause.startswith("IO Error") else duckdb.Error(cause))
 
 
 def _first(reader: pa.RecordBatchReader, limits: QueryLimits) -> tuple[pa.Table, bool]:
