@@ -28,8 +28,8 @@ _SET = ("this", "expression", "distinct", "with_", "order", "limit", "offset")
 NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     # Queries
     exp.Select: (
-        "with_", "expressions", "distinct", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows",
-        "order", "limit", "offset",
+        "with_", "expressions", "distinct", "from_", "joins", "laterals", "where", "group", "having", "qualify",
+        "windows", "order", "limit", "offset",
     ),
     exp.Union: _SET,
     exp.Intersect: _SET,
@@ -173,7 +173,7 @@ def _check_node(node: exp.Expr, engine: str) -> None:
     if isinstance(node, exp.Anonymous) and str(node.this).lower() in NAMED:
         parts: tuple[str, ...] = ("this", "expressions")
         _check_count(str(node.this).lower(), len(node.expressions))
-    elif node.parent is not None and is_range(node.parent) and node.arg_key == "this":
+    elif isinstance(node.parent, exp.Table) and is_range(node.parent) and node.arg_key == "this":
         parts = ("this", "expressions")
         bounds_of(node.parent)
     elif kind in NODES or kind in FUNCTIONS:
@@ -259,23 +259,30 @@ def _check_place(node: exp.Expr) -> None:
             raise InvalidStatement("a list in parentheses stands after VALUES or IN, or beside =, <> or IN and another")
         case exp.Order() if node.this is not None and not isinstance(node.parent, exp.GroupConcat):
             raise refused(node)
-        case exp.Table() if not isinstance(node.this, exp.Identifier | exp.Explode | exp.Inline) and not is_range(node):
-            raise InvalidStatement(
-                "this table function is not allowed; name a table of the lake, or use range, explode, posexplode, inline",
-                found=shown(node.this),
-            )
-        case exp.Table() if not isinstance(node.this, exp.Identifier) and (node.args.get("sample") or len(node.parts) > 1):
-            raise InvalidStatement("TABLESAMPLE stands after a table of the lake", found=shown(node.this))
         case exp.Aliases() if not isinstance(node.this, exp.Explode | exp.Inline):
             raise refused(node)
+        case exp.PivotAlias() if node.find_ancestor(exp.Pivot) is None:
+            raise refused(node)
+    _check_made(node)
+
+
+def _check_made(node: exp.Expr) -> None:
+    """What makes rows of others, or columns: where it stands, and how."""
+    match node:
+        case exp.Table() if not isinstance(node.this, exp.Identifier):
+            if not isinstance(node.this, exp.Explode | exp.Inline) and not is_range(node):
+                raise InvalidStatement(
+                    "this table function is not allowed; name a table of the lake, or use range, explode or inline",
+                    found=shown(node.this),
+                )
+            if len(node.parts) > 1 or node.args.get("version"):
+                raise InvalidStatement("a function has no prefix and no version", found=shown(node.this))
         case exp.Explode() | exp.Inline():
             check_generator(node)
         case exp.Lateral():
             check_lateral(node)
         case exp.Pivot():
             check_pivot(node)
-        case exp.PivotAlias() if node.find_ancestor(exp.Pivot) is None:
-            raise refused(node)
         case exp.TableSample():
             check_sample(node)
 

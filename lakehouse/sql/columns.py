@@ -178,7 +178,7 @@ class Columns:
         node.set("pivots", None)
         node.set("sample", None)
         alias = node.args.get("alias")
-        if sample is not None:
+        if sample is not None and alias is not None:
             node.set("alias", exp.TableAlias(this=alias.this.copy()))
         item = self._plain_item(node, scopes)
         if sample is not None:
@@ -197,7 +197,9 @@ class Columns:
         node.replace(over)
         query.set("from_", exp.From(this=node))
         over.set("this", query)
-        over.set("alias", alias or (exp.TableAlias(this=exp.to_identifier(item.alias, quoted=True)) if item.alias else None))
+        over.set(
+            "alias", alias or (exp.TableAlias(this=exp.to_identifier(item.alias, quoted=True)) if item.alias else None)
+        )
         return over, self._plain_item(over, scopes)
 
     def _plain_item(self, node: exp.Expr, scopes: _Scopes) -> _Item:
@@ -205,7 +207,9 @@ class Columns:
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
             given = self.of(node.this, scopes)
         elif isinstance(node.this, exp.Explode | exp.Inline):
-            self._check_all([node.this], "from", (_Scope(), *(scopes if isinstance(node, exp.Lateral) else scopes[1:])), ())
+            self._check_all(
+                [node.this], "from", (_Scope(), *(scopes if isinstance(node, exp.Lateral) else scopes[1:])), ()
+            )
             given = ()
         elif isinstance(node, exp.Table) and is_range(node):
             given = ()

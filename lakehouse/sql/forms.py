@@ -39,7 +39,9 @@ def _selected(select: exp.Select) -> None:
     """LATERAL VIEWs as joins, in place; and no row of totals where there is no row, which Spark does not give."""
     as_joins(select)
     group = select.args.get("group")
-    if group is not None and any(isinstance(one, exp.Rollup | exp.Cube | exp.GroupingSets) for one in group.expressions):
+    if group is not None and any(
+        isinstance(one, exp.Rollup | exp.Cube | exp.GroupingSets) for one in group.expressions
+    ):
         some = exp.GT(this=exp.Count(this=exp.Star(), big_int=True), expression=exp.Literal.number(0))
         having = select.args.get("having")
         select.set("having", exp.Having(this=some if having is None else exp.and_(having.this.copy(), some)))

@@ -55,7 +55,9 @@ def _check_select(select: exp.Select, node: exp.Expr) -> None:
     if any(select.args.get(part) for part in _UNDER) or any(
         one.find(exp.AggFunc, exp.Window) is not None for one in select.expressions
     ):
-        raise InvalidStatement("rows are made in a SELECT without sums and windows; use LATERAL VIEW", found=shown(node))
+        raise InvalidStatement(
+            "rows are made in a SELECT without sums and windows; use LATERAL VIEW", found=shown(node)
+        )
 
 
 def default_names(node: exp.Expr) -> list[str]:
@@ -97,9 +99,7 @@ def from_select_list(select: exp.Select, number: int) -> None:
         )
         name_columns(view, number)
         columns = [
-            exp.Alias(
-                this=exp.column(one.name, table=called, quoted=True), alias=exp.to_identifier(name, quoted=True)
-            )
+            exp.Alias(this=exp.column(one.name, table=called, quoted=True), alias=exp.to_identifier(name, quoted=True))
             for one, name in zip(inner, names, strict=True)
         ]
         select.set("expressions", [*select.expressions[:place], *columns, *select.expressions[place + 1 :]])

@@ -195,8 +195,14 @@ def written_out(name: str, arguments: Sequence[exp.Expr], texts: Sequence[str]) 
         for one, text in zip(arguments, texts, strict=True)
     ):
         return _filled(body, [_whole(one, text) for one, text in zip(arguments, texts, strict=True)])
-    held = ", ".join(f"a{place} := {text}" for place, text in enumerate(texts, 1))
-    inner = _filled(body, [f"lake_v.a{place}" for place in range(1, len(texts) + 1)])
+    is_fixed = [isinstance(one, exp.Literal) for one in arguments]  # some functions take nothing else
+    named = [
+        text if fixed else f"lake_v.a{place}" for place, (text, fixed) in enumerate(zip(texts, is_fixed, strict=True))
+    ]
+    held = ", ".join(
+        f"a{place} := {text}" for place, (text, fixed) in enumerate(zip(texts, is_fixed, strict=True)) if not fixed
+    )
+    inner = _filled(body, named)
     return f"list_transform([struct_pack({held})], lambda lake_v: {inner})[1]"
 
 

@@ -68,7 +68,8 @@ def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Referenc
     """Find every table that a query names, and rename it, and each WITH query, to names that are nobody else's.
 
     A name means the nearest query of a WITH that came before it, or with RECURSIVE the one that it stands in, else a
-    table of the lake. Aliases keep what columns are called. Raises `TableNotFound`, and `InvalidInput` for a version that no table stands with.
+    table of the lake. Aliases keep what columns are called. Raises `TableNotFound`, and
+    `InvalidInput` for a version that no table stands with.
     """
     found: list[Reference] = []
     renamed = 0

@@ -182,7 +182,9 @@ def _rows(pivot: exp.Pivot, alias: str, names: Sequence[str]) -> exp.Select:
             columns=[exp.to_identifier(_NAME, quoted=True), exp.to_identifier(_PLACE, quoted=True)],
         ),
     )
-    items = [exp.column(name, table=alias or None, quoted=True) for name in names if name.casefold() not in used]
+    items: list[exp.Expr] = [
+        exp.column(name, table=alias or None, quoted=True) for name in names if name.casefold() not in used
+    ]
     items.append(_called(exp.column(_NAME, table=_UNPIVOTED, quoted=True), field.this.name))
     values = [_chosen([columns[turn] for columns in entries]) for turn in range(len(entries[0]))]
     items += [
@@ -211,9 +213,9 @@ def _called(value: exp.Expr, name: str) -> exp.Expr:
     return exp.Alias(this=value, alias=exp.to_identifier(name, quoted=True))
 
 
-def _column_of(column: exp.Column, alias: str) -> str:
+def _column_of(column: exp.Expr, alias: str) -> str:
     """The item's column that a name means, folded: the last part, or the first where a field of it follows."""
-    parts = [part.name.casefold() for part in column.parts]
+    parts = [part.name.casefold() for part in column.parts] if isinstance(column, exp.Column) else [""]
     return parts[1] if len(parts) > 1 and parts[0] == alias.casefold() else parts[0]
 
 

@@ -24,13 +24,13 @@ def check_sample(node: exp.TableSample) -> None:
     seed, percent, size = (node.args.get(part) for part in ("seed", "percent", "size"))
     if seed is None:
         raise InvalidStatement("a sample needs a seed, so that it can be had again: add REPEATABLE (42)")
-    if not isinstance(node.parent, exp.Table):
+    if not isinstance(node.parent, exp.Table) or not isinstance(node.parent.this, exp.Identifier):
         raise InvalidStatement("TABLESAMPLE stands after a table of the lake")
     if not _is_number(seed, _NUMBER):
         raise InvalidStatement("a seed is a whole number of at most 18 digits", found=seed.sql()[:100])
     if percent is not None and not (_is_number(percent, _PERCENT) and Decimal(percent.name) <= 100):
         raise InvalidStatement("a sample is 0 to 100 PERCENT", found=percent.sql()[:100])
-    if percent is None and not (_is_number(size, _NUMBER) and int(size.name) <= _MOST_ROWS):
+    if percent is None and not (size is not None and _is_number(size, _NUMBER) and int(size.name) <= _MOST_ROWS):
         raise InvalidStatement("a sample is a number of ROWS or PERCENT, as in (10 PERCENT)", most=_MOST_ROWS)
 
 

@@ -46,7 +46,7 @@ class _SparkGenerator(SparkGenerator):
 
     def lateral_sql(self, expression: exp.Lateral) -> str:
         alias = expression.args.get("alias")
-        if not expression.args.get("view"):
+        if alias is None or not expression.args.get("view"):
             return f"LATERAL {self.sql(expression, 'this')}{f' AS {self.sql(alias)}' if alias else ''}"
         columns = ", ".join(self.sql(one) for one in alias.args["columns"])
         outer = "OUTER " if expression.args.get("outer") else ""

@@ -20,7 +20,6 @@ MORE = (
     "SELECT r.n, id, explode(sequence(3, 1, -2)) AS e FROM range(4) AS r(n) JOIN range(5, 1, -1) ON n = id",
     "SELECT g, count(*), grouping(g) FROM nothing GROUP BY CUBE (g)",
     "SELECT g, sum(v), count(*) FROM o GROUP BY GROUPING SETS ((g), ()) HAVING count(*) > 1",
-    f"SELECT count(*), max(n) FROM ({PATHS.format(7, 6)})",
 )
 
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from lakehouse.engine.spark.settings import held
 from lakehouse.engine.recursion import MOST_STEPS, TOO_MANY
+from lakehouse.engine.spark.settings import held
 from lakehouse.errors import InvalidStatement, QueryLimitExceeded
 
 _ZONE = "spark.sql.session.timeZone"
