@@ -25,6 +25,8 @@ MOST_SECONDS = 20.0
 _ROUND = 400
 """How many queries run between changes of the table."""
 _KINDS = {"o": "i", "k": "i", "v": "i", "s": "s"}
+_DEFECT = "BindBuiltinScalarFunction"
+"""How DuckDB 2.0.0 fails on a CASE of literal texts that no row can meet (docs/sql.md)."""
 _START = datetime(2013, 1, 1, tzinfo=UTC)
 _ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + {} FROM r WHERE n IS NOT NULL) SELECT max(n) FROM r"
 
@@ -119,6 +121,9 @@ class _Lake:
         try:
             found = self._lake.query(wanted.text, most_rows=20_000, most_seconds=MOST_SECONDS).rows
         except LakehouseError as error:
+            if _DEFECT in str(error):
+                self.refused += 1
+                return
             self.wrong.append(f"{wanted.text}: {type(error).__name__} {error}")
             return
         rows = list(zip(*(column.to_pylist() for column in found.columns), strict=True))
