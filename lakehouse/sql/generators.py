@@ -22,6 +22,9 @@ def check_generator(node: exp.Expr) -> None:
     place = node.parent
     if node.args.get("expressions") or node.find(exp.Query, exp.AggFunc, exp.Window) is not None:
         raise InvalidStatement("it makes rows of one list or map, not of a query, sum or window", found=shown(node))
+    alias = place.args.get("alias") if isinstance(place, exp.Lateral | exp.Table) else None
+    if not isinstance(place, exp.Alias | exp.Aliases) and not (alias is not None and alias.args.get("columns")):
+        default_names(node)
     if isinstance(place, exp.Lateral | exp.Table):
         return
     item = place if isinstance(place, exp.Alias | exp.Aliases) else node
