@@ -244,7 +244,7 @@ class TooManyChunks(InvalidInput):
 class QueryLimitExceeded(InvalidInput):
     """A query reached one of its limits and was stopped: ask for less, or allow more.
 
-    ``limit`` names it: ``seconds``, ``memory``, ``rows``, ``bytes``, ``waiting``.
+    ``limit`` names it: ``seconds``, ``memory``, ``rows``, ``bytes``, ``waiting``, ``steps`` (of a recursion).
     """
 
     kind = "query_limit_exceeded"

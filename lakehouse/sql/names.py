@@ -71,17 +71,19 @@ def plain_parts(node: exp.Expr) -> list[exp.Expr]:
 def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Reference]:
     """Find every table that a query names, and rename it, and each WITH query, to names that are nobody else's.
 
-    A name means the nearest query of a WITH that came before it, else a table of the lake. Aliases keep what columns
-    are called. Raises `TableNotFound`, and `InvalidInput` for a version that no table stands with.
+    A name means the nearest query of a WITH that came before it, or with RECURSIVE the one that it stands in, else a
+    table of the lake. Aliases keep what columns are called. Raises `TableNotFound`, and
+    `InvalidInput` for a version that no table stands with.
     """
     found: list[Reference] = []
     renamed = 0
     waiting: list[tuple[exp.Expr, _Names]] = [(tree, {})]
     while waiting:
         node, known = waiting.pop()
-        if isinstance(node, exp.Table):
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             if len(found) == _MOST_TABLES:
                 raise InvalidStatement("a statement names too many tables; split it", most=_MOST_TABLES)
+            waiting += [(pivot, known) for pivot in node.args.get("pivots") or ()]
             reference = _resolved(node, known, tables, f"{prefix}{len(found)}")
             found += [reference] if reference is not None else []
             continue
@@ -90,10 +92,11 @@ def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Referenc
         with_ = node.args.get("with_")
         if with_ is not None:
             for query in with_.expressions:
-                waiting.append((query.this, known))
                 alias = query.args["alias"].this
                 new = f"{prefix}with{renamed}"
-                known = {**known, alias.name.casefold(): new}
+                after = {**known, alias.name.casefold(): new}
+                waiting.append((query.this, after if with_.args.get("recursive") else known))
+                known = after
                 alias.replace(exp.to_identifier(new, quoted=True))
                 renamed += 1
         waiting += [(child, known) for child in node.iter_expressions(reverse=True) if child is not with_]
@@ -106,6 +109,8 @@ def _resolved(node: exp.Table, known: _Names, tables: Sequence[str], relation: s
     table, system = _found(node, tables) if own is None else ("", "")
     if own is not None and version is not None:
         raise InvalidStatement("only a table of the lake has versions, not a query of WITH", name=node.name)
+    if node.args.get("sample") is not None and (own is not None or system):
+        raise InvalidStatement("TABLESAMPLE stands after a table of the lake", name=node.name)
     alias = node.args.get("alias") or exp.TableAlias()
     if alias.args.get("this") is None:
         alias.set("this", exp.to_identifier(node.name, quoted=True))

@@ -112,6 +112,9 @@ def translate(
     if expanded.views:
         check_allowed(expanded.tree, engine)  # as a whole: it may be nested more deeply than any part
     tree = normalized(expanded.tree)
+    for table in tree.find_all(exp.Table):
+        if table.args.get("sample"):
+            table.meta[ROW_ID] = True
     references = resolve(tree, names, _prefix(tree))
     schemas = {one.relation: _schema(tables.get(one.table), one) for one in references}
     named = tree.copy()

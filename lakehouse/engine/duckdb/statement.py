@@ -18,6 +18,7 @@ from lakehouse.cancelling import watch
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
 from lakehouse.engine.duckdb.room import most_memory, spilling
+from lakehouse.engine.recursion import MOST_STEPS, TOO_MANY
 from lakehouse.errors import InvalidInput, InvalidStatement, QueryLimitExceeded, SegmentUnreadable
 from lakehouse.forks import watch_forks
 
@@ -122,8 +123,18 @@ def run_limited(text: str, relations: Relations, warehouse: Path, limits: QueryL
         raise MemoryError from error
     except duckdb.Error as error:
         raise explained(error) from error
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError) as error:  # how a stream tells of a row that fails after the first ones
+        raise _streamed(str(error)) from error
     finally:
         connection.close()
+
+
+def _streamed(cause: str) -> Exception:
+    if cause.startswith("Out of Memory Error"):
+        return MemoryError(cause)
+    return explained(duckdb.IOException(cause) if cause.startswith("IO Error") else duckdb.Error(cause))
 
 
 def _whole(found: duckdb.DuckDBPyRelation, limits: QueryLimits) -> tuple[pa.Table, bool]:
@@ -190,6 +201,8 @@ def explained(error: duckdb.Error) -> InvalidInput | SegmentUnreadable:
             limit="memory",
             cause=cause,
         )
+    if TOO_MANY in cause:
+        return QueryLimitExceeded(TOO_MANY, limit="steps", most=MOST_STEPS)
     if isinstance(error, duckdb.IOException):
         return SegmentUnreadable("data file is missing or malformed; restore it from a copy", cause=cause)
     return InvalidStatement(

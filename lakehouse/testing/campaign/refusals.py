@@ -24,6 +24,7 @@ from pathlib import Path
 import lakehouse
 from lakehouse.errors import InternalError, LakehouseError
 from lakehouse.sql.functions import NAMES
+from lakehouse.testing.campaign.odd_sources import GENERATORS, odd_source
 from lakehouse.testing.campaign.outcome import Outcome
 
 MOST_SECONDS = 5.0
@@ -261,6 +262,8 @@ class Grown:
 
     def _source(self, depth: int) -> str:
         pick = self._chance
+        if pick.random() < 0.1:
+            return odd_source(pick, self.expression, self.query, depth)
         named = pick.choice(("", "", " AS a", " a", f" AS {self._name()}", " AS a(x, y)"))
         if depth > 0 and pick.random() < 0.2:
             return f"({self.query(depth - 1)}){named}"
@@ -341,7 +344,7 @@ _NESTS = (
     "array(",
     "EXISTS (SELECT ",
 )
-_FUNCTIONS = (*NAMES.split(), "repeat", "gone", "read_csv", "reflect")
+_FUNCTIONS = (*NAMES.split(), *GENERATORS, "repeat", "gone", "read_csv", "reflect")
 
 
 def run(count: int, seed: int) -> Outcome:

@@ -183,7 +183,7 @@ def test_merge_takes_queries_versions_and_stars(lake: lakehouse.Lake) -> None:
         "MERGE INTO trips USING clients ON client = name WHEN NOT MATCHED THEN INSERT (id) VALUES (1, 2)",
         "MERGE INTO trips USING trips ON id = id WHEN MATCHED THEN DELETE",
         "MERGE INTO trips USING trips AS s ON id = s.id WHEN MATCHED THEN DELETE",
-        "MERGE INTO trips USING range(10) AS s ON true WHEN MATCHED THEN DELETE",
+        "MERGE INTO trips USING range(10000000) AS s ON true WHEN MATCHED THEN DELETE",
         "MERGE INTO trips USING (SELECT reflect('a', 'b') AS x) AS s ON true WHEN MATCHED THEN DELETE",
     ],
 )
