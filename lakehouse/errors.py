@@ -106,6 +106,10 @@ class TableNotFound(LakehouseError, KeyError):
     __str__ = Exception.__str__
 
 
+class ViewNotFound(TableNotFound):
+    """No view of that name is in the lake."""
+
+
 class VersionNotFound(LakehouseError, KeyError):
     """No such version, tag or time."""
 
@@ -209,6 +213,14 @@ class NotWholeFiles(InvalidInput):
     """A scan leaves out some rows of its files, so they cannot stand for it: read it as a stream."""
 
 
+class BrokenView(InvalidInput):
+    """A view cannot be read any more: what it names is gone or has changed. Make that, or the view, again."""
+
+
+class OnlySpark(InvalidStatement):
+    """In process nothing calculates this as Spark does: run the statement with ``engine="spark"``."""
+
+
 class InvalidMerge(InvalidInput):
     """The clauses of a merge contradict each other or do nothing: correct them."""
 
@@ -236,10 +248,16 @@ class TooManyChunks(InvalidInput):
 class QueryLimitExceeded(InvalidInput):
     """A query reached one of its limits and was stopped: ask for less, or allow more.
 
-    ``limit`` names it: ``seconds``, ``memory``, ``bytes``, ``waiting``.
+    ``limit`` names it: ``seconds``, ``memory``, ``rows``, ``bytes``, ``waiting``, ``steps`` (of a recursion).
     """
 
     kind = "query_limit_exceeded"
+
+
+class StatementCancelled(LakehouseError):
+    """Another thread cancelled the statement by `Lake.cancel`: run it again if it is wanted. Nothing was changed."""
+
+    kind = "cancelled"
 
 
 class Forbidden(LakehouseError):

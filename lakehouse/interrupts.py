@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from lakehouse import cancelling
+
 NOTHING = "interrupted: nothing was written"
 IN_STEPS = "interrupted: what was done until then stays; run it again for the rest"
 TOO_LATE = "interrupted too late: it was committed already, and is done"
@@ -36,6 +38,7 @@ class _State:
         self.is_committing = False
         self.is_done = False
         self.in_steps = False
+        self.is_undoing = False
 
     def message(self) -> str:
         """The message about an interrupt's outcome."""
@@ -78,9 +81,28 @@ def in_steps() -> None:
 
 
 def check() -> None:
-    """Raise `Interrupted` if the process was asked to end, even if the signal's exception was lost."""
-    if _state.signal is not None:
+    """Raise if the process was asked to end, even if the signal's exception was lost, or this thread's work to stop.
+
+    Raises `Interrupted`, `StatementCancelled`.
+    """
+    if _state.signal is not None and not _state.is_undoing:
         raise Interrupted
+    cancelling.check()
+
+
+@contextmanager
+def undoing() -> Iterator[None]:
+    """Around what undoes all that was committed.
+
+    Whoever was asked to end still does this, and has then done nothing.
+    """
+    _state.is_undoing = True
+    try:
+        with cancelling.shielded():
+            yield
+        _state.is_done = False
+    finally:
+        _state.is_undoing = False
 
 
 @contextmanager

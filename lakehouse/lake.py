@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from lakehouse.admin.check import add_checksums as add_checksums_to
 from lakehouse.admin.check import check
@@ -30,7 +30,7 @@ from lakehouse.schema import check_table_name
 from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
 from lakehouse.session.addresses import addresses
 from lakehouse.session.session import Session
-from lakehouse.sql import Allowed, Answer, ask_apart, open_views, run_statement
+from lakehouse.sql import Statements
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.sets import read_set
 from lakehouse.table.table import Table
@@ -57,7 +57,8 @@ def connect(
     warehouse
         A path or ``file://`` URI; default ``$LAKEHOUSE_WAREHOUSE``, else ``./.lakehouse/warehouse``.
     spark
-        A SparkSession, classic or Connect. Without one, a local session starts when an operation first needs it.
+        A SparkSession, classic or Connect. Without one, a local session starts when an operation first needs it. `sql`
+        runs in process all the same where it can; ``engine="spark"`` asks for it.
     lease_seconds
         How long an operation keeps its locks after its process has stopped renewing them.
     wait_seconds
@@ -95,7 +96,7 @@ def connect(
     )
 
 
-class Lake:
+class Lake(Statements):
     """Tables under one sequence of versions. Thread-safe; a context manager."""
 
     def __init__(self, session: Session) -> None:
@@ -234,96 +235,6 @@ class Lake:
         such operation runs.
         """
         self.catalog.release(operation_id)
-
-    # SQL
-
-    def sql(
-        self,
-        text: str,
-        *,
-        args: Sequence[Any] | Mapping[str, Any] | None = None,
-        as_of: Any = None,
-        engine: Literal["spark", "duckdb"] = "spark",
-    ) -> Any:
-        """Run one statement of Spark's SQL over the lake's tables.
-
-        A query returns a lazy Spark frame, or with ``engine="duckdb"`` a lazy DuckDB relation, made in process. INSERT,
-        DELETE, UPDATE and MERGE return their `Commit`; SHOW and DESCRIBE an Arrow table; CREATE TABLE the table;
-        several changes between BEGIN and COMMIT one commit of them all.
-
-        ``VERSION AS OF 7`` (or a tag) or ``TIMESTAMP AS OF '2013-01-05'`` may follow a table's name; other tables are
-        read at ``as_of``, by default all at the current head. Conditions are pushed into the scans, which prune files.
-        Times without an offset are UTC.
-
-        ``args``: values for each ``?`` in order, or by name for each ``:name``: None, bool, int, float, Decimal, str,
-        bytes, date or datetime (without a zone: UTC). They become literals of the parsed statement, never text of it.
-
-        The text may come from anyone: anything not on a closed list of constructs and functions is refused, and names
-        mean only the lake's tables. Raises `InvalidInput`, which names what is refused, `TableNotFound`,
-        `VersionNotFound`, and what the table's own methods raise.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> folder = tempfile.mkdtemp()
-        >>> lake = connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse")
-        >>> lake.sql("CREATE TABLE trips (at TIMESTAMP, client BIGINT) PARTITIONED BY (days(at))")
-        <table trips by day of at, 2 columns>
-        >>> lake.sql("INSERT INTO trips VALUES ('2013-01-05 07:00', 12), ('2013-01-05 08:00', 77)").rows_added
-        2
-        >>> lake.sql("SELECT max(client) AS last FROM trips VERSION AS OF 2", engine="duckdb").fetchall()
-        [(77,)]
-        >>> lake.sql("DELETE FROM trips WHERE client = :client", args={"client": 12}).rows_deleted
-        1
-        >>> lake.close()
-        """
-        return run_statement(self.session, text, as_of=as_of, engine=engine, args=args)
-
-    def query(
-        self,
-        text: str,
-        *,
-        args: Sequence[Any] | Mapping[str, Any] | None = None,
-        as_of: Any = None,
-        most_rows: int = 1000,
-        most_bytes: int = 64_000_000,
-        most_seconds: float = 30.0,
-        most_memory: int = 1_000_000_000,
-    ) -> Answer:
-        """Query by SQL, without Spark: the first rows, and what each table's scan opens and leaves out, and why.
-
-        Takes queries, SHOW, DESCRIBE and EXPLAIN, as decided from the parsed statement. Rows beyond ``most_rows`` and
-        ``most_bytes`` are left out, and ``is_cut`` says so. ``args`` as of `sql`.
-
-        Everything from parsing on runs in a query process, which is killed after ``most_seconds`` and cannot use more
-        than ``most_memory`` bytes. Its start, half a second, is not counted, and it is kept for the next query.
-        Raises `QueryLimitExceeded` when one of the two limits is reached; `InvalidInput` for anything that could change
-        a table; else as `sql`.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> folder = tempfile.mkdtemp()
-        >>> with connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
-        ...     lake.query("SELECT 1 AS one").rows.to_pylist()
-        [{'one': 1}]
-        """
-        allowed = Allowed.of(rows=most_rows, bytes=most_bytes, seconds=most_seconds, memory=most_memory)
-        return ask_apart(self.session, text, as_of, allowed, args)
-
-    def duckdb(self, as_of: Any = None, *, tables: Sequence[str] | None = None) -> Any:
-        """A DuckDB connection of the caller's own, in which each table is a view at one version, by default the head.
-
-        It shows that version for as long as it lives, and protects it from expiry until it is closed or gone, or the
-        lake is closed. ``tables``: only these. It is for trusted SQL: see docs/interop.md. Cost: the live segments of
-        the tables, whose files are verified now. Raises `VersionNotFound`, `TableNotFound`, `SegmentUnreadable`, and
-        `InvalidArgument` for tables that DuckDB cannot tell apart.
-
-        >>> with lake.duckdb() as connection:
-        ...     connection.execute("SELECT carrier, sum(delay) FROM flights GROUP BY ALL ORDER BY ALL").fetchall()
-        [('DL', 30), ('UA', 3)]
-        """
-        return open_views(self.session, as_of, tables)
 
     # Clean-up
 

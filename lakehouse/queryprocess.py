@@ -81,7 +81,8 @@ def _answered(lake: Any, question: Mapping[str, Any]) -> tuple[dict[str, Any], m
     wait_at_most(_SHARE_WAITED * float(question["most_seconds"]))
     try:
         with _walls(most, float(question["most_seconds"])) as room:
-            limits = QueryLimits(question["most_rows"], question["most_bytes"], room)
+            spill = None if question.get("spill") is None else Path(question["spill"])
+            limits = QueryLimits(question["most_rows"], question["most_bytes"], room, spill)
             point, values = read_point(question["as_of"]), question.get("values")
             found = answer(lake.session, question["text"], as_of=point, limits=limits, values=values)
             target = pa.BufferOutputStream()
@@ -91,7 +92,7 @@ def _answered(lake: Any, question: Mapping[str, Any]) -> tuple[dict[str, Any], m
             return {"is_cut": found.is_cut, "is_plan": found.is_plan, "reads": reads}, memoryview(target.getvalue())
     except LakehouseError as error:
         return write_error(error), b""
-    except (MemoryError, duckdb.OutOfMemoryException):
+    except (MemoryError, duckdb.OutOfMemoryException, pa.ArrowMemoryError):
         return _failed(
             QueryLimitExceeded(
                 "the query needs more memory than it may have; ask for fewer rows or columns, or allow more",

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import datasource as spark_source
 from pyspark.sql.types import StructType
 
-from lakehouse.core.interval import Interval
+from lakehouse.core.interval import Interval, to_us
 from lakehouse.core.operation import Begun
 from lakehouse.core.plan import ReadGroup, ReadPlan
 from lakehouse.core.predicate import And, Compare, In, IsNull, Predicate, Unknown
@@ -216,7 +216,8 @@ class _Writer(spark_source.DataSourceArrowWriter):
             spec = self._begun.table
             folder = lake.warehouse / spec.folder / self._begun.id
             rows = pa.RecordBatchReader.from_batches(first.schema, _chained(first, iterator))
-            target = WriteTarget(spec, folder, self._begun.id, batch=context.taskAttemptId())
+            now_us = to_us(lake.catalog.now())
+            target = WriteTarget(spec, folder, self._begun.id, batch=context.taskAttemptId(), now_us=now_us)
             return _Task(tuple(lake.session.local_engine.write(rows, target)))
 
     def commit(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:

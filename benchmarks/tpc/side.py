@@ -42,7 +42,7 @@ def open_side(engine: str, side: str, place: Place) -> Callable[[str], Callable[
     if side == "ours":
         lake = connect(Path(place.folder), spark)
         if spark is not None:
-            return lambda text: lake.sql(text).toArrow  # type: ignore[no-any-return]
+            return lambda text: lake.sql(text, engine="spark").toArrow  # type: ignore[no-any-return]
         return lambda text: lake.sql(text, engine="duckdb").to_arrow_table  # type: ignore[no-any-return]
     if spark is not None:
         for name, path in place.plain.items():

@@ -1,9 +1,11 @@
 """Queries of the Query page: rows of a statement at a version, and what was read and left out."""
 
+from __future__ import annotations
+
 import io
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from cachetools import TTLCache
 
+from lakehouse.actions.roles import Role
 from lakehouse.core.pruned import Pruned, Reason
 from lakehouse.errors import QueryLimitExceeded
 from queries.fair_queue import FairQueue, OnWait
@@ -21,8 +24,6 @@ from shown import shown
 
 MOST_ROWS = 5_000
 MOST_BYTES = 16_000_000
-MOST_SECONDS = 20.0
-MOST_MEMORY = 1_000_000_000
 MOST_WAITING_SECONDS = 60.0
 QUEUE = FairQueue(at_once=2, each=1, most_waiting=20, most_waiting_each=3)
 """Queries run two at a time and one per reader, so memory is bounded and no reader waits for another's queries."""
@@ -39,6 +40,29 @@ MEANING = {
     Reason.INDEX: "the index of a column says that the value is not there",
     Reason.OVERSHADOWED: "newer tombstones hide all of it",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one query may cost: rows of its result, beyond which it is cut, seconds, and megabytes of memory."""
+
+    rows: int = MOST_ROWS
+    seconds: int = 20
+    megabytes: int = 1000
+
+    def within(self, most: Limits) -> Limits:
+        """The same, but no more than others."""
+        return Limits(*(min(getattr(self, one), getattr(most, one)) for one in ("rows", "seconds", "megabytes")))
+
+
+LIMITS = Limits()
+LEAST = Limits(rows=1, seconds=1, megabytes=400)
+MOST: Mapping[Role, Limits] = {
+    Role.READER: LIMITS,
+    Role.MAINTAINER: Limits(seconds=60, megabytes=2000),
+    Role.ADMIN: Limits(seconds=600, megabytes=4000),
+}
+"""The most that each role may set. Two queries run at a time, so twice their memory is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,32 +99,32 @@ _kept: TTLCache[tuple[Any, ...], Asked] = TTLCache(MOST_KEPT, KEPT_SECONDS)
 _guard = threading.Lock()
 
 
-def ask(lake: Any, sql: str, as_of: str | None, *, reader: str, on_wait: OnWait) -> Asked:
+def ask(lake: Any, sql: str, as_of: str | None, *, reader: str, on_wait: OnWait, limits: Limits = LIMITS) -> Asked:
     """Run a read-only statement once the reader has a slot; ``on_wait`` is called with the place in the queue.
 
     Raises as `Lake.query` does, and `QueryLimitExceeded` if too many wait. Recent answers are cached while the head
     stays the same, so redrawing one costs nothing.
     """
-    key = (lake.catalog.address, str(lake.warehouse), sql, as_of, lake.head)
+    key = (lake.catalog.address, str(lake.warehouse), sql, as_of, lake.head, limits)
     with _guard:
         asked = _kept.get(key)
     if asked is None:
         with QUEUE.slot(reader, most_seconds=MOST_WAITING_SECONDS, on_wait=on_wait):
-            asked = _asked(lake, sql, as_of)
+            asked = _asked(lake, sql, as_of, limits)
         with _guard:
             _kept[key] = asked
     return asked
 
 
-def _asked(lake: Any, sql: str, as_of: str | None) -> Asked:
+def _asked(lake: Any, sql: str, as_of: str | None, limits: Limits) -> Asked:
     begun = time.perf_counter()
     found = lake.query(
         sql,
         as_of=as_of,
-        most_rows=MOST_ROWS,
+        most_rows=limits.rows,
         most_bytes=MOST_BYTES,
-        most_seconds=MOST_SECONDS,
-        most_memory=MOST_MEMORY,
+        most_seconds=limits.seconds,
+        most_memory=limits.megabytes * 1_000_000,
     )
     seconds = time.perf_counter() - begun
     return Asked(found.rows, found.is_cut, seconds, tuple(_table_read(one) for one in found.reads))

@@ -87,6 +87,7 @@ def describe_segments(lake: Any, name: str, found: Found, part: Segments) -> pd.
                 "ordinal": one.ordinal,
                 "state": OVERSHADOWED if one.id in found.overshadowed else SEEN,
                 "made by": f"{origin.operation} at {origin.version}" if origin else "",
+                "codec": one.codec or "not known",
                 "rewrites": one.rewrites,
                 "row ids": "stored" if one.has_row_ids else f"from {one.first_row_id:,}",
                 "file": one.path,

@@ -17,7 +17,7 @@ from shown import shown
 MOST_DRAWN = 2_000
 
 
-def ask(sql: str, as_of: str | None) -> query.Asked:
+def ask(sql: str, as_of: str | None, limits: query.Limits) -> query.Asked:
     """Wait for a slot, showing the reader's place in the queue, and return the answer."""
     place = st.empty()
     with st.spinner("Asking..."):
@@ -26,6 +26,7 @@ def ask(sql: str, as_of: str | None) -> query.Asked:
             sql,
             as_of,
             reader=who.reader(),
+            limits=limits.within(query.MOST[who.person().role]),
             on_wait=lambda number: place.caption(f"Other queries run. Yours is number {number} in the queue."),
         )
     place.empty()
@@ -90,22 +91,38 @@ def draw_read(read: query.TableRead, place: int) -> None:
             )
 
 
+def draw_limits() -> query.Limits:
+    """The limits of the next query, up to what the reader's role may set."""
+    role = who.person().role
+    least, most, usual = query.LEAST, query.MOST[role], query.LIMITS
+    with st.expander("Limits"):
+        left, middle, right = st.columns(3)
+        rows = left.number_input("Rows", least.rows, most.rows, usual.rows, key="most rows")
+        seconds = middle.number_input("Seconds", least.seconds, most.seconds, usual.seconds, key="most seconds")
+        memory = right.number_input("Memory, MB", least.megabytes, most.megabytes, usual.megabytes, key="most memory")
+        st.caption(
+            f"A {role} may set {most.rows:,} rows, {most.seconds} seconds and {most.megabytes:,} MB. "
+            "Rows beyond are left out, and the page says so; a query that needs more time or memory fails."
+        )
+    return query.Limits(int(rows), int(seconds), int(memory))
+
+
 shell.title(
     "Query",
     "One statement of Spark's SQL over all tables, at the version picked at the left, run by DuckDB. Read-only: "
-    f"SELECT, SHOW, DESCRIBE, EXPLAIN. At most {query.MOST_ROWS:,} rows and "
-    f"{query.MOST_SECONDS:.0f} seconds.",
+    "SELECT, SHOW, DESCRIBE, EXPLAIN.",
 )
 sql = st.text_area("SQL", key="sql", bind="query-params", height=120, placeholder="SELECT ...").strip()
 with st.container(horizontal=True):
     st.button("Run", type="primary", icon=":material/play_arrow:", key="run")
     st.button("Example", on_click=example, key="example")
+limits = draw_limits()
 if not sql:
     shell.empty("Write a statement and run it. The address of this page then contains it and can be shared.")
     st.stop()
 
 as_of = pick.as_of()
-asked = ask(sql, as_of)
+asked = ask(sql, as_of, limits)
 rows = query.drawable(asked.rows)
 more = "; more were left out" if asked.is_cut else ""
 st.text(f"{asked.rows.num_rows:,} rows in {asked.seconds:.2f} s{more}")

@@ -252,7 +252,7 @@ class _Survey:
         except (LakehouseError, *DAMAGE) as error:
             logger.warning("a table cannot be made again from its footers: %s", coded(error))
             return
-        if spec.name in self.names.values():
+        if spec.name in self.names.values() or spec.name.casefold() in self.contents.views:
             spec = replace(spec, name=f"recovered_{folder[:8]}")
         self.new[folder], self.names[folder] = spec, spec.name
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from lakehouse.apart.process import QueryProcess
 from lakehouse.apart.wire import Ended, TooMuch, read_error
+from lakehouse.cancelling import watched
 from lakehouse.errors import LakehouseError, QueryLimitExceeded
 
 _MOST_IDLE = 2
@@ -38,7 +39,8 @@ class QueryProcesses:
         process = self._taken(most_seconds)
         is_sound = False
         try:
-            answer, body = process.ask(question, most_bytes=most_bytes, seconds=most_seconds)
+            with watched(process.kill):
+                answer, body = process.ask(question, most_bytes=most_bytes, seconds=most_seconds)
             is_sound = bool(answer.get("is_sound"))
         except TimeoutError as error:
             raise QueryLimitExceeded(

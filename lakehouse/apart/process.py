@@ -89,6 +89,10 @@ class QueryProcess:
         send(self._channel, question)
         return receive(self._channel, most_bytes=most_bytes + _SLACK_BYTES, seconds=seconds)
 
+    def kill(self) -> None:
+        """Kill it, while another thread waits for its answer and then ends it."""
+        self._process.kill()
+
     def end(self) -> None:
         """Kill it, and wait until it is gone."""
         self._end()

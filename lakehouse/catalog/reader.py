@@ -8,7 +8,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
-from lakehouse.catalog.commit import tables
+from lakehouse.catalog.commit import tables, views
 from lakehouse.catalog.inspect import chains, overview
 from lakehouse.catalog.inspect.chunks import list_changes, list_chunks
 from lakehouse.catalog.inspect.history import read_bytes_written, read_history, read_origins, versions_touching
@@ -18,7 +18,7 @@ from lakehouse.catalog.state.diff import changed_entries, entries_between
 from lakehouse.catalog.state.tombstone_sets import ReadFile, Sets
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.versions import definitions, log
-from lakehouse.catalog.versions.horizon import check_complete, check_readable, gone
+from lakehouse.catalog.versions.horizon import check_complete, check_readable, gone, read_horizon
 from lakehouse.core.chunk import Chunk
 from lakehouse.core.commit import Commit
 from lakehouse.core.diff import Diff, EntryDiff
@@ -31,6 +31,7 @@ from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
+from lakehouse.core.view import View
 from lakehouse.remembered import Remembered
 
 P = ParamSpec("P")
@@ -82,6 +83,14 @@ class CatalogReader:
         """Names of the tables, sorted."""
         return self._read(tables.table_names)
 
+    def names(self) -> tuple[list[str], frozenset[str]]:
+        """Names of the tables, sorted, and folded names of all views of versions that are kept."""
+        return self._read(views.read_names)
+
+    def views(self) -> list[View]:
+        """Every form of every view in the versions that are kept, by name and version."""
+        return self._read(views.read_views)
+
     def overview(self, days: int = 14) -> Listing[TableSummary]:
         """A summary of every table. Cost: one pass over the live segments, in the database."""
         return self._read(lambda c: overview.read_overview(c, now_us=self._database.now_us(c), days=days))
@@ -95,6 +104,10 @@ class CatalogReader:
     def resolve(self, as_of: Any) -> int:
         """The version of the lake that a version, tag or time means; None: the head. Raises `VersionNotFound`."""
         return self._read(log.resolve_version, as_of)
+
+    def horizon(self) -> int:
+        """The oldest version at which every table can be read."""
+        return self._read(read_horizon)
 
     def commits(
         self,

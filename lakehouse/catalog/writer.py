@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Connection
 
 from lakehouse import interrupts
-from lakehouse.catalog.commit import commit, tables
+from lakehouse.catalog.commit import commit, tables, views
 from lakehouse.catalog.commit.one_trip_append import OneTripAppend, fits_one_trip
 from lakehouse.catalog.inspect import activity
 from lakehouse.catalog.locks import locks, operations
@@ -37,6 +37,7 @@ from lakehouse.core.lock import ChunkLock
 from lakehouse.core.operation import Begun, Kind, Priority
 from lakehouse.core.ordinal import draws_number
 from lakehouse.core.spec import TableId, TableSpec
+from lakehouse.core.view import View
 from lakehouse.errors import UnknownOperation
 from lakehouse.faults import reach
 
@@ -60,7 +61,7 @@ class CatalogWriter(CatalogReader):
         """Call a function with a connection and the given arguments in one writing transaction."""
         return self._database.run(lambda connection: work(connection, *given, **named))
 
-    # Tables and tags
+    # Tables, views and tags
 
     def create_table(self, spec: TableSpec) -> tuple[TableSpec, int]:
         """Create a table and return its definition with its id. Raises `AlreadyExists`."""
@@ -92,6 +93,24 @@ class CatalogWriter(CatalogReader):
                 lambda connection: tables.drop_table(connection, name),
                 settled=lambda connection: None if tables.find_table(connection, name) else True,
             )
+
+    def create_view(self, view: View, *, replaces: bool) -> None:
+        """Store a view; with ``replaces``, in the place of one of its name. Raises `AlreadyExists`."""
+        with interrupts.committing():
+            self._database.run(
+                lambda connection: views.create_view(connection, view, replaces=replaces),
+                settled=lambda connection: 0 if views.has_view(connection, view) else None,
+            )
+        reach("commit.after")
+
+    def drop_view(self, name: str) -> None:
+        """Drop a view. Raises `ViewNotFound`."""
+        with interrupts.committing():
+            self._database.run(
+                lambda connection: views.drop_view(connection, name),
+                settled=lambda connection: None if views.find_view(connection, name) else True,
+            )
+        reach("commit.after")
 
     def tag(self, name: str, as_of: Any) -> None:
         """Name a version."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pyarrow as pa
 import typer
@@ -22,9 +22,16 @@ from lakehouse.cli.options import (
 )
 from lakehouse.cli.output import print_json, print_line, print_table
 from lakehouse.core.commit import Commit
-from lakehouse.errors import InvalidArgument
+from lakehouse.core.policy import read_size
+from lakehouse.errors import InvalidArgument, OnlySpark
+
+if TYPE_CHECKING:
+    from lakehouse.lake import Lake
+    from lakehouse.sql import Answer
 
 _MOST = 1000
+_SECONDS = 60.0
+_MEMORY = 1_000_000_000
 
 
 def sql(
@@ -37,11 +44,22 @@ def sql(
     ] = None,
     as_of: AsOfOption = None,
     engine: Annotated[
-        Literal["duckdb", "spark"], typer.Option(help="what runs queries: DuckDB in this process, or Spark")
-    ] = "duckdb",
+        Literal["duckdb", "spark"] | None,
+        typer.Option(
+            help="what runs queries; default: DuckDB in process, or Spark for what is Spark's alone", show_default=False
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="the most rows to print")] = _MOST,
-    seconds: Annotated[float, typer.Option(help="how long a query may run in process")] = 60.0,
-    memory_mb: Annotated[int, typer.Option(min=1, help="megabytes of memory that it may use")] = 1000,
+    rows: Annotated[
+        int | None, typer.Option(help="the most rows that a query may have, or it fails", show_default=False)
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(help="how long a query may run in process; default: 60", show_default=False),
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="memory that it may use, such as 4GiB; default: 1GB", show_default=False)
+    ] = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
@@ -49,30 +67,49 @@ def sql(
     """Run one statement of SQL: a query, a change of rows or tables, SHOW, DESCRIBE or EXPLAIN."""
     text = sys.stdin.read() if statement == "-" else statement
     point, args = point_in_history(as_of), _values(arg or ())
+    limits = _limits(memory, seconds, rows)
     with open_lake(catalog, warehouse) as lake:
-        if engine == "duckdb" and import_module("lakehouse.sql.parse").is_query(text):
-            memory = memory_mb * 1_000_000
-            answer = lake.query(
-                text,
-                args=args,
-                as_of=point,
-                most_rows=limit,
-                most_bytes=memory // 4,
-                most_seconds=seconds,
-                most_memory=memory,
-            )
-            if answer.is_plan:
-                return _print_lines(answer.rows["plan"].to_pylist(), as_json)
-            return _print_rows(answer.rows, answer.is_cut, as_json)
-        found = lake.sql(text, args=args, as_of=point, engine=engine)
-        rows = _first_rows(found, limit + 1)
-    if rows is not None:
-        return _print_rows(rows.slice(0, limit), rows.num_rows > limit, as_json)
+        if engine != "spark" and rows is None and import_module("lakehouse.sql.parse").is_query(text):
+            try:
+                answer = _looked(lake, text, args, point, limit, limits)
+            except OnlySpark:
+                if engine is not None or limits:
+                    raise
+            else:
+                if answer.is_plan:
+                    return _print_lines(answer.rows["plan"].to_pylist(), as_json)
+                return _print_rows(answer.rows, answer.is_cut, as_json)
+        found = lake.sql(text, args=args, as_of=point, engine=engine, **limits)
+        table = _first_rows(found, limit + 1)
+    if table is not None:
+        return _print_rows(table.slice(0, limit), table.num_rows > limit, as_json)
     if isinstance(found, Commit):
         return _print_commit(found, as_json)
     if as_json and not found:
         return print_json({"result": found})
     return _print_lines(str(found or "done").splitlines(), as_json)
+
+
+def _limits(memory: str | None, seconds: float | None, rows: int | None) -> dict[str, Any]:
+    """The limits that were asked for, as `Lake.sql` takes them."""
+    given = {"memory_bytes": None if memory is None else read_size(memory), "seconds": seconds, "rows": rows}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _looked(
+    lake: Lake, text: str, args: dict[str, Any] | None, point: int | str | None, limit: int, limits: dict[str, Any]
+) -> Answer:
+    """The first rows of a query, which is always limited in time and memory."""
+    memory = limits.get("memory_bytes", _MEMORY)
+    return lake.query(
+        text,
+        args=args,
+        as_of=point,
+        most_rows=limit,
+        most_bytes=memory // 4,
+        most_seconds=limits.get("seconds", _SECONDS),
+        most_memory=memory,
+    )
 
 
 def _values(written: Sequence[str]) -> dict[str, Any] | None:

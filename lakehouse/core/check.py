@@ -25,8 +25,8 @@ class Finding:
 
     ``kind``: *missing*, *short*, *long* or *unreadable* of a file; *content* of one whose bytes are not those that were
     written; *unknown* of a file that the catalog does not explain; *shared* of a file that two segments have; *key
-    frame*, *delta*, *bin* or *log* of the catalog; *order* of an entry's place in the write order, or of row ids that
-    were given out twice; *rows* of a file whose rows are not those that were committed;
+    frame*, *delta*, *bin*, *log* or *view* of the catalog; *order* of an entry's place in the write order, or of row
+    ids that were given out twice; *rows* of a file whose rows are not those that were committed;
     *statistics* and *summary* of what the catalog says of rows, and is not so; *maintenance* of a commit that changed
     rows and may not.
     """
@@ -41,8 +41,8 @@ class Finding:
 class Checked:
     """How much was looked at, and what was found.
 
-    ``forgotten`` counts what nobody can reach and the next expiry takes out: segments, tombstones and rows of the log.
-    An expiry that was cut short leaves such, and so does a tag that goes. They are in nobody's way.
+    ``forgotten`` counts what nobody can reach and the next expiry takes out: segments, tombstones, views and rows of
+    the log. An expiry that was cut short leaves such, and so does a tag that goes. They are in nobody's way.
     ``unsummed`` files were written before there were checksums: only their sizes are known.
     """
 

@@ -40,6 +40,20 @@ def is_logged(version: int, logged: Collection[int], horizon: int) -> bool:
     return version < horizon or version in logged
 
 
+def names_are_apart(lives: Iterable[tuple[str, int, int | None]]) -> bool:
+    """No two tables or views have one name, whatever its case, at one version: a name means one thing.
+
+    Each life is a name, the version that made it, and the one that ended it.
+
+    >>> names_are_apart([("late", 3, 7), ("Late", 7, None)]), names_are_apart([("late", 3, None), ("Late", 7, None)])
+    (True, False)
+    """
+    held: dict[str, list[tuple[int, float]]] = {}
+    for name, made, ended in lives:
+        held.setdefault(name.casefold(), []).append((made, float("inf") if ended is None else ended))
+    return all(one[1] <= other[0] for spans in held.values() for one, other in itertools.pairwise(sorted(spans)))
+
+
 def lives_alternate(events: Events) -> bool:
     """An entry is added, dropped, and added again: a DROP names what is live and an ADD what is not, under the head.
 

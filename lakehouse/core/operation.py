@@ -37,6 +37,8 @@ class Kind(StrEnum):
     RENAME = "rename"
     DROP_TABLE = "drop_table"
     ALTER = "alter"
+    CREATE_VIEW = "create_view"
+    DROP_VIEW = "drop_view"
     TRANSACTION = "transaction"
     RECOVER = "recover"
 
@@ -51,8 +53,8 @@ NEED_NO_BASE = (RESERVED, Kind.APPEND, Kind.REPLACE, Kind.UPSERT, Kind.DELETE_KE
 """Kinds whose commit needs nothing of the version that they began at."""
 COPIERS = (Kind.UPDATE, Kind.MERGE, Kind.ERASE, Kind.COMPACTION, Kind.TRANSACTION)
 """Kinds that write what they make of rows that they read, or may."""
-DEFINITIONS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE, Kind.ALTER)
-"""Kinds that change what a table is, not its rows."""
+DEFINITIONS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE, Kind.ALTER, Kind.CREATE_VIEW, Kind.DROP_VIEW)
+"""Kinds that change what a table or view is, not rows."""
 
 
 class NothingToDo(Exception):

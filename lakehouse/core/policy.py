@@ -10,6 +10,7 @@ from typing import Any
 
 from lakehouse.core.duration import duration_seconds
 from lakehouse.core.spec import TARGET_ROWS
+from lakehouse.core.steps import age_text, read_steps, steps_text
 from lakehouse.errors import InvalidInput, InvalidProperty
 
 DAY = 86_400.0
@@ -33,20 +34,10 @@ class Threshold:
     @classmethod
     def of(cls, text: str) -> Threshold:
         """Read ``LIMIT[, LIMIT after AGE ...]``, ages growing. Raises `InvalidInput`."""
-        steps: list[tuple[float, float]] = []
-        for part in text.split(","):
-            limit, after, age = part.strip().partition(" after ")
-            seconds = duration_seconds(age.strip()) if after else 0.0
-            try:
-                value = float(limit)
-            except ValueError:
-                value = -1.0
-            is_next = seconds is not None and (seconds > steps[-1][0] if steps else seconds == 0.0)
-            if not is_next or not 0 <= value < float("inf"):
-                raise InvalidProperty("a threshold is written as in '8, 2 after 1d'; ages grow", found=text)
-            assert seconds is not None
-            steps.append((seconds, value))
-        return cls(tuple(steps))
+        steps = read_steps(text, _limit)
+        if steps is None:
+            raise InvalidProperty("a threshold is written as in '8, 2 after 1d'; ages grow", found=text)
+        return cls(steps)
 
     def at(self, age_seconds: float) -> float:
         """The limit at an age."""
@@ -58,7 +49,7 @@ class Threshold:
         return tuple(age for age, _ in self.steps[1:])
 
     def __str__(self) -> str:
-        return ", ".join(f"{limit:g}{f' after {_age_text(age)}' if age else ''}" for age, limit in self.steps)
+        return steps_text((age, f"{limit:g}") for age, limit in self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +189,17 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _factor(text: str) -> float:
+def _limit(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
+def _factor(text: str) -> float:
+    value = _limit(text)
+    if value is None:
         raise InvalidProperty("a number of at least 0", found=text)
     return value
 
@@ -248,13 +244,6 @@ def _shown(name: str, held: Any) -> str:
         case tuple():
             return ", ".join(held) or "none"
         case float():
-            return _age_text(held) if NAMES[name][1] is _retention else f"{held:g}"
+            return age_text(held) if NAMES[name][1] is _retention else f"{held:g}"
         case _:
             return str(held)
-
-
-def _age_text(seconds: float) -> str:
-    for unit, length in (("d", DAY), ("h", 3600.0), ("m", 60.0)):
-        if seconds % length == 0:
-            return f"{seconds / length:g}{unit}"
-    return f"{seconds:g}s"

@@ -26,7 +26,8 @@ class Segment:
     values (`lakehouse.core.bucket`). Row n has the row id ``first_row_id + n`` unless
     the file stores ``_row_id`` (``has_row_ids``), whose bounds are then in ``min`` and ``max``. ``rewrites`` is how
     often rows were erased from it: then ``start`` and ``end`` may bound more than there still is. ``checksum`` is
-    that of the file (`lakehouse.core.checksum`), ``schema_number`` that of the columns which it was written with.
+    that of the file (`lakehouse.core.checksum`), ``codec`` how its pages are compressed (`lakehouse.core.codec`), empty
+    where that is not known, ``schema_number`` that of the columns which it was written with.
 
     >>> Segment(id=1, start="2013-01-05", end="2013-01-06", ordinal=3, rows=10).interval
     Interval('2013-01-05', '2013-01-06')
@@ -48,6 +49,7 @@ class Segment:
     rewrites: int = field(default=0, compare=False)
     checksum: Checksum = field(default=b"", compare=False, repr=False)
     schema_number: int = field(default=0, compare=False, repr=False)
+    codec: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         start, end = read_bounds(self.start, self.end)
@@ -95,6 +97,7 @@ class NewSegment:
     buckets: Buckets = field(default_factory=dict)
     checksum: Checksum = field(default=b"", repr=False)
     schema_number: int = 0
+    codec: str = ""
 
     @property
     def interval(self) -> Interval:

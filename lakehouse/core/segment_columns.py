@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lakehouse.core.codec import codec_name, codec_number
 from lakehouse.core.interval import from_us, to_us
 from lakehouse.core.kinds import kind_of
 from lakehouse.core.segment import Segment
@@ -34,10 +35,11 @@ FIELDS = pa.schema(
         ("rewrites", pa.int64()),
         ("checksum", pa.binary()),
         ("schema_number", pa.int64()),
+        ("codec", pa.int64()),
     ]
 )
-"""Columns of a table of segments beside those of statistics; no ``rewrites``, no ``checksum`` and the first schema are
-null, which a page need not keep."""
+"""Columns of a table of segments beside those of statistics. No ``rewrites``, no ``checksum``, the first schema and no
+known ``codec``, which is a number of `lakehouse.core.codec`, are null, which a page need not keep."""
 LOW, HIGH, NULLS, BUCKETS = "min:", "max:", "nulls:", "buckets:"
 """What the name of a column's statistics begins with."""
 _BLOCK = 4096
@@ -214,8 +216,9 @@ _LISTED: Mapping[str, Callable[[Sequence[Segment]], list[int]]] = {
     "start_us": lambda values: [to_us(one.start) for one in values],
     "end_us": lambda values: [to_us(one.end) for one in values],
     "ordinal": lambda values: [one.ordinal for one in values],
+    "codec": lambda values: [codec_number(one.codec) for one in values],
 }
-"""Columns that every plan asks for, and the times, which a value has in another form."""
+"""Columns that every plan asks for, and those that a value has in another form."""
 
 
 class _Statistics(Mapping[str, Any]):
@@ -271,6 +274,7 @@ def _segment(
     rewrites: int | None,
     checksum: bytes | None,
     schema_number: int | None,
+    codec: int | None,
 ) -> Segment:
     """A segment of values that were checked when they were stored: checking them again would cost most of the time."""
     made = object.__new__(Segment)
@@ -285,6 +289,7 @@ def _segment(
     put(made, "rewrites", rewrites or 0)
     put(made, "checksum", checksum or b"")
     put(made, "schema_number", schema_number or 0)
+    put(made, "codec", codec_name(codec))
     put(made, "first_row_id", first_row_id)
     put(made, "has_row_ids", has_row_ids)
     put(made, "min", _Statistics(body, row, LOW))

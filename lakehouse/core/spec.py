@@ -10,6 +10,7 @@ from typing import Any, Literal, NewType, cast, get_args
 import pyarrow as pa
 
 from lakehouse.core.chunk import Grain
+from lakehouse.core.codec import Codecs
 from lakehouse.core.column import ColumnHistory, Held, Layout
 
 TableId = NewType("TableId", int)
@@ -26,8 +27,8 @@ SIDES = {"target": "_lake_target", "source": "_lake_source"}
 FIELD_ID = b"PARQUET:field_id"
 """Metadata key under which Arrow keeps a column's Parquet field id."""
 TARGET_ROWS = 5_000_000
-COMPRESSIONS = ("zstd", "lz4", "snappy", "none")
-"""How files' pages may be compressed: the first is the default, and the smallest."""
+COMPRESSION = "zstd"
+"""The default: the smallest, and what is written once (ADR 0032)."""
 VERIFY: tuple[Verify, ...] = get_args(Verify)
 """From the least to the most, the first is the default."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
@@ -117,9 +118,19 @@ class TableSpec:
         return int(self.properties.get("target_rows", TARGET_ROWS))
 
     @property
-    def compression(self) -> str:
-        """How the pages of new files are compressed (property ``compression``), one of `COMPRESSIONS`."""
-        return self.properties.get("compression", COMPRESSIONS[0])
+    def codecs(self) -> Codecs:
+        """How the pages of new files are compressed, by the age of their rows (property ``compression``)."""
+        return Codecs.of(self.properties.get("compression", COMPRESSION))
+
+    def codec_of(self, last_us: int, now_us: int | None) -> str:
+        """The codec of a file that is written at ``now_us``, None for a moment before all rows.
+
+        Its newest row lies, as far as is known, at ``last_us``.
+        """
+        codecs = self.codecs
+        if now_us is None or len(codecs.steps) == 1:
+            return codecs.steps[0][1]
+        return codecs.steps[int((codecs.bounds(self.grain, now_us) > last_us).sum())][1]
 
     @property
     def verify(self) -> Verify:

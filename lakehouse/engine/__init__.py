@@ -38,6 +38,8 @@ class WriteTarget:
     """Of a Spark frame, where rows are one's; errors name it with the row."""
     is_lenient: bool = False
     """Whether columns that rows lack are null, and columns that the table lacks are left out."""
+    now_us: int | None = None
+    """When the rows are written, by which files get the codec for their age; None before all of them."""
 
     @property
     def inside(self) -> str:
@@ -81,6 +83,10 @@ class Query:
 
 class Matches(Protocol):
     """Pairs of a source's row and the row that it matches, if there is one."""
+
+    @property
+    def left(self) -> Matches | None:
+        """Rows of another plan that no row of the source matches, if they were asked for; it inserts nothing."""
 
     def hits(self, columns: Sequence[str], where: str) -> pa.Table:
         """Columns of the matched rows for which a condition holds, with `_row_id` and `_ordinal`; one row a pair."""
@@ -127,12 +133,18 @@ class Engine(Protocol):
         """Of rows with one primary key that which has the greatest value in a column; as rows for `write`."""
 
     def join(
-        self, condition: str, target: Query, source: Any, equal: Sequence[tuple[str, str]] = ()
+        self,
+        condition: str,
+        target: Query,
+        source: Any,
+        equal: Sequence[tuple[str, str]] = (),
+        left: tuple[Query, str] | None = None,
     ) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left.
 
         The condition is over ``target`` and ``source``, in the engine's dialect; it may hold only where columns of the
-        table and of the source that ``equal`` names, of one type each, are equal.
+        table and of the source that ``equal`` names, of one type each, are equal. Of the plan in ``left``, the
+        rows that no row of the source matches are kept too, if they pass the condition beside it.
         """
 
     def each(self, work: SegmentWork[Made], segments: Sequence[Segment]) -> Iterator[Made | SegmentUnreadable]:

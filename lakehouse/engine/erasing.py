@@ -49,6 +49,8 @@ class Erasing:
     folder: str
     operation_id: str
     where: str
+    now_us: int
+    """When it is done, by which files get the codec for their age."""
 
     def below(self, name: str) -> Erasing:
         """The same with its files in a folder below its own."""
@@ -70,9 +72,10 @@ class Erasing:
         query = replace(query, verify="size")
         own = self._spec_of(segment)
         kept = self._kept(query) if own is self.spec else self._kept_as(own, query)
-        target = WriteTarget(own, self.warehouse / self.folder, self.operation_id, row_ids=True)
+        folder = self.warehouse / self.folder
+        target = WriteTarget(own, folder, self.operation_id, row_ids=True, now_us=self.now_us)
         name = f"{segment.id}{attempt}.parquet"
-        checksum = write_segment(kept, target, name, _not_numbers(own, segment))
+        checksum = write_segment(kept, target, name, _not_numbers(own, segment), segment.interval.end_us - 1)
         return Left(segment.id, segment.path, erased, f"{self.folder}/{name}", checksum)
 
     def _spec_of(self, segment: Segment) -> TableSpec:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakehouse import cancelling
 from lakehouse.core.bucket import BucketSet
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.chunk import Grain
@@ -62,6 +64,7 @@ def write_tables(
     expected_rows = 0
     try:
         for table in tables:
+            cancelling.check()
             origin = Origin(expected_rows, target.partition)
             conformed = conform(table, schema, origin, fills)
             expected_rows += conformed.num_rows
@@ -83,14 +86,16 @@ def write_tables(
     return [Written(name, files.checksums[name]) for name in files.names]
 
 
-def write_segment(tables: Iterable[pa.Table], target: WriteTarget, name: str, not_numbers: set[str]) -> Checksum:
+def write_segment(
+    tables: Iterable[pa.Table], target: WriteTarget, name: str, not_numbers: set[str], last_us: int
+) -> Checksum:
     """Write rows as one file below the target's folder, whatever chunks they lie in, and return its checksum.
 
-    It is not durable yet. ``not_numbers`` are columns that may hold a NaN.
+    It is not durable yet. ``not_numbers`` are columns that may hold a NaN; no row is newer than ``last_us``.
     """
     schema = stored_schema(target)
     make_folder(target.folder)
-    file = _File(target, name, schema, not_numbers)
+    file = _File(target, name, schema, not_numbers, target.spec.codec_of(last_us, target.now_us))
     try:
         for table in tables:
             file.write(conform(table, schema))
@@ -135,6 +140,14 @@ def _at_end_of_time(times: pa.ChunkedArray, column: str, origin: Origin) -> Inva
         column=column,
         **origin.first(pc.equal(times.cast(pa.int64()), _END_US)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How the file of some rows is written: columns that may hold a NaN, and the codec."""
+
+    not_numbers: set[str]
+    codec: str
 
 
 class _Files:
@@ -186,9 +199,10 @@ class _Files:
             self._waiting_bytes -= sum(one.nbytes for one in parts)
             rows = pa.concat_tables(parts) if len(parts) > 1 else parts[0]
             not_numbers = {field.name for field in self._schema if _has_nan(rows.column(field.name))}
+            form = _Form(not_numbers, self._codec(rows))
             self._make_room(chunks)
-            self._file(chunk_us, not_numbers)  # here, so that files are numbered in the order of chunks
-            jobs.append((chunk_us, rows, not_numbers, last))
+            self._file(chunk_us, form)  # here, so that files are numbered in the order of chunks
+            jobs.append((chunk_us, rows, form, last))
         self._each(self._write, jobs, sum(rows.nbytes for _, rows, _, _ in jobs))
 
     def _each(self, work: Callable[..., None], jobs: Sequence[tuple[Any, ...]], size: int) -> None:
@@ -201,10 +215,17 @@ class _Files:
             for done in [pool.submit(work, *job) for job in jobs]:
                 done.result()
 
-    def _write(self, chunk_us: int, rows: pa.Table, not_numbers: set[str], last: bool) -> None:
+    def _codec(self, rows: pa.Table) -> str:
+        """The codec of a file that begins with some rows; what comes later into it may be newer in a ragged table."""
+        spec, now_us = self._target.spec, self._target.now_us
+        if now_us is None or len(spec.codecs.steps) == 1:
+            return spec.codec_of(0, now_us)
+        return spec.codec_of(pc.max(rows.column(spec.time).cast(pa.int64())).as_py(), now_us)
+
+    def _write(self, chunk_us: int, rows: pa.Table, form: _Form, last: bool) -> None:
         start = 0
         while start < rows.num_rows:
-            file = self._file(chunk_us, not_numbers)
+            file = self._file(chunk_us, form)
             part = rows.slice(start, self._target.spec.target_rows - file.rows)
             file.write(part)
             start += part.num_rows
@@ -219,24 +240,24 @@ class _Files:
         for chunk_us in others[: max(0, len(self._open) + 1 - OPEN_FILES)]:
             self._close(chunk_us)
 
-    def _file(self, chunk_us: int, not_numbers: set[str]) -> _File:
+    def _file(self, chunk_us: int, form: _Form) -> _File:
         """The chunk's open file, or a new one where it keeps statistics of a column that now holds a NaN."""
         with self._guard:
             file = self._open.pop(chunk_us, None)
-            if file is not None and not not_numbers <= file.not_numbers:
+            if file is not None and not form.not_numbers <= file.not_numbers:
                 self._note(file, file.close())
                 file = None
             if file is None:
-                file = self._new(not_numbers)
+                file = self._new(form)
             self._open[chunk_us] = file
             return file
 
-    def _new(self, not_numbers: set[str]) -> _File:
+    def _new(self, form: _Form) -> _File:
         if not self.names:
             make_folder(self._target.folder)
         name = f"{self._target.batch:05d}-{len(self.names):05d}.parquet"
         self.names.append(name)
-        return _File(self._target, name, self._schema, not_numbers)
+        return _File(self._target, name, self._schema, form.not_numbers, form.codec)
 
     def _close(self, chunk_us: int) -> None:
         file = self._open.get(chunk_us)
@@ -254,7 +275,7 @@ class _Files:
 class _File:
     """One Parquet file being written. Columns with a NaN get no statistics: readers would prune by a wrong maximum."""
 
-    def __init__(self, target: WriteTarget, name: str, schema: pa.Schema, not_numbers: set[str]) -> None:
+    def __init__(self, target: WriteTarget, name: str, schema: pa.Schema, not_numbers: set[str], codec: str) -> None:
         self.name = name
         self.rows = 0
         self.not_numbers = not_numbers
@@ -278,7 +299,7 @@ class _File:
         self._writer = pq.ParquetWriter(
             self._sink,
             schema if self._stored is None else self._stored,
-            compression=target.spec.compression,
+            compression=codec,
             dictionary_pagesize_limit=_DICTIONARY_BYTES,
             write_statistics=statistics,
             store_schema=False,

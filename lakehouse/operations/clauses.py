@@ -47,6 +47,8 @@ class Whens:
 
     matched: tuple[When, ...]
     not_matched: tuple[When, ...]
+    not_matched_by_source: tuple[When, ...] = ()
+    """What happens to rows of the table that no row of the source matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class Clauses:
     """Every match gets all values of the source, and every other row of the source is inserted."""
     is_by_key: bool
     """Rows match if, and only if, they have the same primary key."""
+    not_matched_by_source: tuple[Clause, ...] = ()
 
     @property
     def deletes_all(self) -> bool:
@@ -92,17 +95,28 @@ def _met(clause: Clause, dialect: str) -> str:
     return "TRUE" if clause.condition is None else f"coalesce({clause.condition.sql(dialect)}, FALSE)"
 
 
-def read_arguments(update: Any, delete: Any, insert: Any) -> Whens:
-    """The clauses for the arguments of `Table.merge`: a row to be deleted is not updated."""
-    matched: list[When] = []
-    if delete not in (None, False):
-        matched.append(When(None if delete is True else delete, None))
-    if update not in (None, False):
-        matched.append(When(None, _read_columns(update, "when_matched_update")))
+def read_arguments(update: Any, delete: Any, insert: Any, left_update: Any = None, left_delete: Any = None) -> Whens:
+    """The clauses for the arguments of `Table.merge`: a row to be deleted is not updated.
+
+    ``left_update`` and ``left_delete`` are about rows of the table that no row of the source matches.
+    """
+    matched = _read_changes(update, delete, "when_matched_update")
+    left = _read_changes(left_update, left_delete, "when_not_matched_by_source_update")
+    if any(one.values is True for one in left):
+        raise InvalidMerge("rows that no row of the source matches take columns with SQL expressions, not True")
     not_matched = []
     if insert is not False:
         not_matched.append(When(None, True if insert is None else _read_columns(insert, "when_not_matched_insert")))
-    return Whens(tuple(matched), tuple(not_matched))
+    return Whens(matched, tuple(not_matched), left)
+
+
+def _read_changes(update: Any, delete: Any, what: str) -> tuple[When, ...]:
+    found: list[When] = []
+    if delete not in (None, False):
+        found.append(When(None if delete is True else delete, None))
+    if update not in (None, False):
+        found.append(When(None, _read_columns(update, what)))
+    return tuple(found)
 
 
 def _read_columns(given: Any, what: str) -> Any:
@@ -153,7 +167,7 @@ def source_schema(source: Any) -> pa.Schema:
 
 def read_clauses(spec: TableSpec, source: Any, on: Any, whens: Whens) -> Clauses:
     """Check the arguments of a merge."""
-    if not whens.matched and not whens.not_matched:
+    if whens == Whens((), ()):
         raise InvalidMerge("the merge would do nothing; add a clause for matched or for other rows", table=spec.name)
     both = {"target": spec.schema, "source": source_schema(source)}
     shared = _shared(both)
@@ -161,12 +175,14 @@ def read_clauses(spec: TableSpec, source: Any, on: Any, whens: Whens) -> Clauses
     alone = {"source": both["source"]}
     matched = tuple(_read_clause(one, spec, both, shared) for one in whens.matched)
     not_matched = tuple(_read_clause(one, spec, alone, shared) for one in whens.not_matched)
+    target = {"target": both["target"]}
+    left = tuple(_read_clause(one, spec, target, {}) for one in whens.not_matched_by_source)
     everything = (When(None, True),)
     is_upsert = whens == Whens(everything, everything) and len(shared) == len(spec.schema)
     equal = _equal(condition, both)
     keys = {(name, source) for name, source in equal if name.casefold() == source.casefold()}
     is_by_key = {name for name, _ in keys} == set(spec.primary_key) and equates_columns(condition.text)
-    return Clauses(condition, equal, matched, not_matched, is_upsert, is_by_key)
+    return Clauses(condition, equal, matched, not_matched, is_upsert, is_by_key, left)
 
 
 def row_clauses(spec: TableSpec, source: pa.Table, columns: Sequence[str] | None) -> Clauses:
@@ -190,7 +206,7 @@ def _shared(schemas: Mapping[str, pa.Schema]) -> dict[str, str]:
 
 
 def _read_clause(when: When, spec: TableSpec, sides: Mapping[str, pa.Schema], shared: Mapping[str, str]) -> Clause:
-    schema = sides.get("target", sides["source"])
+    schema = sides["target"] if "target" in sides else sides["source"]
     condition = None if when.condition is None else parse(when.condition, schema, sides)
     if when.values is None:
         return Clause(condition, None)

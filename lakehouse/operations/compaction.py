@@ -13,7 +13,7 @@ import pyarrow as pa
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import CleanContribution, CompactionContribution
 from lakehouse.core.gaps import cut_at_gaps
-from lakehouse.core.interval import MIN_TIME, Interval
+from lakehouse.core.interval import MIN_TIME, Interval, to_us
 from lakehouse.core.operation import Begun, Kind, NothingToDo
 from lakehouse.core.plan import plan_read
 from lakehouse.core.policy import Policy
@@ -82,6 +82,10 @@ class Compaction(RunOperation):
             if plan.groups:
                 query = Query(plan, spec, self._session.warehouse, row_ids=True, sets=sets_of(self._session, plan))
                 self._store(self._engine, self._engine.ordered(query, by), row_ids=True)
+
+    def _now_us(self) -> int:
+        """The catalog's time, by which its segments were chosen: a host that is behind would write them as they are."""
+        return to_us(self._session.catalog.now())
 
     def _parts(self, group: CompactionGroup) -> Sequence[Interval | None]:
         """Ranges to write separately: a lone segment of a ragged table is cut at its gaps. Reads its times for that."""

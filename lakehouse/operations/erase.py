@@ -74,7 +74,8 @@ class Erase(RunOperation):
         batch, self._batches = self._batches, self._batches + 1
         folder = f"{spec.folder}/{self.id}"
         where = self._where.sql("duckdb")
-        work = Erasing(spec, self._session.warehouse, f"{folder}/{batch:05d}", self.id, where)
+        folder_here = f"{folder}/{batch:05d}"
+        work = Erasing(spec, self._session.warehouse, folder_here, self.id, where, self._now_us())
         left = [one for one in self._done(work, segments) if one.rows_erased]
         self.take([Written(one.written.removeprefix(f"{folder}/"), one.checksum) for one in left if one.written])
         self._left += left

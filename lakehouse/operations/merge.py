@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from lakehouse.core.contribution import Contribution, MergeContribution
 from lakehouse.core.operation import Begun, Kind
-from lakehouse.core.predicate import And, Compare, Predicate
+from lakehouse.core.predicate import And, Compare, Or, Predicate
 from lakehouse.core.sets import is_ordered, key_bounds
 from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import Matches, Query
 from lakehouse.errors import DuplicateKey
-from lakehouse.operations.clauses import ROW_TIME, Clauses, any_chosen, chosen, read_source, row_clauses
+from lakehouse.operations.clauses import ROW_TIME, Clause, Clauses, any_chosen, chosen, read_source, row_clauses
 from lakehouse.operations.row_change import RowChange
 from lakehouse.operations.upsert import keys_interval, require_keys
 from lakehouse.predicate import ParsedPredicate
@@ -26,7 +26,7 @@ from lakehouse.storage.columns import read_columns
 
 
 class Merge(RowChange):
-    """Updates or deletes rows that match a source, and inserts source rows that match none.
+    """Updates or deletes rows that match a source, or that none matches, and inserts source rows that match none.
 
     If the merge is equivalent to an upsert, inserted rows carry a key tombstone like an upsert's; otherwise it
     conflicts with any write of one of those keys meanwhile.
@@ -43,16 +43,32 @@ class Merge(RowChange):
     def _run(self) -> None:
         clauses, dialect = self._clauses, self._engine.dialect
         equal = [pair for pair, _ in self._equal]
-        with self._engine.join(clauses.on.sql(dialect), self._target(), self._source, equal) as matches:
-            hits = self._matched(matches)
-            self._found(hits)
-            for place, clause in enumerate(clauses.matched if len(hits) else ()):
-                if clause.values is not None:
-                    assigned = {name: one.sql(dialect) for name, one in clause.values.items()}
-                    rows = matches.updated(assigned, chosen(clauses.matched, place, dialect))
-                    self._store(self._engine, rows, row_ids=True)
+        left = None if not clauses.not_matched_by_source else self._left()
+        with self._engine.join(clauses.on.sql(dialect), self._target(), self._source, equal, left) as matches:
+            hits, others = self._matched(matches), self._unmatched(matches)
+            self._found(hits if others is None else pa.concat_tables([hits, others]))
+            if len(hits):
+                self._update(matches, clauses.matched)
+            if others is not None and matches.left is not None:
+                self._update(matches.left, clauses.not_matched_by_source)
             self._rewritten()
             self._insert(matches)
+
+    def _update(self, rows: Matches, clauses: Sequence[Clause]) -> None:
+        """Write the new values of what some clauses update."""
+        dialect = self._engine.dialect
+        for place, clause in enumerate(clauses):
+            if clause.values is not None:
+                assigned = {name: one.sql(dialect) for name, one in clause.values.items()}
+                updated = rows.updated(assigned, chosen(clauses, place, dialect))
+                self._store(self._engine, updated, row_ids=True)
+
+    def _unmatched(self, matches: Matches) -> pa.Table | None:
+        """The rows that are updated or deleted because no row of the source matches them; None without any."""
+        if matches.left is None:
+            return None
+        found = matches.left.hits(self._told, "TRUE")
+        return found if len(found) else None
 
     def _matched(self, matches: Matches) -> pa.Table:
         """The rows that are updated or deleted. Raises `InvalidInput` if two rows of the source would change one."""
@@ -97,32 +113,60 @@ class Merge(RowChange):
         inserts_keys = any(one.kind == "key" for one in self._tombstones)
         return MergeContribution(
             **self._written,
-            **self._changed(self._reach),
+            **self._changed(self._looked),
             keys=self._keys,
             hides_unseen=inserts_keys and self._keys is None and not self._clauses.is_by_key,
         )
 
     def _target(self) -> Query:
         """Every row that a source row may match, with the columns that the merge reads."""
-        clauses, names = self._clauses, self._begun.table.schema.names
-        read = {*clauses.on.columns, *self._told}
-        for clause in clauses.matched:
+        return self._query(self._reach, self._read_by(self._clauses.matched))
+
+    def _left(self) -> tuple[Query, str]:
+        """Every row that a clause about unmatched rows can change, and the condition that it meets one of them."""
+        clauses = self._clauses.not_matched_by_source
+        return self._query(self._left_reach, self._read_by(clauses)), any_chosen(clauses, self._engine.dialect)
+
+    def _read_by(self, clauses: Sequence[Clause]) -> tuple[str, ...]:
+        """The columns that are read for ON and some clauses."""
+        names = self._begun.table.schema.names
+        read = {*self._clauses.on.columns, *self._told}
+        for clause in clauses:
             read |= set(() if clause.condition is None else clause.condition.columns)
             if clause.values is not None:
                 read |= {name for name in names if name not in clause.values}
                 read |= {name for one in clause.values.values() for name in one.columns}
-        return self._query(self._reach, tuple(name for name in names if name in read))
+        return tuple(name for name in names if name in read)
+
+    @property
+    def _left_reach(self) -> ParsedPredicate:
+        """A condition that every row passes that a clause about unmatched rows can change."""
+        conditions = [one.condition for one in self._clauses.not_matched_by_source]
+        trees = tuple(one.tree for one in conditions if one is not None)
+        return _for_pruning(Or(trees) if len(trees) == len(conditions) else And(()))
+
+    @property
+    def _looked(self) -> ParsedPredicate:
+        """A condition that every row passes that any clause can change."""
+        if not self._clauses.not_matched_by_source:
+            return self._reach
+        return _for_pruning(Or((self._reach.tree, self._left_reach.tree)))
 
     @cached_property
     def _reach(self) -> ParsedPredicate:
-        """A condition that every matching row passes, for pruning: bounds of the source's equal columns."""
+        """A condition that every matching row passes, for pruning: bounds of the source's equal columns.
+
+        None passes where matches do not count.
+        """
+        if not self._clauses.matched and not self._clauses.not_matched:
+            return _for_pruning(Or(()))
         parts: list[Predicate] = []
         for (name, _), column in self._equal:
             bounds = pc.min_max(column) if is_ordered(column.type) else {"min": pa.NULL}
             if bounds["min"].as_py() is not None:
                 parts.append(Compare(name, ">=", bounds["min"].as_py()))
                 parts.append(Compare(name, "<=", bounds["max"].as_py()))
-        return ParsedPredicate("TRUE", And(tuple(parts)), (), "TRUE", "TRUE")
+        return _for_pruning(And(tuple(parts)))
 
     @property
     def _equal(self) -> list[tuple[tuple[str, str], pa.ChunkedArray]]:
@@ -136,6 +180,11 @@ class Merge(RowChange):
             for pair, held in found
             if held.type == schema.field(pair[0]).type and (is_ordered(held.type) or pa.types.is_string(held.type))
         ]
+
+
+def _for_pruning(tree: Predicate) -> ParsedPredicate:
+    """A filter that leaves out files, and no row of those that are read."""
+    return ParsedPredicate("TRUE", tree, (), "TRUE", "TRUE")
 
 
 class FoundRows(Merge):

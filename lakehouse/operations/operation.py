@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -225,12 +226,18 @@ class Operation:
         reach("write.before")
         try:
             with writing_to(folder, then="begin again"):
-                target = WriteTarget(spec, folder, self.id, batch=batch, row_ids=row_ids, is_lenient=is_lenient)
+                target = WriteTarget(
+                    spec, folder, self.id, batch=batch, row_ids=row_ids, is_lenient=is_lenient, now_us=self._now_us()
+                )
                 self.take(engine.write(rows, target))
         except BaseException:
             self._fail()
             raise
         reach("write.after")
+
+    def _now_us(self) -> int:
+        """The time by which files get the codec for their age: this host's, since the catalog's may be far away."""
+        return time.time_ns() // 1000
 
     def tombstone(
         self,

@@ -45,11 +45,19 @@ class _SparkParser(SparkParser):
         },
     }
 
+    RANGE_PARSERS: ClassVar = {  # FOR follows the sums of a PIVOT, and no comprehension
+        kind: read for kind, read in SparkParser.RANGE_PARSERS.items() if kind is not TokenType.FOR
+    }
+
     PLACEHOLDER_PARSERS: ClassVar = {
         **SparkParser.PLACEHOLDER_PARSERS,
         # where it stands in the text, which the tree does not keep: values are given in that order
         TokenType.PLACEHOLDER: lambda parser: exp.Placeholder(this=str(parser._prev.start), jdbc=True),
     }
+
+    def _parse_pivot_aggregation(self) -> exp.Expr | None:
+        """A calculation with sums, as in ``max(x) + 1``, not a function alone."""
+        return self._parse_alias(self._parse_disjunction())
 
     def _warn_unsupported(self) -> None:
         """Say nothing of a statement that the parser cannot read whole: it becomes a node that every list refuses."""

@@ -141,10 +141,7 @@ class Translator:
         if "`" in name or '"' in name or "${" in name:
             raise InvalidPredicate("a filter cannot name this column: quotes and ${ are taken for code", column=name)
         self._read.add(name)
-        kind = self._schema.field(name).type
-        if pa.types.is_boolean(kind):
-            return Term(kind, f"`{name}`", f'"{name}"', name, None, Compare(name, "=", True), Compare(name, "=", False))
-        return Term(kind, f"`{name}`", f'"{name}"', name)
+        return _prunable(self._schema.field(name), f"`{name}`", f'"{name}"')
 
     def _of_table(self, prefix: str, node: exp.Expr) -> Term:
         """A column of one of several tables, which a query has as ``prefix``.``column``."""
@@ -158,7 +155,10 @@ class Translator:
         if schema is self._schema:
             self._read.add(name)
         side = SIDES.get(prefix, prefix)
-        return Term(schema.field(name).type, f"`{side}`.`{name}`", f'"{side}"."{name}"')
+        spark, duckdb = f"`{side}`.`{name}`", f'"{side}"."{name}"'
+        if schema is self._schema and len(self._qualified) == 1:
+            return _prunable(schema.field(name), spark, duckdb)
+        return Term(schema.field(name).type, spark, duckdb)
 
     def _bare(self, node: exp.Expr) -> Term:
         """A column that is written without its table, where several could have it."""
@@ -312,6 +312,14 @@ class Translator:
                 return Literal(inner.value.copy_negate() if isinstance(inner.value, Decimal) else -inner.value)
             raise refused(node)
         return allowed.negative(inner)
+
+
+def _prunable(field: pa.Field, spark: str, duckdb: str) -> Term:
+    """A column of the table that is read, by whose statistics files can be left out."""
+    name, kind = field.name, field.type
+    if pa.types.is_boolean(kind):
+        return Term(kind, spark, duckdb, name, None, Compare(name, "=", True), Compare(name, "=", False))
+    return Term(kind, spark, duckdb, name)
 
 
 def _case(tests: Sequence[Term], branches: Sequence[Term]) -> Term:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
+from lakehouse.core.commit import Commit
+from lakehouse.core.listing import Listing
 from lakehouse.core.operation import DEFINITIONS, Kind
 from lakehouse.core.plan import plan_read
+from lakehouse.core.predicate import And, Predicate
+from lakehouse.core.prune import matching
 from lakehouse.core.row_masks import reached
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import row_id_array, row_ids_of
@@ -54,6 +59,7 @@ class Changes:
         self._session = session
         self._spec = spec
         self._verify = spec.verify if verify is None else verify
+        self._where: Predicate = And(())
         self.since = since
         self.until = until
         self.schema = pa.schema([*spec.schema, (CHANGE_TYPE, pa.string()), (VERSION, pa.int64())])
@@ -92,6 +98,21 @@ class Changes:
         """How many rows there are: an update has two."""
         return sum(len(table) for table in self._tables())
 
+    def where(self, tree: Predicate) -> Changes:
+        """The same, without files of which no row passes a filter, as far as that leaves every other row as it is.
+
+        Rows that do not pass may be left in. Only what commits added that took nothing away is left out: what became of
+        a row elsewhere is told from both of its forms.
+        """
+        found = copy(self)
+        found._where = tree
+        return found
+
+    def commits(self) -> Listing[Commit]:
+        """The commits that may have changed rows, newest first. Raises `VersionNotFound`."""
+        found = self._session.catalog.commits_between(self._spec, self.since, self.until)
+        return Listing(one for one in found if one.operation not in _CHANGE_NOTHING)
+
     def of(self, version: int) -> int:
         """How many rows one commit changed, whatever it was: an update counts two."""
         return sum(len(table) for table in self._at(version))
@@ -103,9 +124,7 @@ class Changes:
         return f"<changes of {self._spec.name} after version {self.since} up to {self.until}>"
 
     def _tables(self) -> Iterator[pa.Table]:
-        commits = self._session.catalog.commits_between(self._spec, self.since, self.until)
-        changing = [one.version for one in commits if one.operation not in _CHANGE_NOTHING]
-        for version in sorted(changing):
+        for version in sorted(one.version for one in self.commits()):
             yield from self._at(version)
 
     def _at(self, version: int) -> list[pa.Table]:
@@ -130,6 +149,8 @@ class Changes:
         for mask in _touched(kept, changed):
             touched |= mask
         kept = kept.where(touched)
+        if not len(kept) and not len(dropped):
+            added = added.where(matching(self._where, added))
         seen, left = before.row_ids(kept), after.row_ids(kept)
         removed = seen - left | before.row_ids(dropped)
         appeared = left - seen | after.row_ids(added)

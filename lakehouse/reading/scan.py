@@ -181,6 +181,11 @@ class Scan:
             planned.groups,
         )
 
+    @property
+    def planned_bytes(self) -> int:
+        """Bytes of the files that will be opened, without the rest of the plan."""
+        return sum(Segments.of(group.segments).bytes for group in self._planned.groups)
+
     def pruned(self) -> list[Pruned]:
         """Live segments that will not be opened, by reason. Cost: the table's segments at the version, not its history.
 

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from lakehouse.arguments import read_text
 from lakehouse.core.chunk import Grain
+from lakehouse.core.codec import Codecs
 from lakehouse.core.keys import KeyScope, key_scope
 from lakehouse.core.policy import NAMES, Policy
-from lakehouse.core.spec import COMPRESSIONS, VERIFY, TableId, TableSpec, WriteOrder
+from lakehouse.core.spec import VERIFY, TableId, TableSpec, WriteOrder
 from lakehouse.errors import InvalidArgument, InvalidKeys, InvalidProperty, InvalidSchema, UnknownColumn
 from lakehouse.schema.names import check_table_name
 from lakehouse.schema.read import to_schema
@@ -107,8 +108,8 @@ def read_table_properties(given: Mapping[Any, Any], columns: pa.Schema) -> dict[
         text = read_text(str(value).lower() if isinstance(value, bool) else str(value), f"property {key}")
         if key == "ragged" and text not in ("true", "false"):
             raise InvalidProperty("property ragged is true or false", ragged=text)
-        if key == "compression" and text not in COMPRESSIONS:
-            raise InvalidProperty(f"property compression is one of {', '.join(COMPRESSIONS)}", compression=text)
+        if key == "compression":
+            Codecs.of(text)
         if key == "verify" and text not in VERIFY:
             raise InvalidProperty(f"property verify is one of {', '.join(VERIFY)}", verify=text)
         if key not in _KNOWN and (close := difflib.get_close_matches(key, _KNOWN, 1, 0.8)):

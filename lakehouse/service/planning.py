@@ -14,6 +14,7 @@ from lakehouse.core.policy import Policy
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.strategy import TableState, checked, combine
 from lakehouse.core.strategy.clean import clean
+from lakehouse.core.strategy.cooled import next_cooling
 from lakehouse.core.task import Candidate, TaskKind, Worker
 from lakehouse.service.registry import strategies
 from lakehouse.service.summaries import summaries
@@ -33,7 +34,8 @@ _HOUR = 3600.0
 class TablePlan:
     """What is worth doing with a table at a version, best first, and how long planning took.
 
-    ``due_seconds``: when thresholds next grow stricter for unchanged segments; None if never.
+    ``due_seconds``: when thresholds next grow stricter for unchanged segments, or some of these have cooled; None if
+    never.
     """
 
     spec: TableSpec
@@ -68,9 +70,13 @@ def plan_table(session: Session, table: Table) -> TablePlan:
     taken = np.concatenate([np.empty(0, dtype=np.int64), *(one.segments for one in compactions)])
     tasks = [*compactions, *clean(state), *summaries(session, state, taken)]
     proposals = sorted((Proposal(one, _worker(one)) for one in tasks), key=lambda one: -one.candidate.score)
-    is_young = state.settled.get(max(policy.ages, default=0.0), version) < version
-    due_seconds = _HOUR if is_young else None
-    return TablePlan(spec, version, tuple(proposals), tuple(failed), time.monotonic() - began, due_seconds)
+    return TablePlan(spec, version, tuple(proposals), tuple(failed), time.monotonic() - began, _due_seconds(state))
+
+
+def _due_seconds(state: TableState) -> float | None:
+    is_young = state.settled.get(max(state.policy.ages, default=0.0), state.version) < state.version
+    due = [one for one in (_HOUR if is_young else None, next_cooling(state)) if one is not None]
+    return min(due, default=None)
 
 
 def _state(session: Session, spec: TableSpec, policy: Policy, version: int) -> TableState:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from lakehouse.apart import QueryProcesses
+from lakehouse.cancelling import Works
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.engine import Engine
-from lakehouse.engine.duckdb import DuckDBEngine, StatementDatabase
+from lakehouse.engine.duckdb import DuckDBEngine, StatementDatabase, most_in_process
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import UnknownEngine
 from lakehouse.remembered import Remembered
@@ -56,7 +58,10 @@ class Session:
         self.index_cache = IndexCache(catalog.summaries, warehouse)
         self.local_engine = DuckDBEngine()
         self.statements = StatementDatabase(warehouse)
-        self.translations: Remembered[tuple[str, str], Any] = Remembered(_TRANSLATED_LETTERS)
+        self.works = Works()
+        self.most_in_process = most_in_process()
+        """Bytes of files from which on a query is run by Spark, unless its caller chooses."""
+        self.translations: Remembered[tuple[str | None, str], Any] = Remembered(_TRANSLATED_LETTERS)
         self.query_processes = QueryProcesses(
             {"catalog": catalog.address, "warehouse": str(warehouse), "lease_seconds": catalog.lease_seconds},
             catalog.unpin,
@@ -93,6 +98,11 @@ class Session:
             self._spark_engine = import_module("lakehouse.engine.spark").open_engine(self._spark)
         engine: Engine = self._spark_engine
         return engine
+
+    def cancel(self, thread: threading.Thread | None) -> None:
+        """Cancel the statements of a thread, or of all; see `Lake.cancel`."""
+        self.works.cancel(thread)
+        self.statements.interrupt(thread)
 
     def close(self) -> None:
         """Close the catalog's connections. The Spark session keeps running."""

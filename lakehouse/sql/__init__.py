@@ -2,7 +2,6 @@
 
 from lakehouse.sql.asking import Allowed, ask_apart
 from lakehouse.sql.looking import Answer, answer
-from lakehouse.sql.run import run_statement
-from lakehouse.sql.views import open_views
+from lakehouse.sql.statements import Statements
 
-__all__ = ["Allowed", "Answer", "answer", "ask_apart", "open_views", "run_statement"]
+__all__ = ["Allowed", "Answer", "Statements", "answer", "ask_apart"]

@@ -12,11 +12,15 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidInput, InvalidStatement
+from lakehouse.errors import InvalidInput, InvalidStatement, OnlySpark
 from lakehouse.predicate.parts import unread
 from lakehouse.predicate.written import shown
 from lakehouse.sql.arguments import check_arguments
 from lakehouse.sql.functions import FUNCTIONS, NAMED, NAMES, SPARK_ONLY
+from lakehouse.sql.generators import check_generator, check_lateral
+from lakehouse.sql.pivots import check_pivot
+from lakehouse.sql.ranges import bounds_of, is_range
+from lakehouse.sql.samples import check_sample
 
 _MAX_DEPTH = 200
 _BINARY = ("this", "expression")
@@ -24,22 +28,29 @@ _SET = ("this", "expression", "distinct", "with_", "order", "limit", "offset")
 NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     # Queries
     exp.Select: (
-        "with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "qualify", "windows",
-        "order", "limit", "offset",
+        "with_", "expressions", "distinct", "from_", "joins", "laterals", "where", "group", "having", "qualify",
+        "windows", "order", "limit", "offset",
     ),
     exp.Union: _SET,
     exp.Intersect: _SET,
     exp.Except: _SET,
-    exp.Subquery: ("this", "alias", "with_", "order", "limit", "offset"),
-    exp.With: ("expressions",),
+    exp.Subquery: ("this", "alias", "with_", "order", "limit", "offset", "pivots"),
+    exp.With: ("expressions", "recursive"),
     exp.CTE: ("this", "alias"),
     exp.Distinct: ("expressions",),
     exp.From: ("this",),
     exp.Join: ("this", "side", "kind", "on", "using"),
-    exp.Table: ("this", "db", "catalog", "alias", "version"),
+    exp.Lateral: ("this", "view", "outer", "alias"),
+    exp.Table: ("this", "db", "catalog", "alias", "version", "sample", "pivots"),
+    exp.TableSample: ("percent", "size", "seed"),
+    exp.Pivot: (
+        "expressions", "fields", "unpivot", "include_nulls", "alias", "columns", "identify_pivot_strings",
+        "prefixed_pivot_columns", "pivot_column_naming", "value_columns_first",
+    ),
+    exp.PivotAlias: ("this", "alias"),
     exp.TableAlias: ("this", "columns"),
     exp.Version: ("this", "expression", "kind"),
-    exp.Values: ("expressions", "alias"),
+    exp.Values: ("expressions", "alias", "pivots"),
     exp.Where: ("this",),
     exp.Group: ("expressions", "all", "rollup", "cube", "grouping_sets"),
     exp.Rollup: ("expressions",),
@@ -62,6 +73,7 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Dot: _BINARY,
     exp.Identifier: ("this", "quoted"),
     exp.Alias: ("this", "alias"),
+    exp.Aliases: ("this", "expressions"),
     exp.Literal: ("this", "is_string"),
     exp.RawString: ("this",),
     exp.HexString: ("this",),
@@ -127,6 +139,7 @@ _UNITS = re.compile(
     re.IGNORECASE,
 )
 _LISTED = (exp.Values, exp.GroupingSets, exp.Rollup, exp.Cube)
+_IN_PIVOT = (exp.In, exp.Pivot, exp.PivotAlias)
 _JOINS = frozenset({"", "INNER", "OUTER", "CROSS", "SEMI", "ANTI"})
 _CHAINS = (exp.And, exp.Or, exp.Add, exp.Sub, exp.Mul, exp.DPipe, exp.Union)
 _FORMATS: tuple[type[exp.Expr], ...] = (exp.TimeToStr, exp.TsOrDsToDate, exp.UnixToStr)
@@ -160,6 +173,9 @@ def _check_node(node: exp.Expr, engine: str) -> None:
     if isinstance(node, exp.Anonymous) and str(node.this).lower() in NAMED:
         parts: tuple[str, ...] = ("this", "expressions")
         _check_count(str(node.this).lower(), len(node.expressions))
+    elif isinstance(node.parent, exp.Table) and is_range(node.parent) and node.arg_key == "this":
+        parts = ("this", "expressions")
+        bounds_of(node.parent)
     elif kind in NODES or kind in FUNCTIONS:
         parts = NODES[kind] if kind in NODES else FUNCTIONS[kind]
     else:
@@ -168,7 +184,7 @@ def _check_node(node: exp.Expr, engine: str) -> None:
     if isinstance(node, exp.Func) and node.error_messages():  # the parser looks at the outermost call only
         raise InvalidStatement("a function lacks an argument", found=shown(node))
     if engine == "duckdb" and (kind in SPARK_ONLY or _has_spark_form(node)):
-        raise InvalidStatement('only Spark calculates this as Spark does; use engine="spark"', found=shown(node))
+        raise OnlySpark('only Spark calculates this as Spark does; use engine="spark"', found=shown(node))
     _check_words(node)
     _check_place(node)
     check_arguments(node)
@@ -239,12 +255,36 @@ def _check_place(node: exp.Expr) -> None:
             raise InvalidStatement("a query casts to simple types only", found=str(node.this))
         case exp.Star() if not _is_listed(node):
             raise InvalidStatement("a * stands in the list after SELECT, or in count(*)")
-        case exp.Tuple() if not isinstance(node.parent, _LISTED) and not _is_compared(node):
+        case exp.Tuple() if not isinstance(node.parent, _LISTED) and not _is_compared(node) and not _is_in_pivot(node):
             raise InvalidStatement("a list in parentheses stands after VALUES or IN, or beside =, <> or IN and another")
         case exp.Order() if node.this is not None and not isinstance(node.parent, exp.GroupConcat):
             raise refused(node)
+        case exp.Aliases() if not isinstance(node.this, exp.Explode | exp.Inline):
+            raise refused(node)
+        case exp.PivotAlias() if node.find_ancestor(exp.Pivot) is None:
+            raise refused(node)
+    _check_made(node)
+
+
+def _check_made(node: exp.Expr) -> None:
+    """What makes rows of others, or columns: where it stands, and how."""
+    match node:
         case exp.Table() if not isinstance(node.this, exp.Identifier):
-            raise InvalidStatement("table functions are not allowed; name a table of the lake", found=shown(node.this))
+            if not isinstance(node.this, exp.Explode | exp.Inline) and not is_range(node):
+                raise InvalidStatement(
+                    "this table function is not allowed; name a table of the lake, or use range, explode or inline",
+                    found=shown(node.this),
+                )
+            if len(node.parts) > 1 or node.args.get("version"):
+                raise InvalidStatement("a function has no prefix and no version", found=shown(node.this))
+        case exp.Explode() | exp.Inline():
+            check_generator(node)
+        case exp.Lateral():
+            check_lateral(node)
+        case exp.Pivot():
+            check_pivot(node)
+        case exp.TableSample():
+            check_sample(node)
 
 
 def _is_compared(row: exp.Tuple) -> bool:
@@ -258,6 +298,14 @@ def _is_compared(row: exp.Tuple) -> bool:
         case _:
             return False
     return all(isinstance(one, exp.Tuple) and len(one.expressions) == len(row.expressions) > 1 for one in beside)
+
+
+def _is_in_pivot(row: exp.Tuple) -> bool:
+    """Whether a row stands where PIVOT and UNPIVOT have columns and values of several."""
+    place = row.parent
+    while isinstance(place, _IN_PIVOT) and not isinstance(place, exp.Pivot):
+        place = place.parent
+    return isinstance(place, exp.Pivot)
 
 
 def _is_listed(star: exp.Expr) -> bool:

@@ -81,7 +81,7 @@ def _finder(
     return find
 
 
-def merge(session: Session, tree: exp.Merge, *, as_of: Any, engine: str, tx: Transaction | None = None) -> Any:
+def merge(session: Session, tree: exp.Merge, *, as_of: Any, engine: str | None, tx: Transaction | None = None) -> Any:
     """Merge the rows of a table or query into a table."""
     check_statement(tree, ("this", "using", "on", "whens", "with_"))
     target = find_target(session, tree.this)

@@ -13,8 +13,13 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidStatement, UnknownColumn
+from lakehouse.errors import InvalidStatement, OnlySpark, UnknownColumn
 from lakehouse.predicate.written import shown
+from lakehouse.sql.generators import is_hidden
+from lakehouse.sql.pivots import pivoted
+from lakehouse.sql.ranges import is_range
+from lakehouse.sql.recursion import counted, is_recursive, parts_of
+from lakehouse.sql.samples import sampled
 from lakehouse.sql.sources import kind
 
 _CLAUSES = ("where", "group", "having", "qualify", "windows")
@@ -44,6 +49,13 @@ class _Scope:
     seen: list[tuple[str, Output]] = field(default_factory=list)
     """Columns with the alias of their item, which is empty for one that USING made of two."""
     has_using: bool = False
+    has_hidden: bool = False
+
+    def add(self, item: _Item) -> None:
+        """Take one more item of the FROM in, whose columns can be named from now on."""
+        self.items.append(item)
+        self.seen = self.seen + [(item.alias, one) for one in item.columns]
+        self.has_hidden = self.has_hidden or is_hidden(item.alias)
 
     def found(self, parts: Sequence[str]) -> dict[Hashable, str]:
         """What a name can mean: keys of columns, with their items' aliases."""
@@ -70,15 +82,20 @@ class Columns:
         self._tables = tables
         self._is_duckdb = engine == "duckdb"
         self._queries: dict[str, tuple[Output, ...]] = {}
+        self._known: dict[int, _Item] = {}
+        """Items of a FROM that are looked up already, by node: what a PIVOT stands over is not gone through again."""
+        self._steps: set[int] = set()
+        """SELECTs whose stars are written out, because an item has a column that they do not give."""
 
     def of(self, query: exp.Expr, outer: _Scopes = ()) -> tuple[Output, ...]:
         """The columns that a query gives. Raises `InvalidInput` for a name that means no column, or more than one.
 
-        For DuckDB the query is changed in place, where its text would mean something else there.
+        The query is changed in place: PIVOT, samples and recursions become plain queries, and for DuckDB what would
+        mean something else there.
         """
         with_ = query.args.get("with_")
-        for one in with_.expressions if with_ is not None else ():
-            self._queries[one.alias] = _renamed(one.args["alias"], self.of(one.this, outer))
+        if with_ is not None:
+            with_.set("expressions", [made for one in with_.expressions for made in self._with(one, with_, outer)])
         match query:
             case exp.Select():
                 return self._of_select(query, outer)
@@ -90,6 +107,20 @@ class Columns:
         found = self.of(query.this, outer)
         self._check_order(query, found, (_Scope(), *outer))
         return found
+
+    def _with(self, query: exp.CTE, with_: exp.With, outer: _Scopes) -> list[exp.CTE]:
+        """A query of WITH, as one or two."""
+        if not with_.args.get("recursive") or not is_recursive(query):
+            self._queries[query.alias] = _renamed(query.args["alias"], self.of(query.this, outer))
+            return [query]
+        anchor, step, _ = parts_of(query)
+        given = _renamed(query.args["alias"], self.of(anchor, outer))
+        self._queries[query.alias] = given
+        self._steps.add(id(step))
+        names = [one.name for one in given]
+        if len(self.of(step, outer)) != len(names):
+            raise InvalidStatement("the step of a recursion has as many columns as its first part", columns=len(names))
+        return counted(query, names)
 
     def _of_set(self, query: exp.SetOperation, outer: _Scopes) -> tuple[Output, ...]:
         first: exp.Expr = query
@@ -121,7 +152,8 @@ class Columns:
         distinct = select.args.get("distinct")
         self._check_all([distinct] if distinct is not None else [], "distinct", scopes, ())
         self._check_order(select, given, scopes)
-        if self._is_duckdb and scope.has_using and any(item.is_star for item in select.expressions):
+        is_written = (self._is_duckdb and scope.has_using) or scope.has_hidden or id(select) in self._steps
+        if is_written and any(item.is_star for item in select.expressions):
             select.set("expressions", list(self._expanded(select.expressions, scope)))
         return tuple(given)
 
@@ -131,26 +163,67 @@ class Columns:
         scope = _Scope()
         if select.args.get("from_") is None:
             return scope
-        item = self._item(select.args["from_"].this, outer)
-        scope.items.append(item)
-        scope.seen = [(item.alias, one) for one in item.columns]
+        scope.add(self._item(select.args["from_"].this, (scope, *outer)))
         for join in select.args.get("joins") or ():
             self._join(scope, join, outer)
+        for view in select.args.get("laterals") or ():
+            scope.add(self._item(view, (scope, *outer)))
         return scope
 
-    def _item(self, node: exp.Expr, outer: _Scopes) -> _Item:
+    def _item(self, node: exp.Expr, scopes: _Scopes) -> _Item:
+        """An item of a FROM. ``scopes`` begin with that of the items before it, which only LATERAL sees."""
+        if id(node) in self._known:
+            return self._known[id(node)]
+        pivots, sample = node.args.get("pivots") or (), node.args.get("sample")
+        node.set("pivots", None)
+        node.set("sample", None)
         alias = node.args.get("alias")
-        if isinstance(node, exp.Table):
+        if sample is not None and alias is not None:
+            node.set("alias", exp.TableAlias(this=alias.this.copy()))
+        item = self._plain_item(node, scopes)
+        if sample is not None:
+            node, item = self._put_over(node, item, sampled(sample), alias, scopes)
+        for pivot in pivots:
+            query = pivoted(pivot, item.alias, [one.name for one in item.columns])
+            node, item = self._put_over(node, item, query, pivot.args.get("alias"), scopes)
+        return item
+
+    def _put_over(
+        self, node: exp.Expr, item: _Item, query: exp.Select, alias: exp.Expr | None, scopes: _Scopes
+    ) -> tuple[exp.Expr, _Item]:
+        """Put a query over an item of a FROM in its place."""
+        self._known[id(node)] = item
+        over = exp.Subquery()
+        node.replace(over)
+        query.set("from_", exp.From(this=node))
+        over.set("this", query)
+        over.set(
+            "alias", alias or (exp.TableAlias(this=exp.to_identifier(item.alias, quoted=True)) if item.alias else None)
+        )
+        return over, self._plain_item(over, scopes)
+
+    def _plain_item(self, node: exp.Expr, scopes: _Scopes) -> _Item:
+        alias = node.args.get("alias")
+        if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+            given = self.of(node.this, scopes)
+        elif isinstance(node.this, exp.Explode | exp.Inline):
+            self._check_all(
+                [node.this], "from", (_Scope(), *(scopes if isinstance(node, exp.Lateral) else scopes[1:])), ()
+            )
+            given = ()
+        elif isinstance(node, exp.Table) and is_range(node):
+            given = ()
+        elif isinstance(node, exp.Table):
             names = self._tables.get(node.name)
             given = self._queries[node.name] if names is None else tuple(Output(name, name) for name in names)
         else:
-            given = self.of(node.this if isinstance(node, exp.Subquery) else node, outer)
+            given = self.of(node.this if isinstance(node, exp.Subquery) else node, scopes[1:])
         if alias is not None:
             given = _renamed(alias, given)
         return _Item(node.alias_or_name, tuple(Output(one.name, (id(node), one.key)) for one in given))
 
     def _join(self, scope: _Scope, join: exp.Join, outer: _Scopes) -> None:
-        item = self._item(join.this, outer)
+        item = self._item(join.this, (scope, *outer))
         right = [(item.alias, one) for one in item.columns]
         both = _Scope([*scope.items, item], [*scope.seen, *right])
         on = join.args.get("on")
@@ -177,7 +250,7 @@ class Columns:
         """The columns of a star, with their items' aliases."""
         prefix = item.args.get("table") if isinstance(item, exp.Column) else None
         star = item.this if isinstance(item, exp.Column) else item
-        found = list(scope.seen)
+        found = [one for one in scope.seen if not is_hidden(one[0])]
         if prefix is not None:
             items = [one for one in scope.items if one.alias.casefold() == prefix.name.casefold()]
             if len(items) != 1:
@@ -197,8 +270,9 @@ class Columns:
             names = [one.name.casefold() for one in item.columns]
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
-                raise InvalidStatement(
-                    "a * over a query that gives a name twice; give its columns names of their own",
+                raise OnlySpark(
+                    "a * over a query that gives a name twice; give its columns names of their own, or use "
+                    'engine="spark"',
                     query=item.alias,
                     columns=twice,
                 )

@@ -16,6 +16,7 @@ from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.names import plain_parts, table_name
 from lakehouse.sql.target import check_statement
+from lakehouse.sql.view import live_view
 from lakehouse.table.tables import create_table as create
 from lakehouse.table.tables import table_names
 
@@ -185,6 +186,9 @@ def drop_table(session: Session, tree: exp.Drop) -> None:
     tables = tree.args.get("tables") or []
     if tree.args.get("kind") != "TABLE" or len(tables) != 1:
         raise InvalidStatement("write DROP TABLE name")
+    view = live_view(session, tables[0])
+    if view is not None:
+        raise InvalidStatement("this is a view; write DROP VIEW", view=view.name)
     try:
         name = table_name(tables[0], table_names(session))
         check_parts(tables[0], ("this", "db"))

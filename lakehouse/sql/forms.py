@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from lakehouse.sql.arguments import pattern_of, replacement_of
+from lakehouse.sql.generators import as_joins, as_query
 from lakehouse.sql.lists import joined, over_elements, reduced, series, sorted_list, tested, union_of
 from lakehouse.sql.meanings import meaning
 
@@ -32,6 +33,18 @@ def _grouped(node: exp.Group) -> exp.Expr | None:
         if node.args.get(part):
             return exp.Group(expressions=[kind(expressions=[one.copy() for one in node.expressions])])
     return None
+
+
+def _selected(select: exp.Select) -> None:
+    """LATERAL VIEWs as joins, in place; and no row of totals where there is no row, which Spark does not give."""
+    as_joins(select)
+    group = select.args.get("group")
+    if group is not None and any(
+        isinstance(one, exp.Rollup | exp.Cube | exp.GroupingSets) for one in group.expressions
+    ):
+        some = exp.GT(this=exp.Count(this=exp.Star(), big_int=True), expression=exp.Literal.number(0))
+        having = select.args.get("having")
+        select.set("having", exp.Having(this=some if having is None else exp.and_(having.this.copy(), some)))
 
 
 def _pattern(node: exp.Expr) -> exp.Expr:
@@ -62,6 +75,9 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.Exists: lambda node: tested("anytrue", node.this, node.expression) if node.args.get("expression") else None,
     exp.Flatten: said_by("flatten", "this"),
     exp.GenerateSeries: series,
+    exp.Lateral: as_query,
+    exp.Select: _selected,
+    exp.Table: as_query,
     exp.MapContainsKey: lambda node: _call("map_contains", node.this, node.args["key"]),
     exp.Reduce: reduced,
     exp.Transform: lambda node: over_elements("list_transform", node),
@@ -92,6 +108,7 @@ NAMED_FORMS: dict[str, Form] = {
     "forall": lambda node: tested("alltrue", *node.expressions),
     "octet_length": lambda node: meaning("octets", *node.expressions),
     "pmod": lambda node: meaning("pmod", *node.expressions),
+    "raise_error": lambda node: _call("error", *node.expressions),
     "weekday": lambda node: meaning("weekday", *node.expressions),
 }
 """The same of functions that the parser keeps by name."""

@@ -9,6 +9,7 @@ from sqlglot import exp
 _ONE = ("this",)
 _TWO = ("this", "expression")
 _LIST = ("expressions",)
+_EXPLODE_OUTER: type[exp.Expr] = exp.FUNCTION_BY_NAME["EXPLODE_OUTER"]
 _AGGREGATES: dict[type[exp.Expr], tuple[str, ...]] = {
     **dict.fromkeys(
         (
@@ -123,6 +124,7 @@ _LISTS: dict[type[exp.Expr], tuple[str, ...]] = {
         (exp.ArrayContains, exp.ArrayExcept, exp.ArrayFilter, exp.ArrayPosition, exp.PropertyEQ, exp.Transform), _TWO
     ),
     **dict.fromkeys((exp.ArrayAppend, exp.ArrayPrepend, exp.ArrayRemove), ("this", "expression", "null_propagation")),
+    **dict.fromkeys((exp.Explode, _EXPLODE_OUTER, exp.Inline, exp.Posexplode, exp.PosexplodeOuter), _ONE),
     exp.ArrayIntersect: _LIST,
     exp.ArraySlice: ("this", "start", "end", "is_length"),
     exp.ArraySort: ("this", "asc", "nulls_first"),

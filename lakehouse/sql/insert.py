@@ -12,6 +12,7 @@ from sqlglot import exp
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.errors import AlreadyExists, InvalidStatement
+from lakehouse.interrupts import undoing
 from lakehouse.operations.clauses import source_schema
 from lakehouse.predicate import parse, whole_scope
 from lakehouse.session.session import Session
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _ALL = Interval(None, None)
 
 
-def insert(session: Session, tree: exp.Insert, *, as_of: Any, engine: str, tx: Transaction | None = None) -> Any:
+def insert(session: Session, tree: exp.Insert, *, as_of: Any, engine: str | None, tx: Transaction | None = None) -> Any:
     """Append the rows of VALUES (calculated in process) or of a query (by the engine), column by column from the left.
 
     Columns that are not named become null. With OVERWRITE or REPLACE WHERE they stand in the place of others. Returns
@@ -69,7 +70,7 @@ def truncate(session: Session, tree: exp.TruncateTable, *, tx: Transaction | Non
     return writer(target, tx).drop(_ALL)
 
 
-def create_as(session: Session, tree: exp.Create, *, as_of: Any, engine: str) -> Table:
+def create_as(session: Session, tree: exp.Create, *, as_of: Any, engine: str | None) -> Table:
     """Create a table with the columns and rows of a query: none if the query fails, an empty one if the process dies.
 
     With IF NOT EXISTS, and a table of that name, no query is run.
@@ -84,21 +85,22 @@ def create_as(session: Session, tree: exp.Create, *, as_of: Any, engine: str) ->
         arguments = create_arguments(tree, columns.names)
         try:
             table = create_table(session, name, columns, **arguments)
-        except AlreadyExists:
-            if not tree.args.get("exists"):
+        except AlreadyExists as error:
+            if not tree.args.get("exists") or "view" in error.facts:
                 raise
             return open_table(session, name)
         try:
             table.append(rows)
         except BaseException:
-            session.catalog.drop_table(name)
+            with undoing():
+                session.catalog.drop_table(name)
             raise
         return table
 
 
 @contextmanager
 def _rows(
-    session: Session, tree: exp.Insert, target: Table, columns: list[str], as_of: Any, engine: str
+    session: Session, tree: exp.Insert, target: Table, columns: list[str], as_of: Any, engine: str | None
 ) -> Iterator[Any]:
     """The rows of an INSERT under the table's names, while what they are read from is held."""
     source = tree.args.get("expression")

@@ -22,6 +22,7 @@ _DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _CLOCK = "[ T][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}([.][0-9]{1,6})?)?"
 _ZONE = "(Z|[+-][0-9]{2}:[0-9]{2})"
 _WHOLE = frozenset({exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT})
+_TIMES = frozenset({exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ})
 _FLOATING = "('DOUBLE', 'FLOAT')"
 _INTEGERS = "('TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT', '\"NULL\"')"
 _START = "(CASE WHEN $2 > 0 THEN $2 - 1 WHEN $2 < 0 THEN length($1) + $2 ELSE 0 END)"
@@ -93,10 +94,26 @@ def meaning(name: str, *arguments: exp.Expr) -> exp.Anonymous:
 def cast(node: exp.Cast, kind: str) -> exp.Expr | None:
     """A conversion as Spark makes it; None where DuckDB makes the same."""
     call = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
+    plain = _plain(node.to.this, node.this.name) if isinstance(node.this, exp.Literal) and node.this.is_string else None
+    if plain is not None:  # what the long text below would say of it, for thousands of cells of VALUES
+        return exp.Anonymous(
+            this=PREFIX + "text", expressions=[exp.Literal.string(f"{call}($1 AS {kind})"), exp.Literal.string(plain)]
+        )
     text = _cast_text(node.to.this, kind, call)
     if text is None:
         return None
     return exp.Anonymous(this=PREFIX + "text", expressions=[exp.Literal.string(text), node.this.copy()])
+
+
+def _plain(target: exp.DType, text: str) -> str | None:
+    """What of a literal text becomes a date or time; None for one that takes a closer look, or another type."""
+    text = text.strip("\t\n\v\f\r ")
+    if target is exp.DType.DATE:
+        found = re.fullmatch(f"({_DAY})(?:[ T].*)?", text)
+        return found[1] if found else None
+    if target not in _TIMES or not re.fullmatch(f"{_DAY}({_CLOCK}{_ZONE}?)?", text):
+        return None
+    return re.sub(f"(:[0-9.]+){_ZONE}$", r"\1", text) if target is exp.DType.TIMESTAMPNTZ else text
 
 
 def _cast_text(target: exp.DType, kind: str, call: str) -> str | None:
@@ -178,8 +195,14 @@ def written_out(name: str, arguments: Sequence[exp.Expr], texts: Sequence[str]) 
         for one, text in zip(arguments, texts, strict=True)
     ):
         return _filled(body, [_whole(one, text) for one, text in zip(arguments, texts, strict=True)])
-    held = ", ".join(f"a{place} := {text}" for place, text in enumerate(texts, 1))
-    inner = _filled(body, [f"lake_v.a{place}" for place in range(1, len(texts) + 1)])
+    is_fixed = [isinstance(one, exp.Literal) for one in arguments]  # some functions take nothing else
+    named = [
+        text if fixed else f"lake_v.a{place}" for place, (text, fixed) in enumerate(zip(texts, is_fixed, strict=True))
+    ]
+    held = ", ".join(
+        f"a{place} := {text}" for place, (text, fixed) in enumerate(zip(texts, is_fixed, strict=True)) if not fixed
+    )
+    inner = _filled(body, named)
     return f"list_transform([struct_pack({held})], lambda lake_v: {inner})[1]"
 
 

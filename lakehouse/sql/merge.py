@@ -56,6 +56,10 @@ class Sides:
         """The same sides where there is no row of the target: its columns can be set, and not be read."""
         return replace(self, has_target_row=False)
 
+    def of_target(self) -> Sides:
+        """The same sides where there is no row of the source."""
+        return replace(self, source={}, source_aliases=frozenset())
+
     def prefixed(self, column: exp.Column) -> tuple[str, str]:
         """A column's side and real name. Raises `InvalidInput` for one that no side, or each, has."""
         name = column.name.casefold()
@@ -117,37 +121,42 @@ def clauses(whens: Sequence[exp.Expr], sides: Sides) -> Whens:
     """
     matched: list[When] = []
     not_matched: list[When] = []
+    left: list[When] = []
     for when in whens:
         check_parts(when, ("matched", "source", "condition", "then"))
-        if when.args.get("source"):
-            raise InvalidStatement("WHEN NOT MATCHED BY SOURCE is not taken; use DELETE or UPDATE with NOT EXISTS")
-        listed, seen = (matched, sides) if when.args.get("matched") else (not_matched, sides.alone())
+        if when.args.get("matched"):
+            if when.args.get("source"):
+                raise InvalidStatement("write WHEN MATCHED, or WHEN NOT MATCHED BY SOURCE")
+            listed, seen = matched, sides
+        else:
+            listed, seen = (left, sides.of_target()) if when.args.get("source") else (not_matched, sides.alone())
         if listed and listed[-1].condition is None:
             raise InvalidStatement("a clause after one of its kind without a condition is never reached")
         condition = when.args.get("condition")
-        listed.append(
-            When(
-                None if condition is None else seen.text(condition), _values(when.args["then"], seen, listed is matched)
-            )
-        )
-    return Whens(tuple(matched), tuple(not_matched))
+        values = _values(when.args["then"], seen, inserts=listed is not_matched)
+        if values is True and listed is left:
+            raise InvalidStatement("there is no row of the source here; write UPDATE SET column = expression")
+        listed.append(When(None if condition is None else seen.text(condition), values))
+    return Whens(tuple(matched), tuple(not_matched), tuple(left))
 
 
-def _values(action: exp.Expr, sides: Sides, is_matched: bool) -> Mapping[str, str] | Literal[True] | None:
+def _values(action: exp.Expr, sides: Sides, *, inserts: bool) -> Mapping[str, str] | Literal[True] | None:
     """What an action gives columns; nothing where it deletes."""
     match action:
-        case exp.Insert() if not is_matched:
+        case exp.Insert() if inserts:
             check_parts(action, ("this", "expression"))
             return True if _is_star([action.this]) else _inserted(action, sides)
-        case exp.Update() if is_matched:
+        case exp.Update() if not inserts:
             check_parts(action, ("expressions",))
             if _is_star(action.expressions):
                 return True
             return {name: sides.text(value) for name, value in sides.pairs(action.expressions)}
-        case exp.Var() if is_matched and action.name.upper() == "DELETE":
+        case exp.Var() if not inserts and action.name.upper() == "DELETE":
             return None
     raise InvalidStatement(
-        "after WHEN MATCHED stands UPDATE SET or DELETE, after WHEN NOT MATCHED stands INSERT", found=shown(action)
+        "after WHEN MATCHED, and after WHEN NOT MATCHED BY SOURCE, stands UPDATE SET or DELETE, "
+        "after WHEN NOT MATCHED stands INSERT",
+        found=shown(action),
     )
 
 

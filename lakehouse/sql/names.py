@@ -13,7 +13,7 @@ from lakehouse.core.interval import to_utc
 from lakehouse.errors import InvalidStatement, TableNotFound
 from lakehouse.predicate.moments import read_time
 from lakehouse.predicate.written import shown
-from lakehouse.sql.system import INFORMATION, OF_LAKE, OF_TABLES, WITH_VERSIONS
+from lakehouse.sql.system import CHANGES, INFORMATION, OF_LAKE, OF_TABLES, WITH_VERSIONS
 
 SCHEMA = "default"
 """The one schema that every table is in; its name may stand before a table's, and need not."""
@@ -35,6 +35,10 @@ class Reference:
     relation: str
     as_of: Any
     system: str = ""
+
+
+IN_VIEW = "lake_view"
+"""Marks the query of a view, in which the names around it mean nothing; a copy keeps it."""
 
 
 def find_table(name: str, tables: Sequence[str]) -> str:
@@ -67,27 +71,32 @@ def plain_parts(node: exp.Expr) -> list[exp.Expr]:
 def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Reference]:
     """Find every table that a query names, and rename it, and each WITH query, to names that are nobody else's.
 
-    A name means the nearest query of a WITH that came before it, else a table of the lake. Aliases keep what columns
-    are called. Raises `TableNotFound`, and `InvalidInput` for a version that no table stands with.
+    A name means the nearest query of a WITH that came before it, or with RECURSIVE the one that it stands in, else a
+    table of the lake. Aliases keep what columns are called. Raises `TableNotFound`, and
+    `InvalidInput` for a version that no table stands with.
     """
     found: list[Reference] = []
     renamed = 0
     waiting: list[tuple[exp.Expr, _Names]] = [(tree, {})]
     while waiting:
         node, known = waiting.pop()
-        if isinstance(node, exp.Table):
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             if len(found) == _MOST_TABLES:
                 raise InvalidStatement("a statement names too many tables; split it", most=_MOST_TABLES)
+            waiting += [(pivot, known) for pivot in node.args.get("pivots") or ()]
             reference = _resolved(node, known, tables, f"{prefix}{len(found)}")
             found += [reference] if reference is not None else []
             continue
+        if IN_VIEW in node.meta:
+            known = {}
         with_ = node.args.get("with_")
         if with_ is not None:
             for query in with_.expressions:
-                waiting.append((query.this, known))
                 alias = query.args["alias"].this
                 new = f"{prefix}with{renamed}"
-                known = {**known, alias.name.casefold(): new}
+                after = {**known, alias.name.casefold(): new}
+                waiting.append((query.this, after if with_.args.get("recursive") else known))
+                known = after
                 alias.replace(exp.to_identifier(new, quoted=True))
                 renamed += 1
         waiting += [(child, known) for child in node.iter_expressions(reverse=True) if child is not with_]
@@ -100,6 +109,8 @@ def _resolved(node: exp.Table, known: _Names, tables: Sequence[str], relation: s
     table, system = _found(node, tables) if own is None else ("", "")
     if own is not None and version is not None:
         raise InvalidStatement("only a table of the lake has versions, not a query of WITH", name=node.name)
+    if node.args.get("sample") is not None and (own is not None or system):
+        raise InvalidStatement("TABLESAMPLE stands after a table of the lake", name=node.name)
     alias = node.args.get("alias") or exp.TableAlias()
     if alias.args.get("this") is None:
         alias.set("this", exp.to_identifier(node.name, quoted=True))
@@ -108,7 +119,7 @@ def _resolved(node: exp.Table, known: _Names, tables: Sequence[str], relation: s
     node.set("db", None)
     node.set("catalog", None)
     node.set("this", exp.to_identifier(own or relation, quoted=True))
-    return None if own is not None else Reference(node, table, relation, _point(version), system)
+    return None if own is not None else Reference(node, table, relation, point_of(version), system)
 
 
 def _found(node: exp.Table, tables: Sequence[str]) -> tuple[str, str]:
@@ -119,11 +130,11 @@ def _found(node: exp.Table, tables: Sequence[str]) -> tuple[str, str]:
     first, last = (one.name for one in parts)
     system = last.casefold()
     is_of_lake = first.casefold() == INFORMATION and system in OF_LAKE
-    if not is_of_lake and system not in OF_TABLES:
+    if not is_of_lake and system not in OF_TABLES and system != CHANGES:
         raise TableNotFound(
             "no such table in the lake; after a table's name and a point stands a system table",
             table=f"{first}.{last}"[:200],
-            system=",".join(OF_TABLES),
+            system=",".join((*OF_TABLES, CHANGES)),
             of_lake=",".join(f"{INFORMATION}.{one}" for one in OF_LAKE),
         )
     if node.args.get("version") is not None and (is_of_lake or system not in WITH_VERSIONS):
@@ -131,7 +142,7 @@ def _found(node: exp.Table, tables: Sequence[str]) -> tuple[str, str]:
     return ("", f"{INFORMATION}.{system}") if is_of_lake else (find_table(first, tables), system)
 
 
-def _point(version: exp.Expr | None) -> Any:
+def point_of(version: exp.Expr | None) -> Any:
     """What ``VERSION AS OF`` or ``TIMESTAMP AS OF`` says: a number, a tag, or a time (UTC where it says no offset)."""
     if version is None:
         return None

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from lakehouse.sql.generators import from_select_list, name_columns
+from lakehouse.sql.ranges import is_range, name_range
 from lakehouse.sql.tree import put
 
 
 def normalized(tree: exp.Expr) -> exp.Expr:
     """The tree, changed in place: strict casts, plain literals, NOT by itself, named functions by their operators."""
-    for node in reversed(list(tree.walk())):  # children first: some parents are replaced by copies
+    for number, node in enumerate(reversed(list(tree.walk()))):  # children first: some are replaced by copies
         match node:
             case exp.TryCast() if not node.args.get("safe"):
                 put(node, exp.Cast(this=node.this, to=node.args["to"]))
@@ -23,6 +25,12 @@ def normalized(tree: exp.Expr) -> exp.Expr:
                 node.set("separator", exp.Literal.string(""))
             case exp.Values():
                 _name_columns(node)
+            case exp.Table() if is_range(node):
+                name_range(node)
+            case exp.Table() | exp.Lateral() if isinstance(node.this, exp.Explode | exp.Inline):
+                name_columns(node, number)
+            case exp.Select():
+                from_select_list(node, number)
             case exp.Like() | exp.ILike() if node.args.get("negate"):
                 _negated(node)
     return tree

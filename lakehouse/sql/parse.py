@@ -20,7 +20,8 @@ _MAX_LENGTH = 1_000_000
 _MOST_STEPS = 1000
 _BEGINNINGS = (
     "SELECT", "WITH", "FROM", "VALUES", "(", "INSERT", "DELETE FROM", "UPDATE", "MERGE INTO", "CREATE TABLE",
-    "DROP TABLE", "ALTER TABLE", "TRUNCATE TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "USE",
+    "CREATE VIEW", "CREATE OR REPLACE VIEW", "DROP TABLE", "DROP VIEW", "ALTER TABLE", "TRUNCATE TABLE", "SHOW",
+    "DESCRIBE", "DESC", "EXPLAIN", "USE",
 )  # fmt: skip
 
 
@@ -109,6 +110,19 @@ def is_query(text: str) -> bool:
     return tokens[0].token_type is not TokenType.WITH or not any(one.token_type in _CHANGES for one in tokens)
 
 
+def query_text(text: str) -> str:
+    """The query of a CREATE VIEW, as it is written: what stands after the AS that belongs to no column.
+
+    >>> query_text("CREATE VIEW `as` (a, b) COMMENT 'AS' AS SELECT 1 AS one, 2; ")
+    'SELECT 1 AS one, 2'
+    """
+    tokens = _tokens(text)
+    place = next((place for place, one in enumerate(tokens) if one.token_type is TokenType.ALIAS), len(tokens))
+    if place + 1 >= len(tokens):
+        raise InvalidStatement("write CREATE VIEW name AS and a query")
+    return text[tokens[place + 1].start : tokens[-1].end + 1]
+
+
 def check_text(text: Any) -> None:
     """Raise `InvalidInput` for what no statement can be, at the cost of a look at its letters."""
     if not isinstance(text, str) or not text.strip():
@@ -164,11 +178,11 @@ def _steps(tokens: Sequence[Token], text: str) -> Iterator[exp.Expr]:
 
 
 def _check_beginning(tokens: Sequence[Token]) -> None:
-    words = [token.text.upper() for token in tokens[:2]]
+    words = [token.text.upper() for token in tokens[:4]]
     if not any(words[: len(wanted)] == wanted for wanted in (one.split() for one in _BEGINNINGS)):
         raise InvalidStatement(
             "no statement of this kind is taken; use one of the list",
-            found=" ".join(words)[:100],
+            found=" ".join(words[:2])[:100],
             statements=", ".join(one for one in _BEGINNINGS if one not in "(DESC"),
         )
 

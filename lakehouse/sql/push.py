@@ -13,10 +13,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidInput
 from lakehouse.predicate import parse
 from lakehouse.sql.condition import renamed, written_again
 from lakehouse.sql.names import Reference
+from lakehouse.sql.samples import is_by_row
 from lakehouse.sql.sources import Scope, Source, kind, side
 
 _MORE_THAN_PICKS = ("group", "having", "qualify", "distinct", "limit", "offset")
@@ -49,9 +51,14 @@ def _wanted(node: exp.Table, schema: pa.Schema, scope: Scope) -> Wanted:
     select = node.parent.parent if isinstance(node.parent, exp.From | exp.Join) else None
     if not isinstance(select, exp.Select) or id(node) not in scope.columns:
         return Wanted(tuple(schema.names))  # renamed columns are not followed
+    if node.args.get("pivots"):
+        return Wanted(tuple(schema.names))  # whose rows and columns are no table's
     source = next(one for one in scope.sources(select) if one.node is node)
-    filters = [_text(one, schema) for one in _conditions(select, node, scope)]
-    return Wanted(_columns(select, source, schema, scope), " AND ".join(one for one in filters if one) or None)
+    filters = [_text(one, schema) for one in _conditions(select, node, scope)] if is_by_row(node) else []
+    columns = _columns(select, source, schema, scope)
+    if node.args.get("sample") and ROW_ID not in columns:
+        columns = (*columns, ROW_ID)
+    return Wanted(columns, " AND ".join(one for one in filters if one) or None)
 
 
 def _columns(select: exp.Select, source: Source, schema: pa.Schema, scope: Scope) -> tuple[str, ...]:

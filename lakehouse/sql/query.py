@@ -12,10 +12,13 @@ from sqlglot import exp
 
 from lakehouse.core.spec import ROW_ID
 from lakehouse.engine.duckdb import QueryLimits, is_refusal, read_relation, run_limited
-from lakehouse.errors import InvalidStatement, SegmentUnreadable
+from lakehouse.errors import InvalidStatement, OnlySpark, SegmentUnreadable
+from lakehouse.operations.clauses import source_schema
 from lakehouse.reading.again import again_if_forgotten
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import refused
+from lakehouse.sql.changed import ChangedRows, changed_rows
+from lakehouse.sql.system import CHANGES
 from lakehouse.sql.told import rows_of
 from lakehouse.sql.translation import Asked, Translation, translate
 from lakehouse.table.tables import open_table
@@ -43,6 +46,13 @@ class BoundQuery:
     reads: tuple[Read, ...]
     told: Mapping[str, pa.Table] = field(default_factory=dict)
     """Rows of system tables, by relation."""
+    changes: tuple[ChangedRows, ...] = ()
+
+    @property
+    def is_for_spark(self) -> bool:
+        """Whether it is to run in process, but would open more than is read there where nobody asked for it."""
+        size = sum(one.scan.planned_bytes for one in self.reads)
+        return self.engine == "duckdb" and size > self.session.most_in_process
 
     def run(self) -> Any:
         """The rows, lazily: a Spark frame or a DuckDB relation."""
@@ -54,20 +64,32 @@ class BoundQuery:
     def _run(self) -> Any:
         if self.engine == "spark":
             frames = {one.asked.relation: one.scan.frame() for one in self.reads}
-            frames |= {name: self.session.spark.createDataFrame(rows) for name, rows in self.told.items()}
+            tables = {**self.told, **self._changed()}
+            frames |= {name: self.session.spark.createDataFrame(rows) for name, rows in tables.items()}
             return self.session.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]
         with self._naming_files():
-            return self.session.statements.run(self.text, self._relations())
+            return self.session.statements.run(self.text, self._relations() | self._changed())
+
+    def _changed(self) -> dict[str, pa.Table]:
+        """Rows of tables' changes, which are read now."""
+        return {one.relation: one.rows() for one in self.changes}
 
     def first(self, limits: QueryLimits) -> tuple[pa.Table, bool]:
         """The first rows, and whether there are more, calculated in process with limited memory."""
         with self._naming_files():
-            return run_limited(self.text, self._relations(), self.session.warehouse, limits)
+            return run_limited(self.text, self._relations() | self._changed(), self.session.warehouse, limits)
 
     def _relations(self) -> dict[str, str | pa.Table]:
         is_joined = len(self.reads) > 1
         texts = {one.asked.relation: one.scan.unfiltered_sql(is_joined=is_joined) for one in self.reads}
         return {**texts, **self.told}
+
+    def schema(self) -> pa.Schema:
+        """The columns that it gives; no row is read."""
+        found = self._run()
+        if self.engine == "spark":
+            return source_schema(found)
+        return read_relation(found.limit(0)).schema
 
     def rows(self) -> Any:
         """The rows as a write takes them: an Arrow table, or a Spark frame, which is to be read before `release`."""
@@ -98,6 +120,8 @@ class BoundQuery:
         """Let what it reads be forgotten now, not when the last of it is gone."""
         for one in self.reads:
             one.scan.release()
+        for changed in self.changes:
+            changed.release()
 
     def explain(self) -> str:
         """What each table's scan opens, the text that the engine is given, and DuckDB's plan with expected rows."""
@@ -111,10 +135,12 @@ class BoundQuery:
                 f"{', '.join(one.asked.wanted.columns)}; filter {one.asked.wanted.where or 'none'}"
             )
         lines += [f"{name} from the catalog: {rows.num_rows} rows" for name, rows in self.told.items()]
+        lines += [str(one) for one in self.changes]
         lines.append(f"{self.engine}: {self.text}")
         if self.engine == "duckdb":
+            unread = {one.relation: one.schema.empty_table() for one in self.changes}
             with self._naming_files():
-                lines += self.session.statements.explain(self.text, self._relations()).split("\n")
+                lines += self.session.statements.explain(self.text, self._relations() | unread).split("\n")
         return "\n".join(lines)
 
 
@@ -123,11 +149,14 @@ def bind(
     tree: exp.Expr,
     *,
     as_of: Any,
-    engine: str,
+    engine: str | None,
     text: str | None = None,
     row_ids: Sequence[exp.Table] = (),
 ) -> BoundQuery:
     """Check a query and fix what it reads: every table without a version of its own at one version of the lake.
+
+    Without an engine it runs in process, unless it has what is Spark's alone, or files of more than
+    `Session.most_in_process` bytes are opened for it.
 
     What is made of it is remembered by its ``text``, if that is given, for `bind_again`. Tables of the query's tree in
     ``row_ids`` have a column `_row_id` beside their own. Raises `InvalidInput` for what is not allowed,
@@ -138,17 +167,32 @@ def bind(
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Table):
         raise refused(tree)
     try:
-        translation, tables = translate(session, tree, engine, row_ids)
+        translation, tables = _translated(session, tree, engine, row_ids, as_of)
     except RecursionError as error:
         raise InvalidStatement("the statement is nested too deeply") from error
-    if text is not None:
+    if text is not None and translation.is_lasting:
         session.translations.put((engine, text), translation, cost=len(text) + len(translation.text))
     found = _held(session, translation, as_of, lambda: _planned(session, translation, tables, as_of))
     assert found is not None, "its tables are given"
-    return BoundQuery(session, engine, translation.text, *found)
+    query = BoundQuery(session, translation.engine, translation.text, *found)
+    if engine is None and query.is_for_spark:
+        query.release()
+        return bind(session, tree, as_of=as_of, engine="spark")
+    return query
 
 
-def bind_again(session: Session, text: str, *, as_of: Any, engine: str) -> BoundQuery | None:
+def _translated(
+    session: Session, tree: exp.Expr, engine: str | None, row_ids: Sequence[exp.Table], as_of: Any
+) -> tuple[Translation, dict[str, Table]]:
+    if engine is not None:
+        return translate(session, tree, engine, row_ids, as_of)
+    try:
+        return translate(session, tree, "duckdb", row_ids, as_of)
+    except OnlySpark:
+        return translate(session, tree, "spark", row_ids, as_of)
+
+
+def bind_again(session: Session, text: str, *, as_of: Any, engine: str | None) -> BoundQuery | None:
     """A query that was bound before, by its text; None if it was not, or its names or tables are others now.
 
     Cost: one state of the catalog; the text is not read.
@@ -158,15 +202,21 @@ def bind_again(session: Session, text: str, *, as_of: Any, engine: str) -> Bound
         return None
 
     def planned() -> _Found | None:
-        tables = translation.tables(session)
+        tables = translation.tables(session, as_of)
         return None if tables is None else _planned(session, translation, tables, as_of)
 
     found = _held(session, translation, as_of, planned)
-    return None if found is None else BoundQuery(session, engine, translation.text, *found)
+    if found is None:
+        return None
+    query = BoundQuery(session, translation.engine, translation.text, *found)
+    if engine is None and query.is_for_spark:  # its text is for the other engine
+        query.release()
+        return None
+    return query
 
 
-_Found: TypeAlias = tuple[tuple[Read, ...], dict[str, pa.Table]]
-"""Scans of tables, and rows of system tables by relation."""
+_Found: TypeAlias = tuple[tuple[Read, ...], dict[str, pa.Table], tuple[ChangedRows, ...]]
+"""Scans of tables, rows of system tables by relation, and tables' changes."""
 
 
 def _held(session: Session, translation: Translation, as_of: Any, plan: Callable[[], _Found | None]) -> _Found | None:
@@ -177,6 +227,8 @@ def _held(session: Session, translation: Translation, as_of: Any, plan: Callable
         found = session.catalog.snapshot(plan)
         for one in found[0] if found is not None else ():
             one.scan.hold()
+        for changed in found[2] if found is not None else ():
+            changed.hold()
         return found
 
     return again_if_forgotten(held, own)
@@ -184,9 +236,12 @@ def _held(session: Session, translation: Translation, as_of: Any, plan: Callable
 
 def _planned(session: Session, translation: Translation, tables: Mapping[str, Table], as_of: Any) -> _Found:
     """What each name reads: without an ``as_of``, at the head."""
-    reads, told = [], {}
+    reads, told, changes = [], {}, []
     for one in translation.asked:
         point = as_of if one.as_of is None else one.as_of
+        if one.system == CHANGES:
+            changes.append(changed_rows(session, one.relation, tables[one.table], one.wanted, point))
+            continue
         if one.system:
             told[one.relation] = rows_of(session, one.system, tables.get(one.table), point)
             continue
@@ -197,7 +252,7 @@ def _planned(session: Session, translation: Translation, tables: Mapping[str, Ta
         )
         scan.prepare()
         reads.append(Read(one, scan))
-    return tuple(reads), told
+    return tuple(reads), told, tuple(changes)
 
 
 def fixed_rows(session: Session, tree: exp.Expr) -> pa.Table:

@@ -6,27 +6,45 @@ from typing import Any
 
 from sqlglot import exp
 
+from lakehouse.engine.duckdb import naming_ends
 from lakehouse.errors import InvalidStatement, UnknownEngine
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import refused
 from lakehouse.sql.alter import alter_table
+from lakehouse.sql.asking import Limits, query_within
 from lakehouse.sql.change import delete, merge, update
 from lakehouse.sql.define import create_table, drop_table
+from lakehouse.sql.define_view import create_view_statement, drop_view_statement
 from lakehouse.sql.insert import create_as, insert, truncate
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.query import bind, bind_again
 from lakehouse.sql.script import run_script
 from lakehouse.sql.show import describe, show, use
-from lakehouse.sql.values import read_values
+from lakehouse.sql.values import Values, read_values
 
 ENGINES = ("spark", "duckdb")
 
 
-def run_statement(session: Session, text: Any, *, as_of: Any = None, engine: str = "spark", args: Any = None) -> Any:
+def run_statement(
+    session: Session,
+    text: Any,
+    *,
+    as_of: Any = None,
+    engine: str | None = None,
+    args: Any = None,
+    limits: Limits | None = None,
+) -> Any:
     """Run one statement of Spark's SQL over a lake's tables; see `Lake.sql`."""
+    if engine is not None and engine not in ENGINES:
+        raise UnknownEngine("no such engine; use spark or duckdb", engine=repr(engine)[:100])
+    with session.works.runs(), naming_ends():
+        if limits is not None:
+            return query_within(session, text, as_of=as_of, engine=engine, args=args, limits=limits)
+        return _run(session, text, as_of=as_of, engine=engine, args=args)
+
+
+def _run(session: Session, text: Any, *, as_of: Any, engine: str | None, args: Any) -> Any:
     values = read_values(args)
-    if engine not in ENGINES:
-        raise UnknownEngine("no such engine; use spark or duckdb", engine=repr(engine))
     again = bind_again(session, text, as_of=as_of, engine=engine) if values is None and isinstance(text, str) else None
     if again is not None:
         return again.run()
@@ -40,7 +58,7 @@ def run_statement(session: Session, text: Any, *, as_of: Any = None, engine: str
             return insert(session, tree, as_of=as_of, engine=engine)
         case exp.Merge() as tree:
             return merge(session, tree, as_of=as_of, engine=engine)
-        case exp.Create() as tree if tree.args.get("expression") is not None:
+        case exp.Create() as tree if tree.args.get("kind") != "VIEW" and tree.args.get("expression") is not None:
             return create_as(session, tree, as_of=as_of, engine=engine)
         case exp.Query() | exp.Values() as tree:
             return bind(session, tree, as_of=as_of, engine=engine, text=text if values is None else None).run()
@@ -51,7 +69,18 @@ def run_statement(session: Session, text: Any, *, as_of: Any = None, engine: str
     if statement.words is not None:
         return alter_table(session, statement.words)
     assert statement.tree is not None
+    if isinstance(statement.tree, exp.Create | exp.Drop) and statement.tree.args.get("kind") == "VIEW":
+        return _run_on_view(session, statement.tree, text, values)
     return _run_on_table(session, statement.tree)
+
+
+def _run_on_view(session: Session, tree: exp.Create | exp.Drop, text: str, values: Values | None) -> None:
+    if isinstance(tree, exp.Drop):
+        drop_view_statement(session, tree)
+        return
+    if values is not None:
+        raise InvalidStatement("a view keeps its query as it is written; write the values out")
+    create_view_statement(session, tree, text)
 
 
 def _run_on_table(session: Session, tree: exp.Expr) -> Any:

@@ -14,12 +14,13 @@ from lakehouse.session.session import Session
 from lakehouse.sql.change import delete, merge, update
 from lakehouse.sql.insert import insert, truncate
 from lakehouse.sql.target import find_target
+from lakehouse.sql.view import under_views
 from lakehouse.table.transaction import Transaction, may_follow
 
 _HELD = "INSERT, DELETE, UPDATE, MERGE, TRUNCATE TABLE"
 
 
-def run_script(session: Session, steps: Sequence[exp.Expr], *, as_of: Any, engine: str) -> Commit | None:
+def run_script(session: Session, steps: Sequence[exp.Expr], *, as_of: Any, engine: str | None) -> Commit | None:
     """Run statements as one transaction: its queries read one version, the head when it begins.
 
     No statement sees what another one of the same transaction wrote; one that would have to is refused before anything
@@ -50,6 +51,7 @@ def _check(session: Session, steps: Sequence[exp.Expr]) -> None:
             )
         read = {one.name.casefold() for one in step.find_all(exp.Table) if one is not node}
         unseen = {one.casefold() for one in changed} | ({table.casefold()} if kind is Kind.REPLACE else set())
+        read = under_views(session, read)
         if read & unseen:
             raise InvalidStatement(
                 "a statement reads a table that the transaction changes, and would not see that; run it alone",
@@ -77,7 +79,7 @@ def _change(step: exp.Expr, place: int) -> tuple[Kind, exp.Expr]:
     raise InvalidStatement("a transaction cannot hold this", statement=place, found=step.key.upper(), held=_HELD)
 
 
-def _run(session: Session, step: exp.Expr, tx: Transaction, head: int, engine: str) -> None:
+def _run(session: Session, step: exp.Expr, tx: Transaction, head: int, engine: str | None) -> None:
     match step:
         case exp.Insert():
             insert(session, step, as_of=head, engine=engine, tx=tx)

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.core.view import View
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
+from lakehouse.sql.define_view import described_view, view_names, view_text
 from lakehouse.sql.names import SCHEMA, find_table, table_name
 from lakehouse.sql.target import check_statement
 from lakehouse.sql.types import type_name
+from lakehouse.sql.view import live_view, view_of
 from lakehouse.sql.words import Show
 from lakehouse.table.tables import open_table, table_names
 
@@ -26,6 +29,9 @@ def show(session: Session, asked: Show) -> pa.Table:
     """What a SHOW asks for."""
     if asked.table is None:
         return _LISTED[asked.what](session, asked.like)
+    view = view_of(session, asked.table)
+    if view is not None:
+        return _of_view(view, asked.what)
     return _TOLD[asked.what](open_table(session, find_table(asked.table, table_names(session))), asked.key)
 
 
@@ -73,9 +79,24 @@ def _schemas(session: Session, like: str | None) -> pa.Table:
 
 
 def _views(session: Session, like: str | None) -> pa.Table:
-    """There are none, in the columns that Spark lists them in."""
-    kinds = {"namespace": pa.string(), "viewName": pa.string(), "isTemporary": pa.bool_()}
-    return pa.schema(list(kinds.items())).empty_table()
+    """A row for each view, in the columns that Spark lists them in."""
+    names = [one for one in view_names(session) if is_like(one, like)]
+    return pa.table(
+        {
+            "namespace": pa.array([SCHEMA] * len(names), pa.string()),
+            "viewName": pa.array(names, pa.string()),
+            "isTemporary": pa.array([False] * len(names), pa.bool_()),
+        }
+    )
+
+
+def _of_view(view: View, what: str) -> pa.Table:
+    match what:
+        case "COLUMNS":
+            return pa.table({"col_name": pa.array(view.names, pa.string())})
+        case "CREATE TABLE":
+            return pa.table({"createtab_stmt": pa.array([view_text(view)], pa.string())})
+    raise InvalidStatement("a view has no properties", view=view.name)
 
 
 def _columns(table: Table, key: str | None) -> pa.Table:
@@ -167,8 +188,13 @@ def describe(session: Session, tree: exp.Describe) -> pa.Table:
         )
     if not isinstance(tree.this, exp.Table):
         raise InvalidStatement("write DESCRIBE table; for a query, EXPLAIN", found=shown(tree.this))
-    table = open_table(session, table_name(tree.this, table_names(session)))
     check_parts(tree.this, ("this", "db"))
+    view = live_view(session, tree.this)
+    if view is not None:
+        if style == "HISTORY":
+            raise InvalidStatement("a view has no rows, and no history of them", view=view.name)
+        return described_view(session, view)
+    table = open_table(session, table_name(tree.this, table_names(session)))
     if style == "HISTORY":
         history: pa.Table = table.log().to_arrow()
         return history

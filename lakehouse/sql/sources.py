@@ -71,7 +71,8 @@ class Scope:
 
     def _listed(self, select: exp.Select) -> list[Source]:
         joins = list(select.args.get("joins") or ())
-        items = [(select.args["from_"].this, None), *((join.this, join) for join in joins)]
+        views = ((view, None) for view in select.args.get("laterals") or ())
+        items = [(select.args["from_"].this, None), *((join.this, join) for join in joins), *views]
         last = max((place for place, join in enumerate(joins) if side(join) in ("RIGHT", "FULL")), default=-1)
         return [
             Source(
@@ -96,6 +97,8 @@ class Scope:
         elif not isinstance(place, exp.Subquery) or any(place.args.get(key) for key in ("limit", "offset", "with_")):
             return
         alias = place.args.get("alias")
+        if place.args.get("pivots") or place.args.get("sample"):
+            return
         held = place.parent.parent if isinstance(place.parent, exp.From | exp.Join) else None
         if isinstance(held, exp.Select) and not (alias is not None and alias.args.get("columns")):
             yield held, place
@@ -127,12 +130,15 @@ class Scope:
         return sources[0].columns
 
     def _columns_of(self, node: exp.Expr) -> frozenset[str] | None:
+        if node.args.get("pivots"):
+            return None
         alias = node.args.get("alias")
         if alias is not None and alias.args.get("columns"):
             return frozenset(column.name.casefold() for column in alias.args["columns"])
         if id(node) in self.columns:
             return self.columns[id(node)]
-        query: exp.Expr | None = node.this if isinstance(node, exp.Subquery) else None
+        held_query = node.this if isinstance(node, exp.Lateral) else node
+        query: exp.Expr | None = held_query.this if isinstance(held_query, exp.Subquery) else None
         if isinstance(node, exp.Table) and node.name in self.queries:
             held = self.queries[node.name]
             query = None if held.args["alias"].args.get("columns") else held.this

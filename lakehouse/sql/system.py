@@ -22,7 +22,8 @@ def _texts(*names: str) -> list[tuple[str, pa.DataType]]:
 OF_TABLES: Mapping[str, pa.Schema] = {
     "segments": pa.schema(
         [*_numbers("id"), *_SPAN, *_numbers("ordinal", "rows", "bytes"), *_texts("path"), *_numbers("first_row_id"),
-         ("has_row_ids", pa.bool_()), *_texts("min", "max", "nulls", "buckets"), *_numbers("rewrites")]
+         ("has_row_ids", pa.bool_()), *_texts("min", "max", "nulls", "buckets"), *_numbers("rewrites"),
+         *_texts("codec")]
     ),
     "tombstones": pa.schema(
         [*_numbers("id"), *_texts("kind"), *_SPAN, *_numbers("ordinal"), *_texts("keys"), *_numbers("rows", "bytes"),
@@ -37,16 +38,32 @@ OF_TABLES: Mapping[str, pa.Schema] = {
     "key_frames": pa.schema([*_SPAN, *_numbers("version", "entries", "bytes")]),
 }  # fmt: skip
 """``t.segments`` and such, by what stands after the table's name."""
-WITH_VERSIONS = ("segments", "tombstones", "chunks")
+CHANGES = "changes"
+"""``t.changes``, which has the table's columns, too."""
+WITH_VERSIONS = ("segments", "tombstones", "chunks", CHANGES)
+COMMIT_VERSION, COMMIT_TIMESTAMP = "_commit_version", "_commit_timestamp"
 OF_LAKE: Mapping[str, pa.Schema] = {
     "schemata": pa.schema(_texts("catalog_name", "schema_name")),
     "tables": pa.schema(_texts("table_catalog", "table_schema", "table_name", "table_type")),
+    "views": pa.schema(
+        [*_texts("table_catalog", "table_schema", "table_name", "view_definition", "comment"), *_numbers("version")]
+    ),
     "columns": pa.schema(
         [*_texts("table_catalog", "table_schema", "table_name", "column_name"), ("ordinal_position", pa.int32()),
          *_texts("column_default", "is_nullable", "data_type")]
     ),
 }  # fmt: skip
 """``information_schema.tables`` and such."""
+
+
+def changes_schema(table: pa.Schema) -> pa.Schema:
+    """The columns of a table's changes.
+
+    >>> changes_schema(pa.schema([("client", pa.int64())])).names
+    ['client', '_change_type', '_commit_version', '_commit_timestamp']
+    """
+    added = [*_texts("_change_type"), *_numbers(COMMIT_VERSION), (COMMIT_TIMESTAMP, _TIME)]
+    return pa.schema([*table, *map(pa.field, *zip(*added, strict=True))])
 
 
 def schema_of(system: str) -> pa.Schema:

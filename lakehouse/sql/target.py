@@ -14,6 +14,7 @@ from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.condition import renamed, written_again
 from lakehouse.sql.merge import Sides
 from lakehouse.sql.names import table_name
+from lakehouse.sql.view import live_view
 from lakehouse.table.tables import open_table, table_names
 
 if TYPE_CHECKING:
@@ -25,11 +26,19 @@ def find_target(session: Session, node: exp.Expr) -> Table:
     """The table of the lake to change. Raises `TableNotFound`, and `InvalidStatement` for one at a version."""
     if isinstance(node, exp.Table) and node.args.get("version") is not None:
         raise InvalidStatement("only the newest version of a table can be changed", table=node.name)
+    refuse_view(session, node)
     name = table_name(node, table_names(session))
     check_parts(node, ("this", "db", "alias"))
     if node.args.get("alias") is not None:
         check_parts(node.args["alias"], ("this",))
     return open_table(session, name)
+
+
+def refuse_view(session: Session, node: exp.Expr) -> None:
+    """Raise `InvalidStatement` for a view, which nothing can be changed through."""
+    view = live_view(session, node)
+    if view is not None:
+        raise InvalidStatement("a view is read-only; change the tables that it reads", view=view.name)
 
 
 def writer(target: Table, tx: Transaction | None) -> Table | TransactionTable:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakehouse.core.view import View
 from lakehouse.session.session import Session
 from lakehouse.sql.names import SCHEMA
 from lakehouse.sql.system import WITH_VERSIONS, schema_of
@@ -40,14 +41,29 @@ def rows_of(session: Session, system: str, table: Table | None, as_of: Any) -> p
 def _of_lake(session: Session, name: str) -> list[dict[str, Any]]:
     if name == "schemata":
         return [{"catalog_name": _CATALOG, "schema_name": SCHEMA}]
+    if name == "views":
+        return [
+            {**_named(one.name), "view_definition": one.text, "comment": one.comment, "version": one.created}
+            for one in _views(session)
+        ]
     tables = [open_table(session, one) for one in table_names(session)]
     rows = []
     for table in tables:
-        named = {"table_catalog": _CATALOG, "table_schema": SCHEMA, "table_name": table.name}
+        named = _named(table.name)
         if name == "tables":
             rows.append({**named, "table_type": "BASE TABLE"})
             continue
         for place, field in enumerate(table.schema, 1):
             told = {"column_name": field.name, "ordinal_position": place, "data_type": type_name(field.type)}
             rows.append({**named, **told, "is_nullable": "YES" if field.nullable else "NO"})
+    if name == "tables":
+        rows += [{**_named(one.name), "table_type": "VIEW"} for one in _views(session)]
     return rows
+
+
+def _named(name: str) -> dict[str, Any]:
+    return {"table_catalog": _CATALOG, "table_schema": SCHEMA, "table_name": name}
+
+
+def _views(session: Session) -> list[View]:
+    return [one for one in session.catalog.views() if one.is_there(None)]

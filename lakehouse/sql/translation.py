@@ -7,22 +7,24 @@ holds as long as the names in it mean the same tables, with the same columns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from sqlglot import exp
 
 from lakehouse.core.spec import ROW_ID
+from lakehouse.errors import InvalidInput
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_allowed
 from lakehouse.sql.columns import Columns
 from lakehouse.sql.names import Reference, resolve
 from lakehouse.sql.normal import normalized
 from lakehouse.sql.push import Wanted, pushed
-from lakehouse.sql.system import schema_of
+from lakehouse.sql.system import CHANGES, changes_schema, schema_of
+from lakehouse.sql.view import Expanded, check_views, expand
 from lakehouse.sql.written import write
-from lakehouse.table.tables import open_table, table_names
+from lakehouse.table.tables import open_table
 
 if TYPE_CHECKING:
     from lakehouse.core.spec import TableSpec
@@ -48,19 +50,39 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A query in an engine's words. ``specs`` are the tables that it may name, but for case, as they were then."""
+    """A query in the words of an ``engine``.
 
+    ``specs`` are the tables that it may name, but for case, as they were then.
+    """
+
+    engine: str
     text: str
     asked: tuple[Asked, ...]
     specs: Mapping[str, TableSpec]
+    columns: tuple[str, ...] = ()
+    """What the query gives."""
+    views: Mapping[str, str] = field(default_factory=dict)
+    """The form of each view that it names, by folded name."""
+    is_lasting: bool = True
+    """Whether it can be used again: no view in it was looked for at a version."""
+    depth: int = 0
+    """How deeply its views are nested."""
 
-    def tables(self, session: Session) -> dict[str, Table] | None:
+    def tables(self, session: Session, as_of: Any) -> dict[str, Table] | None:
         """The tables that it names as they are now; None where a name may mean another, or a column is another."""
-        found = _tables(session, table_names(session), {name.casefold() for name in self.specs})
+        names, views = session.catalog.names()
+        folded = {name.casefold() for name in self.specs}
+        if views & folded or (self.views and (as_of is not None or not self._has_same_views(session))):
+            return None
+        found = _tables(session, names, folded)
         if found.keys() != self.specs.keys():
             return None
         same = (_is_same(table.spec, self.specs[name]) for name, table in found.items())
         return found if all(same) else None
+
+    def _has_same_views(self, session: Session) -> bool:
+        live = {one.name.casefold(): one.id for one in session.catalog.views() if one.is_there(None)}
+        return all(live.get(name) == form for name, form in self.views.items())
 
 
 def _is_same(one: TableSpec, other: TableSpec) -> bool:
@@ -68,9 +90,9 @@ def _is_same(one: TableSpec, other: TableSpec) -> bool:
 
 
 def translate(
-    session: Session, tree: exp.Expr, engine: str, row_ids: Sequence[exp.Table] = ()
+    session: Session, tree: exp.Expr, engine: str, row_ids: Sequence[exp.Table] = (), as_of: Any = None
 ) -> tuple[Translation, dict[str, Table]]:
-    """Check a query and write it for an engine; with the tables that it names.
+    """Check a query and write it for an engine; with the tables that it names, itself or in its views.
 
     Tables of the tree in ``row_ids`` have a column `_row_id` beside their own. Raises `InvalidInput` for what is not
     allowed, `TableNotFound`.
@@ -78,30 +100,53 @@ def translate(
     check_allowed(tree, engine)
     for one in row_ids:
         one.meta[ROW_ID] = True  # which a copy keeps
-    tree = normalized(tree.copy())
-    written = {part.name.casefold() for one in tree.find_all(exp.Table) for part in one.parts}
 
-    def look() -> tuple[list[str], dict[str, Table]]:
-        names = table_names(session)
-        return names, _tables(session, names, written)
+    def look() -> tuple[list[str], Expanded, dict[str, Table]]:
+        names, views = session.catalog.names()
+        expanded = Expanded(tree.copy())
+        if views & _written(tree):
+            expanded = expand(session, expanded.tree, names, as_of)
+        return names, expanded, _tables(session, names, _written(expanded.tree))
 
-    names, tables = session.catalog.snapshot(look)
+    names, expanded, tables = session.catalog.snapshot(look)
+    if expanded.views:
+        check_allowed(expanded.tree, engine)  # as a whole: it may be nested more deeply than any part
+    tree = normalized(expanded.tree)
+    for table in tree.find_all(exp.Table):
+        if table.args.get("sample"):
+            table.meta[ROW_ID] = True
     references = resolve(tree, names, _prefix(tree))
     schemas = {one.relation: _schema(tables.get(one.table), one) for one in references}
     named = tree.copy()
-    Columns({relation: schema.names for relation, schema in schemas.items()}, engine).of(named)
-    wanted = pushed(tree, [one for one in references if not one.system], schemas)
+    try:
+        columns = Columns({relation: schema.names for relation, schema in schemas.items()}, engine).of(named)
+    except InvalidInput:
+        check_views(tree, schemas, engine)
+        raise
+    wanted = pushed(tree, [one for one in references if one.system in ("", CHANGES)], schemas)
     asked = tuple(
         Asked(one.table, one.relation, one.as_of, wanted.get(one.relation, Wanted(())), one.system)
         for one in references
     )
     used = {one.table.casefold() for one in references}
     specs = {name: table.spec for name, table in tables.items() if name.casefold() in used}
-    return Translation(write(named, engine), asked, specs), tables
+    given = tuple(one.name for one in columns)
+    text = write(named, engine)
+    return (
+        Translation(engine, text, asked, specs, given, expanded.views, expanded.is_of_head, expanded.depth),
+        tables,
+    )
+
+
+def _written(tree: exp.Expr) -> set[str]:
+    """Every part of a table's name, folded."""
+    return {part.name.casefold() for one in tree.find_all(exp.Table) for part in one.parts}
 
 
 def _schema(table: Table | None, reference: Reference) -> pa.Schema:
     """The columns that a query can name of a table."""
+    if table is not None and reference.system == CHANGES:
+        return changes_schema(table.schema)
     if table is None or reference.system:
         return schema_of(reference.system)
     return table.schema.append(pa.field(ROW_ID, pa.int64())) if reference.node.meta.get(ROW_ID) else table.schema

@@ -11,8 +11,8 @@ from lakehouse.errors import InvalidStatement
 from lakehouse.sql.names import SCHEMA
 
 _FORMS = (
-    "SHOW TABLES [IN default] [LIKE 'x*'], SHOW SCHEMAS, SHOW VIEWS, SHOW COLUMNS IN t, SHOW CREATE TABLE t, "
-    "SHOW TBLPROPERTIES t [('key')]"
+    "SHOW TABLES [IN default] [LIKE 'x*'], SHOW SCHEMAS, SHOW VIEWS [LIKE 'x*'], SHOW COLUMNS IN t, "
+    "SHOW CREATE TABLE t, SHOW TBLPROPERTIES t [('key')]"
 )
 _IN = ("IN", "FROM")
 

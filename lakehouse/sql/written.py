@@ -10,11 +10,12 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.generators.spark import SparkGenerator
 
-from lakehouse.errors import InvalidInput, InvalidStatement
+from lakehouse.errors import InvalidInput, InvalidStatement, OnlySpark
 from lakehouse.predicate.literals import text_term
 from lakehouse.predicate.parse import PARSER_ERRORS
 from lakehouse.sql.forms import FORMS, NAMED_FORMS, Form
 from lakehouse.sql.meanings import PREFIX, cast, meaning, text_of, written_out
+from lakehouse.sql.recursion import STEPS
 from lakehouse.sql.tree import most_nested, put
 
 _MOST_COPIED = 5
@@ -32,7 +33,24 @@ def _within_group(writer: Generator, node: exp.WithinGroup) -> str:
 
 
 class _SparkGenerator(SparkGenerator):
-    TRANSFORMS: ClassVar = {**SparkGenerator.TRANSFORMS, exp.WithinGroup: _within_group}
+    TRANSFORMS: ClassVar = {
+        **SparkGenerator.TRANSFORMS,
+        exp.With: Generator.with_sql,
+        exp.WithinGroup: _within_group,
+    }
+
+    def cte_sql(self, expression: exp.CTE) -> str:
+        most = expression.meta.get(STEPS)
+        limit = "" if most is None else f" MAX RECURSION LEVEL {most}"  # whatever the session's own limit is
+        return f"{self.sql(expression, 'alias')}{limit} AS {self.wrap(expression)}"
+
+    def lateral_sql(self, expression: exp.Lateral) -> str:
+        alias = expression.args.get("alias")
+        if alias is None or not expression.args.get("view"):
+            return f"LATERAL {self.sql(expression, 'this')}{f' AS {self.sql(alias)}' if alias else ''}"
+        columns = ", ".join(self.sql(one) for one in alias.args["columns"])
+        outer = "OUTER " if expression.args.get("outer") else ""
+        return f" LATERAL VIEW {outer}{self.sql(expression, 'this')} {self.sql(alias, 'this')} AS {columns}"
 
     def literal_sql(self, expression: exp.Literal) -> str:
         return text_term(expression.name).spark if expression.is_string else str(expression.name)
@@ -82,7 +100,7 @@ def write(tree: exp.Expr, engine: str) -> str:
 def _for_duckdb(tree: exp.Expr) -> exp.Expr:
     """What Spark means, in DuckDB's words, where the two differ and the parser's writer does not know it."""
     if most_nested(tree, _is_copied) > _MOST_COPIED:
-        raise InvalidStatement(
+        raise OnlySpark(
             'logarithms are nested too deeply; use sub-queries, or engine="spark"',
             most=_MOST_COPIED,
         )

@@ -18,7 +18,7 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.checksums import check_plain
-from lakehouse.storage.footer import DAMAGE, primitive_columns
+from lakehouse.storage.footer import DAMAGE, codec_of, primitive_columns
 from lakehouse.storage.paths import Locator
 
 _Problem = tuple[str, str]
@@ -71,16 +71,24 @@ def _problems(file: pq.ParquetFile, segment: Segment, spec: TableSpec) -> Iterat
     if rows != segment.rows:
         yield "rows", f"the file holds another number: expected={segment.rows} found={rows}"
         return
+    yield from _known_lies(seen, segment, spec)
+    for name, held in buckets.items():
+        if int.from_bytes(held.to_bytes(), "little") & ~int.from_bytes(segment.buckets[name], "little"):
+            yield "statistics", f"values are in hash buckets that the catalog does not list: column={name}"
+    yield from _row_id_lies(row_ids, segment)
+    codec = codec_of(file.metadata)
+    if segment.codec and segment.codec != codec:
+        yield "statistics", f"the catalog names another codec: expected={segment.codec} found={codec or 'others'}"
+
+
+def _known_lies(seen: dict[str, _Seen], segment: Segment, spec: TableSpec) -> Iterator[_Problem]:
+    """Problems in what the catalog knows of a segment's interval and of the columns that the table still has."""
     current = {spec.history(column).stored: column.name for column in spec.schema}
     time = next(stored for stored, name in current.items() if name == spec.time)
     yield from _interval_lies(seen.get(time), segment)
     for name, one in seen.items():
         if name in current or name == ROW_ID:
             yield from _catalog_lies(current.get(name, name), one, segment)
-    for name, held in buckets.items():
-        if int.from_bytes(held.to_bytes(), "little") & ~int.from_bytes(segment.buckets[name], "little"):
-            yield "statistics", f"values are in hash buckets that the catalog does not list: column={name}"
-    yield from _row_id_lies(row_ids, segment)
 
 
 def _identity(held: dict[bytes, bytes], segment: Segment) -> Iterator[_Problem]:

@@ -141,9 +141,10 @@ def read_manifest(export: Path) -> Manifest:
 
 def read_part(export: Path, name: str) -> Iterator[pa.RecordBatch]:
     """The batches of a part; none of one that the release which wrote the export did not have."""
-    if not (export / f"{name}.arrow").exists():
+    path = export / f"{name}.arrow"
+    if not path.exists():
         return
-    with pa.memory_map(str(export / f"{name}.arrow")) as source:
+    with pa.memory_map(str(path)) as source:
         file = pa.ipc.open_file(source)
         for number in range(file.num_record_batches):
             yield file.get_batch(number)

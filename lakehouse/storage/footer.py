@@ -28,6 +28,7 @@ _MIN_US = to_us(MIN_TIME)
 _END_US = to_us(MAX_TIME)
 _THREADS = 8
 _BUCKETS = "lakehouse.buckets"
+_CODECS = {"ZSTD": "zstd", "LZ4": "lz4", "SNAPPY": "snappy", "UNCOMPRESSED": "none"}
 _BOUND_LENGTH = 128
 """Longer string and binary bounds are cut (the upper one rounded up), so the catalog stays small."""
 DAMAGE = (
@@ -123,7 +124,15 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
         buckets=read_buckets(footer.metadata or {}),
         has_row_ids=ROW_ID in columns,
         schema_number=_schema_number(footer) if spec.schema_number else 0,
+        codec=codec_of(footer),
     )
+
+
+def codec_of(footer: pq.FileMetaData) -> str:
+    """The codec of all pages; nothing where they have several, or one that the library does not write."""
+    groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
+    found = {group.column(place).compression for group in groups for place in range(group.num_columns)}
+    return _CODECS.get(found.pop(), "") if len(found) == 1 else ""
 
 
 def _schema_number(footer: pq.FileMetaData) -> int:

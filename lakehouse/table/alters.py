@@ -44,7 +44,7 @@ class Alters(Writes):
     >>> added = flights.add_column("gate", "STRING", default="A1", after="carrier")
     >>> renamed = flights.rename_column("delay", "late")
     >>> flights.scan(where="late > 10").to_arrow().select(["gate", "late"]).to_pylist()
-    [{'gate': 'A1', 'late': 12}]
+    [{'gate': 'A1', 'late': 30}]
     >>> flights.scan(as_of=before).to_arrow().column_names
     ['ts', 'carrier', 'delay']
     """

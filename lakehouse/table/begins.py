@@ -212,13 +212,21 @@ class Begins:
         when_matched_update: Mapping[str, str] | bool | None = None,
         when_matched_delete: str | bool | None = None,
         when_not_matched_insert: Mapping[str, str] | bool = True,
+        when_not_matched_by_source_update: Mapping[str, str] | None = None,
+        when_not_matched_by_source_delete: str | bool | None = None,
         engine: str | None = None,
         txn: Txn | None = None,
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Merge:
         """Begin a merge into the current rows: `run`, then `commit`. Arguments and errors as for `merge`."""
-        whens = read_arguments(when_matched_update, when_matched_delete, when_not_matched_insert)
+        whens = read_arguments(
+            when_matched_update,
+            when_matched_delete,
+            when_not_matched_insert,
+            when_not_matched_by_source_update,
+            when_not_matched_by_source_delete,
+        )
         marks = marks_of(message, properties, txn)
         return self._begin_merge(read_source(source, self._spec), on, whens, engine, marks)
 

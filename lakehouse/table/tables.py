@@ -50,7 +50,7 @@ def create_table(
     )
     try:
         return Table(session, *session.catalog.create_table(spec))
-    except AlreadyExists:
-        if not if_not_exists:
+    except AlreadyExists as error:
+        if not if_not_exists or "view" in error.facts:
             raise
         return open_table(session, name)

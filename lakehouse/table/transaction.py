@@ -214,6 +214,8 @@ class TransactionTable:
         when_matched_update: Mapping[str, str] | bool | None = None,
         when_matched_delete: str | bool | None = None,
         when_not_matched_insert: Mapping[str, str] | bool = True,
+        when_not_matched_by_source_update: Mapping[str, str] | None = None,
+        when_not_matched_by_source_delete: str | bool | None = None,
         engine: str | None = None,
     ) -> Merge:
         """Merge rows as `Table.merge` does; must come before other writes to the table."""
@@ -224,6 +226,8 @@ class TransactionTable:
                 when_matched_update=when_matched_update,
                 when_matched_delete=when_matched_delete,
                 when_not_matched_insert=when_not_matched_insert,
+                when_not_matched_by_source_update=when_not_matched_by_source_update,
+                when_not_matched_by_source_delete=when_not_matched_by_source_delete,
                 engine=engine,
             )
         )

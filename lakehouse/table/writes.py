@@ -282,6 +282,8 @@ class Writes(Begins):
         when_matched_update: Mapping[str, str] | bool | None = None,
         when_matched_delete: str | bool | None = None,
         when_not_matched_insert: Mapping[str, str] | bool = True,
+        when_not_matched_by_source_update: Mapping[str, str] | None = None,
+        when_not_matched_by_source_delete: str | bool | None = None,
         engine: str | None = None,
         txn: Txn | None = None,
         message: str | None = None,
@@ -291,10 +293,13 @@ class Writes(Begins):
 
         ``on``: a SQL condition over ``target.column`` and ``source.column``, or columns that must be equal. Updates and
         inserts are SQL expressions by column; True takes the source's columns of the same names. A row for which
-        ``when_matched_delete`` (a condition; True: always) holds is deleted, not updated. Names of columns ignore case.
+        ``when_matched_delete`` (a condition; True: always) holds is deleted, not updated. Rows of the table that no row
+        of ``source`` matches stay, or are deleted and updated in the same way by the last two arguments, which may name
+        the table's columns only. Names of columns ignore case.
 
         If another operation changes one of these rows meanwhile, this one retries. Cost: the columns of ``on`` in
-        segments that the bounds of the source's keys do not rule out, and a copy of the matching rows.
+        segments that the bounds of the source's keys do not rule out, and a copy of the changed rows; for rows without
+        a match also a read of the table, or of segments that can hold a row for which a condition of theirs holds.
         Raises `InvalidMerge`, `UnknownColumn`, `DuplicateKey` if two rows of the source would change one row, and
         `WriteConflict` if it still conflicts after the lake's ``wait_seconds``.
 
@@ -302,7 +307,13 @@ class Writes(Begins):
         >>> merged.rows_added, flights.count()
         (2, 4)
         """
-        whens = read_arguments(when_matched_update, when_matched_delete, when_not_matched_insert)
+        whens = read_arguments(
+            when_matched_update,
+            when_matched_delete,
+            when_not_matched_insert,
+            when_not_matched_by_source_update,
+            when_not_matched_by_source_delete,
+        )
         return self.merge_when(source, on, whens, engine=engine, txn=txn, message=message, properties=properties)
 
     def merge_when(

@@ -59,16 +59,19 @@ class Planned:
     on: Expression
     matched: list[Clause]
     not_matched: list[Clause]
+    left: list[Clause]
+    """About rows of the target that no row of the source matches."""
 
     def whens(self) -> Whens:
         """The clauses as `Table.merge_when` takes them."""
-        return Whens(tuple(map(_when, self.matched)), tuple(map(_when, self.not_matched)))
+        return Whens(*(tuple(map(_when, listed)) for listed in (self.matched, self.not_matched, self.left)))
 
     def sql(self, target: str, source: str) -> str:
         """The merge of two tables as a statement, whose sides are called ``T`` and ``s``."""
         parts = [f"MERGE INTO {target} AS T USING {source} AS s ON {_aliased(self.on.text)}"]
         parts += [_clause(one, "WHEN MATCHED") for one in self.matched]
         parts += [_clause(one, "WHEN NOT MATCHED") for one in self.not_matched]
+        parts += [_clause(one, "WHEN NOT MATCHED BY SOURCE") for one in self.left]
         return "\n".join(parts)
 
     def expected(self) -> tuple[list[Row], dict[str, int]]:
@@ -81,13 +84,11 @@ class Planned:
         deletes_all = [(one.condition, one.values) for one in self.matched] == [(None, None)]
         met: set[int] = set()
         for row in self.target:
-            changes: list[Row | None] = []
-            for place, other in enumerate(self.source):
-                if self.on.of(row, other) is True:
-                    met.add(place)
-                    clause = _first(self.matched, row, other)
-                    if clause is not None:
-                        changes.append(_changed(clause, row, other))
+            pairs = [place for place, other in enumerate(self.source) if self.on.of(row, other) is True]
+            met.update(pairs)
+            meets = [(self.matched, self.source[place]) for place in pairs] or [(self.left, {})]
+            chosen = [(_first(clauses, row, other), other) for clauses, other in meets]
+            changes = [_changed(clause, row, other) for clause, other in chosen if clause is not None]
             if len(changes) > 1 and not deletes_all:
                 raise Ambiguous
             if not changes:
@@ -129,7 +130,7 @@ def _when(clause: Clause) -> When:
 
 def _clause(clause: Clause, beginning: str) -> str:
     condition = "" if clause.condition is None else f" AND {_aliased(clause.condition.text)}"
-    inserts = beginning.startswith("WHEN NOT")
+    inserts = beginning == "WHEN NOT MATCHED"
     if clause.values is None:
         action = "DELETE"
     elif isinstance(clause.values, bool):
@@ -156,20 +157,25 @@ def planned(chance: random.Random) -> Planned:
     )
 
 
-def _clauses(chance: random.Random) -> tuple[list[Clause], list[Clause]]:
-    matched, not_matched = [], []
+def _clauses(chance: random.Random) -> tuple[list[Clause], list[Clause], list[Clause]]:
+    matched, not_matched, left = [], [], []
     for place in range(chance.choice([0, 1, 1, 2, 3])):
         condition = None if place == 0 and chance.random() < 0.3 else _condition(chance, "both")
         matched.append(Clause(condition, chance.choice([None, True, _assigned(chance)])))
         if condition is None:
             break
-    for place in range(chance.choice([0, 1, 1, 2]) or (0 if matched else 1)):
+    for place in range(chance.choice([0, 0, 1, 2])):
+        condition = None if place == 0 and chance.random() < 0.3 else _condition(chance, "target")
+        left.append(Clause(condition, chance.choice([None, _assigned(chance, "target")])))
+        if condition is None:
+            break
+    for place in range(chance.choice([0, 1, 1, 2]) or (0 if matched or left else 1)):
         condition = None if place == 0 and chance.random() < 0.5 else _condition(chance, "source")
         values: Any = True if chance.random() < 0.3 else _inserted(chance)
         not_matched.append(Clause(condition, values))
         if condition is None:
             break
-    return matched, not_matched
+    return matched, not_matched, left
 
 
 def _number(chance: random.Random) -> int | None:
@@ -209,7 +215,7 @@ def _columns(side: str) -> list[Expression]:
         Expression("source.V", lambda _, s: s["v"]),
     ]
     target = [Expression("target.k", lambda t, _: t["k"]), Expression("target.Source", lambda t, _: t["source"])]
-    return source if side == "source" else [*source, *target, *target]
+    return {"source": source, "target": target, "both": [*source, *target, *target]}[side]
 
 
 def _condition(chance: random.Random, side: str, depth: int = 0) -> Expression:
@@ -261,13 +267,13 @@ def _value(chance: random.Random, side: str) -> Expression:
     return chance.choice([one, Expression("NULL", lambda _, __: None), Expression(f"{one.text} + {other.text}", added)])
 
 
-def _assigned(chance: random.Random) -> dict[str, Expression]:
-    found = {"source": _value(chance, "both")}
+def _assigned(chance: random.Random, side: str = "both") -> dict[str, Expression]:
+    found = {"source": _value(chance, side)}
     if chance.random() < 0.5:
-        found["k"] = _value(chance, "both")
+        found["k"] = _value(chance, side)
     if chance.random() < 0.5:
         found["target"] = Expression("'new'", lambda _, __: "new")
-    if chance.random() < 0.3:
+    if chance.random() < 0.3 and side == "both":
         found["time"] = Expression("source.Time", lambda _, s: s["Time"])
     return found
 

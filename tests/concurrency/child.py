@@ -87,9 +87,19 @@ def call(lake: Any, task: Task, pipe: Connection) -> None:
     pipe.send({"done": True})
 
 
+def state(lake: Any, task: Task, pipe: Connection) -> None:
+    """Run a statement that changes no row at a signal, dying at the fault point ``point`` if one is named."""
+    pipe.send({"ready": True})
+    pipe.recv()
+    with faults.armed({task["point"]: faults.kill} if "point" in task else {}):
+        lake.sql(task["text"], engine="duckdb")
+    pipe.send({"done": True})
+
+
 def main(task: Task, pipe: Connection) -> None:
     """Do a task; a `LakehouseError` is an answer too."""
-    work = {"append": append, "operate": operate, "crash": crash, "wait": wait, "call": call}[task["do"]]
+    tasks = {"append": append, "operate": operate, "crash": crash, "wait": wait, "call": call, "state": state}
+    work = tasks[task["do"]]
     options = {"lease_seconds": task["lease_seconds"]} if "lease_seconds" in task else {}
     with lakehouse.connect(task["catalog"], task["warehouse"], **options) as lake:
         try:

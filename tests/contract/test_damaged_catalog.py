@@ -18,6 +18,7 @@ DAMAGE = {
     "segment.rows": "'x'",
     "segment.statistics": "'{'",
     "segment.checksum": "'abc'",
+    "segment.codec": "'x'",
     "segment.path": "x'ff'",
     "lake_table.definition": "'[]'",
     "lake_table.created_version": "'v'",

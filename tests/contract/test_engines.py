@@ -112,9 +112,17 @@ def test_rows_written_by_one_engine_are_replaced_and_compacted_by_the_other(lake
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("compression", "codec"), [("zstd", "ZSTD"), ("lz4", "LZ4"), ("snappy", "SNAPPY"), ("none", "UNCOMPRESSED")]
+    ("compression", "codec"),
+    [
+        ("zstd", "ZSTD"),
+        ("lz4", "LZ4"),
+        ("snappy", "SNAPPY"),
+        ("none", "UNCOMPRESSED"),
+        ("lz4, snappy after 7d", "SNAPPY"),
+        ("lz4, snappy after 99999d", "LZ4"),
+    ],
 )
-def test_both_engines_write_and_read_every_compression(lake, spark, warehouse, compression, codec):
+def test_both_engines_write_and_read_every_compression_and_know_the_age(lake, spark, warehouse, compression, codec):
     table = lake.create_table("flights", SCHEMA, time="time", properties={"compression": compression})
     table.append(arrow([("2013-01-05", "a", 1)]))
     table.append(spark.createDataFrame(arrow([("2013-01-05", "ü", 2)])))

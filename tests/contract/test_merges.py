@@ -159,3 +159,70 @@ def test_a_column_without_its_side_is_taken_where_one_side_has_it_and_refused_el
             flights.merge(source, "client = who", when_matched_update=wrong)
     with pytest.raises(InvalidInput):  # where a row is inserted there is none of the target's
         flights.merge(source, "client = who", when_not_matched_insert={"value": "target.value", "time": "target.time"})
+
+
+def test_rows_without_a_match_are_changed_by_the_first_clause_that_they_meet(lake: Any, flights: Any) -> None:
+    commit = flights.merge(
+        arrow([(DAY, "a", 10)]),
+        ["client"],
+        when_matched_update={"value": "source.value"},
+        when_not_matched_by_source_update={"value": "target.value * 100"},
+        when_not_matched_by_source_delete="client = 'b'",
+    )
+    assert (commit.rows_added, commit.rows_deleted) == (2, 3)
+    assert [row[1:] for row in visible(flights)] == [("a", 10), ("c", 300)]
+    with lake.transaction() as tx:
+        tx.table("flights").merge(
+            arrow([(DAY, "a", 10)]), ["client"], when_not_matched_insert=False, when_not_matched_by_source_delete=True
+        )
+    assert [row[1:] for row in visible(flights)] == [("a", 10)]
+    nobody = arrow([(DAY, "a", 10)]).slice(1)
+    flights.merge(nobody, ["client"], when_not_matched_by_source_delete=True)
+    assert visible(flights) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"when_not_matched_by_source_update": True},
+        {"when_not_matched_by_source_update": {"value": "source.value"}},
+        {"when_not_matched_by_source_update": {"nothing": "1"}},
+        {"when_not_matched_by_source_delete": "source.value = 1"},
+        {"when_not_matched_by_source_delete": 7},
+    ],
+)
+def test_rows_without_a_match_know_no_column_of_the_source(flights: Any, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        flights.merge(arrow([(DAY, "a", 10)]), ["client"], **wrong)
+
+
+def test_only_segments_that_a_condition_on_rows_without_a_match_can_reach_are_read(lake: Any, flights: Any) -> None:
+    (outside,) = flights.segments(interval=NEXT)
+    (lake.warehouse / outside.path).unlink()
+    text = """MERGE INTO flights t USING (SELECT timestamp'2013-01-05' AS time, 'a' AS client) s
+    ON t.client = s.client AND t.time = s.time
+    WHEN NOT MATCHED BY SOURCE AND t.time < '2013-01-06' THEN DELETE"""
+    assert lake.sql(text, engine="duckdb").rows_deleted == 1
+    with pytest.raises(lakehouse.errors.SegmentUnreadable):
+        lake.sql(text.replace("AND t.time < '2013-01-06'", ""), engine="duckdb")
+
+
+def test_a_row_without_a_match_that_others_change_conflicts_and_one_that_they_add_stays(flights: Any) -> None:
+    def begun() -> Any:
+        operation = flights.begin_merge(
+            arrow([(DAY, "a", 10)]),
+            ["client"],
+            when_not_matched_insert=False,
+            when_not_matched_by_source_update={"value": "0"},
+        )
+        operation.run()
+        return operation
+
+    operation = begun()
+    flights.update({"value": "7"}, "client = 'b'")
+    with pytest.raises(lakehouse.errors.WriteConflict):
+        operation.commit()
+    operation = begun()
+    flights.append(arrow([(DAY, "d", 4)]))
+    operation.commit()
+    assert [row[1:] for row in visible(flights)] == [("a", 1), ("b", 0), ("d", 4), ("c", 0)]

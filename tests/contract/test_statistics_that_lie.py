@@ -14,6 +14,7 @@ from sqlalchemy import delete, update
 import lakehouse
 from lakehouse.catalog.store.models import bin as bins
 from lakehouse.catalog.store.models import key_frame, segment, segment_summary
+from lakehouse.core.codec import codec_number
 from lakehouse.core.summary import SummaryKind
 from lakehouse.operations.summarize import build_indexes, build_statistics
 from lakehouse.storage.blocks import found_checksum
@@ -107,6 +108,13 @@ def test_bounds_that_leave_a_value_out(lake, table, tmp_path, column, place):
 def test_nulls_that_are_counted_wrong(lake, table, tmp_path):
     lie(lake, lambda held: held["client"].__setitem__(2, 0))
     assert findings(tmp_path) == {("statistics", "the catalog counts nulls wrong")}
+
+
+def test_a_codec_that_is_another_one(lake, table, tmp_path):
+    put(lake, codec=codec_number("lz4"))
+    assert findings(tmp_path) == {("statistics", "the catalog names another codec")}
+    put(lake, codec=None)
+    assert findings(tmp_path) == set()
 
 
 def test_hash_buckets_that_leave_a_value_out(lake, table, tmp_path):

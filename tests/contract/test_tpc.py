@@ -68,4 +68,4 @@ def test_a_query_by_spark_gives_what_plain_duckdb_gives(
     text = QUERIES[name]
     assert lake.spark is spark
     wanted = expected(plain, text, "head")
-    assert difference(lake.sql(text).toArrow(), wanted, ordered_by(text)) is None
+    assert difference(lake.sql(text, engine="spark").toArrow(), wanted, ordered_by(text)) is None

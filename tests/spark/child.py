@@ -79,15 +79,17 @@ def statements(lake: lakehouse.Lake, spark: SparkSession) -> dict[str, Any]:
     query = "SELECT count(*), max(hour(ts)) FROM events WHERE client = 3 AND ts < '1970-01-01 12:00'"
     found: dict[str, Any] = {}
     try:
-        found["at_once"] = [list(row) for row in lake.sql(query).collect()]
+        found["at_once"] = [list(row) for row in lake.sql(query, engine="spark").collect()]
     except lakehouse.InvalidInput as error:
         found["zone"] = str(error)
     spark.conf.set("spark.sql.session.timeZone", "UTC")
-    frame = lake.sql(query.replace("FROM events", "FROM events e"))
+    frame = lake.sql(query.replace("FROM events", "FROM events e"), engine="spark")
     found["first"] = [list(row) for row in frame.collect()]
     lake.sql("INSERT INTO events (ts, client) VALUES ('1970-01-01 11:00', 3)")
     found["again"] = [list(row) for row in frame.collect()]
-    found["inserted"] = lake.sql("INSERT INTO events SELECT * FROM events WHERE client = 3 AND id < 50").rows_added
+    found["inserted"] = lake.sql(
+        "INSERT INTO events SELECT * FROM events WHERE client = 3 AND id < 50", engine="spark"
+    ).rows_added
     found["views"] = len(spark.catalog.listTables())
     return found
 

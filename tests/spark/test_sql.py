@@ -82,7 +82,7 @@ def zone(request: pytest.FixtureRequest, spark: Any) -> Iterator[str]:
 
 
 def both(lake: lakehouse.Lake, text: str) -> tuple[list[Any], list[Any]]:
-    spark, duckdb = lake.sql(text).toArrow(), lake.sql(text, engine="duckdb").to_arrow_table()
+    spark, duckdb = lake.sql(text, engine="spark").toArrow(), lake.sql(text, engine="duckdb").to_arrow_table()
     return [column.to_pylist() for column in spark.columns], [column.to_pylist() for column in duckdb.columns]
 
 
@@ -122,7 +122,7 @@ def test_a_frame_is_lazy_reads_its_version_and_leaves_no_view_or_setting(
     lake: lakehouse.Lake, spark: Any, zone: str
 ) -> None:
     before = spark.catalog.listTables()
-    frame = lake.sql("SELECT count(*) AS n, max(hour(at)) AS h FROM trips WHERE at < '2013-01-06'")
+    frame = lake.sql("SELECT count(*) AS n, max(hour(at)) AS h FROM trips WHERE at < '2013-01-06'", engine="spark")
     assert spark.catalog.listTables() == before
     assert spark.conf.get("spark.sql.session.timeZone") == zone
     lake.sql("INSERT INTO trips (at, id) VALUES ('2013-01-05 23:59', 9)")
@@ -132,21 +132,26 @@ def test_a_frame_is_lazy_reads_its_version_and_leaves_no_view_or_setting(
 
 def test_a_frame_is_inserted_by_spark(lake: lakehouse.Lake) -> None:
     lake.sql("CREATE TABLE copies (ts TIMESTAMP, id BIGINT, note STRING) PARTITIONED BY (days(ts))")
-    assert lake.sql("INSERT INTO copies (id, ts) SELECT id * 10, at FROM trips").rows_added == 4
-    assert lake.sql("INSERT INTO copies SELECT *  FROM copies").rows_added == 4
-    found = lake.sql("SELECT id, count(*) FROM copies WHERE note IS NULL GROUP BY id ORDER BY id").collect()
+    assert lake.sql("INSERT INTO copies (id, ts) SELECT id * 10, at FROM trips", engine="spark").rows_added == 4
+    assert lake.sql("INSERT INTO copies SELECT *  FROM copies", engine="spark").rows_added == 4
+    found = lake.sql(
+        "SELECT id, count(*) FROM copies WHERE note IS NULL GROUP BY id ORDER BY id", engine="spark"
+    ).collect()
     assert [tuple(row) for row in found] == [(10, 2), (20, 2), (30, 2), (40, 2)]
 
 
 def test_a_frame_is_merged(lake: lakehouse.Lake) -> None:
     lake.sql("CREATE TABLE merged (ts TIMESTAMP, id BIGINT, note STRING) PARTITIONED BY (days(ts))")
     lake.sql("INSERT INTO merged VALUES ('2013-01-05', 1, 'old'), ('2013-01-05', 7, 'old')")
-    lake.sql("""
+    lake.sql(
+        """
         MERGE INTO merged m USING (SELECT at, id, client FROM trips WHERE id < 3) AS s ON m.id = s.id
         WHEN MATCHED THEN UPDATE SET note = s.client WHEN NOT MATCHED THEN INSERT (ts, id) VALUES (at, s.id)
-    """)
+    """,
+        engine="spark",
+    )
     lake.sql("DELETE FROM merged WHERE id = 7")
-    found = lake.sql("SELECT id, note FROM merged ORDER BY id").collect()
+    found = lake.sql("SELECT id, note FROM merged ORDER BY id", engine="spark").collect()
     assert [tuple(row) for row in found] == [(1, "UA"), (2, None)]
 
 
@@ -161,7 +166,7 @@ def test_a_frame_is_merged(lake: lakehouse.Lake) -> None:
 )
 def test_what_spark_refuses_is_reported_as_bad_input(lake: lakehouse.Lake, text: str) -> None:
     with pytest.raises(InvalidInput):
-        lake.sql(text)
+        lake.sql(text, engine="spark")
 
 
 def test_names_are_the_lakes_tables_even_where_the_session_has_views_of_the_name(
@@ -170,17 +175,49 @@ def test_names_are_the_lakes_tables_even_where_the_session_has_views_of_the_name
     spark.sql("SELECT 666 AS id").createOrReplaceTempView("trips")
     spark.sql("SELECT 666 AS id").createOrReplaceTempView("secret")
     try:
-        assert lake.sql("SELECT max(id) FROM trips").collect()[0][0] == 4
+        assert lake.sql("SELECT max(id) FROM trips", engine="spark").collect()[0][0] == 4
         with pytest.raises(lakehouse.TableNotFound):
-            lake.sql("SELECT * FROM secret")
+            lake.sql("SELECT * FROM secret", engine="spark")
     finally:
         spark.catalog.dropTempView("trips")
         spark.catalog.dropTempView("secret")
 
 
 def test_no_setting_or_environment_reaches_a_frames_text(lake: lakehouse.Lake) -> None:
-    assert lake.sql("SELECT '${env:PATH}', '${spark.app.name}', \"${x}\"").collect()[0] == (
+    assert lake.sql("SELECT '${env:PATH}', '${spark.app.name}', \"${x}\"", engine="spark").collect()[0] == (
         "${env:PATH}",
         "${spark.app.name}",
         "${x}",
     )
+
+
+def test_views_and_changes_give_both_engines_the_same_rows(lake: lakehouse.Lake) -> None:
+    """At the end the views are dropped: the lake is this module's."""
+    lake.sql("CREATE VIEW ua (number, price) COMMENT 'theirs' AS SELECT id, price FROM trips WHERE client = 'UA'")
+    lake.sql("CREATE VIEW counted (client, n) AS SELECT client, count(*) FROM trips GROUP BY client")
+    lake.sql(
+        "CREATE VIEW above AS WITH trips AS (SELECT 2 AS id) SELECT u.* FROM ua u, trips WHERE u.number >= trips.id"
+    )
+    lake.sql("CREATE VIEW spark_only AS SELECT initcap(client) AS name, id FROM trips")
+    head = lake.head
+    queries = (
+        "SELECT * FROM ua WHERE price > 0",
+        "WITH trips AS (SELECT 9 AS id) SELECT a.*, trips.id FROM ua a, trips ORDER BY number",
+        "SELECT c.n, a.number FROM counted c JOIN above a ON c.client = 'UA' ORDER BY number",
+        f"SELECT number FROM above VERSION AS OF {head} ORDER BY number",
+        "SELECT id, _change_type FROM trips.changes WHERE _commit_version BETWEEN 2 AND 4 AND id > 1 ORDER BY id",
+        "SELECT * FROM trips.changes ORDER BY id, _commit_version, _change_type",
+    )
+    try:
+        for text in queries:
+            found, in_process = both(lake, text)
+            assert found[0]
+            assert found == in_process, text
+        assert [row.name for row in lake.sql("SELECT name FROM spark_only WHERE id = 1").collect()] == ["Ua"]
+        told = lake.sql("DESCRIBE spark_only").to_pydict()
+        assert (told["column"], told["type"]) == (["name", "id"], ["STRING", "BIGINT"])
+        with pytest.raises(InvalidInput, match=r"only Spark calculates this.*initcap"):
+            lake.sql("SELECT * FROM spark_only", engine="duckdb")
+    finally:
+        for name in ("ua", "counted", "above", "spark_only"):
+            lake.drop_view(name)

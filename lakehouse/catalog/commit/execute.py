@@ -36,6 +36,7 @@ from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import Entry, segment_values, tombstone_values
 from lakehouse.catalog.versions.definitions import write_definition
 from lakehouse.core.bins import bins_of
+from lakehouse.core.codec import codec_number
 from lakehouse.core.interval import Interval
 from lakehouse.core.replace import MOST_CHUNKS
 from lakehouse.core.segment import NewSegment, Segment
@@ -150,7 +151,7 @@ def _change_scope(connection: Connection, spec: TableSpec, change: ScopeChange) 
 def _put_files(connection: Connection, number: int, put: list[tuple[dict[str, Any], NewSegment]]) -> None:
     """Give segments their new files."""
     changed = update(segment).where(segment.c.id == bindparam("changed"))
-    names = ("operation", "path", "rows", "bytes", "has_row_ids", "statistics", "rewrites", "checksum")
+    names = ("operation", "path", "rows", "bytes", "has_row_ids", "statistics", "rewrites", "checksum", "codec")
     values = [
         {
             "changed": row["id"],
@@ -162,6 +163,7 @@ def _put_files(connection: Connection, number: int, put: list[tuple[dict[str, An
             "new_statistics": encode_statistics(new.min, new.max, new.nulls, new.buckets),
             "new_rewrites": row["rewrites"] + 1,
             "new_checksum": new.checksum or None,
+            "new_codec": codec_number(new.codec) or None,
         }
         for row, new in put
     ]

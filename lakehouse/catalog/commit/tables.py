@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from sqlalchemy import Connection, bindparam, select, update
 
 from lakehouse.catalog.commit.commit import next_version, record_version
+from lakehouse.catalog.commit.views import require_no_view
 from lakehouse.catalog.store.models import commit_table, lake_table, upkeep
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.catalog.store.rows import spec_definition, spec_from_row
@@ -52,6 +53,7 @@ def create_table(connection: Connection, spec: TableSpec) -> tuple[TableSpec, in
         if held[0].folder == spec.folder:
             return held
         raise AlreadyExists("a table of that name exists; choose another or pass if_not_exists=True", table=spec.name)
+    require_no_view(connection, spec.name)
     table = connection.execute(
         lake_table.insert()
         .values(
@@ -76,6 +78,7 @@ def rename_table(connection: Connection, old: str, new: str) -> None:
         raise _missing(connection, old)
     if find_table(connection, new) is not None:
         raise AlreadyExists("a table of that name exists; choose another", table=new)
+    require_no_view(connection, new)
     connection.execute(update(lake_table).where(lake_table.c.id == held[0].id).values(name=new))
     _record(connection, version, now_us, Kind.RENAME, held[0].id, f"rename table {old} to {new}")
 

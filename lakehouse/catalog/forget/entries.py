@@ -19,6 +19,7 @@ from lakehouse.catalog.store.models import (
     garbage,
     key_frame,
     lake_table,
+    lake_view,
     lock_wait,
     operation,
     plan_count,
@@ -37,7 +38,7 @@ from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import Values, spec_from_row
 from lakehouse.catalog.versions.log import version_at
 from lakehouse.core.bins import bins_of
-from lakehouse.core.expire import Numbers, newest_at
+from lakehouse.core.expire import Numbers, newest_at, reached_by_none
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.operation import DEFINITIONS, Kind
 from lakehouse.core.policy import Policy
@@ -46,6 +47,7 @@ from lakehouse.core.spec import TableSpec
 MOST_COMMITS = 20_000
 """How many rows of the log one transaction removes."""
 MOST_OPERATIONS = 10_000
+_LIFE = ("created_version", "dropped_version")
 _WEEK_US = 7 * 24 * 3600 * 1_000_000
 
 
@@ -156,6 +158,21 @@ def find_forgotten(connection: Connection, clean: int, points: Numbers) -> list[
         for row in rows
         if row.version < clean and row.version not in tagged and (row.version, row.table_id) not in kept
     ]
+
+
+def find_dead_views(connection: Connection, clean: int, points: Numbers) -> list[str]:
+    """Forms of views, by id, that no retained version has."""
+    gone = select(lake_view).where(lake_view.c.dropped_version <= clean)
+    rows = connection.execute(gone.order_by(lake_view.c.id)).all()
+    made, dropped = (np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in _LIFE)
+    return [rows[place].id for place in np.flatnonzero(reached_by_none(made, dropped, points)).tolist()]
+
+
+def forget_views(connection: Connection, clean: int, points: Numbers) -> int:
+    """Remove forms of views that no retained version has; returns how many."""
+    gone = [{"gone": one} for one in find_dead_views(connection, clean, points)]
+    run_for_each(connection, delete(lake_view).where(lake_view.c.id == bindparam("gone")), gone)
+    return len(gone)
 
 
 def forget_marks(connection: Connection, clean: int, now_us: int) -> int:

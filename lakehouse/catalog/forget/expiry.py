@@ -20,12 +20,14 @@ import numpy as np
 from sqlalchemy import Connection, exists, func, select, update
 
 from lakehouse.catalog.forget.entries import (
+    find_dead_views,
     find_forgotten,
     forget_commits,
     forget_entries,
     forget_marks,
     forget_operations,
     forget_tables,
+    forget_views,
 )
 from lakehouse.catalog.locks import locks
 from lakehouse.catalog.locks.operations import end_operations
@@ -89,6 +91,7 @@ def expire(database: Database, request: RetentionRequest, *, dry_run: bool) -> E
     reach("expire.recorded")
     _until_none(database, lambda connection: forget_marks(connection, limits.clean, database.now_us(connection)))
     _until_none(database, lambda connection: forget_commits(connection, limits.clean, limits.points))
+    _until_none(database, lambda connection: forget_views(connection, limits.clean, limits.points))
     segments = tombstones = size = 0
     dead = database.read(lambda connection: list(find_dead(connection, limits)))
     for entries in dead:
@@ -174,14 +177,15 @@ def _held(connection: Connection, now_us: int) -> list[int]:
 
 
 def count_forgotten(connection: Connection, now_us: int) -> int:
-    """Segments, tombstones and log rows that no version reaches and any next expiry removes.
+    """Segments, tombstones, views and log rows that no version reaches and any next expiry removes.
 
     There are some after a tag was removed, or while an expiry runs or after one was killed.
     """
     horizon: int = connection.execute(select(lake.c.horizon)).scalar_one()
     limits = _limits_at(connection, horizon, _held(connection, now_us), 0)
     entries = sum(len(one.rows) for one in find_dead(connection, limits))
-    return entries + len(find_forgotten(connection, limits.clean, limits.points))
+    views = len(find_dead_views(connection, limits.clean, limits.points))
+    return entries + views + len(find_forgotten(connection, limits.clean, limits.points))
 
 
 def _asked(connection: Connection, request: RetentionRequest, now_us: int, horizon: int) -> Iterator[int]:

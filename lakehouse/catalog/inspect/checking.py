@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
+from lakehouse.catalog.commit.views import read_views
 from lakehouse.catalog.forget.expiry import count_forgotten
 from lakehouse.catalog.state.bins import rows_by_id
 from lakehouse.catalog.state.due_frames import by_first, frames_by_point, insert_frames, read_deltas
@@ -48,6 +49,7 @@ from lakehouse.core.invariants import (
     key_frame_holds,
     lived_as_stated,
     lives_alternate,
+    names_are_apart,
     row_ids_are_apart,
 )
 from lakehouse.core.spec import TableSpec
@@ -190,9 +192,28 @@ def _of_log(connection: Connection) -> Iterator[Finding]:
     shared = select(segment.c.path).group_by(segment.c.path).having(func.count() > 1)
     for path in connection.execute(shared).scalars():
         yield Finding("shared", path, "two segments have this file")
+    yield from _of_views(connection, row.head)
     lost = select(commit_table.c.version).where(commit_table.c.version > row.head).distinct()
     for version in connection.execute(lost).scalars():
         yield Finding("log", str(version), "a version beyond the head is in a table's log")
+
+
+def _of_views(connection: Connection, head: int) -> Iterator[Finding]:
+    """Check that every view is of versions that there are, and the only thing of its name in them."""
+    found = read_views(connection)
+    for view in found:
+        if not view.created <= (view.dropped or view.created) <= head:
+            yield Finding("view", view.name, f"the view is of versions beyond the head: {view.created}")
+    # A table is called what it is called now in every version, so that only those of the head are compared.
+    tables = connection.execute(select(lake_table.c.name).where(lake_table.c.dropped_version.is_(None))).scalars()
+    named = [(name, head, None) for name in tables]
+    live = [(view.name, head, None) for view in found if view.dropped is None]
+    for name in sorted({view.name.casefold() for view in found}):
+        lives = [(view.name, view.created, view.dropped) for view in found if view.name.casefold() == name]
+        now = [one for one in live if one[0].casefold() == name]
+        both = now + [one for one in named if now and one[0].casefold() == name]
+        if not names_are_apart(lives) or not names_are_apart(both):
+            yield Finding("view", name, "two views, or a view and a table, have this name at one version")
 
 
 def _of_table(connection: Connection, spec: TableSpec, counted: Counted) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from lakehouse import interrupts
 from lakehouse.catalog.locks import locks
 from lakehouse.catalog.store.clock import steady_seconds
 from lakehouse.catalog.store.database import Database
@@ -55,6 +56,7 @@ class Waiting:
                     raise _timeout(spec, held.holder, wait_seconds) from held
             with self._released:
                 self._released.wait(min(pause_seconds, left))
+            interrupts.check()
             pause_seconds = min(pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
 
     def in_turn(

@@ -53,6 +53,12 @@ class Contents:
         return [HeldTable(spec_from_row(row), row.dropped_version) for row in found]
 
     @cached_property
+    def views(self) -> frozenset[str]:
+        """Folded names of the views that there were."""
+        rows = self.rows(models.lake_view.name)
+        return frozenset(row["name"].casefold() for row in rows if row["dropped_version"] is None)
+
+    @cached_property
     def tags(self) -> dict[str, int]:
         """Versions by tag."""
         return {row["name"]: row["version"] for row in self.rows(models.tag.name)}

@@ -36,6 +36,7 @@ from lakehouse.catalog.store.models import (
     key_frame,
     lake,
     lake_table,
+    lake_view,
     operation,
     table_schema,
     tag,
@@ -51,7 +52,9 @@ Part = Iterator[pa.RecordBatch]
 WritePart = Callable[[str, pa.Schema, Part], None]
 """Stores a part under a name; storing it again replaces it."""
 
-PLAIN = (lake, lake_table, table_schema, operation, commit_log, commit_table, txn, tag, garbage, tombstone_set)
+PLAIN = (
+    lake, lake_table, table_schema, lake_view, operation, commit_log, commit_table, txn, tag, garbage, tombstone_set,
+)  # fmt: skip
 """Tables that an export holds row by row, in order of references."""
 PAGES = key_frame.name
 _ROWS = 50_000

@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError
 
 from lakehouse.catalog.commit import commit, tables
 from lakehouse.catalog.commit.delta import entry_id
-from lakehouse.catalog.forget.entries import forget_commits
+from lakehouse.catalog.forget.entries import forget_commits, forget_views
 from lakehouse.catalog.locks import operations
 from lakehouse.catalog.recovery.contents import Contents
 from lakehouse.catalog.recovery.export import PLAIN
@@ -307,6 +307,7 @@ def _go_on(connection: Connection, counters: dict[str, int], now_us: int) -> int
     points = np.unique(np.array([*tagged, exported], dtype=np.int64))
     while forget_commits(connection, exported, points):
         pass
+    forget_views(connection, exported, points)
     newest = connection.execute(select(func.max(models.operation.c.number))).scalar() or 0
     _continue_sequences(connection, _beyond(newest, GAP))
     return version

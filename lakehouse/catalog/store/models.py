@@ -36,6 +36,12 @@ def _reference(target: str, **options: object) -> Column:  # type: ignore[type-a
     return Column(BigInteger(), ForeignKey(target), **{"nullable": False, **options})  # type: ignore[arg-type]
 
 
+def _live_name(table: str) -> Index:
+    """What is not dropped has a name of its own."""
+    where = text("dropped_version IS NULL")
+    return Index(f"{table}_live_name", "name", unique=True, sqlite_where=where, postgresql_where=where)
+
+
 def _dropped(table: str) -> Index:
     """For clean-up: entries that are not live, by the version that dropped them."""
     where = text("dropped_version IS NOT NULL")
@@ -67,15 +73,7 @@ class TableRow(SQLModel, table=True):
     """
 
     __tablename__ = "lake_table"
-    __table_args__ = (
-        Index(
-            "lake_table_live_name",
-            "name",
-            unique=True,
-            sqlite_where=text("dropped_version IS NULL"),
-            postgresql_where=text("dropped_version IS NULL"),
-        ),
-    )
+    __table_args__ = (_live_name("lake_table"),)
     id: int | None = Field(default=None, sa_column=Column(_NUMBER, primary_key=True, autoincrement=True))
     name: str = Field(sa_column=Column(Text(), nullable=False))
     folder: str = Field(sa_column=Column(Text(), nullable=False, unique=True))
@@ -98,6 +96,26 @@ class TableSchemaRow(SQLModel, table=True):
     number: int = Field(sa_column=_big(primary_key=True, autoincrement=False))
     version: int = Field(sa_column=_big())
     definition: str = Field(sa_column=Column(Text(), nullable=False))
+
+
+class ViewRow(SQLModel, table=True):
+    """One form of a view, from the version that made it to the one that replaced or dropped it.
+
+    ``columns`` lists, as JSON, its columns' names, each with the query's column that it is, or null.
+    """
+
+    __tablename__ = "lake_view"
+    __table_args__ = (
+        CheckConstraint("created_version < dropped_version"),
+        _live_name("lake_view"),
+    )
+    id: str = Field(sa_column=Column(Text(), primary_key=True))
+    name: str = Field(sa_column=Column(Text(), nullable=False))
+    query: str = Field(sa_column=Column(Text(), nullable=False))
+    columns: str = Field(sa_column=Column(Text(), nullable=False))
+    comment: str | None = Field(default=None, sa_column=Column(Text()))
+    created_version: int = Field(sa_column=_big())
+    dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
 
 
 class OperationRow(SQLModel, table=True):
@@ -254,6 +272,7 @@ class SegmentRow(SQLModel, table=True):
 
     Its newest file is that of ``operation``, after so many ``rewrites``; who made the segment is in its ``id``. A
     segment's or tombstone's ``dropped_version`` is that of the version that dropped it; null while it is live.
+    ``codec`` is a number of `lakehouse.core.codec`, null where none is known.
     """
 
     __tablename__ = "segment"
@@ -280,6 +299,7 @@ class SegmentRow(SQLModel, table=True):
     rewrites: int = Field(sa_column=_big(server_default="0"))
     checksum: Checksum | None = Field(default=None, sa_column=Column(LargeBinary()))
     schema_number: int = Field(default=0, sa_column=_big(server_default="0"))
+    codec: int | None = Field(default=None, sa_column=_big(nullable=True))
 
 
 class TombstoneRow(SQLModel, table=True):
@@ -456,6 +476,7 @@ class PlanCountRow(SQLModel, table=True):
 lake = LakeRow.__table__  # type: ignore[attr-defined]
 lake_table = TableRow.__table__  # type: ignore[attr-defined]
 table_schema = TableSchemaRow.__table__  # type: ignore[attr-defined]
+lake_view = ViewRow.__table__  # type: ignore[attr-defined]
 operation = OperationRow.__table__  # type: ignore[attr-defined]
 chunk_lock = LockRow.__table__  # type: ignore[attr-defined]
 lock_wait = LockWaitRow.__table__  # type: ignore[attr-defined]

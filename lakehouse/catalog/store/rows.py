@@ -20,6 +20,7 @@ from lakehouse.catalog.store.encoding import (
     encode_statistics,
 )
 from lakehouse.core.chunk import Grain
+from lakehouse.core.codec import codec_number
 from lakehouse.core.interval import from_us, to_us, to_utc
 from lakehouse.core.segment import Segment
 from lakehouse.core.segment_columns import BUCKETS, FIELDS, HIGH, LOW, NULLS
@@ -75,6 +76,7 @@ def segment_values(segment: Segment, table: TableId, operation: int, version: in
         "rewrites": segment.rewrites,
         "checksum": segment.checksum or None,
         "schema_number": segment.schema_number,
+        "codec": codec_number(segment.codec) or None,
     }
 
 

@@ -1,6 +1,7 @@
 """Strategies: plain functions from a table's state to what is worth doing with it, and their combination to tasks."""
 
 from lakehouse.core.strategy.combine import checked, combine
+from lakehouse.core.strategy.cooled import cooled
 from lakehouse.core.strategy.deleted_rows import deleted_rows
 from lakehouse.core.strategy.outliers import outliers
 from lakehouse.core.strategy.overlap import overlap
@@ -14,7 +15,8 @@ BUILT_IN: tuple[tuple[str, Strategy], ...] = (
     ("deleted_rows", deleted_rows),
     ("outliers", outliers),
     ("tombstone_debt", tombstone_debt),
+    ("compression", cooled),
 )
-"""The library's own strategies, by the name of the policy's property that limits each."""
+"""The library's own strategies, by the name of the table's property that limits each."""
 
 __all__ = ["BUILT_IN", "Strategy", "TableState", "checked", "combine"]

@@ -27,7 +27,8 @@ def combine(
     """Tasks that have no segment in common, by score, the greatest first, of candidates that were `checked`.
 
     Compactions that want the same segments, or segments of one chunk, become one that gives the causes of all, where a
-    task can read them all; where not, the one with the smaller score is left for a later plan. A compaction of more
+    task can read them all; where not, the one with the smaller score is left for a later plan. One that saves no scan
+    anything never joins another, and waits where that takes some of its segments. A compaction of more
     than ``policy.task_bytes`` is cut into steps in order of time; one segment may go alone whatever its size. Segments
     that are compacted are not asked for by tasks of other kinds. Compactions are taken in order of score, as long as
     all together rewrite no more than ``rewritable_bytes``; one that is too large for what is left waits until more was
@@ -152,6 +153,10 @@ class _Tasks:
             for group in distinct(self._known.compaction_groups[places]).tolist()
             if group in self._by_group
         }
+        if not candidate.score:
+            if not owners:
+                self._put(candidate, places, places, set())
+            return
         for wanted in (met, owners):
             union = distinct(np.concatenate([places, *(self._held[one].places for one in sorted(wanted))]))
             if not wanted or int(self._known.bytes[union].sum()) <= self._known.state.policy.task_bytes:

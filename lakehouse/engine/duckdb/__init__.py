@@ -2,7 +2,16 @@
 
 from lakehouse.engine.duckdb.engine import DuckDBEngine
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
-from lakehouse.engine.duckdb.statement import QueryLimits, StatementDatabase, is_refusal, read_relation, run_limited
+from lakehouse.engine.duckdb.room import most_in_process, most_memory, spill_place
+from lakehouse.engine.duckdb.statement import (
+    QueryLimits,
+    StatementDatabase,
+    filtered,
+    is_refusal,
+    naming_ends,
+    read_relation,
+    run_limited,
+)
 from lakehouse.engine.duckdb.views import connection_with
 
 __all__ = [
@@ -12,7 +21,12 @@ __all__ = [
     "QueryLimits",
     "StatementDatabase",
     "connection_with",
+    "filtered",
     "is_refusal",
+    "most_in_process",
+    "most_memory",
+    "naming_ends",
     "read_relation",
     "run_limited",
+    "spill_place",
 ]

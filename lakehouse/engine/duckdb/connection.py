@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from lakehouse.cancelling import watch
 from lakehouse.forks import watch_forks
 
 _SETTINGS: dict[str, Any] = {
@@ -52,11 +53,13 @@ class KeptDatabase:
         self._reset()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """A connection of the caller's own."""
+        """A connection of the caller's own, which is interrupted when the caller's work is cancelled."""
         with self._lock:
             if self._database is None:
                 self._database = self._opened()
-            return self._database.cursor()
+            cursor = self._database.cursor()
+        watch(cursor.interrupt)
+        return cursor
 
     def let_go(self) -> duckdb.DuckDBPyConnection | None:
         """Keep it no longer; the next cursor opens another. Returns it, for who wants to close all cursors with it."""

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 
 from lakehouse.core.segment import Segment
@@ -17,6 +18,7 @@ from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
 from lakehouse.engine.duckdb.join import matched
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
+from lakehouse.engine.duckdb.room import most_memory, spilling
 from lakehouse.engine.duckdb.sort import sorted_batches
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.write import stored_schema, write_tables
@@ -27,13 +29,17 @@ _THREADS = min(8, os.cpu_count() or 1)
 """Files that are compressed at a time."""
 
 
+def _opened() -> duckdb.DuckDBPyConnection:
+    return open_memory(memory_limit=f"{most_memory()}B", **spilling())
+
+
 class DuckDBEngine:
     """Writes anything that speaks Arrow, and reads plans lazily. Safe to share between threads."""
 
     dialect = "duckdb"
 
     def __init__(self) -> None:
-        self._kept = KeptDatabase(open_memory)
+        self._kept = KeptDatabase(_opened)
         self._cursor = self._kept.cursor
 
     def write(self, rows: Any, target: WriteTarget) -> Sequence[Written]:
@@ -77,10 +83,16 @@ class DuckDBEngine:
         return chosen.to_arrow_reader(BATCH_ROWS)
 
     def join(
-        self, condition: str, target: Query, source: Any, equal: Sequence[tuple[str, str]] = ()
+        self,
+        condition: str,
+        target: Query,
+        source: Any,
+        equal: Sequence[tuple[str, str]] = (),
+        left: tuple[Query, str] | None = None,
     ) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
-        return matched(self._cursor(), condition, target.spec.schema, self.read(target), source, equal)
+        others = None if left is None else (self.read(left[0]), left[1])
+        return matched(self._cursor(), condition, target.spec.schema, self.read(target), source, equal, others)
 
     def each(self, work: SegmentWork[Made], segments: Sequence[Segment]) -> Iterator[Made | SegmentUnreadable]:
         """What comes of a work on each segment, one after the other; an error for one that cannot be read."""

@@ -152,7 +152,7 @@ class DuckDBRows:
 
     def _explained(self, error: Exception) -> LakehouseError | Exception:
         """Find out what a failed query means: a bad file, a filter that some row breaks, or neither."""
-        if isinstance(error, duckdb.OutOfMemoryException):
+        if isinstance(error, duckdb.OutOfMemoryException | duckdb.InterruptException):
             return error
         damage = self._unreadable(error)
         if damage is not None:

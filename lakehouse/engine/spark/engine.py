@@ -77,10 +77,16 @@ class SparkEngine:
         return chosen
 
     def join(
-        self, condition: str, target: Query, source: Any, equal: Sequence[tuple[str, str]] = ()
+        self,
+        condition: str,
+        target: Query,
+        source: Any,
+        equal: Sequence[tuple[str, str]] = (),
+        left: tuple[Query, str] | None = None,
     ) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
-        return matched(self.session, condition, target, self.read(target), source)
+        others = None if left is None else (self.read(left[0]), left[1])
+        return matched(self.session, condition, target, self.read(target), source, others)
 
     def each(self, work: SegmentWork[Made], segments: Sequence[Segment]) -> Iterator[Made | SegmentUnreadable]:
         """What comes of a work on each segment, done in tasks; an error for one that cannot be read."""

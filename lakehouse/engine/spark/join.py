@@ -23,7 +23,12 @@ _PLACE = "_lake_place"
 
 @contextmanager
 def matched(
-    session: SparkSession, condition: str, target: Query, rows: DataFrame, source: Any
+    session: SparkSession,
+    condition: str,
+    target: Query,
+    rows: DataFrame,
+    source: Any,
+    left: tuple[DataFrame, str] | None = None,
 ) -> Iterator[SparkMatches]:
     """Join, keep, and forget at the end. The source is kept first, so that Spark knows that a small one is."""
     given = source if is_spark_frame(source) else session.createDataFrame(pa.table(source))
@@ -31,10 +36,18 @@ def matched(
     kept.count()
     pairs = rows.alias(_TARGET).join(kept.alias(_SOURCE), F.expr(condition), "inner")
     found = pairs.select(F.struct(f"{_SOURCE}.*").alias(_SOURCE), F.struct(f"{_TARGET}.*").alias(_TARGET)).persist()
+    matches = SparkMatches(kept, found, target)
+    frames = [found]
+    if left is not None:
+        others = left[0].alias(_TARGET).where(F.expr(left[1]))
+        others = others.join(kept.alias(_SOURCE), F.expr(condition), "left_anti")
+        frames.append(others.select(F.struct(f"{_TARGET}.*").alias(_TARGET)).persist())
+        matches.left = SparkMatches(kept, frames[-1], target)
     try:
-        yield SparkMatches(kept, found, target)
+        yield matches
     finally:
-        found.unpersist()
+        for frame in frames:
+            frame.unpersist()
         kept.unpersist()
 
 
@@ -45,6 +58,7 @@ class SparkMatches:
         self._source = source
         self._pairs = pairs
         self._target = target
+        self.left: SparkMatches | None = None
 
     def hits(self, columns: Sequence[str], where: str) -> pa.Table:
         """Columns of the matched rows for which a condition holds, with `_row_id` and `_ordinal`; one row a pair."""

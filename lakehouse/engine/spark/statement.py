@@ -8,8 +8,9 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from lakehouse.engine.recursion import MOST_STEPS, TOO_MANY
 from lakehouse.engine.spark.settings import held
-from lakehouse.errors import InvalidStatement
+from lakehouse.errors import InvalidStatement, QueryLimitExceeded
 
 _ZONE = "spark.sql.session.timeZone"
 _SETTINGS = {
@@ -53,6 +54,8 @@ def read_frame_rows(frame: DataFrame) -> pa.Table:
         return frame.toArrow()
     except PySparkException as error:
         cause = str(error).split("\n", maxsplit=1)[0][:300]
+        if TOO_MANY in str(error):
+            raise QueryLimitExceeded(TOO_MANY, limit="steps", most=MOST_STEPS) from error
         raise InvalidStatement("Spark fails on some row; correct the statement", cause=cause) from error
 
 

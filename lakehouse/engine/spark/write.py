@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -36,7 +37,7 @@ def write_frame(frame: DataFrame, target: WriteTarget) -> list[Written]:
     rows = conformed(frame, stored_schema(target), Fills(target.spec.defaults_for_new, target.is_lenient))
     folder = target.folder / f"{target.batch:05d}"
     make_folder(folder)
-    part = WriteTarget(target.spec, folder, target.operation_id, row_ids=target.row_ids)
+    part = replace(target, folder=folder, batch=0)
     with held(frame.sparkSession, _SETTINGS), explaining_jobs():
         if _is_local(rows):
             held_here = rows.toArrow().rename_columns(stored_schema(part).names)

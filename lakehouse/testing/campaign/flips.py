@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 import lakehouse
-from lakehouse.core.spec import COMPRESSIONS
+from lakehouse.core.codec import CODECS
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.testing.campaign.outcome import Outcome
 
@@ -53,7 +53,7 @@ def run(count: int, seed: int) -> Outcome:
     refused = 0
     chance = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
     with tempfile.TemporaryDirectory(prefix="lakehouse-flips-") as folder:
-        lakes = [Flipped.make(Path(folder, name), name, chance) for name in COMPRESSIONS]
+        lakes = [Flipped.make(Path(folder, name), name, chance) for name in CODECS]
         for number in range(count):
             found = lakes[number % len(lakes)].flip(chance)
             refused += found.refused
@@ -127,7 +127,7 @@ class Flipped:
         if chance.randrange(_REGIONS) == 0:
             at = segment.bytes - 1 - chance.randrange(segment.bytes // 4)
         bit = chance.randrange(8)
-        place = f"{self.table.spec.compression} byte {at} of {segment.bytes} bit {bit}"
+        place = f"{self.table.spec.codecs} byte {at} of {segment.bytes} bit {bit}"
         path = self.lake.warehouse / segment.path
         with changed(path, {at: 1 << bit}):
             found = self.look(segment.path)

@@ -30,6 +30,7 @@ class Part:
 PARTS = (
     Part("filters", "filters", 100_000, 500),
     Part("statements", "statements", 10_000, 100),
+    Part("constructs", "constructs", 10_000, 100),
     Part("histories", "steps", 5_000, 100),
     Part("schedules", "schedules", 10_000, 100),
     Part("kills", "kills", 500, 65),

@@ -24,6 +24,7 @@ from pathlib import Path
 import lakehouse
 from lakehouse.errors import InternalError, LakehouseError
 from lakehouse.sql.functions import NAMES
+from lakehouse.testing.campaign.odd_sources import GENERATORS, odd_source
 from lakehouse.testing.campaign.outcome import Outcome
 
 MOST_SECONDS = 5.0
@@ -194,7 +195,13 @@ class Grown:
                     f"TBLPROPERTIES ('{self._name()}' = '{self._name()}')"
                 ),
                 lambda: f"BEGIN; {'; '.join(self.change() for _ in range(pick.randrange(1, 4)))}; COMMIT",
-                lambda: f"DROP TABLE IF EXISTS {self._name()}",
+                lambda: (
+                    f"MERGE INTO t USING {self._source(0)} AS s ON {expression(1)} "
+                    f"WHEN NOT MATCHED BY SOURCE AND {expression(1)} THEN UPDATE SET v = {expression(1)}"
+                ),
+                lambda: f"CREATE {pick.choice(('', 'OR REPLACE '))}VIEW {pick.choice('tvw')} AS {self.query(1)}",
+                lambda: f"CREATE VIEW {self._name()} ({self._name()}, a) AS SELECT id, {expression(1)} FROM t, w",
+                lambda: f"DROP {pick.choice(('TABLE', 'VIEW'))} IF EXISTS {self._name()}",
                 lambda: f"DESCRIBE {self._name()}",
                 lambda: f"SHOW {pick.choice(('COLUMNS IN', 'CREATE TABLE', 'TBLPROPERTIES'))} {self._name()}",
                 lambda: (
@@ -255,6 +262,8 @@ class Grown:
 
     def _source(self, depth: int) -> str:
         pick = self._chance
+        if pick.random() < 0.1:
+            return odd_source(pick, self.expression, self.query, depth)
         named = pick.choice(("", "", " AS a", " a", f" AS {self._name()}", " AS a(x, y)"))
         if depth > 0 and pick.random() < 0.2:
             return f"({self.query(depth - 1)}){named}"
@@ -335,7 +344,7 @@ _NESTS = (
     "array(",
     "EXISTS (SELECT ",
 )
-_FUNCTIONS = (*NAMES.split(), "repeat", "gone", "read_csv", "reflect")
+_FUNCTIONS = (*NAMES.split(), *GENERATORS, "repeat", "gone", "read_csv", "reflect")
 
 
 def run(count: int, seed: int) -> Outcome:
@@ -386,7 +395,7 @@ def run_commands(count: int, seed: int) -> Outcome:
 
 _COMMANDS: dict[str, tuple[str, ...]] = {
     "tables": (), "log": ("t", "--limit"), "show": ("t", "--as-of"), "diff": ("t", "1", "2"), "timeline": ("t", "--interval"),
-    "sql": ("SELECT 1", "--as-of", "--limit", "--seconds", "--memory-mb"), "append": ("t", "rows.csv"),
+    "sql": ("SELECT 1", "--as-of", "--limit", "--seconds", "--memory", "--rows"), "append": ("t", "rows.csv"),
     "replace": ("t", "2013-01-05", "rows.csv"), "delete": ("t", "--where"), "update": ("t", "--set", "--where"),
     "compact": ("t", "--interval"), "restore": ("t", "1"), "tag": ("x", "1"), "locks": ("--release",), "resolve": ("t",),
     "expire": ("--older-than", "--keep-last"), "collect": ("--grace",), "alter": ("t", "--set"), "tasks": ("--limit", "--state"),

@@ -81,7 +81,7 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
         "id": draw(st.integers(0, 10**9)), "start_us": (start := draw(st.integers(0, 9))),
         "end_us": start + draw(st.integers(1, 5)), "ordinal": draw(st.integers(1, 5)), "rows": draw(st.integers(1, 3)),
         "bytes": 1, "first_row_id": 0, "has_row_ids": 0, "path": "p", "rewrites": draw(st.integers(0, 2)),
-        "checksum": draw(st.sampled_from([b"", b"\x01" * 17])),
+        "checksum": draw(st.sampled_from([b"", b"\x01" * 17])), "codec": draw(st.sampled_from([None, 1, 4])),
         "statistics": encode_statistics(low, high, nulls, buckets),
     }  # fmt: skip
 
@@ -176,7 +176,7 @@ def test_columns_of_a_table_and_of_its_values_say_the_same(held: list[dict[str, 
     table = Segments.in_columns(segments_from_rows(segments_schema(SPEC), held))
     places = np.array(data.draw(st.lists(st.sampled_from(range(len(held))))) if held else [], dtype=np.int64)
     for one, other in ((table, Segments.of(list(table))), (table.take(places), Segments.of(list(table)).take(places))):
-        for name in ("id", "start_us", "end_us", "ordinal", "rows", "bytes", "first_row_id", "rewrites"):
+        for name in ("id", "start_us", "end_us", "ordinal", "rows", "bytes", "first_row_id", "rewrites", "codec"):
             assert one.numbers(name).tolist() == other.numbers(name).tolist()
         assert one.flags("has_row_ids").tolist() == other.flags("has_row_ids").tolist()
         assert [ids.tolist() for ids in one.row_ids] == [ids.tolist() for ids in other.row_ids]
@@ -202,7 +202,7 @@ def test_a_page_gives_back_what_was_put_in(held: list[dict[str, Any]]) -> None:
     assert tombstones == covers
     assert decode_page(schema, encode_page(whole, []))[1] == []
     for one, two in zip(segments, Segments.in_columns(body), strict=True):
-        assert (one, one.rows, one.bytes, one.path) == (two, two.rows, two.bytes, two.path)
+        assert (one, one.rows, one.bytes, one.path, one.codec) == (two, two.rows, two.bytes, two.path, two.codec)
         assert (dict(one.min), dict(one.max), dict(one.nulls)) == (dict(two.min), dict(two.max), dict(two.nulls))
         assert dict(one.buckets) == dict(two.buckets)
 
@@ -225,8 +225,7 @@ TOMBSTONES = st.builds(
 
 NOTHING_KNOWN = {
     "start_us": 0, "end_us": 1, "ordinal": 1, "rows": 1, "bytes": 1, "first_row_id": 0, "has_row_ids": 0, "path": "p",
-    "rewrites": 0,
-    "checksum": b"",
+    "rewrites": 0, "checksum": b"", "codec": None,
 }  # fmt: skip
 
 

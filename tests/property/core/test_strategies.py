@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakehouse.core.codec import CODECS
 from lakehouse.core.interval import from_us, to_us
 from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
@@ -39,6 +40,8 @@ def tables(draw: st.DrawFn) -> TableState:
                 hours=(first, first + length if ragged else min(first + length, 24)),
                 min={"client": low},
                 max={"client": low + draw(st.integers(0, 50))},
+                size=draw(st.sampled_from([None, None, 2 << 20])),
+                codec=draw(st.sampled_from(["", *CODECS])),
             )
         )
     gone: list[Tombstone] = []
@@ -59,6 +62,7 @@ def tables(draw: st.DrawFn) -> TableState:
         "task_bytes": draw(st.sampled_from(["20kB", "60kB", "1GiB"])),
         "ragged": "true" if ragged else "false",
         "order": draw(st.sampled_from(["time", "zorder"])),
+        "compression": draw(st.sampled_from(["zstd", "lz4, zstd after 7d", "none, lz4 after 56d, zstd after 58d"])),
     }
     return state(held, gone, properties=properties, cluster_by={"client": 64}, scans=draw(st.sampled_from([1.0, 1e6])))
 
@@ -86,13 +90,16 @@ def rewritten(table: TableState, task: Candidate, ordinal: int) -> TableState:
     number = max((one.id for one in table.segments), default=0) + 1
     for held in parts.values():
         rows = sum(one.rows for one in held)
+        density = sum(one.bytes for one in held) / rows
         first, last = min(to_us(one.start) for one in held), max(to_us(one.end) for one in held)
         cuts = np.linspace(first, last, -(-rows // table.policy.target_rows) + 1).astype(np.int64).tolist()
         for begin, end in itertools.pairwise(cuts):
             rows_here = min(rows, table.policy.target_rows)
             rows -= rows_here
             bounds = {"min": {"client": 0}, "max": {"client": 99}}
-            made = segment(number, rows=rows_here, ordinal=ordinal, has_row_ids=True, **bounds)
+            size = round(rows_here * density)
+            codec = table.spec.codec_of(end - 1, to_us(table.now))
+            made = segment(number, rows=rows_here, size=size, ordinal=ordinal, has_row_ids=True, codec=codec, **bounds)
             left.append(replace(made, start=from_us(begin), end=from_us(end)))
             number += 1
     return replace(table, segments=Segments.of(left))

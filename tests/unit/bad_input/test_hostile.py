@@ -124,7 +124,7 @@ LINES = (
     [b"show", b"\xff", b"--json"],
     [b"log", b"--limit", b"1" + b"0" * 30],
     [b"sql", b"SELECT 1", b"--seconds", b"1e300"],
-    [b"sql", b"SELECT 1", b"--memory-mb", b"1"],
+    [b"sql", b"SELECT 1", b"--memory", b"1MB"],
     [b"sql", b"SELECT 1", b"--as-of", b"9" * 5000],
 )
 

@@ -105,3 +105,24 @@ def test_sql_runs_several_changes_as_one(run: Run, trips: Path) -> None:
     assert (ran.code, ran.out.split(": ")[1:]) == (0, ["transaction trips", "rows +1 -1\n"])
     ran = run("sql", "DELETE FROM trips; DELETE FROM trips")
     assert (ran.code, ran.err.count("BEGIN; ...; COMMIT")) == (1, 1)
+
+
+def test_sql_keeps_limits_or_says_why_not(run: Run, trips: Path) -> None:
+    text = "SELECT client FROM trips ORDER BY client"
+    assert run("sql", text, "--rows", "3", "--seconds", "60", "--memory", "1GB").out.splitlines()[-1].strip() == "77"
+    ran = run("sql", text, "--rows", "2")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("lakehouse: the result has more rows than its limit")
+    for wrong in (["--rows", "0"], ["--seconds", "-1"], ["--memory", "1MB"], ["--memory", "much"]):
+        assert run("sql", text, *wrong).code == 1
+    for limit in (["--rows", "9"], ["--seconds", "9"], ["--memory", "1GB"]):
+        assert "limits are for queries" in run("sql", "DELETE FROM trips", *limit).err
+        assert "in process only" in run("sql", text, "--engine", "spark", *limit).err
+    assert json.loads(run("sql", "--json", "SELECT count(*) FROM trips").out)["rows"] == [[3]]
+
+
+def test_sql_leaves_to_spark_what_is_sparks_alone(run: Run, trips: Path) -> None:
+    text = "EXPLAIN SELECT initcap(name) FROM trips"
+    assert "\nspark: SELECT" in run("sql", text).out
+    for chosen in (["--engine", "duckdb"], ["--seconds", "9"]):
+        assert "only Spark" in run("sql", text, *chosen).err

@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lakehouse.core.codec import codec_number
 from lakehouse.engine import WriteTarget
 from lakehouse.engine import write as writing
 from lakehouse.engine.write import write_tables
+from lakehouse.storage.footer import read_footers
 from tests.unit.engine.harness import spec_of
 
 DAY_US = 86_400_000_000
@@ -74,3 +76,25 @@ def test_a_disk_that_is_full_ends_every_file(tmp_path, monkeypatch):
     assert next(count) > 6
     opened = [str(one.readlink()) for one in Path("/proc/self/fd").iterdir() if one.is_symlink()]
     assert not [one for one in opened if one.startswith(str(tmp_path))]
+
+
+@pytest.mark.parametrize("ragged", ["false", "true"])
+@pytest.mark.parametrize("buffer_bytes", [1 << 30, 1])
+def test_no_file_gets_a_codec_that_it_has_outgrown(tmp_path, ragged, buffer_bytes):
+    properties = {"compression": "none, lz4 after 3d, zstd after 9d", "ragged": ragged}
+    spec = spec_of(SCHEMA, properties=properties)
+    now_us = 30 * DAY_US + 1
+    target = WriteTarget(spec, tmp_path, "0" * 32, now_us=now_us)
+    # A sorted rewrite comes so: a file of a ragged table begins with its oldest rows, and may end with young ones.
+    rows = events(4_000, 40).sort_by("ts")
+    files = write_tables(rows.to_batches(100), target, buffer_bytes=buffer_bytes)
+    made = read_footers(tmp_path, [one.name for one in files], spec)
+    bounds = spec.codecs.bounds(spec.grain, now_us)
+    codecs = np.array([codec_number(one.codec) for one in made])
+    last_us = np.array([one.interval.end_us - 1 for one in made])
+    assert not spec.codecs.outgrown(codecs, last_us, bounds).any()
+    if ragged == "false":
+        days = {one.interval.start_us // DAY_US: one.codec for one in made}
+        assert {day: codec for day, codec in days.items() if day in (20, 21, 26, 27, 39)} == {
+            20: "zstd", 21: "lz4", 26: "lz4", 27: "none", 39: "none"
+        }  # fmt: skip

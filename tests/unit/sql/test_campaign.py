@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lakehouse.sql import translation as module
+from lakehouse.testing.campaign import constructs, relations
 from lakehouse.testing.campaign.statements import run
 
 
@@ -24,3 +25,11 @@ def test_a_condition_that_is_pushed_wrongly_is_noticed(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(module, "pushed", wrong)
     assert run(30, seed=7).wrong != []
+
+
+def test_random_constructs_give_what_loops_over_lists_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = constructs.run(40, seed=7)
+    assert found.wrong == []
+    assert found.tried == 40
+    monkeypatch.setattr(relations, "among", lambda found: True)  # an IN that is always true
+    assert constructs.run(60, seed=7).wrong != []

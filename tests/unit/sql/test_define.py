@@ -139,7 +139,7 @@ def test_a_table_that_is_there_is_not_created_as_a_query(lake: lakehouse.Lake) -
         AS_QUERY.format("t", "SELECT at, at, id FROM trips"),
         AS_QUERY.format("t", "SELECT client AS at, id FROM trips"),
         AS_QUERY.format("t", "SELECT at, id, reflect('a', 'b') FROM trips"),
-        AS_QUERY.format("t", "SELECT * FROM range(10)"),
+        AS_QUERY.format("t", "SELECT * FROM range(10000000)"),
         AS_QUERY.format("t (at, id)", "SELECT at, id FROM trips"),
         AS_QUERY.format("t (at TIMESTAMP, id INT)", "SELECT at, id FROM trips"),
         AS_QUERY.format("db.t", "SELECT at, id FROM trips"),
@@ -150,7 +150,7 @@ def test_a_table_that_is_there_is_not_created_as_a_query(lake: lakehouse.Lake) -
         "CREATE TABLE t AS SELECT * FROM trips",
         "CREATE TABLE t USING parquet PARTITIONED BY (days(at)) AS SELECT * FROM trips",
         "CREATE TABLE t PARTITIONED BY (days(at)) LOCATION '/tmp/x' AS SELECT * FROM trips",
-        "CREATE VIEW t AS SELECT * FROM trips",
+        "CREATE TEMPORARY VIEW t AS SELECT * FROM trips",
         "CREATE TEMPORARY TABLE t PARTITIONED BY (days(at)) AS SELECT * FROM trips",
     ],
 )

@@ -27,8 +27,9 @@ OUTSIDE = (
     "url_encode('a')", "aes_encrypt('a', 'b')", "aes_decrypt('a', 'b')", "try_aes_decrypt('a', 'b')",
     "from_avro('a', 'b')", "to_avro('a')", "from_protobuf('a', 'b')", "repeat('x', 1000000000)", "space(1000000000)",
     "sequence(1, 1000000000)", "lpad('x', 1000000000, 'y')", "rpad('x', 1000000000, 'y')",
-    "array_repeat(1, 1000000000)", "explode(array(1))", "posexplode(array(1))", "inline(array(struct(1)))",
-    "stack(2, 1, 2)", "regexp_replace('a', 'b*', 'c')", "regexp_replace(client, client, 'c')",
+    "array_repeat(1, 1000000000)", "explode(array(1)) + 1", "abs(posexplode(array(1)))", "inline(array(struct(1)))",
+    "explode((SELECT array(1)))", "explode(sequence(1, 1000000000))", "range(3)", "stack(2, 1, 2)",
+    "regexp_replace('a', 'b*', 'c')", "regexp_replace(client, client, 'c')",
     "regexp_replace('a', 'b', client)", "regexp_replace('a', 'b', 'c', 2)", "'a' RLIKE client", "'a' RLIKE '(?=a)'",
     "'a' RLIKE '(a)\\\\1'", "'a' RLIKE 'a++'", "'a' RLIKE '(a|a)*b'", "regexp_extract('a', 'a', 1)",
     "split('a', client)", "split('a', 'b', 2)", "regexp_extract('a', 'b')", "'a' RLIKE '(a+)+$'",
@@ -50,15 +51,17 @@ OUTSIDE = (
     "INTERVAL '1; DROP' DAY", "INTERVAL id DAY", "extract(epoch_x FROM at)",
 )  # fmt: skip
 SHAPES = (
-    "SELECT * FROM range(10)", "SELECT * FROM read_files('/')", "SELECT * FROM read_parquet('/etc/passwd')",
-    "SELECT * FROM explode(array(1))", "SELECT * FROM IDENTIFIER('trips')", "SELECT * FROM LATERAL (SELECT 1)",
-    "SELECT * FROM trips LATERAL VIEW explode(array(1)) x AS y", "SELECT TRANSFORM(id) USING 'cat' AS (b) FROM trips",
+    "SELECT * FROM range(1000001)", "SELECT * FROM range(0, 9, 0)", "SELECT * FROM read_files('/')",
+    "SELECT * FROM read_parquet('/etc/passwd')",
+    "SELECT * FROM stack(1, 2)", "SELECT * FROM IDENTIFIER('trips')", "SELECT * FROM trips, LATERAL trips",
+    "SELECT * FROM trips LATERAL VIEW stack(1, 2) x AS y", "SELECT * FROM trips LATERAL VIEW json_tuple(client, 'a') x",
+    "SELECT TRANSFORM(id) USING 'cat' AS (b) FROM trips",
     "FROM trips MAP id USING 'cat' AS b", "FROM trips REDUCE id USING 'cat' AS b",
     "SELECT /*+ BROADCAST(trips) */ * FROM trips", "SELECT * FROM trips TABLESAMPLE (10 PERCENT)",
-    "SELECT * FROM trips NATURAL JOIN clients", "SELECT * FROM trips PIVOT (sum(id) FOR client IN ('a'))",
+    "SELECT * FROM trips NATURAL JOIN clients", "SELECT * FROM trips PIVOT (id FOR client IN ('a'))",
     "SELECT id FROM trips SORT BY id", "SELECT id FROM trips DISTRIBUTE BY id", "SELECT id FROM trips CLUSTER BY id",
     "SELECT id INTO other FROM trips", "SELECT id FROM trips FOR UPDATE", "SELECT * REPLACE (1 AS id) FROM trips",
-    "WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT * FROM r) SELECT * FROM r",
+    "WITH RECURSIVE r AS (SELECT 1 UNION SELECT * FROM r) SELECT * FROM r", "SELECT [x FOR x IN client] FROM trips",
     "SELECT * FROM trips VERSION BETWEEN 1 AND 2", "SELECT id FROM trips WHERE id = (DELETE FROM trips)",
     "WITH c AS (DELETE FROM trips) SELECT 1", "SELECT * FROM (DELETE FROM trips)", "SELECT * FROM STREAM trips",
     "SELECT * FROM trips@v1", "SELECT 1; SELECT 2", "SELECT 1; DROP TABLE trips", "SELECT 1 /* */; DROP TABLE trips --",
@@ -136,7 +139,7 @@ def test_of_sparks_functions_only_listed_ones_pass() -> None:
     assert len(passed) > 100
     dangerous = {
         "reflect", "java_method", "try_reflect", "input_file_name", "url_encode", "parse_url", "aes_encrypt",
-        "from_json", "raise_error", "current_user", "version", "rand", "uuid", "explode",
+        "from_json", "raise_error", "current_user", "version", "rand", "uuid", "stack",
         "regexp_replace", "udf", "call_function", "hash", "encode",
     }  # fmt: skip
     assert passed & dangerous == set()
@@ -207,7 +210,7 @@ def test_the_longest_statement_is_a_million_characters(still_lake: lakehouse.Lak
 
 def test_a_column_name_with_dollar_and_brace_is_no_setting_for_spark(still_lake: lakehouse.Lake) -> None:
     with pytest.raises(InvalidInput, match="cannot take this name"):
-        still_lake.sql("SELECT 1 AS `${env:HOME}`")
+        still_lake.sql("SELECT 1 AS `${env:HOME}`", engine="spark")
 
 
 @pytest.mark.parametrize(

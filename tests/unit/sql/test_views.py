@@ -1,213 +1,226 @@
-"""`lake.duckdb`: the tables as views of a connection that is its caller's own, at one version that stays readable."""
+"""Views in statements: what their names mean, which conditions reach their tables, and what is refused."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import duckdb
-import pandas as pd
-import pyarrow as pa
 import pytest
 
 import lakehouse
-from lakehouse.errors import InvalidArgument, SegmentUnreadable, TableNotFound, VersionNotFound
+from lakehouse.errors import AlreadyExists, BrokenView, InvalidInput, InvalidStatement, TableNotFound, ViewNotFound
+from tests.unit.sql.conftest import rows_of
 
-DDL = "at TIMESTAMP, id BIGINT, client STRING"
-
-
-def rows(*ids: int, day: int = 5) -> pa.Table:
-    at = [datetime(2013, 1, day, one % 24, tzinfo=UTC) for one in ids]
-    return pa.table(
-        {
-            "at": pa.array(at, pa.timestamp("us", "UTC")),
-            "id": pa.array(ids, pa.int64()),
-            "client": ["ab"[i % 2] for i in ids],
-        }
-    )
+UA = [(1, 1.5), (4, -4.0)]
 
 
-def made(lake: lakehouse.Lake, name: str = "t", **options: Any) -> lakehouse.Table:
-    options = {"time": "at", "primary_key": ["id"], "cluster_by": ["client"]} | options
-    return lake.create_table(name, DDL, **options)
+@pytest.fixture
+def viewed(lake: lakehouse.Lake) -> lakehouse.Lake:
+    """A view of a table, one of a view and a table, and one whose columns have names of its own."""
+    lake.sql("CREATE VIEW ua COMMENT 'it''s UA' AS SELECT id, price FROM trips WHERE client = 'UA' -- theirs")
+    lake.sql("CREATE VIEW scored (number, points) AS SELECT u.id, score FROM ua u JOIN clients c ON c.name = 'UA'")
+    lake.sql("CREATE VIEW counted (n, `how many`) AS SELECT client, count(*) FROM trips GROUP BY client")
+    return lake
 
 
-def ids(connection: Any, name: str = "t") -> list[int]:
-    return [one for (one,) in connection.execute(f'SELECT id FROM "{name}" ORDER BY id').fetchall()]
+QUERIES = {
+    "SELECT * FROM ua ORDER BY id": UA,
+    "SELECT u.price FROM default.UA AS u WHERE u.id > 1": [(-4.0,)],
+    "SELECT b FROM ua AS u(a, b) WHERE a = 1": [(1.5,)],
+    "SELECT * FROM scored ORDER BY number": [(1, 10), (4, 10)],
+    "SELECT `how many` FROM counted WHERE n = 'UA'": [(2,)],
+    "SELECT count(*) FROM ua a JOIN ua b ON a.id = b.id": [(2,)],
+    "SELECT id FROM trips WHERE id IN (SELECT id FROM ua) ORDER BY id": [(1,), (4,)],
+    "SELECT id FROM trips t WHERE EXISTS (SELECT 1 FROM ua WHERE ua.id = t.id) ORDER BY id": [(1,), (4,)],
+    "SELECT id FROM ua UNION SELECT number FROM scored ORDER BY 1": [(1,), (4,)],
+    # The reader's WITH is the reader's own.
+    "WITH trips AS (SELECT 9 AS id) SELECT ua.id, trips.id FROM ua, trips ORDER BY 1": [(1, 9), (4, 9)],
+    "WITH ua AS (SELECT 9 AS id) SELECT id FROM ua": [(9,)],
+    "WITH ua AS (SELECT id + 10 AS id FROM default.ua) SELECT id FROM ua ORDER BY 1": [(11,), (14,)],
+    "WITH clients AS (SELECT 1 AS x) SELECT number FROM scored ORDER BY 1": [(1,), (4,)],
+    "SELECT table_name FROM information_schema.tables WHERE table_type = 'VIEW'": [("counted",), ("scored",), ("ua",)],
+    "SELECT comment FROM information_schema.views WHERE table_name = 'ua'": [("it's UA",)],
+    "SHOW VIEWS LIKE '*U*'": [("default", "counted", False), ("default", "ua", False)],
+    "SHOW COLUMNS IN counted": [("n",), ("how many",)],
+    "DESCRIBE scored": [("number", "BIGINT", True, ""), ("points", "INT", True, "")],
+}
 
 
-def names(connection: Any) -> list[str]:
-    return [name for (name,) in connection.execute("SHOW TABLES").fetchall()]
+def test_a_view_is_read_like_a_table(viewed: lakehouse.Lake) -> None:
+    for text, expected in QUERIES.items():
+        assert rows_of(viewed, text) == expected, text
+        assert rows_of(viewed, text) == expected, text  # from what was remembered
 
 
-def test_every_version_shows_what_is_left_of_the_rows(lake: lakehouse.Lake) -> None:
-    table = made(lake)
-    expected: dict[int, list[int]] = {lake.head: []}
-    held: set[int] = set()
-    steps: list[tuple[Callable[[], object], Callable[[set[int]], set[int]]]] = [
-        (lambda: table.append(rows(*range(20))), lambda held: held | set(range(20))),
-        (lambda: table.append(rows(*range(20, 40), day=6)), lambda held: held | set(range(20, 40))),
-        (lambda: table.delete("id % 7 = 3"), lambda held: {one for one in held if one % 7 != 3}),
-        (lambda: table.replace(None, "2013-01-06", keys={"client": "a"}),
-         lambda held: {one for one in held if one < 20 or one % 2}),
-        (lambda: table.drop(("2013-01-05T00:00", "2013-01-05T02:00")), lambda held: held - {0, 1}),
-        (lambda: table.upsert(rows(5, 21, 99)), lambda held: held | {5, 21, 99}),
-        (lambda: table.delete_keys(pa.table({"id": pa.array([6, 99])})), lambda held: held - {6, 99}),
-        (table.compact, lambda held: held),
-    ]  # fmt: skip
-    for step, after in steps:
-        step()
-        held = after(held)
-        expected[lake.head] = sorted(held)
-    for version, left in expected.items():
-        with lake.duckdb(version) as connection:
-            assert ids(connection) == left, version
-            assert connection.execute("SELECT count(*), lake_version() FROM t").fetchall() == [(len(left), version)]
-            bounds = "SELECT count(*) FROM t WHERE client = 'a' AND \"at\" < '2013-01-06'"
-            table_at = table.scan(as_of=version, where="client = 'a' AND at < '2013-01-06'")
-            assert connection.execute(bounds).fetchall() == [(table_at.count(),)]
+def test_what_is_remembered_of_a_text_is_of_the_views_that_it_named(viewed: lakehouse.Lake) -> None:
+    text = "SELECT id FROM ua ORDER BY id"
+    before = viewed.head
+    assert rows_of(viewed, text) == [(1,), (4,)]
+    viewed.sql("CREATE OR REPLACE VIEW ua AS SELECT id + 1 AS id, price FROM trips WHERE client = 'UA'")
+    assert rows_of(viewed, text) == [(2,), (5,)]
+    assert rows_of(viewed, text, as_of=before) == [(1,), (4,)]
+    assert rows_of(viewed, "SELECT number FROM scored ORDER BY 1") == [(2,), (5,)]
+    viewed.sql("DROP VIEW ua")
+    viewed.sql("CREATE TABLE ua (at TIMESTAMP, id BIGINT) PARTITIONED BY (days(at))")
+    assert rows_of(viewed, text) == []
+    assert rows_of(viewed, text, as_of=before) == [(1,), (4,)]
+    assert rows_of(viewed, text) == []
 
 
-def test_tables_are_those_that_were_there(lake: lakehouse.Lake) -> None:
-    table = made(lake, "before")
-    table.append(rows(1))
-    lake.tag("early")
-    made(lake, "after")
-    table.append(rows(2))
-    with lake.duckdb("early") as early, lake.duckdb() as now, lake.duckdb(tables=["after"]) as one:
-        assert names(early) == ["Clients", "before", "trips"]
-        assert names(now) == ["Clients", "after", "before", "trips"]
-        assert names(one) == ["after"]
-        lake.rename_table("before", "renamed")
-        lake.drop_table("after")
-        assert (ids(early, "before"), ids(now, "before"), ids(now, "after")) == ([1], [1, 2], [])
-    with lake.duckdb() as later:
-        assert names(later) == ["Clients", "renamed", "trips"]
-    committed = lake.log(1)[0].committed_at
-    with lake.duckdb(committed) as then:
-        assert ids(then, "renamed") == [1, 2]
-    for bad, error in (({"tables": ["nowhere"]}, TableNotFound), ({"as_of": 999}, VersionNotFound)):
+def test_a_view_at_a_version_reads_its_tables_at_that_version(viewed: lakehouse.Lake) -> None:
+    before = viewed.head
+    viewed.sql("CREATE VIEW fixed AS SELECT count(*) AS n FROM trips VERSION AS OF 3")
+    made = viewed.head
+    viewed.sql("DELETE FROM trips WHERE id = 1")
+    assert rows_of(viewed, f"SELECT * FROM scored VERSION AS OF {before}") == [(1, 10), (4, 10)]
+    assert rows_of(viewed, f"SELECT a.id FROM ua VERSION AS OF {before} a JOIN ua b USING (price)") == [(4,)]
+    assert rows_of(viewed, f"SELECT n FROM fixed VERSION AS OF {made}") == rows_of(viewed, "SELECT n FROM fixed")
+    with pytest.raises(InvalidInput):
+        rows_of(viewed, "WITH q AS (SELECT * FROM ua) SELECT * FROM q VERSION AS OF 3")
+
+
+def test_conditions_reach_the_tables_of_a_view(viewed: lakehouse.Lake) -> None:
+    viewed.sql("CREATE VIEW dated (t, c) AS SELECT at, client FROM trips")
+    viewed.sql("CREATE VIEW again AS SELECT t AS moment, c FROM dated")
+    plan = viewed.sql("EXPLAIN SELECT c FROM again WHERE moment >= '2013-02-01' AND c = 'UA'", engine="duckdb")
+    assert "1 of 3 segments" in plan
+    assert "filter (`at` >= '2013-02-01') AND (`client` = 'UA')" in plan
+    counted = viewed.sql("EXPLAIN SELECT * FROM counted WHERE `how many` > 1", engine="duckdb")
+    assert "3 of 3 segments" in counted
+    read = viewed.query("SELECT c FROM again WHERE moment >= '2013-02-01'").reads
+    assert [(one.table, len(one.segments)) for one in read] == [("trips", 1)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO ua VALUES (1, 2)",
+        "INSERT OVERWRITE default.UA SELECT 1, 2",
+        "DELETE FROM ua",
+        "DELETE FROM ua WHERE id IN (SELECT id FROM trips)",
+        "UPDATE ua SET id = 1",
+        "MERGE INTO ua USING trips ON ua.id = trips.id WHEN MATCHED THEN DELETE",
+        "TRUNCATE TABLE ua",
+        "BEGIN; DELETE FROM ua; COMMIT",
+    ],
+)
+def test_nothing_is_changed_through_a_view(viewed: lakehouse.Lake, text: str) -> None:
+    head = viewed.head
+    with pytest.raises(InvalidStatement, match=r"a view is read-only.*view=ua"):
+        viewed.sql(text, engine="duckdb")
+    assert viewed.head == head
+
+
+REFUSED = {
+    "DROP TABLE ua": "DROP VIEW",
+    "DROP VIEW trips": "DROP TABLE",
+    "DROP VIEW IF EXISTS trips": "DROP TABLE",
+    "DROP VIEW ua, scored": "one view at a time",
+    "DESCRIBE HISTORY ua": "no history",
+    "SHOW TBLPROPERTIES ua": "no properties",
+    "CREATE VIEW v AS SELECT reflect('java.lang.System', 'exit') AS x": "function is not allowed",
+    "CREATE VIEW v AS SELECT * FROM read_parquet('/etc/passwd')": "not allowed",
+    "CREATE VIEW v AS SELECT nothing FROM trips": "no such column",
+    "CREATE VIEW v AS SELECT id, ID FROM trips": "two columns have one name",
+    "CREATE VIEW v AS SELECT max(id) FROM trips": "columns need names",
+    "CREATE VIEW v (a) AS SELECT id, price FROM trips": "as many names",
+    "CREATE VIEW v (a, A) AS SELECT id, price FROM trips": "two columns have one name",
+    'CREATE VIEW v (`a"b`) AS SELECT id FROM trips': "bad column name",
+    "CREATE VIEW v (a INT) AS SELECT id FROM trips": "types of its query",
+    "CREATE VIEW v TBLPROPERTIES ('a' = 'b') AS SELECT id FROM trips": "COMMENT only",
+    "CREATE TEMPORARY VIEW v AS SELECT id FROM trips": "no statement of this kind",
+    "CREATE OR REPLACE VIEW IF NOT EXISTS v AS SELECT id FROM trips": "but not both",
+    "CREATE OR REPLACE VIEW ua AS SELECT * FROM scored": "cannot read itself",
+    "CREATE OR REPLACE VIEW ua AS SELECT * FROM UA": "cannot read itself",
+    "CREATE VIEW v AS DELETE FROM trips": "not allowed",
+    "CREATE VIEW v AS SHOW TABLES": "not allowed",
+    "CREATE VIEW v": "AS and a query",
+    "CREATE VIEW `a b` AS SELECT id FROM trips": "bad table name",
+    "CREATE VIEW other.v AS SELECT id FROM trips": "plain names",
+    "CREATE VIEW v AS SELECT :x AS x": "needs values",
+    "CREATE VIEW v AS SELECT '\0' AS x": "code 0",
+    "CREATE VIEW v COMMENT '\0' AS SELECT 1 AS x": "code 0",
+    "BEGIN; CREATE VIEW v AS SELECT id FROM trips; COMMIT": "cannot hold this",
+    "BEGIN; DELETE FROM trips; INSERT INTO clients SELECT at, client, 1 FROM late; COMMIT": "would not see",
+}
+
+
+def test_what_cannot_be_of_a_view_is_refused_and_changes_nothing(viewed: lakehouse.Lake) -> None:
+    viewed.sql("CREATE VIEW late AS SELECT * FROM trips")
+    head = viewed.head
+    for text, why in REFUSED.items():
+        with pytest.raises(InvalidInput, match=why):
+            viewed.sql(text, engine="duckdb")
+    with pytest.raises(InvalidInput, match="write the values out"):
+        viewed.sql("CREATE VIEW v AS SELECT ? AS x", args=[1])
+    for error, text in (
+        (AlreadyExists, "CREATE VIEW ua AS SELECT 1 AS one"),
+        (AlreadyExists, "CREATE TABLE Ua (at TIMESTAMP) PARTITIONED BY (days(at))"),
+        (AlreadyExists, "CREATE TABLE IF NOT EXISTS ua PARTITIONED BY (days(at)) AS SELECT at FROM trips"),
+        (ViewNotFound, "DROP VIEW nowhere"),
+        (TableNotFound, "CREATE VIEW v AS SELECT * FROM v"),
+        (TableNotFound, "SELECT * FROM ua.segments"),
+    ):
         with pytest.raises(error):
-            lake.duckdb(**bad)
-    for wrong in ("trips", [1]):
-        with pytest.raises(InvalidArgument):
-            lake.duckdb(tables=wrong)
+            viewed.sql(text, engine="duckdb")
+    viewed.sql("DROP VIEW IF EXISTS nowhere")
+    viewed.sql("CREATE VIEW IF NOT EXISTS ua AS SELECT 1 AS one")
+    assert viewed.head == head
 
 
-def test_names_that_mean_something_to_duckdb_are_tables_and_columns(lake: lakehouse.Lake) -> None:
-    words = [
-        "main",
-        "temp",
-        "memory",
-        "system",
-        "select",
-        "sqlite_master",
-        "duckdb_tables",
-        "information_schema",
-        "x_1",
-    ]
-    columns = ["select", "at", "file_row_number", "Größe in %", "table", "rowid", "filename"]
-    schema = pa.schema([("when", pa.timestamp("us", "UTC")), *((name, pa.int64()) for name in columns)])
-    for number, name in enumerate(words):
-        table = lake.create_table(name, schema, time="when")
-        for day in (5, 6) if number else ():
-            at = pa.array([datetime(2013, 1, day, tzinfo=UTC)] * 3, pa.timestamp("us", "UTC"))
-            values = {column: pa.array([place + 10 * day] * 3) for place, column in enumerate(columns)}
-            table.append(pa.table({"when": at, **values}))
-    with lake.duckdb() as connection:
-        for number, name in enumerate(words):
-            listed = ", ".join(f'"{column}"' for column in columns)
-            found = connection.execute(f'SELECT {listed} FROM "{name}" ORDER BY "select"').fetchall()
-            assert found == [tuple(range(10 * day, 10 * day + 7)) for day in (5, 6) if number for _ in range(3)]
-            described = connection.execute(f'DESCRIBE main."{name}"').fetchall()
-            assert [(column, kind) for column, kind, *_ in described] == [
-                ("when", "TIMESTAMP WITH TIME ZONE"), *((column, "BIGINT") for column in columns),
-            ]  # fmt: skip
-    made(lake, "Main")
-    with pytest.raises(InvalidArgument, match="Main,main"):
-        lake.duckdb()
-    with lake.duckdb(tables=["Main", "x_1"]) as connection:
-        assert ids(connection, "Main") == []
+def test_a_view_whose_table_or_column_has_gone_is_refused_by_name(viewed: lakehouse.Lake) -> None:
+    viewed.sql("CREATE OR REPLACE VIEW ua AS SELECT id FROM trips")
+    viewed.sql("CREATE VIEW dear AS SELECT price FROM scored, trips")
+    viewed.sql("CREATE OR REPLACE VIEW ua AS SELECT price FROM trips")
+    for name in ("scored", "dear"):
+        with pytest.raises(BrokenView, match="view=scored"):
+            rows_of(viewed, f"SELECT * FROM {name}")
+    with pytest.raises(InvalidInput, match=r"no such column \(column=nothing"):
+        rows_of(viewed, "SELECT nothing FROM ua")
+    viewed.drop_table("trips")
+    for name in ("ua", "counted"):
+        with pytest.raises(BrokenView, match=f"view={name} table=trips"):
+            rows_of(viewed, f"SELECT * FROM {name}")
+    assert rows_of(viewed, "SHOW COLUMNS IN counted") == [("n",), ("how many",)]
+    assert viewed.check().is_sound
 
 
-def test_conditions_and_columns_reach_the_files_and_rows_are_estimated(lake: lakehouse.Lake) -> None:
-    table = made(lake)
-    for size in (3, 5, 2000, 4):
-        table.append(rows(*range(size)))
-    with lake.duckdb() as connection:
-        ((_, plan),) = connection.execute("EXPLAIN SELECT client FROM t WHERE id = 7").fetchall()
-        assert "Parquet" in plan
-        assert re.search(r"Filters:\s*\S*\s*id\s?=\s?7", plan), plan
-        ((_, whole),) = connection.execute("EXPLAIN SELECT client FROM t ORDER BY client").fetchall()
-        expected = int(re.findall(r"~([\d,]+) row", whole)[-1].replace(",", ""))
-        assert 2012 / 3 <= expected <= 3 * 2012
-        pruned = table.scan(where="id = 4", columns=["id"]).to_duckdb(connection)
-        assert pruned.join(connection.view("t"), "id").count("*").fetchall() == [(4,)]
+def test_a_view_keeps_the_columns_that_it_was_made_with(lake: lakehouse.Lake) -> None:
+    lake.sql("CREATE VIEW one AS SELECT 1 AS a, 2 AS b")
+    lake.sql("CREATE VIEW two AS SELECT * FROM one")
+    lake.sql("CREATE OR REPLACE VIEW one AS SELECT 3 AS b, 4 AS c, 5 AS a")
+    assert rows_of(lake, "SELECT * FROM two") == [(5, 3)]
 
 
-def test_erased_rows_are_shown_until_their_files_are_collected(lake: lakehouse.Lake) -> None:
-    table = made(lake)
-    table.append(rows(1, 2))
-    with lake.duckdb() as before:
-        table.erase("id = 1")
-        with lake.duckdb() as after:
-            assert (ids(before), ids(after)) == ([1, 2], [2])
-            lake.collect(grace_seconds=0)
-            with pytest.raises(duckdb.IOException, match=r"\.parquet"):
-                ids(before)
-            assert ids(after) == [2]
+def test_views_are_nested_and_named_within_limits(lake: lakehouse.Lake) -> None:
+    lake.sql("CREATE VIEW v0 AS SELECT 1 AS one")
+    for number in range(1, 16):
+        lake.sql(f"CREATE VIEW v{number} AS SELECT one + 1 AS one FROM v{number - 1}")
+    assert rows_of(lake, "SELECT one FROM v15") == [(16,)]
+    with pytest.raises(InvalidStatement, match="nested too deeply"):
+        lake.sql("CREATE VIEW deep AS SELECT * FROM (SELECT one FROM v15)")
+    lake.sql("DROP VIEW v0")
+    lake.sql("CREATE VIEW base AS SELECT 1 AS one")
+    lake.sql("CREATE VIEW v0 AS SELECT one FROM base")
+    with pytest.raises(BrokenView, match="nested too deeply"):
+        rows_of(lake, "SELECT one FROM v15")
+    before = "base"
+    for number in range(4):
+        lake.sql(f"CREATE VIEW w{number} AS " + " UNION ALL ".join([f"SELECT one FROM {before}"] * 3))
+        before = f"w{number}"
+    assert rows_of(lake, f"SELECT count(*) FROM {before}") == [(81,)]
+    with pytest.raises(InvalidStatement, match="too many views"):
+        rows_of(lake, f"SELECT * FROM {before} UNION SELECT * FROM {before}")
 
 
-def test_a_file_that_is_gone_is_named_and_other_tables_can_be_asked_for(lake: lakehouse.Lake) -> None:
-    table = made(lake)
-    table.append(rows(1))
-    path = lake.warehouse / table.segments()[0].path
-    whole = path.read_bytes()
-    path.write_bytes(b"x" * len(whole))
-    with pytest.raises(SegmentUnreadable, match=path.name):
-        lake.duckdb()
-    path.unlink()
-    with pytest.raises(SegmentUnreadable, match=path.name):
-        lake.duckdb()
-    with lake.duckdb(tables=["trips"]) as connection:
-        assert len(ids(connection, "trips")) == 4
+def test_show_create_makes_the_same_view_again(viewed: lakehouse.Lake) -> None:
+    def known() -> list[tuple[Any, ...]]:
+        return rows_of(viewed, "SELECT table_name, view_definition, comment FROM information_schema.views")
 
-
-def test_the_connection_is_its_callers_own_and_can_be_confined_by_them(lake: lakehouse.Lake, tmp_path: Path) -> None:
-    (tmp_path / "more.csv").write_text("id\n1\n4\n")
-    mine = pd.DataFrame({"id": [4]})
-    with lake.duckdb() as one, lake.duckdb() as other:
-        one.execute("CREATE TABLE mine_too AS SELECT 4 AS id")
-        one.execute(f"ATTACH '{tmp_path}/mine.db' AS elsewhere")
-        joined = f"SELECT count(*) FROM trips JOIN mine USING (id) JOIN '{tmp_path}/more.csv' USING (id)"
-        assert one.execute(joined).fetchall() == [(len(mine),)]
-        assert "mine_too" not in names(other)
-        with pytest.raises(duckdb.Error):
-            one.execute("INSERT INTO trips (id) VALUES (7)")
-        with pytest.raises(duckdb.Error):
-            one.execute("DELETE FROM trips")
-        settings = "SELECT current_setting('autoload_known_extensions'), current_setting('TimeZone')"
-        assert other.execute(settings).fetchall() == [(False, "UTC")]
-        other.execute(f"SET allowed_directories = ['{lake.warehouse}']")
-        other.execute("SET enable_external_access = false")
-        other.execute("SET lock_configuration = true")
-        assert ids(other, "trips") == [1, 2, 3, 4]
-        for text in (f"SELECT * FROM '{tmp_path}/more.csv'", "SET enable_external_access = true"):
-            with pytest.raises(duckdb.Error):
-                other.execute(text)
-
-
-def test_it_is_a_connection_by_python_s_rules_for_databases(lake: lakehouse.Lake) -> None:
-    with lake.duckdb() as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT id, client FROM trips WHERE id < ? ORDER BY id", [3])
-        assert [one[0] for one in cursor.description] == ["id", "client"]
-        assert (cursor.fetchone(), cursor.fetchmany(5), cursor.fetchone()) == ((1, "UA"), [(2, "it's")], None)
-        with pytest.warns(UserWarning, match="SQLAlchemy"):
-            frame = pd.read_sql("SELECT id, price FROM trips WHERE id > ? ORDER BY id", connection, params=[2])
-        assert frame["id"].tolist() == [3, 4]
-        begun = connection.begin().execute("SELECT count(*) FROM trips").fetchall()
-        connection.rollback()
-        assert begun == [(4,)]
+    before = known()
+    texts = [rows_of(viewed, f"SHOW CREATE TABLE {name}")[0][0] for name in ("ua", "scored", "counted")]
+    for name in viewed.views():
+        viewed.drop_view(name)
+    for text in texts:
+        viewed.sql(text)
+    assert known() == before
+    assert rows_of(viewed, "SELECT * FROM ua ORDER BY id") == UA
