@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from lakehouse.predicate import (
     parse,
     parse_expression,
 )
+from lakehouse.predicate.literals import literal_term
 from lakehouse.schema import from_spark_type
 
 ROW_TIME = "_row_time"
@@ -174,7 +175,7 @@ def read_clauses(spec: TableSpec, source: Any, on: Any, whens: Whens) -> Clauses
     condition = _read_on(on, both)
     alone = {"source": both["source"]}
     matched = tuple(_read_clause(one, spec, both, shared) for one in whens.matched)
-    not_matched = tuple(_read_clause(one, spec, alone, shared) for one in whens.not_matched)
+    not_matched = tuple(_with_defaults(_read_clause(one, spec, alone, shared), spec) for one in whens.not_matched)
     target = {"target": both["target"]}
     left = tuple(_read_clause(one, spec, target, {}) for one in whens.not_matched_by_source)
     everything = (When(None, True),)
@@ -217,6 +218,18 @@ def _read_clause(when: When, spec: TableSpec, sides: Mapping[str, pa.Schema], sh
         condition,
         {name: parse_expression(text, schema, spec.schema.field(name), sides) for name, text in values.items()},
     )
+
+
+def _with_defaults(clause: Clause, spec: TableSpec) -> Clause:
+    """A clause that inserts rows, with the defaults of columns that it does not name."""
+    if clause.values is None:
+        return clause
+    made = {}
+    for name, value in spec.defaults_for_new.items():
+        if name not in clause.values:
+            term = literal_term(value, spec.schema.field(name).type)
+            made[name] = ParsedExpression(term.spark, (), term.spark, term.duckdb)
+    return replace(clause, values={**clause.values, **made}) if made else clause
 
 
 def _read_on(on: Any, schemas: Mapping[str, pa.Schema]) -> ParsedPredicate:

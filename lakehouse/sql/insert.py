@@ -33,8 +33,8 @@ _ALL = Interval(None, None)
 def insert(session: Session, tree: exp.Insert, *, as_of: Any, engine: str | None, tx: Transaction | None = None) -> Any:
     """Append the rows of VALUES (calculated in process) or of a query (by the engine), column by column from the left.
 
-    Columns that are not named become null. With OVERWRITE or REPLACE WHERE they stand in the place of others. Returns
-    the commit, or in a transaction the operation.
+    Columns that are not named get their default for new rows, else null. With OVERWRITE or REPLACE WHERE they stand in
+    the place of others. Returns the commit, or in a transaction the operation.
     """
     check_statement(tree, ("this", "expression", "by_name", "with_", "where", "overwrite"))
     named = tree.this.expressions if isinstance(tree.this, exp.Schema) else []
@@ -124,7 +124,8 @@ def _fitted(target: Table, rows: Any, columns: list[str], *, by_name: bool) -> A
             columns=",".join(columns),
             found=len(found),
         )
-    missing = [name for name in target.schema.names if name not in columns]
+    given = {*columns, *target.spec.defaults_for_new}
+    missing = [name for name in target.schema.names if name not in given]
     return _with_columns(rows, columns, missing)
 
 

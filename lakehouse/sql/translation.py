@@ -64,7 +64,7 @@ class Translation:
     views: Mapping[str, str] = field(default_factory=dict)
     """The form of each view that it names, by folded name."""
     is_lasting: bool = True
-    """Whether it can be used again: no view in it was looked for at a version."""
+    """Whether it can be used again: no view, and no altered table, in it was looked for at a version."""
     depth: int = 0
     """How deeply its views are nested."""
 
@@ -77,6 +77,8 @@ class Translation:
         found = _tables(session, names, folded)
         if found.keys() != self.specs.keys():
             return None
+        if as_of is not None and any(table.spec.schema_number for table in found.values()):
+            return None  # at that version a table may have had other columns
         same = (_is_same(table.spec, self.specs[name]) for name, table in found.items())
         return found if all(same) else None
 
@@ -116,7 +118,7 @@ def translate(
         if table.args.get("sample"):
             table.meta[ROW_ID] = True
     references = resolve(tree, names, _prefix(tree))
-    schemas = {one.relation: _schema(tables.get(one.table), one) for one in references}
+    schemas = {one.relation: _schema(tables.get(one.table), one, as_of) for one in references}
     named = tree.copy()
     try:
         columns = Columns({relation: schema.names for relation, schema in schemas.items()}, engine).of(named)
@@ -131,11 +133,10 @@ def translate(
     used = {one.table.casefold() for one in references}
     specs = {name: table.spec for name, table in tables.items() if name.casefold() in used}
     given = tuple(one.name for one in columns)
+    at_points = {one.table for one in references if as_of is not None or one.as_of is not None}
+    is_lasting = expanded.is_of_head and not any(tables[name].spec.schema_number for name in at_points & tables.keys())
     text = write(named, engine)
-    return (
-        Translation(engine, text, asked, specs, given, expanded.views, expanded.is_of_head, expanded.depth),
-        tables,
-    )
+    return Translation(engine, text, asked, specs, given, expanded.views, is_lasting, expanded.depth), tables
 
 
 def _written(tree: exp.Expr) -> set[str]:
@@ -143,13 +144,14 @@ def _written(tree: exp.Expr) -> set[str]:
     return {part.name.casefold() for one in tree.find_all(exp.Table) for part in one.parts}
 
 
-def _schema(table: Table | None, reference: Reference) -> pa.Schema:
-    """The columns that a query can name of a table."""
+def _schema(table: Table | None, reference: Reference, as_of: Any) -> pa.Schema:
+    """The columns that a query can name of a table: those that it had at the version that is read."""
     if table is not None and reference.system == CHANGES:
         return changes_schema(table.schema)
     if table is None or reference.system:
         return schema_of(reference.system)
-    return table.schema.append(pa.field(ROW_ID, pa.int64())) if reference.node.meta.get(ROW_ID) else table.schema
+    schema = table.schema_at(as_of if reference.as_of is None else reference.as_of)
+    return schema.append(pa.field(ROW_ID, pa.int64())) if reference.node.meta.get(ROW_ID) else schema
 
 
 def _tables(session: Session, names: list[str], written: set[str]) -> dict[str, Table]:

@@ -67,6 +67,10 @@ class Table(Alters):
         """Columns and types; each field's metadata holds its Parquet field id."""
         return self._spec.schema
 
+    def schema_at(self, as_of: Any) -> pa.Schema:
+        """The columns that the table had at a version, tag or time (None: those that it has). Cost: as `version_at`."""
+        return self.schema if as_of is None or not self._spec.schema_number else self._point(as_of).spec.schema
+
     @property
     def time(self) -> str:
         """Name of the time column."""
