@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from copy import copy
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,10 @@ from lakehouse.errors import SegmentUnreadable
 from lakehouse.reading.scan import is_replaced, sets_of
 from lakehouse.session.session import Session
 
-CHANGE_TYPE, VERSION = "_change_type", "_version"
+CHANGE_TYPE, VERSION, TIME = "_change_type", "_commit_version", "_commit_timestamp"
+FORMER_VERSION = "_version"
+"""The former name of `VERSION`; it will be removed in the next version."""
+_TIME = pa.timestamp("us", "UTC")
 _LOOKS = 5
 _CHANGE_NOTHING = {
     Kind.COMPACTION.value,
@@ -42,8 +46,9 @@ _CHANGE_NOTHING = {
 class Changes:
     """Rows inserted, deleted and updated by the commits after one version, up to another.
 
-    Each row has the table's columns, ``_change_type`` (``insert``, ``delete``, ``update_before`` or ``update_after``,
-    the last two of one row next to each other) and ``_version``, that of the commit; in order of versions. The
+    Each row has the table's columns at the later version, ``_change_type`` (``insert``, ``delete``, ``update_before``
+    or ``update_after``, the last two of one row next to each other), and of its commit ``_commit_version`` and
+    ``_commit_timestamp``; in order of versions. ``_version`` is the version's former name, kept for one release. The
     ``_row_id`` identifies a row; a compaction changes none. A row counts as updated if a value differs: null and NaN
     are two values, 0.0 and -0.0 are one. Lazy: each method reads again.
 
@@ -60,9 +65,11 @@ class Changes:
         self._spec = spec
         self._verify = spec.verify if verify is None else verify
         self._where: Predicate = And(())
+        self._held: Changes | None = None
         self.since = since
         self.until = until
-        self.schema = pa.schema([*spec.schema, (CHANGE_TYPE, pa.string()), (VERSION, pa.int64())])
+        added = [(CHANGE_TYPE, pa.string()), (VERSION, pa.int64()), (TIME, _TIME), (FORMER_VERSION, pa.int64())]
+        self.schema = pa.schema([*spec.schema, *(pa.field(*one) for one in added)])
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream: one commit's changes are in memory at a time."""
@@ -108,6 +115,12 @@ class Changes:
         found._where = tree
         return found
 
+    def with_columns(self, spec: TableSpec) -> Changes:
+        """The same rows with the columns of another of the table's definitions."""
+        found = Changes(self._session, spec, self.since, self.until, self._verify)
+        found._held = self  # which keeps the versions from expiry
+        return found
+
     def commits(self) -> Listing[Commit]:
         """The commits that may have changed rows, newest first. Raises `VersionNotFound`."""
         found = self._session.catalog.commits_between(self._spec, self.since, self.until)
@@ -124,21 +137,21 @@ class Changes:
         return f"<changes of {self._spec.name} after version {self.since} up to {self.until}>"
 
     def _tables(self) -> Iterator[pa.Table]:
-        for version in sorted(one.version for one in self.commits()):
-            yield from self._at(version)
+        for commit in reversed(self.commits()):
+            yield from self._at(commit.version, commit.committed_at)
 
-    def _at(self, version: int) -> list[pa.Table]:
+    def _at(self, version: int, at: datetime | None = None) -> list[pa.Table]:
         """The changes of one commit. Cost: what it added and dropped, and row ids of what its tombstones may reach."""
         for _ in range(_LOOKS):
             before, after = _State(self, version - 1), _State(self, version)
             try:
-                return list(self._between(before, after, version))
+                return list(self._between(before, after, _Made(version, at)))
             except SegmentUnreadable as error:
                 if not is_replaced(self._session, error):
                     raise
-        return list(self._between(_State(self, version - 1), _State(self, version), version))
+        return list(self._between(_State(self, version - 1), _State(self, version), _Made(version, at)))
 
-    def _between(self, before: _State, after: _State, version: int) -> Iterator[pa.Table]:
+    def _between(self, before: _State, after: _State, made: _Made) -> Iterator[pa.Table]:
         added, dropped = _apart(after.segments, before.segments), _apart(before.segments, after.segments)
         kept = before.segments.where(np.isin(before.segments.ids, after.segments.ids))
         changed = [
@@ -157,26 +170,35 @@ class Changes:
         both = removed & appeared
         old = before.rows(_joined(kept, dropped), removed)
         new = after.rows(_joined(kept, added), appeared)
-        yield self._typed(_of(old, removed - both), "delete", version)
-        yield self._updates(_of(old, both), _of(new, both), version)
-        yield self._typed(_of(new, appeared - both), "insert", version)
+        yield self._typed(_of(old, removed - both), "delete", made)
+        yield self._updates(_of(old, both), _of(new, both), made)
+        yield self._typed(_of(new, appeared - both), "insert", made)
 
-    def _updates(self, old: pa.Table, new: pa.Table, version: int) -> pa.Table:
+    def _updates(self, old: pa.Table, new: pa.Table, made: _Made) -> pa.Table:
         """Both forms of each updated row, next to each other."""
         old, new = old.sort_by(ROW_ID), new.sort_by(ROW_ID)
         differs = np.zeros(len(old), dtype=np.bool_)
         for name in self._spec.schema.names:
             differs |= _differ(old.column(name), new.column(name))
         mask = pa.array(differs)
-        before = self._typed(old.filter(mask), "update_before", version)
-        after = self._typed(new.filter(mask), "update_after", version)
+        before = self._typed(old.filter(mask), "update_before", made)
+        after = self._typed(new.filter(mask), "update_after", made)
         places = np.arange(len(before) * 2).reshape(2, -1).T.ravel()
         return pa.concat_tables([before, after]).take(pa.array(places))
 
-    def _typed(self, rows: pa.Table, change: str, version: int) -> pa.Table:
+    def _typed(self, rows: pa.Table, change: str, made: _Made) -> pa.Table:
         columns = [rows.column(name) for name in self._spec.schema.names]
-        columns += [pa.repeat(pa.scalar(change), len(rows)), pa.repeat(pa.scalar(version, pa.int64()), len(rows))]
+        version = pa.scalar(made.version, pa.int64())
+        added = (pa.scalar(change), version, pa.scalar(made.at, _TIME), version)
+        columns += [pa.repeat(one, len(rows)) for one in added]
         return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+class _Made(NamedTuple):
+    """A commit: its version, and when it was made, if that is asked for."""
+
+    version: int
+    at: datetime | None
 
 
 class _State:

@@ -10,13 +10,13 @@ import pyarrow as pa
 from lakehouse.core.predicate import And, Compare, In, Or, Predicate
 from lakehouse.engine.duckdb import filtered
 from lakehouse.predicate import parse
-from lakehouse.reading.changes import VERSION as CHANGES_VERSION
 from lakehouse.reading.changes import Changes
 from lakehouse.session.session import Session
 from lakehouse.sql.push import Wanted
-from lakehouse.sql.system import COMMIT_TIMESTAMP, COMMIT_VERSION, changes_schema
+from lakehouse.sql.system import COMMIT_VERSION, changes_schema
 
 if TYPE_CHECKING:
+    from lakehouse.core.spec import TableSpec
     from lakehouse.table.table import Table
 
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
@@ -29,6 +29,7 @@ class ChangedRows:
 
     relation: str
     table: Table
+    spec: TableSpec
     wanted: Wanted
     since: int
     until: int
@@ -37,13 +38,13 @@ class ChangedRows:
     @property
     def schema(self) -> pa.Schema:
         """The columns that the query names."""
-        whole = changes_schema(self.table.schema)
+        whole = changes_schema(self.spec.schema)
         return pa.schema([whole.field(name) for name in self.wanted.columns])
 
     def hold(self) -> None:
         """Keep what it reads from expiry. Raises `VersionNotFound` if the history between the versions has expired."""
         if self.since < self.until:
-            self._changes = self.table.changes(self.since, self.until)
+            self._changes = self.table.changes(self.since, self.until).with_columns(self.spec)
 
     def release(self) -> None:
         """Let it be forgotten."""
@@ -53,11 +54,9 @@ class ChangedRows:
         """The rows, in memory. Cost: what the commits of these versions added, dropped and masked."""
         if self._changes is None:
             return self.schema.empty_table()
-        where = None if self.wanted.where is None else parse(self.wanted.where, changes_schema(self.table.schema))
+        where = None if self.wanted.where is None else parse(self.wanted.where, changes_schema(self.spec.schema))
         changes = self._changes if where is None else self._changes.where(where.tree)
-        times = {one.version: one.committed_at for one in changes.commits()}
-        batches = (_timed(batch, times) for batch in changes.to_reader())
-        found = filtered(batches, self.wanted.columns, None if where is None else where.duckdb)
+        found = filtered(changes.to_reader(), self.wanted.columns, None if where is None else where.duckdb)
         return pa.concat_tables([self.schema.empty_table(), *(rows.cast(self.schema) for rows in found)])
 
     def __str__(self) -> str:
@@ -71,20 +70,12 @@ def changed_rows(session: Session, relation: str, table: Table, wanted: Wanted, 
     """Fix the versions that a query's conditions on ``_commit_version`` leave: without any, all since the horizon."""
     top = session.catalog.resolve(as_of)
     least, greatest = _LEAST, _GREATEST
+    spec = table.spec_at(as_of)
     if wanted.where is not None:
-        least, greatest = _versions(parse(wanted.where, changes_schema(table.schema)).tree)
+        least, greatest = _versions(parse(wanted.where, changes_schema(spec.schema)).tree)
     _, made = session.catalog.table(table.name)
     since = session.catalog.horizon() if least == _LEAST else least - 1
-    return ChangedRows(relation, table, wanted, max(since, made), min(greatest, top))
-
-
-def _timed(batch: pa.RecordBatch, times: dict[int, Any]) -> pa.RecordBatch:
-    """Rows with the version and the time of their commit, under the names that statements use."""
-    place = batch.schema.get_field_index(CHANGES_VERSION)
-    stamps = pa.array([times[one] for one in batch.column(place).to_pylist()], pa.timestamp("us", "UTC"))
-    columns = [*batch.columns[:place], batch.column(place), stamps]
-    names = [*batch.schema.names[:place], COMMIT_VERSION, COMMIT_TIMESTAMP]
-    return pa.RecordBatch.from_arrays(columns, names)
+    return ChangedRows(relation, table, spec, wanted, max(since, made), min(greatest, top))
 
 
 def _versions(tree: Predicate) -> _Span:

@@ -146,11 +146,11 @@ def _written(tree: exp.Expr) -> set[str]:
 
 def _schema(table: Table | None, reference: Reference, as_of: Any) -> pa.Schema:
     """The columns that a query can name of a table: those that it had at the version that is read."""
-    if table is not None and reference.system == CHANGES:
-        return changes_schema(table.schema)
-    if table is None or reference.system:
+    if table is None or reference.system not in ("", CHANGES):
         return schema_of(reference.system)
-    schema = table.schema_at(as_of if reference.as_of is None else reference.as_of)
+    schema = table.spec_at(as_of if reference.as_of is None else reference.as_of).schema
+    if reference.system:
+        return changes_schema(schema)
     return schema.append(pa.field(ROW_ID, pa.int64())) if reference.node.meta.get(ROW_ID) else schema
 
 

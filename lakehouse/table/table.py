@@ -67,9 +67,9 @@ class Table(Alters):
         """Columns and types; each field's metadata holds its Parquet field id."""
         return self._spec.schema
 
-    def schema_at(self, as_of: Any) -> pa.Schema:
-        """The columns that the table had at a version, tag or time (None: those that it has). Cost: as `version_at`."""
-        return self.schema if as_of is None or not self._spec.schema_number else self._point(as_of).spec.schema
+    def spec_at(self, as_of: Any) -> TableSpec:
+        """The definition that the table had at a version, tag or time (None: as far as it is known here)."""
+        return self._spec if as_of is None or not self._spec.schema_number else self._point(as_of).spec
 
     @property
     def time(self) -> str:

@@ -456,7 +456,7 @@ def test_changes_are_inserts_deletes_and_both_forms_of_updates(keyed):
         ("insert", "c", 3),
     ]
     assert keyed.changes(start, start).count() == 0
-    versions = keyed.changes(start).to_arrow().column("_version").to_pylist()
+    versions = keyed.changes(start).to_arrow().column("_commit_version").to_pylist()
     assert versions == sorted(versions)
 
 

@@ -141,7 +141,7 @@ def assert_a_feed_has_no_gap(lake, known, horizon):
             if since < horizon and since != known.newest(name, horizon):
                 refused(lambda of=table, at=since: of.changes(at).to_arrow())
             else:
-                listed = set(table.changes(since).to_arrow()["_version"].to_pylist())
+                listed = set(table.changes(since).to_arrow()["_commit_version"].to_pylist())
                 assert listed == {one for one in held if one > since}
 
 
