@@ -63,7 +63,7 @@ class History(RuleBasedStateMachine):
         self.numbers: dict[str, dict[int, int]] = {}
         self.tags: dict[str, int] = {}
         self.horizon, self.forgotten = 0, {name: set() for name in TABLES}
-        self.made = 0
+        self.made = self.columns_made = 0
         for index, name in enumerate(TABLES):
             properties = {"ragged": str(ragged and index == 0).lower(), "target_rows": str(target_rows)}
             schema, key = (KEYED, ("value",)) if name == "two" else (SCHEMA, ())
@@ -141,6 +141,30 @@ class History(RuleBasedStateMachine):
             assert any(holder.kind == "replace" for holder in self.model.tables[name].holders)
             return
         self.note(name, restored, self.model.restore(name, self.numbers[name][version]))
+
+    @rule(name=st.sampled_from(TABLES), change=st.sampled_from(["add", "drop", "rename", "widen", "move"]))
+    def alter(self, name, change):
+        """Columns come and go beside those of the model, whose rows stay; each has its default in every row."""
+        table = self.tables[name]
+        table.refresh()
+        others = [one for one in table.schema.names if one not in COLUMNS]
+        self.columns_made += 1
+        if change == "add" or not others:
+            table.add_column(
+                f"x{self.columns_made}", "INT", default=self.columns_made, first=self.columns_made % 2 == 0
+            )
+        elif change == "drop":
+            table.drop_column(others[0])
+        elif change == "rename":
+            letter = "yx"[others[-1].startswith("y")]
+            table.rename_column(others[-1], f"{letter}{others[-1][1:]}")
+        elif change == "widen":
+            table.widen_column(others[0], "BIGINT")
+        else:
+            table.move_column(others[0])
+        found = self.there.table(self.names[name]).scan().to_arrow()
+        for column in set(found.column_names) - set(COLUMNS):
+            assert set(found[column].to_pylist()) <= {int(column[1:])}
 
     def change(self, name, do, begun):
         """Change single rows; where a replace runs, that may have to wait for it."""
