@@ -49,7 +49,7 @@ def list_versions(
     if table is None:
         commits = lake.catalog.commits(limit=limit, before=before, operation=operation)
     else:
-        commits = table.log(limit, before=before, operation=operation, interval=interval)
+        commits = table.log(limit, before=before, operation=operation, interval=interval, definitions=interval is None)
     numbers = [commit.version for commit in commits]
     written = lake.catalog.bytes_written(numbers, None if table is None else table.spec.id)
     return pd.DataFrame(

@@ -117,11 +117,21 @@ class CatalogReader:
         before: int | None = None,
         operation: str | None = None,
         touching: tuple[TableSpec, Interval] | None = None,
+        definitions: bool = False,
     ) -> Listing[Commit]:
-        """The log, newest first; optionally before a version, of one kind, or touching an interval of a table."""
+        """The log, newest first; optionally before a version, of one kind, or touching an interval of a table.
+
+        Of a table those that changed its rows, with ``definitions`` also those that altered it.
+        """
         touched = None if touching is None else versions_touching(*touching)
         return self._read(
-            log.read_commits, table=table, limit=limit, before=before, operation=operation, touching=touched
+            log.read_commits,
+            table=table,
+            limit=limit,
+            before=before,
+            operation=operation,
+            touching=touched,
+            definitions=definitions,
         )
 
     def commits_between(self, spec: TableSpec, since: int, until: int) -> Listing[Commit]:

@@ -93,7 +93,7 @@ def log(
 ) -> None:
     """List commits, newest first."""
     with open_lake(catalog, warehouse) as lake:
-        commits = lake.log(limit) if table is None else lake.table(table).log(limit)
+        commits = lake.log(limit) if table is None else lake.table(table).log(limit, definitions=True)
         tags: dict[int, list[str]] = {}
         for name, version in lake.tags().items():
             tags.setdefault(version, []).append(name)

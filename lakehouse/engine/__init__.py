@@ -15,7 +15,8 @@ from lakehouse.core.checksum import Checksum
 from lakehouse.core.plan import ReadPlan
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import FIELD_ID, ORDINAL, ROW_ID, TableSpec, Verify
-from lakehouse.errors import SegmentUnreadable
+from lakehouse.errors import SchemaMismatch, SegmentUnreadable
+from lakehouse.schema import is_held
 from lakehouse.storage.work import Made, SegmentWork
 
 __all__ = ["ORDINAL", "ROW_ID_FIELD", "Engine", "Query", "WriteTarget", "Written"]
@@ -79,6 +80,18 @@ class Query:
     sets: Mapping[int, BitMap64 | pa.Table] = field(default_factory=dict)
     verify: Verify = "size"
     """What is compared of the files before they are read."""
+
+
+def require_held(column: str, held: pa.DataType, wanted: pa.DataType) -> None:
+    """Raise `SchemaMismatch` if a column's type does not hold what files have, as after a restore of a narrower one."""
+    if not is_held(held, wanted):
+        raise SchemaMismatch(
+            "files of that time hold the column with a wider type than it has now; read it as it was then: "
+            'schema="then", or changes up to a version before the restore',
+            column=column,
+            held=held,
+            type=wanted,
+        )
 
 
 class Matches(Protocol):

@@ -20,6 +20,7 @@ from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Query, WriteTarget
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.write import write_segment
+from lakehouse.schema import is_held
 from lakehouse.storage.files import sync_files
 from lakehouse.storage.footer import read_definition
 from lakehouse.storage.paths import Locator
@@ -64,19 +65,31 @@ class Erasing:
         for a disk that does.
         """
         plan = plan_read([segment], (), version=segment.ordinal)
-        query = Query(plan, self.spec, self.warehouse, where=self.where, row_ids=True, verify="pages")
+        query = Query(plan, self._seen_in(segment), self.warehouse, where=self.where, row_ids=True, verify="pages")
         erased = _engine().read(query).count()
         if erased in (0, segment.rows):
             return Left(segment.id, segment.path, erased)
         verify_file(self.warehouse, segment)
         query = replace(query, verify="size")
         own = self._spec_of(segment)
-        kept = self._kept(query) if own is self.spec else self._kept_as(own, query)
+        kept = self._kept(query) if own is query.spec else self._kept_as(own, query)
         folder = self.warehouse / self.folder
         target = WriteTarget(own, folder, self.operation_id, row_ids=True, now_us=self.now_us)
         name = f"{segment.id}{attempt}.parquet"
         checksum = write_segment(kept, target, name, _not_numbers(own, segment), segment.interval.end_us - 1)
         return Left(segment.id, segment.path, erased, f"{self.folder}/{name}", checksum)
+
+    def _seen_in(self, segment: Segment) -> TableSpec:
+        """The table's columns with the types of the file where these are wider, as before a restore."""
+        if not self.spec.columns:
+            return self.spec
+        wider = {
+            one.name: one.type
+            for one in self.spec.layout(segment.schema_number)
+            if one.type is not None and not is_held(one.type, one.wanted)
+        }
+        fields = [one.with_type(wider[one.name]) if one.name in wider else one for one in self.spec.schema]
+        return replace(self.spec, schema=pa.schema(fields)) if wider else self.spec
 
     def _spec_of(self, segment: Segment) -> TableSpec:
         """The definition that the file was written with: versions that have its columns still read it."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.core.column import ColumnHistory, stored_type
+from lakehouse.core.column import ColumnHistory, stored_name, stored_type
 from lakehouse.core.policy import Policy
 from lakehouse.core.spec import FIELD_ID, TableSpec, field_id_of
 from lakehouse.errors import InvalidSchema, UnknownColumn
@@ -312,6 +312,23 @@ def is_wider(kind: pa.DataType, than: pa.DataType) -> bool:
             return False
         return bool(kind.scale >= than.scale and kind.precision - kind.scale >= than.precision - than.scale)
     return bool(pa.types.is_date(than) and pa.types.is_timestamp(kind))
+
+
+def is_held(held: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether a type holds every value of one that files have: after a restore a column may be narrower than they are.
+
+    >>> is_held(pa.int8(), pa.int64()), is_held(pa.int64(), pa.int8())
+    (True, False)
+    """
+    if pa.types.is_struct(kind):
+        parts = {part.name: part.type for part in held}
+        shared = [part for part in kind if stored_name(part) in parts]
+        return all(is_held(parts[stored_name(part)], part.type) for part in shared)
+    if pa.types.is_map(kind):
+        return is_held(held.key_type, kind.key_type) and is_held(held.item_type, kind.item_type)
+    if pa.types.is_list(kind):
+        return is_held(held.value_type, kind.value_type)
+    return bool(held == kind) or is_wider(kind, held)
 
 
 def _made_nullable(spec: TableSpec, name: str) -> TableSpec:

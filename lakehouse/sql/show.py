@@ -196,7 +196,7 @@ def describe(session: Session, tree: exp.Describe) -> pa.Table:
         return described_view(session, view)
     table = open_table(session, table_name(tree.this, table_names(session)))
     if style == "HISTORY":
-        history: pa.Table = table.log().to_arrow()
+        history: pa.Table = table.log(definitions=True).to_arrow()
         return history
     return pa.table(
         {

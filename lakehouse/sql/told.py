@@ -27,7 +27,7 @@ def rows_of(session: Session, system: str, table: Table | None, as_of: Any) -> p
         return pa.Table.from_pylist(_of_lake(session, system.rpartition(".")[2]), schema=schema)
     match system:
         case "history":
-            found = table.log().to_arrow()
+            found = table.log(definitions=True).to_arrow()
         case "key_frames":
             found = table.key_frames().to_arrow()
         case name:

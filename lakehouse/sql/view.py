@@ -129,8 +129,10 @@ class _Expansion:
                 continue
             with_, known = place.node.args.get("with_"), place.known
             for query in with_.expressions if with_ is not None else ():
-                waiting.append(replace(place, node=query.this, known=known))
-                known |= {query.args["alias"].name.casefold()}
+                after = known | {query.args["alias"].name.casefold()}
+                is_recursive = with_ is not None and with_.args.get("recursive")
+                waiting.append(replace(place, node=query.this, known=after if is_recursive else known))
+                known = after
             children = [child for child in place.node.iter_expressions() if child is not with_]
             waiting += [replace(place, node=child, known=known) for child in children]
         self._found.tree = tree

@@ -247,15 +247,21 @@ class Table(Alters):
         before: int | None = None,
         operation: str | None = None,
         interval: Any = None,
+        definitions: bool = False,
     ) -> Listing[Commit]:
-        """Commits that changed the table's rows, newest first.
+        """Commits that changed the table's rows, newest first; with ``definitions`` also those that altered it.
 
         ``before``: only versions older than this. ``operation``: only this kind, such as ``replace``. ``interval``:
         only commits that added or dropped something overlapping it.
         """
         touching = None if interval is None else (self._spec, Interval.of(interval))
         return self._session.catalog.commits(
-            self._spec.id, read_limit(limit), before=before, operation=operation, touching=touching
+            self._spec.id,
+            read_limit(limit),
+            before=before,
+            operation=operation,
+            touching=touching,
+            definitions=definitions,
         )
 
     def history(self, interval: Any, limit: int | None = None) -> Listing[Touch]:

@@ -298,3 +298,22 @@ def test_comments_and_defaults_are_part_of_the_definition(trips):
     assert trips.spec.history(trips.schema.field("price")).comment == "what a trip costs"
     assert trips.comment("all trips").operation == "alter"
     assert trips.properties == {"comment": "all trips"}
+
+
+def test_versions_with_a_wider_column_than_now_are_read_as_they_were(lake, trips):
+    before = trips.version
+    trips.widen_column("price", "DECIMAL(12, 2)")
+    wide = trips.append(rows([4], price=pa.array(["3.55"]).cast(pa.decimal128(12, 2)))).version
+    back = trips.restore(before).version
+    assert trips.scan(as_of=wide).count() == 4
+    with pytest.raises(SchemaMismatch, match="price"):
+        trips.scan(as_of=wide, schema="current").to_arrow()
+    assert trips.scan(as_of=wide, schema="current", columns=["id"]).to_arrow().num_rows == 4
+    with pytest.raises(SchemaMismatch, match="price"):
+        trips.changes(wide, back).to_arrow()
+    assert trips.diff(wide, back).dropped
+    assert trips.erase("id = 4").rows_deleted == 1
+    assert seen(trips, "id", as_of=wide) == [(1,), (2,), (3,)]
+    trips.restore(wide)
+    assert trips.schema.field("price").type == pa.decimal128(12, 2)
+    assert not lake.check(deep=True).findings

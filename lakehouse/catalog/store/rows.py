@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic_core import from_json
 
 from lakehouse.catalog.store.encoding import (
@@ -26,7 +27,7 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.segment_columns import BUCKETS, FIELDS, HIGH, LOW, NULLS
 from lakehouse.core.spec import ROW_ID, TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.schema import history_fields, history_value, schema_from_json, schema_to_json
+from lakehouse.schema import history_fields, history_value, is_held, schema_from_json, schema_to_json
 from lakehouse.schema.json_values import decode_value
 
 Entry = Segment | Tombstone
@@ -148,6 +149,7 @@ class SegmentsForm:
     schema: pa.Schema
     stored: Mapping[str, str]
     current: Mapping[str, str]
+    spec: TableSpec | None = None
 
     @classmethod
     def of(cls, spec: TableSpec) -> SegmentsForm:
@@ -161,7 +163,22 @@ class SegmentsForm:
                 fields.append((BUCKETS + field.name, pa.binary()))
         fields += [(LOW + ROW_ID, pa.int64()), (HIGH + ROW_ID, pa.int64())]
         stored = spec.stored_names
-        return cls(pa.schema(fields), stored, {held: name for name, held in stored.items()})
+        return cls(pa.schema(fields), stored, {held: name for name, held in stored.items()}, spec)
+
+    def is_known(self, column: str, numbers: Sequence[int | None]) -> list[bool] | None:
+        """Of bounds of a column, whether its type holds those of segments of some schema numbers; None: all.
+
+        A restore may have made it narrower again.
+        """
+        prefix, _, name = column.partition(":")
+        if self.spec is None or not self.spec.columns or f"{prefix}:" not in (LOW, HIGH):
+            return None
+        place = self.spec.schema.get_field_index(name)
+        if place < 0:
+            return None
+        found = {number: self.spec.layout(number or 0)[place] for number in set(numbers)}
+        holds = {number: one.type is None or is_held(one.type, one.wanted) for number, one in found.items()}
+        return None if all(holds.values()) else [holds[number] for number in numbers]
 
     def stored_name(self, column: str) -> str:
         """The name in the catalog of a column of the schema, such as ``min:delay``."""
@@ -190,6 +207,9 @@ def segments_from_rows(form: SegmentsForm, rows: Sequence[Values]) -> pa.Table:
             continue
         place = _PLACES[prefix]
         stored = [one[name][place] if name in one and len(one[name]) > place else None for one in held]
+        known = form.is_known(field.name, [row["schema_number"] for row in rows])
+        if known is not None:
+            stored = [one if is_known else None for one, is_known in zip(stored, known, strict=True)]
         if place == _PLACES[BUCKETS[:-1]]:
             stored = [None if one is None else bytes.fromhex(one) for one in stored]
         arrays.append(_typed(stored, field.type))
@@ -270,7 +290,13 @@ def _decode(form: SegmentsForm, page: bytes) -> tuple[pa.Table, list[Tombstone]]
         column = columns.get(form.stored_name(field.name))
         if column is None:
             column = pa.nulls(len(held), field.type)
-        arrays.append(column if column.type == field.type else column.cast(field.type))
+        if column.type != field.type:
+            numbers = columns["schema_number"].to_pylist() if "schema_number" in columns else [0] * len(held)
+            known = form.is_known(field.name, numbers)
+            if known is not None:
+                column = pc.if_else(pa.array(known), column, pa.scalar(None, column.type))
+            column = column.cast(field.type)
+        arrays.append(column)
     body = pa.Table.from_arrays(arrays, schema=form.schema)
     if source.tell() == len(whole):
         return body, []

@@ -36,6 +36,7 @@ EXPORTED = "exported_version"
 """Property of a recovery's version: the newest known version before it."""
 on_rows = commit_table.c.operation.not_in([kind.value for kind in DEFINITIONS])
 """Whether a version changed a table's rows, not only its definition."""
+_is_alter = commit_table.c.operation == Kind.ALTER.value
 
 
 def _table(_: str) -> Any:
@@ -68,10 +69,12 @@ def read_commits(
     operation: str | None = None,
     touching: Select[Any] | None = None,
     after: int | None = None,
+    definitions: bool = False,
 ) -> Listing[Commit]:
     """Commits that can be read, newest first: of the lake, or those that changed a table's rows.
 
-    ``before`` keeps older versions, ``after`` newer ones, ``operation`` one kind, ``touching`` those that it selects.
+    With ``definitions`` also those that changed its columns or properties. ``before`` keeps older versions, ``after``
+    newer ones, ``operation`` one kind, ``touching`` those that it selects.
     """
     newest = select(commit_log).order_by(commit_log.c.version.desc()).limit(limit)
     if before is not None:
@@ -84,7 +87,7 @@ def read_commits(
         newest = newest.where(commit_log.c.version.in_(touching))
     if table is not None:
         newest = newest.join(commit_table, commit_table.c.version == commit_log.c.version).where(
-            commit_table.c.table_id == table, on_rows, is_readable(table)
+            commit_table.c.table_id == table, (on_rows | _is_alter) if definitions else on_rows, is_readable(table)
         )
     elif version is None:
         horizon = select(lake.c.horizon).scalar_subquery()

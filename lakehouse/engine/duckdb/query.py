@@ -13,7 +13,7 @@ from lakehouse.core.column import Held, Layout, holds_plainly, stored_name
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID, field_id_of
-from lakehouse.engine import ORDINAL, ROW_ID_FIELD, Query
+from lakehouse.engine import ORDINAL, ROW_ID_FIELD, Query, require_held
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.hidden import KeyMask, Part
 from lakehouse.engine.verifying import columns_read
@@ -155,6 +155,7 @@ def _column(held: Held, renamed: Set[str]) -> str:
         return f"{_default(held)} AS {sql.name(held.name)}"
     there = sql.name(f"_{held.stored}" if held.stored in renamed else held.stored)
     if not holds_plainly(held.type, held.wanted):
+        require_held(held.name, held.type, held.wanted)
         return f"{_made(there, held.type, held.wanted)} AS {sql.name(held.name)}"
     return there if there == sql.name(held.name) else f"{there} AS {sql.name(held.name)}"
 

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
 from lakehouse.core.column import Held, holds_plainly, stored_name
+from lakehouse.engine import require_held
 from lakehouse.engine.conform import Fills, cannot_store, stores
 from lakehouse.engine.spark.types import column_type
 from lakehouse.predicate.literals import literal_term
@@ -40,6 +41,7 @@ def held_column(held: Held) -> Column:
     """A column of the table, made of what files have that hold it in another way; to be given its name."""
     if held.type is None:
         return _literal(held.default, held.wanted)
+    require_held(held.name, held.type, held.wanted)
     return _made(F.col(quoted(held.stored)), held.type, held.wanted)
 
 
