@@ -28,11 +28,13 @@ from lakehouse.schema.changes import (
     SetDefault,
     WidenColumn,
     path_of,
+    shown,
 )
 from lakehouse.schema.names import check_column_name, check_distinct
 from lakehouse.schema.nested import (
     changed_at,
     commented_field,
+    is_in_key,
     names_in_files,
     renamed_field,
     stored_path,
@@ -209,6 +211,10 @@ def _changed_inside(spec: TableSpec, change: SchemaChange, path: tuple[str, ...]
                     kind, parent, partial(_moved_field, name=name, after=change.after, first=change.first)
                 )
         case DropColumn():
+            if is_in_key(column.type, path[1:]):
+                raise InvalidSchema(
+                    "a map's keys keep their fields: without one, two may be the same", path=shown(path)
+                )
             kind = changed_at(column.type, parent, partial(without_field, name=name))
         case RenameColumn():
             kind = changed_at(column.type, parent, partial(renamed_field, name=name, new=change.new))

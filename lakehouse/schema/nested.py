@@ -124,6 +124,15 @@ def names_in_files(kinds: Iterable[pa.DataType | None], path: Path) -> set[str]:
     return found
 
 
+def is_in_key(kind: pa.DataType, path: Path) -> bool:
+    """Whether a part belongs to the key of a map.
+
+    >>> is_in_key(pa.map_(pa.struct([("x", pa.int8())]), pa.int8()), ("key", "x"))
+    True
+    """
+    return any(step == KEY and pa.types.is_map(type_at(kind, path[:place])) for place, step in enumerate(path))
+
+
 def stored_path(kind: pa.DataType, path: Path) -> tuple[str, ...]:
     """A path by the names that fields have in files."""
     found = []

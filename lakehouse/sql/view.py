@@ -199,7 +199,14 @@ class _Expansion:
             check_allowed(query, "spark")  # for the engine that is asked, what comes of it all is checked once more
         except InvalidInput as error:
             raise _broken(view.name, error) from error
+        if node.args.get("sample"):
+            raise InvalidStatement(
+                "a sample is of a table's rows, which a view has not; sample a table", view=view.name
+            )
         new = _picked(view, query)
+        for part in ("pivots", "laterals", "joins"):
+            if node.args.get(part):
+                new.set(part, node.args[part])
         alias = node.args.get("alias") or exp.TableAlias()
         if alias.args.get("this") is None:
             alias.set("this", exp.to_identifier(node.name, quoted=True))

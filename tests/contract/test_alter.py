@@ -290,6 +290,24 @@ def test_parts_of_columns_change_and_old_rows_follow(lake):
             table.drop_column(bad)
 
 
+def test_columns_with_the_names_of_an_engine_s_own_are_read_beside_deleted_rows(lake):
+    table = lake.create_table("t", "at TIMESTAMP, id BIGINT, file_index INT", time="at")
+    table.append(rows([1, 2, 3], file_index=[7, 8, 9]))
+    table.delete("id = 2")
+    table.add_column("gate", "INT", default=5)
+    assert seen(table, "gate", "file_index") == [(5, 7), (5, 9)]
+    assert table.scan(columns=["gate"]).to_arrow()["gate"].to_pylist() == [5, 5]
+    table.rename_column("file_index", "other")
+    assert seen(table, "other") == [(7,), (9,)]
+
+
+def test_a_map_keeps_the_fields_of_its_keys(lake):
+    table = lake.create_table("t", "at TIMESTAMP, m MAP<STRUCT<x: INT, y: INT>, STRUCT<x: INT, y: INT>>", time="at")
+    with pytest.raises(InvalidSchema, match="keys"):
+        table.drop_column(("m", "key", "y"))
+    table.drop_column(("m", "value", "y"))
+
+
 def test_comments_and_defaults_are_part_of_the_definition(trips):
     trips.comment("what a trip costs", "price")
     trips.set_default("price", 7)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakehouse.core.column import Held, Layout, holds_plainly, stored_name
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import IntArray
-from lakehouse.core.spec import ROW_ID, field_id_of
+from lakehouse.core.spec import ROW_ID, TableSpec, field_id_of
 from lakehouse.engine import ORDINAL, ROW_ID_FIELD, Query, require_held
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.hidden import KeyMask, Part
@@ -133,7 +133,11 @@ class _Visible:
         paths = sql.listed(sql.file(str(self.files[path])) for path in segments.paths)
         source = f"read_parquet([{paths}], hive_partitioning=false)"
         if taken:
-            schema = _file_schema(spec.schema, layout, renamed, stored=stored)
+            # At least one column, whether it is asked for or not.
+            held = [one for one in layout if one.type is not None] or [
+                one for one in spec.layout(_number(segments, spec)) if one.name == spec.time
+            ]
+            schema = _file_schema(spec.schema, held, renamed, stored=stored)
             source = f"read_parquet([{paths}], schema={schema}, hive_partitioning=false)"
         if not all(one.is_plain and one.stored not in renamed for one in layout):
             source = f"(SELECT {sql.listed(columns)} FROM {source})"  # noqa: S608 - quoted by `literals`
@@ -144,9 +148,13 @@ class _Visible:
     def _layout(self, segments: Segments) -> Layout:
         """The columns that are read, as the files of a part hold them."""
         spec = self.query.spec
-        number = int(segments.numbers("schema_number")[0]) if spec.columns else 0
         wanted = set(self.names)
-        return tuple(one for one in spec.layout(number) if one.name in wanted)
+        return tuple(one for one in spec.layout(_number(segments, spec)) if one.name in wanted)
+
+
+def _number(segments: Segments, spec: TableSpec) -> int:
+    """The schema number of segments that hold columns in one way."""
+    return int(segments.numbers("schema_number")[0]) if spec.columns else 0
 
 
 def _column(held: Held, renamed: Set[str]) -> str:
@@ -259,7 +267,7 @@ def _unnested(columns: Sequence[str], hidden: pa.Table) -> list[str]:
     return [f"unnest({sql.values(hidden.column(name))}) AS {sql.name(name)}" for name in columns]
 
 
-def _file_schema(schema: pa.Schema, layout: Layout, renamed: Set[str], *, stored: bool) -> str:
+def _file_schema(schema: pa.Schema, layout: Sequence[Held], renamed: Set[str], *, stored: bool) -> str:
     """Columns by Parquet field id, under other names where those are taken. DuckDB does not count such rows."""
     fields = [
         (schema.field(one.name), f"_{one.stored}" if one.stored in renamed else one.stored, one.type)

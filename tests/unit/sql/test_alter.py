@@ -117,6 +117,9 @@ def test_views_and_changes_follow_columns_or_say_which_is_gone(lake):
     lake.sql("CREATE VIEW steps AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3) "
              "SELECT n FROM r")  # fmt: skip
     assert rows_of(lake, "SELECT sum(n) FROM steps") == [(6,)]
+    with pytest.raises(InvalidStatement, match="sample"):
+        lake.sql("SELECT * FROM steps TABLESAMPLE (1 ROWS) REPEATABLE (1)")
+    assert rows_of(lake, "SELECT * FROM (SELECT n, n AS k FROM steps) PIVOT (sum(n) FOR k IN (1, 2))") == [(1, 2)]
 
 
 def test_history_shows_what_was_altered(lake):
