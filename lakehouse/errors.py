@@ -158,7 +158,7 @@ class InvalidSchema(InvalidInput):
 
 
 class SchemaMismatch(InvalidInput):
-    """Rows were written for columns that the table no longer has so."""
+    """A column does not hold what was written for it: begin again, or read the version with the columns it had."""
 
 
 class InvalidProperty(InvalidInput):
