@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from sqlglot import Token, TokenType, exp
-from sqlglot.errors import SqlglotError
 
 from lakehouse.errors import InvalidStatement, UnknownColumn
 from lakehouse.predicate.dialect import DIALECT
+from lakehouse.predicate.parse import PARSER_ERRORS
 from lakehouse.schema import SchemaChange, read_type
 from lakehouse.schema.changes import (
     AddColumn,
@@ -119,7 +119,7 @@ def _value(session: Session, text: str) -> Any:
     """The value of an expression that reads no table."""
     try:
         tree = DIALECT.parser().parse(list(DIALECT.tokenize(f"VALUES ({text})")), text)[0]
-    except (SqlglotError, ValueError) as error:
+    except PARSER_ERRORS as error:
         raise InvalidStatement("a default is a value, as in DEFAULT 0", found=text[:100]) from error
     if not isinstance(tree, exp.Values) or len(tree.expressions) != 1 or tree.find(exp.Query) not in (None, tree):
         raise InvalidStatement("a default is a value, as in DEFAULT 0", found=text[:100])

@@ -34,6 +34,8 @@ BAD = {
     "ADD COLUMN x INT DEFAULT (SELECT 1)": InvalidStatement,
     "ADD COLUMN x INT DEFAULT rand()": InvalidStatement,
     "ADD COLUMN x INT DEFAULT 1, 2": InvalidInput,
+    f"ADD COLUMN x INT DEFAULT {'(' * 3000}1{')' * 3000}": InvalidStatement,
+    f"ADD COLUMN x {'ARRAY<' * 3000}INT{'>' * 3000}": InvalidInput,
     "ADD COLUMN x INT DEFAULT 'x'": InvalidInput,
     "ADD COLUMN x INT FIRST AFTER id": InvalidInput,
     "ADD COLUMN x.y INT": UnknownColumn,
