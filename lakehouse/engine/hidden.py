@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,7 +53,7 @@ class Part:
     masks: tuple[KeyMask, ...] = ()
 
     def layout(self, spec: TableSpec) -> Layout | None:
-        """How its files, all alike, hold the columns of the table; None where all are there as they are."""
+        """How its files hold the columns of the table, alike in those that are read; None where all are as they are."""
         if not spec.columns:
             return None
         found = spec.layout(self.segments[0].schema_number)
@@ -109,17 +109,20 @@ def plan_parts(query: Query) -> list[Part]:
             else:
                 into.bare.append(segment)
     parts.extend(_parts(found.values(), query, rows, keys))
-    return [one for part in parts for one in _of_one_layout(part, query.spec)] if query.spec.columns else parts
+    if not query.spec.columns:
+        return parts
+    read = columns_read(query, parts)
+    return [one for part in parts for one in _of_one_layout(part, query.spec, read)]
 
 
-def _of_one_layout(part: Part, spec: TableSpec) -> Iterator[Part]:
-    """The part cut by what files hold the table's columns in one way."""
+def _of_one_layout(part: Part, spec: TableSpec, read: Collection[str] | None) -> Iterator[Part]:
+    """The part cut by what files hold the columns that are read (None: all) in one way."""
     layouts: dict[int, Layout] = {}
     by_layout: dict[Layout, list[int]] = {}
     for place, segment in enumerate(part.segments):
         number = segment.schema_number
         if number not in layouts:
-            layouts[number] = spec.layout(number)
+            layouts[number] = tuple(one for one in spec.layout(number) if read is None or one.name in read)
         by_layout.setdefault(layouts[number], []).append(place)
     if len(by_layout) == 1:
         yield part
@@ -127,6 +130,32 @@ def _of_one_layout(part: Part, spec: TableSpec) -> Iterator[Part]:
     for places in by_layout.values():
         hidden = tuple(part.places[one] for one in places) if part.places else ()
         yield replace(part, segments=[part.segments[one] for one in places], places=hidden)
+
+
+def columns_read(query: Query, parts: Sequence[Part], *, counting: bool = False) -> frozenset[str] | None:
+    """Columns of files that a query's rows may come of, or be left out by; None for all. More than there are is fine.
+
+    ``counting`` needs none for their own sake.
+    """
+    if query.columns is None and not counting:
+        return None
+    wanted = set() if counting or query.columns is None else {*query.columns, ROW_ID}
+    texts = [query.where or ""]
+    for part in parts:
+        texts.append("" if part.condition is None else part.condition.duckdb)
+        wanted.update(name for mask in part.masks for name in mask.columns)
+        if part.places or part.masks:
+            wanted.add(ROW_ID)
+    # A text names a column as it is, but for quotes, which are doubled.
+    spellings = {name: {name, name.replace('"', '""'), name.replace("`", "``")} for name in query.spec.schema.names}
+    wanted.update(name for name, ways in spellings.items() if any(way in text for way in ways for text in texts))
+    return frozenset(wanted)
+
+
+def stored_columns_read(query: Query, parts: Sequence[Part], *, counting: bool = False) -> frozenset[str] | None:
+    """The same under the names that they have in files."""
+    stored, wanted = query.spec.stored_names, columns_read(query, parts, counting=counting)
+    return wanted if wanted is None else frozenset(stored.get(name, name) for name in wanted)
 
 
 def _of_kind(tombstones: Iterable[Tombstone], kind: TombstoneKind) -> list[Tombstone]:

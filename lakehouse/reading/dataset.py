@@ -15,8 +15,7 @@ from pyarrow.fs import LocalFileSystem
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Query
-from lakehouse.engine.hidden import Part, plan_parts
-from lakehouse.engine.verifying import columns_read
+from lakehouse.engine.hidden import Part, columns_read, plan_parts
 from lakehouse.errors import NotWholeFiles
 from lakehouse.storage.verify import verified
 

@@ -24,8 +24,8 @@ from lakehouse.core.summary import indexed_columns
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
 from lakehouse.engine.duckdb import BATCH_ROWS
-from lakehouse.engine.hidden import plan_parts
-from lakehouse.engine.verifying import at_least, stored_columns_read
+from lakehouse.engine.hidden import plan_parts, stored_columns_read
+from lakehouse.engine.verifying import at_least
 from lakehouse.errors import PartialRead, SegmentUnreadable
 from lakehouse.faults import reach
 from lakehouse.predicate import ParsedPredicate, parse

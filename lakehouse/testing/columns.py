@@ -67,6 +67,11 @@ class Altered:
             for number, row in sorted(rows.items())
         ]
 
+    def narrows(self, version: int) -> bool:
+        """Whether a column had a type at a version that its type of now does not hold: a restore went back behind it."""
+        then = {one.key: one.type for one in self.versions[version][0]}
+        return any(one.key in then and one.type not in _held_by(then[one.key]) for one in self.columns)
+
     def free_name(self) -> str | None:
         """A name that no column has."""
         taken = {one.name.casefold() for one in self.columns}
@@ -142,6 +147,14 @@ class Altered:
         columns, rows = self.versions[version]
         self.columns, self.rows = list(columns), copy.deepcopy(rows)
         return version
+
+
+def _held_by(kind: pa.DataType) -> set[pa.DataType]:
+    """A type and all that it can become."""
+    found = {kind}
+    for one in _WIDER.get(kind, ()):
+        found |= _held_by(one)
+    return found
 
 
 def as_type(value: Any, kind: pa.DataType) -> Any:

@@ -10,6 +10,7 @@ import tempfile
 import pytest
 
 import lakehouse
+from lakehouse.errors import SchemaMismatch
 from lakehouse.testing.columns import Altered
 
 SCRATCH = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # syncing a file to memory costs nothing
@@ -97,8 +98,12 @@ def test_every_version_shows_the_columns_and_rows_that_it_had(scratch, seed):
     with lake:
         for version in model.versions:
             assert_same(model, table, version, f"seed {seed} as of version {version}")
-            current = table.scan(as_of=version, schema="current").to_arrow()
-            assert rows(current) == model.seen(version, current=True), (seed, version)
+            try:
+                current = table.scan(as_of=version, schema="current").to_arrow()
+            except SchemaMismatch:
+                assert model.narrows(version), (seed, version)
+            else:
+                assert rows(current) == model.seen(version, current=True), (seed, version)
         assert not lake.check(deep=True).findings
 
 

@@ -15,8 +15,7 @@ from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID, TableSpec, field_id_of
 from lakehouse.engine import ORDINAL, ROW_ID_FIELD, Query, require_held
 from lakehouse.engine.duckdb import literals as sql
-from lakehouse.engine.hidden import KeyMask, Part
-from lakehouse.engine.verifying import columns_read
+from lakehouse.engine.hidden import KeyMask, Part, columns_read
 from lakehouse.predicate.literals import literal_term
 from lakehouse.predicate.term import Term
 from lakehouse.schema import default_of

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 
 from lakehouse.engine import Query
 from lakehouse.engine.duckdb.query import count_query, result_schema, rows_query
-from lakehouse.engine.hidden import Part, plan_parts
-from lakehouse.engine.verifying import stored_columns_read
+from lakehouse.engine.hidden import Part, plan_parts, stored_columns_read
 from lakehouse.errors import InternalError, InvalidPredicate, LakehouseError, SegmentUnreadable
 from lakehouse.storage.checksums import check_content
 from lakehouse.storage.footer import DAMAGE

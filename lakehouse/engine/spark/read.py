@@ -13,7 +13,7 @@ from lakehouse.core.column import Layout
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import ORDINAL, Query
-from lakehouse.engine.hidden import Part, plan_parts
+from lakehouse.engine.hidden import Part, plan_parts, stored_columns_read
 from lakehouse.engine.spark.columns import quoted
 from lakehouse.engine.spark.each import each
 from lakehouse.engine.spark.masked import masked_frame
@@ -21,7 +21,6 @@ from lakehouse.engine.spark.places import split_places, without_places
 from lakehouse.engine.spark.scan import FILES_LOOKED_UP, placed_scan, scan, scan_with_row_ids
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.spark.types import to_spark_type
-from lakehouse.engine.verifying import stored_columns_read
 from lakehouse.storage.verify import Verifying, raised, verified
 
 ALONE_BYTES = 64 << 20
