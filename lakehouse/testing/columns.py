@@ -68,7 +68,7 @@ class Altered:
         ]
 
     def narrows(self, version: int) -> bool:
-        """Whether a column had a type at a version that its type of now does not hold: a restore went back behind it."""
+        """Whether a column had a type at a version that its type of now does not hold, as after a restore."""
         then = {one.key: one.type for one in self.versions[version][0]}
         return any(one.key in then and one.type not in _held_by(then[one.key]) for one in self.columns)
 

@@ -92,7 +92,7 @@ def assert_same(model, table, version, said):
     assert scan.count() == found.num_rows, said
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(9))
 def test_every_version_shows_the_columns_and_rows_that_it_had(scratch, seed):
     lake, table, model = altered_table(scratch, seed, 40)
     with lake:
@@ -107,7 +107,7 @@ def test_every_version_shows_the_columns_and_rows_that_it_had(scratch, seed):
         assert not lake.check(deep=True).findings
 
 
-@pytest.mark.parametrize("seed", range(100, 104))
+@pytest.mark.parametrize("seed", range(100, 102))
 def test_filters_find_the_rows_that_a_list_does_whatever_the_column_was(scratch, seed):
     lake, table, model = altered_table(scratch, seed, 30)
     with lake:
@@ -119,7 +119,7 @@ def test_filters_find_the_rows_that_a_list_does_whatever_the_column_was(scratch,
                 assert sorted(found["id"].to_pylist()) == wanted, (seed, version, name)
 
 
-@pytest.mark.parametrize("seed", range(200, 203))
+@pytest.mark.parametrize("seed", range(200, 202))
 def test_a_new_catalog_of_an_export_reads_what_the_lost_one_did(scratch, seed):
     lake, table, model = altered_table(scratch, seed, 30)
     lake.tag("kept", model.rng.choice(list(model.versions)))
