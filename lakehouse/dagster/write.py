@@ -74,10 +74,11 @@ def _guarded(rows: Any, spec: TableSpec, cells: Sequence[Cell]) -> Any:
     if is_spark_frame(rows):
         return _guarded_frame(rows, spec, cells)
     # DuckDB takes a second to import, for which loading a code location need not wait.
-    from lakehouse.engine.conform import conform  # noqa: PLC0415
+    from lakehouse.engine.conform import Fills, conform  # noqa: PLC0415
     from lakehouse.engine.duckdb.source import tables  # noqa: PLC0415
 
-    table = pa.concat_tables([conform(part, spec.schema) for part in tables(rows, spec.schema.names)])
+    fills = Fills(spec.defaults_for_new)
+    table = pa.concat_tables([conform(part, spec.schema, fills=fills) for part in tables(rows, spec.schema.names)])
     outside = table.filter(~_inside(spec, cells))
     if outside.num_rows:
         raise RowsOutside(
