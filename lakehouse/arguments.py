@@ -105,9 +105,10 @@ def read_task_id(task_id: Any) -> int:
     return int(task_id)
 
 
-def read_limit(limit: Any) -> int | None:
-    """The most to return, or None for all."""
+def read_limit(limit: Any, what: str = "limit") -> int | None:
+    """The most to return, or None for all; ``what`` is the argument's name."""
     if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and 0 <= limit <= _MOST_WHOLE):
         return None if limit is None else int(limit)
-    found = type(limit).__name__ if isinstance(limit, int) else repr(limit)[:100]  # a number may have too many digits
-    raise InvalidArgument("limit is a whole number, at least 0, or None for all", limit=found, most=_MOST_WHOLE)
+    is_long = isinstance(limit, int) and abs(limit) > _MOST_WHOLE  # Python writes no number of too many digits
+    found = type(limit).__name__ if is_long else repr(limit)[:100]
+    raise InvalidArgument(f"{what} is a whole number, at least 0, or None for all", found=found, most=_MOST_WHOLE)

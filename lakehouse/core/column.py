@@ -18,6 +18,9 @@ DEFAULT = b"lakehouse:default"
 """Metadata of a struct's field: what structs have in it that were written before it was added, as JSON."""
 COMMENT = b"comment"
 
+Steps = tuple[tuple[int, pa.DataType | None], ...]
+"""Types of a column in files, each from a schema number on."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnHistory:
@@ -30,7 +33,7 @@ class ColumnHistory:
     """
 
     stored: str
-    steps: tuple[tuple[int, pa.DataType | None], ...] = ()
+    steps: Steps = ()
     default: Any = None
     default_for_new: Any = None
     comment: str = ""

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from lakehouse.core.predicate import And
-from lakehouse.core.spec import ROW_ID, SIDES, TableSpec
+from lakehouse.core.spec import ROW_ID, SIDES, TableSpec, field_id_of
 from lakehouse.engine.conform import conform, stores
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidMerge
+from lakehouse.errors import InvalidMerge, SchemaMismatch
 from lakehouse.operations.row_change import require_columns
 from lakehouse.predicate import (
     ParsedExpression,
@@ -164,6 +164,21 @@ def source_schema(source: Any) -> pa.Schema:
     if twice:
         raise InvalidMerge("the source has a column twice; give its columns names of their own", columns=twice)
     return found
+
+
+def require_names_kept(source: Any, known: TableSpec, spec: TableSpec) -> None:
+    """Raise `SchemaMismatch` if a column that a source has was renamed since ``known``: its values would be lost."""
+    now = {field_id_of(column): column.name for column in spec.schema}
+    held = {name.casefold() for name in source_schema(source).names}
+    for column in known.schema:
+        name = now.get(field_id_of(column), column.name)
+        if column.name.casefold() in held and name.casefold() not in held:
+            raise SchemaMismatch(
+                "the column was renamed since the table was opened; rename it in the source too",
+                table=spec.name,
+                column=column.name,
+                name=name,
+            )
 
 
 def read_clauses(spec: TableSpec, source: Any, on: Any, whens: Whens) -> Clauses:

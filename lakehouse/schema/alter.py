@@ -13,10 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.core.column import ColumnHistory, stored_name, stored_type
+from lakehouse.arguments import read_text
+from lakehouse.core.column import ColumnHistory, Steps, stored_name, stored_type
 from lakehouse.core.policy import Policy
 from lakehouse.core.spec import FIELD_ID, TableSpec, field_id_of
-from lakehouse.errors import InvalidSchema, UnknownColumn
+from lakehouse.errors import InvalidName, InvalidSchema, UnknownColumn
 from lakehouse.schema.changes import (
     AddColumn,
     CommentColumn,
@@ -41,6 +42,7 @@ from lakehouse.schema.nested import (
     with_field,
     without_field,
 )
+from lakehouse.schema.read import read_type
 from lakehouse.schema.types import normal_type
 from lakehouse.schema.values import typed_value
 
@@ -66,17 +68,16 @@ def altered(spec: TableSpec, changes: Sequence[SchemaChange]) -> TableSpec:
     following = spec.next_field_id or 1 + max(field_id_of(column) for column in spec.schema)
     found = replace(spec, schema_number=spec.schema_number + 1, next_field_id=following)
     for change in changes:
-        found = _changed(found, change)
+        found = _changed(found, read_change(change))
     return found
 
 
-def _newest(column: pa.Field, known: Sequence[TableSpec]) -> tuple[ColumnHistory, int]:
-    """What is known of a column by the last of some definitions that has it, and the place of that."""
+def _newest(column: pa.Field, known: Sequence[TableSpec]) -> tuple[Steps, int]:
+    """The steps of a column by the last of some definitions that has it, and the place of that."""
     for place in range(len(known) - 1, -1, -1):
         for one in known[place].schema:
             if field_id_of(one) == field_id_of(column):
-                history = known[place].history(one)
-                return replace(history, steps=history.steps or ((0, stored_type(one.type)),)), place
+                return known[place].history(one).steps or ((0, stored_type(one.type)),), place
     raise InvalidSchema("a restored column is in no definition that the table had", column=column.name)
 
 
@@ -122,8 +123,8 @@ def restored(current: TableSpec, then: TableSpec, between: Sequence[TableSpec]) 
     number = current.schema_number + 1
     columns = {}
     for column in then.schema:
-        history, there = _newest(column, [then, *between])
-        steps = history.steps or ((0, stored_type(column.type)),)
+        history = then.history(column)
+        steps, there = _newest(column, [then, *between])
         if there < len(between):
             steps = (*steps, (between[there].schema_number, None))
         if steps[-1][1] != stored_type(column.type):
@@ -144,9 +145,22 @@ def restored(current: TableSpec, then: TableSpec, between: Sequence[TableSpec]) 
     )
 
 
+def read_change(given: Any) -> SchemaChange:
+    """A change whose types are those of tables and whose texts can be stored. Raises `InvalidInput` for any other."""
+    if not isinstance(given, SchemaChange):
+        raise InvalidSchema("not a change of columns; use the classes of lakehouse.schema", change=repr(given)[:200])
+    change: SchemaChange = given
+    path: Any = (change.name,) if isinstance(change.name, str) else change.name
+    if not isinstance(path, tuple | list) or not path or not all(isinstance(one, str) for one in path):
+        raise InvalidName("a column is text, or texts for a part of one: ('a', 'b')", column=repr(path)[:200])
+    if isinstance(change, AddColumn | WidenColumn):
+        change = replace(change, type=read_type(change.type, shown(change.name)))
+    if isinstance(change, AddColumn | CommentColumn):
+        change = replace(change, comment=read_text(change.comment, "a column's comment"))
+    return change
+
+
 def _changed(spec: TableSpec, change: SchemaChange) -> TableSpec:
-    if not isinstance(change, SchemaChange):
-        raise InvalidSchema("not a change of columns; use the classes of lakehouse.schema", change=repr(change)[:200])
     path = path_of(change.name)
     if len(path) != 1:
         return _changed_inside(spec, change, path)

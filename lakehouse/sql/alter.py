@@ -23,9 +23,10 @@ from lakehouse.schema.changes import (
     WidenColumn,
 )
 from lakehouse.session.session import Session
-from lakehouse.sql.names import SCHEMA, table_name
+from lakehouse.sql.names import plain_parts, table_name
 from lakehouse.sql.parse import Words
 from lakehouse.sql.query import fixed_rows
+from lakehouse.sql.view import live_view
 from lakehouse.table.tables import open_table, table_names
 
 if TYPE_CHECKING:
@@ -47,7 +48,12 @@ def alter_table(session: Session, alteration: Words) -> Any:
     Columns are named without regard to case. Raises `InvalidStatement` for other forms, and as `Table.alter`.
     """
     words = _Words(alteration)
-    name = words.table(table_names(session))
+    node = words.table()
+    if live_view(session, node) is not None:
+        raise InvalidStatement(
+            "a view has no columns of its own to change; write CREATE OR REPLACE VIEW", view=plain_parts(node)[0].name
+        )
+    name = table_name(node, table_names(session))
     table = open_table(session, name)
     if words.take("RENAME", "TO"):
         session.catalog.rename_table(name, words.end(words.name()))
@@ -73,11 +79,11 @@ def _changes(session: Session, table: Table, words: _Words) -> list[SchemaChange
         if words.take("TO"):
             return [RenameColumn(path, words.name())]
     if words.take("ALTER", "COLUMN") or words.take("CHANGE", "COLUMN"):
-        return [_altered(session, _real(table, words.path()), words)]
+        return [_altered(session, table, _real(table, words.path()), words)]
     raise words.refused()
 
 
-def _altered(session: Session, path: tuple[str, ...], words: _Words) -> SchemaChange:
+def _altered(session: Session, table: Table, path: tuple[str, ...], words: _Words) -> SchemaChange:
     if words.take("TYPE"):
         return WidenColumn(path, read_type(words.until(()), path[-1]))
     if words.take("COMMENT"):
@@ -85,7 +91,7 @@ def _altered(session: Session, path: tuple[str, ...], words: _Words) -> SchemaCh
     if words.take("FIRST"):
         return MoveColumn(path, first=True)
     if words.take("AFTER"):
-        return MoveColumn(path, after=words.name())
+        return MoveColumn(path, after=_after(table, path[:-1], words.name()))
     if words.take("DROP", "NOT", "NULL"):
         return MakeNullable(path)
     if words.take("SET", "DEFAULT"):
@@ -108,11 +114,17 @@ def _added(session: Session, table: Table, words: _Words) -> AddColumn:
         elif words.take("FIRST"):
             first = True
         elif words.take("AFTER"):
-            after = words.name()
+            after = _after(table, parent, words.name())
         else:
             raise words.refused()
     for_new = None if parent else default
     return AddColumn((*parent, path[-1]), kind, default, for_new, after, first, comment)
+
+
+def _after(table: Table, parent: tuple[str, ...], name: str) -> str:
+    """The column or field that another one comes after, which may be new in the same statement."""
+    found = _found(table, (*parent, name), is_lenient=True)
+    return name if found is None else found[-1]
 
 
 def _value(session: Session, text: str) -> Any:
@@ -191,12 +203,11 @@ class _Words:
         self._place += len(words)
         return True
 
-    def table(self, known: Sequence[str]) -> str:
-        """The name of a table of the lake, with the schema before it or without."""
+    def table(self) -> exp.Table:
+        """The name of a table, with the schema before it or without."""
         path = self.path()
-        if len(path) > 1 and path[0].casefold() == SCHEMA:
-            path = path[1:]
-        return table_name(exp.to_table(path[0], dialect=DIALECT) if len(path) == 1 else exp.Table(), known)
+        parts = dict(zip(("this", "db", "catalog"), reversed(path[-3:]), strict=False))
+        return exp.Table(**{part: exp.to_identifier(name, True) for part, name in parts.items()})
 
     def name(self) -> str:
         """A name."""

@@ -37,7 +37,7 @@ class Allowed:
     @classmethod
     def of(cls, *, rows: Any, bytes: Any, seconds: Any, memory: Any) -> Allowed:
         """Limits as a caller gives them. Raises `InvalidInput` for what is none."""
-        numbers = (read_limit(rows), read_limit(bytes), read_limit(memory))
+        numbers = (read_limit(rows, "most_rows"), read_limit(bytes, "most_bytes"), read_limit(memory, "most_memory"))
         if any(one is None for one in numbers):
             raise InvalidArgument("a limit is a whole number", most_rows=rows, most_bytes=bytes, most_memory=memory)
         most = read_seconds(seconds, "most_seconds")
@@ -64,7 +64,7 @@ class Limits:
         """Limits as a caller gives them; None for none at all. Raises `InvalidInput` for what is none."""
         if memory_bytes is None and seconds is None and rows is None:
             return None
-        memory, most_rows = (None if one is None else read_limit(one) for one in (memory_bytes, rows))
+        memory, most_rows = read_limit(memory_bytes, "memory_bytes"), read_limit(rows, "rows")
         most = None if seconds is None else read_seconds(seconds, "seconds")
         if memory is not None and memory < _LEAST_MEMORY:
             raise InvalidArgument("too little memory to run any query", memory_bytes=memory, least=_LEAST_MEMORY)

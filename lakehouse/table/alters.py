@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lakehouse.core.commit import Commit
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableSchema, TableSpec
-from lakehouse.errors import InvalidProperty
+from lakehouse.errors import InvalidProperty, InvalidSchema
 from lakehouse.operations.alter import Alter
-from lakehouse.schema import SchemaChange, altered, read_table_properties, read_type
+from lakehouse.schema import SchemaChange, altered, read_table_properties
+from lakehouse.schema.alter import read_change
 from lakehouse.schema.changes import (
     AddColumn,
     CommentColumn,
@@ -21,7 +22,6 @@ from lakehouse.schema.changes import (
     RenameColumn,
     SetDefault,
     WidenColumn,
-    shown,
 )
 from lakehouse.table.begins import as_altered, marks_of
 from lakehouse.table.writes import Writes
@@ -50,7 +50,10 @@ class Alters(Writes):
     """
 
     def set_properties(self, properties: Mapping[str, Any]) -> Commit:
-        """Change properties; None removes one. Rows do not change. Raises `InvalidInput`."""
+        """Change properties; None removes one. Rows do not change. Raises `InvalidInput`.
+
+        Appends through objects of this table that others opened before go by the old ones until `refresh`.
+        """
         if not isinstance(properties, Mapping):
             raise InvalidProperty("properties map text to text", table=self.name, properties=repr(properties)[:100])
 
@@ -84,7 +87,9 @@ class Alters(Writes):
         properties: Mapping[str, str] | None = None,
     ) -> Alter:
         """Begin changes of columns, to `commit`."""
-        listed = list(changes)
+        if not isinstance(changes, Iterable):
+            raise InvalidSchema("changes are a list of those of lakehouse.schema", changes=repr(changes)[:200])
+        listed = [read_change(one) for one in changes]
         altered(self._spec, listed)  # what is wrong now is refused before anything begins
         text = "; ".join(map(str, listed))[:1000] if message is None else message
         return self._begin(Alter, marks_of(text, properties), changes=listed)
@@ -105,8 +110,8 @@ class Alters(Writes):
         Rows that are there have the value ``default`` in it (None: null), rows that are written without it later
         ``default_for_new``, if it is given, else the same. Raises `InvalidRows` for a value that the type cannot hold.
         """
-        kind, for_new = read_type(type, shown(name)), default if default_for_new is ... else default_for_new
-        return self.alter([AddColumn(name, kind, default, for_new, after, first, comment or "")])
+        for_new = default if default_for_new is ... else default_for_new
+        return self.alter([AddColumn(name, type, default, for_new, after, first, "" if comment is None else comment)])
 
     def drop_column(self, name: Name) -> Commit:
         """Drop a column. Earlier versions still have it; a later column of its name is another one."""
@@ -126,7 +131,7 @@ class Alters(Writes):
         A longer integer; DOUBLE of FLOAT; a decimal with as many digits before and after the point, also of an integer;
         a timestamp of a date (midnight, UTC). Of a primary key only a longer integer.
         """
-        return self.alter([WidenColumn(name, read_type(type, shown(name)))])
+        return self.alter([WidenColumn(name, type)])
 
     def make_nullable(self, name: Name) -> Commit:
         """Let a column take nulls."""
@@ -136,7 +141,7 @@ class Alters(Writes):
         """What people read about a column, or without one about the table (its property ``comment``)."""
         if column is None:
             return self.set_properties({"comment": text})
-        return self.alter([CommentColumn(column, text or "")])
+        return self.alter([CommentColumn(column, "" if text is None else text)])
 
     def set_default(self, name: Name, value: Any) -> Commit:
         """What rows that are written without a column have in it from now on; None: it must be given."""

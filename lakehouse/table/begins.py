@@ -16,7 +16,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput, InvalidInterval, UnknownColumn
 from lakehouse.operations.append import Append
-from lakehouse.operations.clauses import Whens, read_arguments, read_clauses, read_source
+from lakehouse.operations.clauses import Whens, read_arguments, read_clauses, read_source, require_names_kept
 from lakehouse.operations.compaction import Clean, Compaction, locked_for_compaction
 from lakehouse.operations.erase import Erase
 from lakehouse.operations.merge import FoundRows, Merge
@@ -201,6 +201,7 @@ class Begins:
         Existing exports still hold the rows: call `Lake.export` afterwards. Raises `InvalidPredicate`, `UnknownColumn`.
         """
         marks = marks_of(message, properties, txn)
+        self.refresh()  # what is written again has the properties of now
         where_read, chosen = parse(where, self._spec.schema), self._session.engine(engine)
         return self._begin(Erase, marks, where=where_read, engine=chosen)
 
@@ -228,14 +229,19 @@ class Begins:
             when_not_matched_by_source_delete,
         )
         marks = marks_of(message, properties, txn)
-        return self._begin_merge(read_source(source, self._spec), on, whens, engine, marks)
+        return self._begin_merge(self._spec, read_source(source, self._spec), on, whens, engine, marks)
 
     def begin_merge_when(self, source: Any, on: str | Sequence[str], whens: Whens) -> Merge:
         """Begin a merge by clauses with conditions of their own: `run`, then `commit`."""
-        return self._begin_merge(read_source(source, self._spec), on, whens, None, marks_of(None, None))
+        read = read_source(source, self._spec)
+        return self._begin_merge(self._spec, read, on, whens, None, marks_of(None, None))
 
     @as_altered
-    def _begin_merge(self, source: Any, on: Any, whens: Whens, engine: str | None, marks: dict[str, Any]) -> Merge:
+    def _begin_merge(
+        self, known: TableSpec, source: Any, on: Any, whens: Whens, engine: str | None, marks: dict[str, Any]
+    ) -> Merge:
+        """Begin a merge whose source was made for the columns of ``known``."""
+        require_names_kept(source, known, self._spec)
         clauses = read_clauses(self._spec, source, on, whens)
         chosen = self._session.engine("spark" if engine is None and is_spark_frame(source) else engine)
         return self._begin(Merge, marks, source=source, clauses=clauses, engine=chosen)
@@ -314,6 +320,7 @@ class Begins:
         Raises `LockTimeout` if a user's operation holds a chunk for longer than ``wait_seconds``.
         """
         marks = marks_of(message, properties)
+        self.refresh()  # what is written again has the properties of now
         wanted = None if interval is None else Interval.of(interval)
         if segments is None:
             wanted = locked_for_compaction(self._session, self._spec, wanted)
@@ -336,6 +343,7 @@ class Begins:
         Raises `LockTimeout` if a user's operation holds a chunk for longer than ``wait_seconds``.
         """
         marks = marks_of(message, properties)
+        self.refresh()
         wanted = None if interval is None else Interval.of(interval)
         locked = locked_for_compaction(self._session, self._spec, wanted)
         return Clean(self._session, self._maintains(Kind.CLEAN, locked, wait_seconds), **marks)

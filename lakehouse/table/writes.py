@@ -329,8 +329,9 @@ class Writes(Begins):
     ) -> Commit:
         """Merge by clauses with their own conditions, of which the first that a row meets applies; else as `merge`."""
         marks = marks_of(message, properties, txn)
-        read = read_source(source, self._spec)
-        return self._repeated(lambda: self._begin_merge(read, on, whens, engine, marks))
+        known = self._spec
+        read = read_source(source, known)
+        return self._repeated(lambda: self._begin_merge(known, read, on, whens, engine, marks))
 
     def change_found(self, find: Callable[[int], pa.Table], columns: Sequence[str] | None) -> Commit:
         """Change or delete the rows that ``find`` names; it is asked again, at a newer base, where others conflict."""

@@ -9,6 +9,7 @@ import pytest
 
 import lakehouse
 from lakehouse.errors import (
+    InvalidArgument,
     InvalidInput,
     InvalidName,
     InvalidRows,
@@ -240,9 +241,21 @@ BAD = {
     "not a type": (lambda t: t.add_column("gate", "GATE"), InvalidSchema, "DDL"),
     "a type that takes no nulls": (lambda t: t.add_column("gate", "INT NOT NULL"), InvalidSchema, "null"),
     "a path into a number": (lambda t: t.add_column(("price", "x"), "INT"), InvalidSchema, "structs"),
-    "an empty path": (lambda t: t.drop_column(()), UnknownColumn, "no such column"),
+    "an empty path": (lambda t: t.drop_column(()), InvalidName, "a column is text"),
+    "no name": (lambda t: t.alter([DropColumn(None)]), InvalidName, "a column is text"),
     "no changes": (lambda t: t.alter([]), InvalidSchema, "at least one"),
+    "not a list of changes": (lambda t: t.alter(None), InvalidSchema, "a list"),
     "not a change": (lambda t: t.alter(["drop price"]), InvalidSchema, "not a change"),
+    "a comment that is no text": (lambda t: t.comment(5, "price"), InvalidArgument, "must be text"),
+    "a new column's comment": (lambda t: t.add_column("g", "INT", comment=5), InvalidArgument, "must be text"),
+    "half a character": (lambda t: t.comment("\ud800", "price"), InvalidArgument, "surrogates"),
+    "a struct without fields": (lambda t: t.alter([AddColumn("g", pa.struct([]))]), InvalidSchema, "distinct names"),
+    "a type that tables lack": (lambda t: t.alter([AddColumn("g", pa.uint64())]), InvalidSchema, "decimal"),
+    "one field twice": (
+        lambda t: t.alter([AddColumn("g", pa.struct([("a", pa.int8()), ("A", pa.int8())]))]),
+        InvalidSchema,
+        "distinct names",
+    ),
 }
 
 
@@ -306,6 +319,33 @@ def test_a_map_keeps_the_fields_of_its_keys(lake):
     with pytest.raises(InvalidSchema, match="keys"):
         table.drop_column(("m", "key", "y"))
     table.drop_column(("m", "value", "y"))
+
+
+def test_a_source_for_a_name_that_is_gone_is_not_merged(trips, elsewhere):
+    elsewhere.table("trips").rename_column("price", "cost")
+    with pytest.raises(SchemaMismatch, match="name=cost"):
+        trips.merge(rows([9], price=[90]), on=["id"])
+    trips.merge(rows([9], cost=[90]), on=["id"])
+    assert seen(trips, "cost")[-1] == (90,)
+
+
+def test_maintenance_goes_by_the_properties_of_now(trips, elsewhere):
+    elsewhere.table("trips").set_properties({"target_rows": 2})
+    with trips.begin_compaction() as op:
+        op.run()
+    assert trips.properties == {"target_rows": "2"}
+
+
+def test_restore_brings_the_defaults_and_comments_of_then_back(trips):
+    trips.add_column("seats", "INT", default=5, comment="free ones")
+    then = trips.append(rows([4], price=[40])).version
+    trips.set_default("seats", None)
+    trips.comment(None, "seats")
+    trips.widen_column("seats", "DECIMAL(12, 1)")
+    trips.restore(then)
+    trips.append(rows([5], price=[50]))
+    assert seen(trips, "id", "seats")[2:] == [(3, 5), (4, 5), (5, 5)]
+    assert trips.spec.history(trips.schema.field("seats")).comment == "free ones"
 
 
 def test_comments_and_defaults_are_part_of_the_definition(trips):

@@ -20,6 +20,8 @@ FORMS = {
     "ALTER COLUMN `seats free` TYPE BIGINT": ["at", "id", "client", "price"],
     "CHANGE COLUMN price COMMENT 'in euros'": ["at", "id", "client", "price"],
     "ALTER COLUMN price FIRST": ["price", "at", "id", "client"],
+    "ALTER COLUMN AT AFTER ID": ["id", "at", "client", "price"],
+    "ADD COLUMNS (x INT AFTER ID, y INT AFTER x)": ["at", "id", "x", "y"],
     "ALTER COLUMN at AFTER client /* last of three */": ["id", "client", "at", "price"],
     "ALTER COLUMN client SET DEFAULT 'UA'": ["at", "id", "client", "price"],
     "ALTER COLUMN client DROP DEFAULT": ["at", "id", "client", "price"],
@@ -67,8 +69,14 @@ def test_what_is_no_form_changes_nothing(lake):
     for text, error in BAD.items():
         with pytest.raises(error):
             lake.sql(f"ALTER TABLE trips {text}")
-    with pytest.raises(TableNotFound):
-        lake.sql("ALTER TABLE nothing ADD COLUMN x INT")
+    for name in ("nothing", "main.trips"):
+        with pytest.raises(TableNotFound, match=name):
+            lake.sql(f"ALTER TABLE {name} ADD COLUMN x INT")
+    lake.sql("CREATE VIEW cheap AS SELECT * FROM trips")
+    with pytest.raises(InvalidStatement, match="a view"):
+        lake.sql("ALTER TABLE default.cheap ADD COLUMN x INT")
+    lake.sql("DROP VIEW cheap")
+    before = lake.head, before[1]
     assert (lake.head, lake.table("trips").schema) == before
 
 
