@@ -15,8 +15,8 @@ from lakehouse.core.checksum import Checksum
 from lakehouse.core.plan import ReadPlan
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import FIELD_ID, ORDINAL, ROW_ID, TableSpec, Verify
+from lakehouse.core.widening import is_held
 from lakehouse.errors import SchemaMismatch, SegmentUnreadable
-from lakehouse.schema import is_held
 from lakehouse.storage.work import Made, SegmentWork
 
 __all__ = ["ORDINAL", "ROW_ID_FIELD", "Engine", "Query", "WriteTarget", "Written"]

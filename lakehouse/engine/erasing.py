@@ -17,10 +17,10 @@ from lakehouse.core.checksum import Checksum
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.core.widening import is_held
 from lakehouse.engine import Query, WriteTarget
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.write import write_segment
-from lakehouse.schema import is_held
 from lakehouse.storage.files import sync_files
 from lakehouse.storage.footer import read_definition
 from lakehouse.storage.paths import Locator

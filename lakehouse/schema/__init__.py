@@ -1,6 +1,6 @@
 """A table's schema: read from users' input, normalized, checked, and stored as JSON."""
 
-from lakehouse.schema.alter import altered, is_held, is_wider, merging, restored, seen_at
+from lakehouse.schema.alter import altered, merging, restored, seen_at
 from lakehouse.schema.changes import SchemaChange
 from lakehouse.schema.define import define_table, read_table_properties, typed_scope
 from lakehouse.schema.definition import definition_from_json, definition_to_json
@@ -24,8 +24,6 @@ __all__ = [
     "history_fields",
     "history_value",
     "read_table_properties",
-    "is_held",
-    "is_wider",
     "merging",
     "read_type",
     "restored",

@@ -14,9 +14,10 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.arguments import read_text
-from lakehouse.core.column import ColumnHistory, Steps, stored_name, stored_type
+from lakehouse.core.column import ColumnHistory, Steps, stored_type
 from lakehouse.core.policy import Policy
 from lakehouse.core.spec import FIELD_ID, TableSpec, field_id_of
+from lakehouse.core.widening import INTEGERS, is_wider
 from lakehouse.errors import InvalidName, InvalidSchema, UnknownColumn
 from lakehouse.schema.changes import (
     AddColumn,
@@ -45,10 +46,6 @@ from lakehouse.schema.nested import (
 from lakehouse.schema.read import read_type
 from lakehouse.schema.types import normal_type
 from lakehouse.schema.values import typed_value
-
-_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
-_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
-"""Decimal digits that hold every value of an integer type."""
 
 
 def altered(spec: TableSpec, changes: Sequence[SchemaChange]) -> TableSpec:
@@ -299,7 +296,7 @@ def _widened(spec: TableSpec, name: str, kind: pa.DataType) -> TableSpec:
     column = _column(spec, name)
     if _wider(column.type, kind, name) == column.type:
         return spec
-    if name in spec.primary_key and kind not in _INTEGERS:
+    if name in spec.primary_key and kind not in INTEGERS:
         raise InvalidSchema("a column of the primary key can only become a longer integer", column=name, wanted=kind)
     if name == spec.time:
         raise InvalidSchema("the time column has the one type that it can have", column=name, type=column.type)
@@ -313,42 +310,6 @@ def _widened(spec: TableSpec, name: str, kind: pa.DataType) -> TableSpec:
     )
     found = _with_history(spec, column, history)
     return _with_columns(found, [one.with_type(kind) if one.name == column.name else one for one in spec.schema])
-
-
-def is_wider(kind: pa.DataType, than: pa.DataType) -> bool:
-    """Whether a type holds every value of another one, and a column of that one can become it.
-
-    >>> is_wider(pa.int64(), pa.int8()), is_wider(pa.float32(), pa.int8()), is_wider(pa.decimal128(12, 2), pa.int32())
-    (True, False, True)
-    """
-    if than in _INTEGERS:
-        if kind in _INTEGERS:
-            return _INTEGERS.index(kind) > _INTEGERS.index(than)
-        return bool(pa.types.is_decimal(kind)) and kind.precision - kind.scale >= _DIGITS[than]
-    if than == pa.float32():
-        return bool(kind == pa.float64())
-    if pa.types.is_decimal(than):
-        if not pa.types.is_decimal(kind) or kind == than:
-            return False
-        return bool(kind.scale >= than.scale and kind.precision - kind.scale >= than.precision - than.scale)
-    return bool(pa.types.is_date(than) and pa.types.is_timestamp(kind))
-
-
-def is_held(held: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether a type holds every value of one that files have: after a restore a column may be narrower than they are.
-
-    >>> is_held(pa.int8(), pa.int64()), is_held(pa.int64(), pa.int8())
-    (True, False)
-    """
-    if pa.types.is_struct(kind):
-        parts = {part.name: part.type for part in held}
-        shared = [part for part in kind if stored_name(part) in parts]
-        return all(is_held(parts[stored_name(part)], part.type) for part in shared)
-    if pa.types.is_map(kind):
-        return is_held(held.key_type, kind.key_type) and is_held(held.item_type, kind.item_type)
-    if pa.types.is_list(kind):
-        return is_held(held.value_type, kind.value_type)
-    return bool(held == kind) or is_wider(kind, held)
 
 
 def _made_nullable(spec: TableSpec, name: str) -> TableSpec:

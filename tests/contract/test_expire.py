@@ -317,7 +317,7 @@ def is_readable(table, version):
 
 def test_a_restore_of_what_is_forgotten_before_its_commit_fails(lake, table, history):
     begun = lake.catalog.begin(table.spec, Kind.RESTORE)
-    restore = Restore(lake.session, begun, target=next(iter(history)))
+    restore = Restore(lake.session, begun, target=next(iter(history)), then=table.spec)
     assert lake.expire(keep_last=1).versions
     with pytest.raises(VersionNotFound, match="expired"):
         restore.commit()

@@ -66,8 +66,8 @@ def frames_without_their_last_entry(victim: Victim) -> None:
     """A key frame forgets a segment."""
     original = key_frames.encode_page
 
-    def forgetful(body: Any, tombstones: Any) -> bytes:
-        return original(body.slice(0, max(0, len(body) - 1)), tombstones)
+    def forgetful(body: Any, *others: Any) -> bytes:
+        return original(body.slice(0, max(0, len(body) - 1)), *others)
 
     key_frames.encode_page = forgetful
 

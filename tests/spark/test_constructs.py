@@ -37,7 +37,7 @@ def of_frame(frame: Any) -> Counter[str]:
 
 @pytest.mark.parametrize(("text", "made"), EXPLODED[::3])
 def test_rows_are_made_of_each_row(lake: lakehouse.Lake, text: str, made: Callable[[Row], list[Row]]) -> None:
-    assert of_frame(lake.sql(text)) == Counter(repr(one) for row in ROWS for one in made(row))
+    assert of_frame(lake.sql(text, engine="spark")) == Counter(repr(one) for row in ROWS for one in made(row))
 
 
 def test_pivots_are_what_sparks_own_are(lake: lakehouse.Lake, spark: Any) -> None:
@@ -50,7 +50,7 @@ def test_pivots_are_what_sparks_own_are(lake: lakehouse.Lake, spark: Any) -> Non
             own = spark.sql(text)
             assert (own.columns, of_frame(own)) == (names, Counter(map(repr, expected))), text
             if place in (1, 9):
-                found = lake.sql(text)
+                found = lake.sql(text, engine="spark")
                 assert (found.columns, of_frame(found)) == (names, Counter(map(repr, expected))), text
     finally:
         for name in ("o", "nothing"):
@@ -59,11 +59,11 @@ def test_pivots_are_what_sparks_own_are(lake: lakehouse.Lake, spark: Any) -> Non
 
 @pytest.mark.parametrize("text", MORE)
 def test_both_engines_give_the_same(lake: lakehouse.Lake, text: str) -> None:
-    assert Counter(tuple(row) for row in lake.sql(text).collect()) == Counter(rows_of(lake, text))
+    assert Counter(tuple(row) for row in lake.sql(text, engine="spark").collect()) == Counter(rows_of(lake, text))
 
 
 def test_a_recursion_has_the_limit_of_the_process(lake: lakehouse.Lake) -> None:
-    assert of_frame(lake.sql(PATHS.format(1, 5))) == Counter(map(repr, reached(1, 5)))
+    assert of_frame(lake.sql(PATHS.format(1, 5), engine="spark")) == Counter(map(repr, reached(1, 5)))
     endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 102) SELECT n FROM r"
     with pytest.raises(QueryLimitExceeded, match="100 steps"):
-        read_frame_rows(lake.sql(endless))
+        read_frame_rows(lake.sql(endless, engine="spark"))

@@ -10,8 +10,9 @@ from sqlalchemy import Connection
 from lakehouse.catalog.versions.definitions import read_definition
 from lakehouse.core.contribution import AlterContribution, Contribution, RowChangeContribution
 from lakehouse.core.spec import TableId, TableSpec, field_id_of
+from lakehouse.core.widening import is_wider
 from lakehouse.errors import SchemaMismatch, WriteConflict
-from lakehouse.schema import altered, is_wider
+from lakehouse.schema import altered
 
 
 def as_altered(connection: Connection, given: Sequence[tuple[Contribution, int]]) -> list[Contribution]:

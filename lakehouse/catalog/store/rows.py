@@ -27,7 +27,8 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.segment_columns import BUCKETS, FIELDS, HIGH, LOW, NULLS
 from lakehouse.core.spec import ROW_ID, TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.schema import history_fields, history_value, is_held, schema_from_json, schema_to_json
+from lakehouse.core.widening import is_held
+from lakehouse.schema import history_fields, history_value, schema_from_json, schema_to_json
 from lakehouse.schema.json_values import decode_value
 
 Entry = Segment | Tombstone

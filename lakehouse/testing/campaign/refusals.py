@@ -140,8 +140,9 @@ _WORDS = (
 class Grown:
     """Grows random statements from the grammar, one for each call."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, most_repeats: int = 2000) -> None:
         self._chance = chance
+        self._most_repeats = most_repeats
 
     def query(self, depth: int = 3) -> str:
         """A query, right or wrong."""
@@ -314,7 +315,7 @@ class Grown:
         call, end, count = (
             pick.choice(_NESTS),
             pick.choice((")", "", " END", " AS INT)")),
-            pick.choice((5, 30, 200, 2000)),
+            min(pick.choice((5, 30, 200, 2000)), self._most_repeats),
         )
         one, by = self.expression(1), pick.choice((", ", " OR ", " + ", " UNION ALL SELECT ", " || "))
         return pick.choice(
@@ -351,10 +352,11 @@ def run(count: int, seed: int) -> Outcome:
     """Grow and run ``count`` statements, three quarters of them queries."""
     chance = random.Random(seed)  # noqa: S311 - no secret
     grown, wrong, refused = Grown(chance), list[str](), 0
+    changing = Grown(chance, most_repeats=200)  # nothing limits what a change may need
     with small_lake() as lake:
         for _ in range(count):
             is_query = chance.random() < 0.75
-            text = grown.query() if is_query else grown.change()
+            text = grown.query() if is_query else changing.change()
             text = grown.mangled(text) if chance.random() < 0.3 else text
             begun = time.monotonic()
             try:

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lakehouse.catalog.store.encoding import encode_statistics
-from lakehouse.catalog.store.rows import decode_page, encode_page, segments_from_rows, segments_schema
+from lakehouse.catalog.store.rows import SegmentsForm, decode_page, encode_page, segments_from_rows
 from lakehouse.core.bucket import BucketSet
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval, from_us
@@ -81,7 +81,7 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
         "id": draw(st.integers(0, 10**9)), "start_us": (start := draw(st.integers(0, 9))),
         "end_us": start + draw(st.integers(1, 5)), "ordinal": draw(st.integers(1, 5)), "rows": draw(st.integers(1, 3)),
         "bytes": 1, "first_row_id": 0, "has_row_ids": 0, "path": "p", "rewrites": draw(st.integers(0, 2)),
-        "checksum": draw(st.sampled_from([b"", b"\x01" * 17])), "codec": draw(st.sampled_from([None, 1, 4])),
+        "schema_number": draw(st.integers(0, 2)), "checksum": draw(st.sampled_from([b"", b"\x01" * 17])), "codec": draw(st.sampled_from([None, 1, 4])),
         "statistics": encode_statistics(low, high, nulls, buckets),
     }  # fmt: skip
 
@@ -109,10 +109,10 @@ PREDICATES = st.recursive(
 
 @given(st.lists(rows(), max_size=5), PREDICATES, st.booleans())
 def test_many_segments_are_pruned_as_each_alone(held: list[dict[str, Any]], predicate: Predicate, stored: bool) -> None:
-    schema = segments_schema(SPEC)
-    body = segments_from_rows(schema, held)
+    form = SegmentsForm.of(SPEC)
+    body = segments_from_rows(form, held)
     if stored:
-        body, _ = decode_page(schema, encode_page(body, []))
+        body, _ = decode_page(form, encode_page(body, [], {}))
     segments = Segments.in_columns(body)
     alone = [may_match(predicate, one) for one in segments]
     together = matching(predicate, segments).tolist()
@@ -127,7 +127,7 @@ SCOPES = st.dictionaries(NAMES, st.lists(VALUES | st.none(), min_size=1, max_siz
 
 @given(st.lists(rows(), max_size=5), st.none() | SCOPES)
 def test_many_segments_hold_keys_as_each_alone(held: list[dict[str, Any]], keys: KeyScope | None) -> None:
-    segments = Segments.in_columns(segments_from_rows(segments_schema(SPEC), held))
+    segments = Segments.in_columns(segments_from_rows(SegmentsForm.of(SPEC), held))
     alone = [may_hold(keys, one) for one in segments]
     assert holding(keys, segments).tolist() == alone
     assert holding(keys, Segments.of(list(segments))).tolist() == alone
@@ -173,10 +173,10 @@ def test_values_of_any_types_leave_nothing_out_that_may_pass(bounds: list[tuple[
 
 @given(st.lists(rows(), max_size=5), st.data())
 def test_columns_of_a_table_and_of_its_values_say_the_same(held: list[dict[str, Any]], data: st.DataObject) -> None:
-    table = Segments.in_columns(segments_from_rows(segments_schema(SPEC), held))
+    table = Segments.in_columns(segments_from_rows(SegmentsForm.of(SPEC), held))
     places = np.array(data.draw(st.lists(st.sampled_from(range(len(held))))) if held else [], dtype=np.int64)
     for one, other in ((table, Segments.of(list(table))), (table.take(places), Segments.of(list(table)).take(places))):
-        for name in ("id", "start_us", "end_us", "ordinal", "rows", "bytes", "first_row_id", "rewrites", "codec"):
+        for name in ("id", "start_us", "end_us", "ordinal", "rows", "bytes", "first_row_id", "rewrites", "codec", "schema_number"):
             assert one.numbers(name).tolist() == other.numbers(name).tolist()
         assert one.flags("has_row_ids").tolist() == other.flags("has_row_ids").tolist()
         assert [ids.tolist() for ids in one.row_ids] == [ids.tolist() for ids in other.row_ids]
@@ -191,16 +191,16 @@ def test_columns_of_a_table_and_of_its_values_say_the_same(held: list[dict[str, 
 
 @given(st.lists(rows(), min_size=1, max_size=40))
 def test_a_page_gives_back_what_was_put_in(held: list[dict[str, Any]]) -> None:
-    schema = segments_schema(SPEC)
-    whole = segments_from_rows(schema, held)
+    form = SegmentsForm.of(SPEC)
+    whole = segments_from_rows(form, held)
     segments = Segments.in_columns(whole)
     covers = [
         Tombstone(id=1, start="2013-01-05", end="2013-01-06", ordinal=3, keys={"text": ["a", None]}),  # type: ignore[arg-type]
         Tombstone(id=2, start="2013-01-07", end="2013-01-08", ordinal=4),  # type: ignore[arg-type]
     ]
-    body, tombstones = decode_page(schema, encode_page(whole, covers))
+    body, tombstones = decode_page(form, encode_page(whole, covers, {}))
     assert tombstones == covers
-    assert decode_page(schema, encode_page(whole, []))[1] == []
+    assert decode_page(form, encode_page(whole, [], {}))[1] == []
     for one, two in zip(segments, Segments.in_columns(body), strict=True):
         assert (one, one.rows, one.bytes, one.path, one.codec) == (two, two.rows, two.bytes, two.path, two.codec)
         assert (dict(one.min), dict(one.max), dict(one.nulls)) == (dict(two.min), dict(two.max), dict(two.nulls))
@@ -225,7 +225,7 @@ TOMBSTONES = st.builds(
 
 NOTHING_KNOWN = {
     "start_us": 0, "end_us": 1, "ordinal": 1, "rows": 1, "bytes": 1, "first_row_id": 0, "has_row_ids": 0, "path": "p",
-    "rewrites": 0, "checksum": b"", "codec": None,
+    "rewrites": 0, "checksum": b"", "codec": None, "schema_number": 0,
 }  # fmt: skip
 
 
@@ -250,7 +250,7 @@ def test_every_segment_is_read_or_has_one_reason_why_not(
     predicate: Predicate | None,
     in_columns: bool,
 ) -> None:
-    segments = Segments.in_columns(segments_from_rows(segments_schema(SPEC), held))
+    segments = Segments.in_columns(segments_from_rows(SegmentsForm.of(SPEC), held))
     if not in_columns:
         segments = Segments.of(list(segments))
     plan = plan_read(segments, tombstones, version=1, interval=interval, predicate=predicate)
