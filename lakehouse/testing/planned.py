@@ -14,7 +14,7 @@ from lakehouse.core.interval import Interval
 
 Kind = Literal[
     "append", "replace", "delete", "update", "upsert", "delete_keys", "merge",
-    "compact", "resolve", "clean", "restore", "expire", "erase",
+    "compact", "resolve", "clean", "restore", "expire", "erase", "alter",
 ]  # fmt: skip
 Grain = Literal["hour", "day"]
 WriteOrder = Literal["commit", "start"]
@@ -24,10 +24,10 @@ Short = tuple[Unit, str, int, int]
 """A row: time, client, key, value."""
 
 COLUMNS = ("time", "client", "key", "value")
-AT_ONCE = ("restore", "clean", "expire")
+AT_ONCE = ("restore", "clean", "expire", "alter")
 """Kinds of operations that are one step."""
-UNSEEN = ("compact", "resolve", "clean", "expire")
-"""Kinds of operations that change no row."""
+UNSEEN = ("compact", "resolve", "clean", "expire", "alter")
+"""Kinds of operations that change no row; an alter changes columns, see `lakehouse.testing.targets`."""
 CHANGED = 10_000
 """What an update adds to a value; values that were not updated are below."""
 _FIRST = datetime(2013, 1, 1, tzinfo=UTC)
@@ -173,6 +173,7 @@ MENU = (
     Planned("expire"),
     Planned("clean"),
     Planned("erase", where=Where("client", "b")),
+    Planned("alter"),
 )
 """Every kind: replaces that are whole, partial, empty and keyed, updates that move rows in time and between clients."""
 

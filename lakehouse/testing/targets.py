@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
@@ -15,6 +16,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.visibility import is_visible
 from lakehouse.errors import LockLost, LockTimeout, VersionNotFound, WriteConflict
+from lakehouse.schema.changes import AddColumn, DropColumn, RenameColumn
 from lakehouse.testing.model import Clauses, ModelLake, ModelOperation
 from lakehouse.testing.planned import COLUMNS, Planned, Stage, before, source_values
 from lakehouse.testing.rows import TIME_TYPE, tabled, tuples, with_row_ids
@@ -31,6 +33,10 @@ SCHEMA = pa.schema(
         pa.field("value", pa.int64()),
     ]
 )
+ALTERED = {"value": "worth"}
+"""Names after an alter, by those before: a second alter takes them back."""
+MORE, MORE_VALUE = "more", 77
+"""A column that is there while the names are others, and what every row has in it."""
 READS = 4
 """One schedule in this many is read by the engine, which is the most expensive part; the others by the rule."""
 TABLE = "t"
@@ -71,6 +77,8 @@ class LibraryTarget:
     horizon: int = 0
     reads: int = 0
     running: list[Any] = field(default_factory=list)
+    known: dict[int, dict[str, str]] = field(default_factory=dict)
+    """By the `id` of what runs: the names that it found at its begin, by those of `COLUMNS`."""
     files: dict[str, Seen] = field(default_factory=dict)
     """A cache of file contents, which never change."""
 
@@ -101,6 +109,21 @@ class LibraryTarget:
         for begun in self.running:
             begun.abort()
         self.running.clear()
+        self.known.clear()
+
+    def _names(self) -> dict[str, str]:
+        """The names that columns have now, by those of `COLUMNS`, where they differ."""
+        self.table.refresh()
+        return ALTERED if MORE in self.table.schema.names else {}
+
+    def _alter(self) -> int:
+        """Rename columns and add one, or take that back; the version."""
+        if self._names():
+            changes: list[Any] = [DropColumn(MORE), *(RenameColumn(new, old) for old, new in ALTERED.items())]
+        else:
+            changes = [RenameColumn(old, new) for old, new in ALTERED.items()]
+            changes.append(AddColumn(MORE, pa.int64(), MORE_VALUE, MORE_VALUE, first=True))
+        return int(self.table.alter(changes).version)
 
     def reset(self) -> None:
         """Restore its first state."""
@@ -110,16 +133,20 @@ class LibraryTarget:
 
     def begin(self, planned: Planned) -> Any:
         """Begin it without waiting for locks."""
+        names = self._names()
         try:
-            begun = self._begun(planned)
+            begun = self._begun(planned, names)
         except LockTimeout:
             return "locked"
         if not isinstance(begun, str):
             self.running.append(begun)
+            self.known[id(begun)] = names
         return begun
 
-    def _begun(self, planned: Planned) -> Any:
-        table, stage, where, values = self.table, self.stage, planned.where, planned.set
+    def _begun(self, planned: Planned, names: Mapping[str, str]) -> Any:
+        table, stage = self.table, self.stage
+        where = None if planned.where is None else _renamed(planned.where.sql(stage), names)
+        values = None if planned.set is None else planned.set.sql(stage)
         match planned.kind:
             case "append":
                 return table.begin_append()
@@ -131,21 +158,21 @@ class LibraryTarget:
                 return table.begin_resolve()
             case "delete":
                 assert where is not None
-                return table.begin_delete(where.sql(stage))
+                return table.begin_delete(where)
             case "erase":
                 assert where is not None
-                return table.begin_erase(where.sql(stage))
+                return table.begin_erase(where)
             case "update":
                 assert where is not None
                 assert values is not None
-                return table.begin_update(values.sql(stage), where.sql(stage))
+                return table.begin_update(_all_renamed(values, names), where)
             case "upsert":
                 return table.begin_upsert()
             case "delete_keys":
                 return table.begin_delete_keys()
             case "merge":
-                source = tabled(stage.rows(planned.rows), SCHEMA)
-                update = None if values is None else _from_source(values.sql(stage))
+                source = tabled(stage.rows(planned.rows), _schema(names))
+                update = None if values is None else _all_renamed(_from_source(values), names)
                 return table.begin_merge(
                     source,
                     on=["key"],
@@ -165,6 +192,8 @@ class LibraryTarget:
                 with suppress(LockTimeout):  # does not wait for the holder of the chunks
                     commit = self.table.clean()
                     self.newest = self.newest if commit is None else commit.version
+            case "alter":
+                self.newest = self._alter()
             case "expire":
                 self.horizon = self.lake.expire(keep_last=1).horizon
                 assert all(self.horizon <= begun.base_version for begun in self.running)
@@ -174,7 +203,7 @@ class LibraryTarget:
         """Stage its rows, or do its work."""
         match planned.kind:
             case "append" | "replace" | "upsert":
-                begun.write(tabled(self.stage.rows(planned.rows), SCHEMA))
+                begun.write(tabled(self.stage.rows(planned.rows), _schema(self.known[id(begun)])))
             case "delete_keys":
                 begun.write(pa.table({"key": pa.array([row[2] for row in planned.rows], pa.int64())}))
             case _:
@@ -210,7 +239,9 @@ class LibraryTarget:
         if self.reads % READS != 1:
             return self.seen(version)
         found = with_row_ids(self.table.scan(as_of=version))
-        listed = tuples(found.select(COLUMNS))
+        names = ALTERED if MORE in found.column_names else {}
+        assert not names or set(found.column(MORE).to_pylist()) <= {MORE_VALUE}
+        listed = tuples(found.select([names.get(name, name) for name in COLUMNS]))
         return sorted(zip(listed, found.column("_row_id").to_pylist(), strict=True))
 
     def seen(self, version: int) -> Seen:
@@ -244,6 +275,21 @@ class LibraryTarget:
         except VersionNotFound:
             return True
         return False
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """SQL with other names for columns."""
+    for name, new in names.items():
+        text = re.sub(rf"\b{name}\b", new, text)
+    return text
+
+
+def _all_renamed(values: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    return {names.get(name, name): _renamed(text, names) for name, text in values.items()}
+
+
+def _schema(names: Mapping[str, str]) -> pa.Schema:
+    return pa.schema([one.with_name(names.get(one.name, one.name)) for one in SCHEMA])
 
 
 def _from_source(values: dict[str, str]) -> dict[str, str]:
@@ -316,7 +362,7 @@ class ModelTarget:
             case "restore":
                 lake.restore(TABLE, self.start)
                 return "ok"
-            case "clean" | "expire":
+            case "clean" | "expire" | "alter":
                 return "ok"
 
     def _removes(self, planned: Planned) -> ModelOperation:

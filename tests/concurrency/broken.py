@@ -10,6 +10,7 @@ import pytest
 from pyroaring import BitMap64
 
 from lakehouse.catalog.commit import delta, row_changes
+from lakehouse.core.column import ColumnHistory, stored_type
 from lakehouse.core.hits import Hits
 from lakehouse.core.operation import Begun, Kind
 from lakehouse.core.plan import plan_read
@@ -89,6 +90,11 @@ def updates_bring_erased_rows_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(row_changes, "removals_since", without)
 
 
+def files_have_the_columns_of_now(patch: pytest.MonkeyPatch) -> None:
+    """Files that were written before a column was added are read as if they had it."""
+    patch.setattr(ColumnHistory, "type_in", lambda history, number, current: stored_type(current))
+
+
 BROKEN: dict[Patch, tuple[str, ...]] = {
     equal_ordinals: ("day,split,commit,plain:17,1:1,0,1,0,1,0", "day,split,commit,plain:18,18:1,1,0,0,0,1"),
     compaction_at_its_commit: (
@@ -122,6 +128,12 @@ BROKEN: dict[Patch, tuple[str, ...]] = {
     updates_bring_erased_rows_back: (
         "day,split,commit,plain:30,11:0,1,1,0,0,1",
         "day,split,start,masked:30,13:0,1,1,0,0,1",
+    ),
+    files_have_the_columns_of_now: (  # as many as the engine reads one of
+        "day,split,commit,plain:0,31:0,1,1,1,0,0",
+        "day,split,commit,plain:2,31:0,1,1,1,0,0",
+        "day,split,commit,plain:11,31:0,0,1,1,1,0",
+        "day,split,commit,plain:17,31:0,0,1,1,1,0",
     ),
 }
 """By what is broken: schedules that notice it."""
