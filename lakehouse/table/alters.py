@@ -46,7 +46,7 @@ class Alters(Writes):
     >>> flights.scan(where="late > 10").to_arrow().select(["gate", "late"]).to_pylist()
     [{'gate': 'A1', 'late': 30}]
     >>> flights.scan(as_of=before).to_arrow().column_names
-    ['ts', 'carrier', 'delay']
+    ['at', 'id', 'carrier', 'delay']
     """
 
     def set_properties(self, properties: Mapping[str, Any]) -> Commit:
