@@ -27,7 +27,6 @@ from rich.console import Console
 from rich.table import Table
 
 from lakehouse.core.plan import plan_read
-from lakehouse.core.segment import Segment
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query, WriteTarget
 from lakehouse.engine.duckdb import DuckDBEngine
@@ -63,12 +62,8 @@ def store(folder: Path, rows: pa.Table, *, is_ragged: bool) -> Query:
     names = [one.name for one in DuckDBEngine().write(rows, WriteTarget(spec, folder / "1", "1"))]
     segments, first = [], 0
     for number, one in enumerate(read_footers(folder / "1", names, spec)):
-        segments.append(
-            Segment(
-                number, one.start, one.end, 1, one.rows, one.bytes, f"{folder.name}/1/{one.name}", first,
-                min=one.min, max=one.max, nulls=one.nulls,
-            )
-        )  # fmt: skip
+        there = replace(one, path=f"{folder.name}/1/{one.path}")
+        segments.append(there.added(number, ordinal=1, first_row_id=first))
         first += one.rows
     return Query(plan_read(segments, [], version=1), spec, folder.parent)
 
