@@ -1,6 +1,6 @@
 """Cancelling work of another thread: it stops what it waits for, and commits nothing more.
 
-A thread that `runs` something can be told to stop. Whatever it then waits for and can be interrupted (a query of an
+A thread that `runs` something can be asked to stop. Whatever it then waits for and can be interrupted (a query of an
 engine, an answer of another process) is `watched`; loops call `check`, and so does a commit, for the last time just
 before it ends. While the work undoes what it has done, it is `shielded`.
 """

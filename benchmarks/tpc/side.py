@@ -86,7 +86,7 @@ def answer(begin: Callable[[str], Callable[[], pa.Table]], text: str, out: str |
         rows = end()
         ended = time.perf_counter()
         said = {"seconds": ended - began, "begin_seconds": begun - began, "rows": rows.num_rows}
-    except Exception as error:  # noqa: BLE001 - told to the driver, and shown in its line
+    except Exception as error:  # noqa: BLE001 - reported to the driver, and shown in its line
         said["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:MESSAGE_LETTERS]}"
     said["memory"] = _memory("VmHWM") - before
     if out is not None and "error" not in said:

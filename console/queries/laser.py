@@ -22,7 +22,7 @@ from lakehouse.reading.scan import sets_of
 from queries.timeline import MICROSECOND
 from queries.words import change, count_text, describe, framed, keys_text
 
-MOST_TOLD = 200
+MOST_SHOWN = 200
 """How many segments, and versions, are listed for one instant."""
 MOST_LOOKED_INTO = 20
 """How many segments' rows are read."""
@@ -76,8 +76,8 @@ def read_laser(lake: Any, name: str, version: int, at: datetime, keys: dict[str,
     return Laser(
         at,
         summed_up(found, counts, happened, version) + rows_summed_up(counts),
-        framed((_probed_row(one, counts.get(one.segment.id)) for one in found[:MOST_TOLD]), "from", "until"),
-        pd.DataFrame([_met_row(one, met) for one in found[:MOST_TOLD] for met in one.met][:MOST_TOLD]),
+        framed((_probed_row(one, counts.get(one.segment.id)) for one in found[:MOST_SHOWN]), "from", "until"),
+        pd.DataFrame([_met_row(one, met) for one in found[:MOST_SHOWN] for met in one.met][:MOST_SHOWN]),
         happened,
     )
 
@@ -219,7 +219,7 @@ def _met_row(probed: ProbedSegment, met: Met) -> dict[str, Any]:
     }
 
 
-def read_happened(table: Any, version: int, interval: Interval, limit: int = MOST_TOLD) -> pd.DataFrame:
+def read_happened(table: Any, version: int, interval: Interval, limit: int = MOST_SHOWN) -> pd.DataFrame:
     """What versions up to one did to an interval, newest first, with their origin."""
     commits = {one.version: one for one in table.log(limit, before=version + 1, interval=interval)}
     return pd.DataFrame(

@@ -26,7 +26,7 @@ class Erased(Commit):
 
     ``versions_readable`` counts the table's versions that can still be read, without the rows; ``files_to_go`` files of
     the table that wait for `Lake.collect`. ``residue`` names all in reach of the lake that may still hold values of the
-    rows; copies elsewhere (backups, logs, what consumers were told) are not known to it.
+    rows; copies elsewhere (backups, logs, what consumers have read) are not known to it.
 
     >>> Residue("files", "the warehouse", "run collect")
     Residue(what='files', where='the warehouse', remedy='run collect')

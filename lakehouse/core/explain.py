@@ -56,7 +56,7 @@ def explain(
     """What a laser at an instant strikes, newest first, and for each why it can be seen or not.
 
     ``instant`` is anything that `lakehouse.core.interval.to_utc` reads. ``keys`` asks for rows of listed values of some
-    columns only: segments whose bounds or buckets exclude them are ``elsewhere``. A segment is told by its bounds
+    columns only: segments whose bounds or buckets exclude them are ``elsewhere``. A segment is classified by its bounds
     alone, as a plan is made; a key tombstone by its ``primary_keys``, where it has them and ``keys`` lists values of
     each column of the ``primary_key``. ``visible`` says that nothing hides a row of it, not that it has one at the
     instant. Cost: one look at each segment, and one at each pair of a segment and a tombstone over the instant.

@@ -10,7 +10,7 @@ from datetime import datetime
 class TableSummary:
     """A table at a glance, as it is stored now: rows that tombstones hide are counted.
 
-    ``versions`` is how many can still be told, ``start`` and ``end`` bound its rows' times, ``rows_added`` has the rows
+    ``versions`` is how many are still known, ``start`` and ``end`` bound its rows' times, ``rows_added`` has the rows
     that its versions added, less those that they dropped, on each of the last days (UTC), today last.
     """
 

@@ -1,4 +1,4 @@
-"""Why a read leaves segments out: what `lakehouse.core.plan` decides, told segment by segment.
+"""Why a read leaves segments out: what `lakehouse.core.plan` decides, segment by segment.
 
 It asks the questions of `plan_read` in the same order and of the same functions, so that the two agree: of the segments
 that are live, each is in the plan or has one reason here. What indexes leave out after that, only a look into them

@@ -67,13 +67,13 @@ class Merge(RowChange):
         """The rows that are updated or deleted because no row of the source matches them; None without any."""
         if matches.left is None:
             return None
-        found = matches.left.hits(self._told, "TRUE")
+        found = matches.left.hits(self._naming, "TRUE")
         return found if len(found) else None
 
     def _matched(self, matches: Matches) -> pa.Table:
         """The rows that are updated or deleted. Raises `InvalidInput` if two rows of the source would change one."""
         clauses = self._clauses
-        found = matches.hits(self._told, any_chosen(clauses.matched, self._engine.dialect))
+        found = matches.hits(self._naming, any_chosen(clauses.matched, self._engine.dialect))
         if pc.count_distinct(found.column(ROW_ID)).as_py() < len(found):
             if clauses.deletes_all:
                 return found.group_by(found.column_names).aggregate([]).cast(found.schema)
@@ -130,7 +130,7 @@ class Merge(RowChange):
     def _read_by(self, clauses: Sequence[Clause]) -> tuple[str, ...]:
         """The columns that are read for ON and some clauses."""
         names = self._begun.table.schema.names
-        read = {*self._clauses.on.columns, *self._told}
+        read = {*self._clauses.on.columns, *self._naming}
         for clause in clauses:
             read |= set(() if clause.condition is None else clause.condition.columns)
             if clause.values is not None:

@@ -61,7 +61,7 @@ class RowChange(RunOperation):
         return {"hits": self._found_hits, "read": self._looked_in(where), "tombstones": tuple(self._tombstones)}
 
     @property
-    def _told(self) -> tuple[str, ...]:
+    def _naming(self) -> tuple[str, ...]:
         """Columns that decide whether another operation's tombstone matches a row."""
         spec = self._begun.table
         return tuple(dict.fromkeys([spec.time, *spec.cluster_by, *spec.primary_key]))
@@ -131,7 +131,7 @@ class Delete(RowChange):
             self._session.catalog.live(spec, self.base_version, self._taken[0])
             self._rows_taken = count_visible(self._session, spec, self.base_version, *self._taken)
         else:
-            query = self._query(self._where, self._told)
+            query = self._query(self._where, self._naming)
             self._found(self._engine.collect(query))
             self._emptied = emptied(query.plan.segments, self._hits)
 
@@ -161,7 +161,7 @@ class Update(RowChange):
         self._assigned = assigned
 
     def _run(self) -> None:
-        query = self._query(self._where, self._told)
+        query = self._query(self._where, self._naming)
         self._found(self._engine.collect(query))
         if self._tombstones:
             dialect = self._engine.dialect

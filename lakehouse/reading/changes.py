@@ -109,7 +109,7 @@ class Changes:
         """The same, without files of which no row passes a filter, as far as that leaves every other row as it is.
 
         Rows that do not pass may be left in. Only what commits added that took nothing away is left out: what became of
-        a row elsewhere is told from both of its forms.
+        a row elsewhere differs from both of its forms.
         """
         found = copy(self)
         found._where = tree

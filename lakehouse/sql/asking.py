@@ -113,7 +113,7 @@ def ask_apart(session: Session, text: Any, as_of: Any, allowed: Allowed, args: A
     check_text(text)
     values = read_values(args)
     with session.works.runs(), spill_place() if allowed.spills else nullcontext() as spill:
-        told, body = session.query_processes.ask(
+        header, body = session.query_processes.ask(
             {
                 "text": text,
                 "values": values,
@@ -131,6 +131,6 @@ def ask_apart(session: Session, text: Any, as_of: Any, allowed: Allowed, args: A
     with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
         rows = stream.read_all()
     reads = (
-        TableRead(table, version, tuple(columns), where, session) for table, version, columns, where in told["reads"]
+        TableRead(table, version, tuple(columns), where, session) for table, version, columns, where in header["reads"]
     )
-    return Answer(rows, told["is_cut"], tuple(reads), told["is_plan"])
+    return Answer(rows, header["is_cut"], tuple(reads), header["is_plan"])

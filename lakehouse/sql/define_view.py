@@ -1,4 +1,4 @@
-"""CREATE VIEW and DROP VIEW, and what is told of a view."""
+"""CREATE VIEW and DROP VIEW, and the rows of DESCRIBE and SHOW about a view."""
 
 from __future__ import annotations
 

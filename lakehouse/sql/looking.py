@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lakehouse.reading.scan import Scan
 
 
-_MOST_TOLD = 20_000
+_MOST_FILTER = 20_000
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class TableRead:
 
     @cached_property
     def _scan(self) -> Scan:
-        if self.where is not None and len(self.where) > _MOST_TOLD:
+        if self.where is not None and len(self.where) > _MOST_FILTER:
             raise QueryLimitExceeded(
                 "the filter is too long to tell what it leaves out; EXPLAIN tells how much is opened",
                 limit="characters",
                 characters=len(self.where),
-                most=_MOST_TOLD,
+                most=_MOST_FILTER,
             )
         assert self._session is not None
         return open_table(self._session, self.table).scan(columns=self.columns, where=self.where, as_of=self.version)
@@ -69,7 +69,7 @@ class TableRead:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The first rows of a statement, whether there are more, and what it read (nothing, of what the catalog told).
+    """The first rows of a statement, whether there are more, and what it read (nothing, of system tables).
 
     ``is_plan`` says that the rows are the lines of an EXPLAIN.
     """
@@ -100,7 +100,7 @@ def answer(session: Session, text: str, *, as_of: Any, limits: QueryLimits, valu
             )
     is_plan = statement.kind == "explain"
     rows, is_cut = _cut(pa.table({"plan": query.explain().split("\n")}), limits) if is_plan else query.first(limits)
-    return Answer(rows, is_cut, tuple(_told(session, one) for one in query.reads), is_plan)
+    return Answer(rows, is_cut, tuple(_table_read(session, one) for one in query.reads), is_plan)
 
 
 def _cut(rows: pa.Table, limits: QueryLimits) -> tuple[pa.Table, bool]:
@@ -110,5 +110,5 @@ def _cut(rows: pa.Table, limits: QueryLimits) -> tuple[pa.Table, bool]:
     return rows.slice(0, count), count < rows.num_rows
 
 
-def _told(session: Session, read: Read) -> TableRead:
+def _table_read(session: Session, read: Read) -> TableRead:
     return TableRead(read.asked.table, read.scan.version, read.asked.wanted.columns, read.asked.wanted.where, session)

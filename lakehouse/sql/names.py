@@ -26,7 +26,7 @@ _MOST_TABLES = 200
 class Reference:
     """A table of the lake where a query names it: ``node`` in its tree, which now names ``relation``.
 
-    ``as_of`` is the version, tag or time that stands with it, or None. ``system`` names what is told of the table, or
+    ``as_of`` is the version, tag or time that stands with it, or None. ``system`` names a system table of the table, or
     of the lake (``table`` is empty then), where its rows are not meant.
     """
 

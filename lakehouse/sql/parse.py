@@ -98,7 +98,7 @@ def _parsed(text: Any) -> Statement:
 
 
 def is_query(text: str) -> bool:
-    """Whether a statement is a query, or EXPLAIN of one, told by its words alone: nothing is parsed.
+    """Whether a statement is a query, or EXPLAIN of one, decided by its words alone: nothing is parsed.
 
     >>> is_query("WITH a AS (SELECT 1) SELECT * FROM a"), is_query("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a")
     (True, False)

@@ -19,7 +19,7 @@ from lakehouse.session.session import Session
 from lakehouse.sql.allowed import refused
 from lakehouse.sql.changed import ChangedRows, changed_rows
 from lakehouse.sql.system import CHANGES
-from lakehouse.sql.told import rows_of
+from lakehouse.sql.system_rows import rows_of
 from lakehouse.sql.translation import Asked, Translation, translate
 from lakehouse.table.tables import open_table
 
@@ -44,7 +44,7 @@ class BoundQuery:
     engine: str
     text: str
     reads: tuple[Read, ...]
-    told: Mapping[str, pa.Table] = field(default_factory=dict)
+    system_rows: Mapping[str, pa.Table] = field(default_factory=dict)
     """Rows of system tables, by relation."""
     changes: tuple[ChangedRows, ...] = ()
 
@@ -64,7 +64,7 @@ class BoundQuery:
     def _run(self) -> Any:
         if self.engine == "spark":
             frames = {one.asked.relation: one.scan.frame() for one in self.reads}
-            tables = {**self.told, **self._changed()}
+            tables = {**self.system_rows, **self._changed()}
             frames |= {name: self.session.spark.createDataFrame(rows) for name, rows in tables.items()}
             return self.session.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]
         with self._naming_files():
@@ -82,7 +82,7 @@ class BoundQuery:
     def _relations(self) -> dict[str, str | pa.Table]:
         is_joined = len(self.reads) > 1
         texts = {one.asked.relation: one.scan.unfiltered_sql(is_joined=is_joined) for one in self.reads}
-        return {**texts, **self.told}
+        return {**texts, **self.system_rows}
 
     def schema(self) -> pa.Schema:
         """The columns that it gives; no row is read."""
@@ -134,7 +134,7 @@ class BoundQuery:
                 f"{whole} segments, {plan.bytes} bytes, {plan.rows_estimate} rows; columns "
                 f"{', '.join(one.asked.wanted.columns)}; filter {one.asked.wanted.where or 'none'}"
             )
-        lines += [f"{name} from the catalog: {rows.num_rows} rows" for name, rows in self.told.items()]
+        lines += [f"{name} from the catalog: {rows.num_rows} rows" for name, rows in self.system_rows.items()]
         lines += [str(one) for one in self.changes]
         lines.append(f"{self.engine}: {self.text}")
         if self.engine == "duckdb":
@@ -236,14 +236,14 @@ def _held(session: Session, translation: Translation, as_of: Any, plan: Callable
 
 def _planned(session: Session, translation: Translation, tables: Mapping[str, Table], as_of: Any) -> _Found:
     """What each name reads: without an ``as_of``, at the head."""
-    reads, told, changes = [], {}, []
+    reads, system, changes = [], {}, []
     for one in translation.asked:
         point = as_of if one.as_of is None else one.as_of
         if one.system == CHANGES:
             changes.append(changed_rows(session, one.relation, tables[one.table], one.wanted, point))
             continue
         if one.system:
-            told[one.relation] = rows_of(session, one.system, tables.get(one.table), point)
+            system[one.relation] = rows_of(session, one.system, tables.get(one.table), point)
             continue
         table = tables[one.table]
         columns = tuple(name for name in one.wanted.columns if name != ROW_ID) or (table.time,)
@@ -252,7 +252,7 @@ def _planned(session: Session, translation: Translation, tables: Mapping[str, Ta
         )
         scan.prepare()
         reads.append(Read(one, scan))
-    return tuple(reads), told, tuple(changes)
+    return tuple(reads), system, tuple(changes)
 
 
 def fixed_rows(session: Session, tree: exp.Expr) -> pa.Table:

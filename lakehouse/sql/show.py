@@ -1,4 +1,4 @@
-"""SHOW, DESCRIBE and USE: what is told of tables, as Arrow tables; nothing of it reads a row."""
+"""SHOW, DESCRIBE and USE: properties of tables, as Arrow tables; no row is read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def show(session: Session, asked: Show) -> pa.Table:
     view = view_of(session, asked.table)
     if view is not None:
         return _of_view(view, asked.what)
-    return _TOLD[asked.what](open_table(session, find_table(asked.table, table_names(session))), asked.key)
+    return _SHOWN[asked.what](open_table(session, find_table(asked.table, table_names(session))), asked.key)
 
 
 def is_like(name: str, pattern: str | None) -> bool:
@@ -124,7 +124,7 @@ _LISTED: Mapping[str, Callable[[Session, str | None], pa.Table]] = {
     "SCHEMAS": _schemas,
     "VIEWS": _views,
 }
-_TOLD: Mapping[str, Callable[[Table, str | None], pa.Table]] = {
+_SHOWN: Mapping[str, Callable[[Table, str | None], pa.Table]] = {
     "COLUMNS": _columns,
     "CREATE TABLE": _create_table,
     "TBLPROPERTIES": _table_properties,

@@ -113,7 +113,7 @@ def _check_place(mark: exp.Placeholder) -> None:
 
 def _read(value: Any, what: str) -> tuple[str, str]:
     try:
-        found = _told(value)
+        found = _kind_and_text(value)
     except (ValueError, OverflowError, TypeError, ArithmeticError) as error:
         raise InvalidStatement("a value that no column can hold", value=what, found=repr(value)[:100]) from error
     if found is None:
@@ -123,7 +123,7 @@ def _read(value: Any, what: str) -> tuple[str, str]:
     return found
 
 
-def _told(value: Any) -> tuple[str, str] | None:
+def _kind_and_text(value: Any) -> tuple[str, str] | None:
     match value:
         case None:
             return "null", ""

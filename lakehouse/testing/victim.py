@@ -77,15 +77,15 @@ class Victim:
     def __init__(self, task: Task, pipe: Connection) -> None:
         self._task = task
         self._pipe = pipe
-        self._told = False
+        self._is_acknowledged = False
         self._way: list[str] = []
         self._ticks = 0
         self._armed = False
 
     def acknowledge(self, made: int | None) -> None:
         """Report to the parent that the step is done, once."""
-        if not self._told:
-            self._told = True
+        if not self._is_acknowledged:
+            self._is_acknowledged = True
             self._pipe.send(("done", made))
 
     def live(self) -> None:
@@ -102,7 +102,7 @@ class Victim:
         for place, step in enumerate(self._task.steps):
             if place == self._task.first:
                 self._arm()
-            self._told = False
+            self._is_acknowledged = False
             self.acknowledge(do(lake, step))
             if self._task.kill is None:
                 self._pipe.send(("way", self._way.copy()))

@@ -25,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 _CLASSES = 64
-"""Numbers of newer tombstones that are told apart: above, an estimate leaves out some of the oldest."""
+"""Numbers of newer tombstones that are distinguished: above, an estimate leaves out some of the oldest."""
 _MOST_KEYED = 2_000
 """Interval tombstones with keys that are looked at, the newest first."""
 _MOST_PARTS = 20_000_000

@@ -35,7 +35,7 @@ def to_arrow(frame: DataFrame, query: Query) -> pa.Table:
 def collect_rows(session: SparkSession, query: Query) -> pa.Table:
     """The rows of a plan that pass, in memory.
 
-    Where only places hide rows, Spark finds what passes the conditions, and ids, ordinals and what is hidden are told
+    Where only places hide rows, Spark finds what passes the conditions, and ids, ordinals and what is hidden are found
     here: Spark compiles a scan anew for each condition, and to compile the expressions for these takes it longer than
     to run them.
     """
@@ -43,7 +43,7 @@ def collect_rows(session: SparkSession, query: Query) -> pa.Table:
     if not parts or not (query.row_ids and query.ordinals) or any(part.masks for part in parts):
         return to_arrow(read_frame(session, query), query)
     rows, known = _found(session, query, parts)
-    return _typed(_told(rows, known, parts), query)
+    return _typed(_with_row_ids(rows, known, parts), query)
 
 
 def _found(session: SparkSession, query: Query, parts: Sequence[Part]) -> tuple[pa.Table, Mapping[int | str, Segment]]:
@@ -65,7 +65,7 @@ def _found(session: SparkSession, query: Query, parts: Sequence[Part]) -> tuple[
     return reduce(DataFrame.unionAll, passing).toArrow(), dict(zip(answers, names.values(), strict=True))
 
 
-def _told(rows: pa.Table, known: Mapping[int | str, Segment], parts: Sequence[Part]) -> pa.Table:
+def _with_row_ids(rows: pa.Table, known: Mapping[int | str, Segment], parts: Sequence[Part]) -> pa.Table:
     """Rows that no place hides, with `ROW_ID` and `ORDINAL`."""
     segments = [segment for part in parts for segment in part.segments]
     numbers = {segment.path: number for number, segment in enumerate(segments)}
@@ -77,10 +77,10 @@ def _told(rows: pa.Table, known: Mapping[int | str, Segment], parts: Sequence[Pa
     first = np.array([segment.first_row_id for segment in segments])[file]
     ordinal = np.array([segment.ordinal for segment in segments])[file]
     row_id = pc.coalesce(rows.column(ROW_ID), pa.array(first + place))
-    told = rows.drop_columns([ROW_ID, PLACE, _FILE]).append_column(ROW_ID, row_id).append_column(ORDINAL, [ordinal])
+    found = rows.drop_columns([ROW_ID, PLACE, _FILE]).append_column(ROW_ID, row_id).append_column(ORDINAL, [ordinal])
     starts = np.cumsum([segment.rows for segment in segments]) - [segment.rows for segment in segments]
     hidden = _hidden(parts, starts)
-    return told.filter(pa.array(~np.isin(starts[file] + place, hidden))) if len(hidden) else told
+    return found.filter(pa.array(~np.isin(starts[file] + place, hidden))) if len(hidden) else found
 
 
 def _hidden(parts: Sequence[Part], starts: IntArray) -> IntArray:

@@ -19,7 +19,7 @@ from lakehouse.core.column import Layout
 from lakehouse.core.skyline import IntArray
 from lakehouse.engine.hidden import Part
 from lakehouse.engine.spark.arrays import Arrays
-from lakehouse.engine.spark.scan import FILES_LOOKED_UP, PLACE, UNTOLD, ByFile, scan
+from lakehouse.engine.spark.scan import FILES_LOOKED_UP, NO_PLACE, PLACE, ByFile, scan
 
 MOST_FILES = 8 * FILES_LOOKED_UP
 _MOST_PLACES = 1 << 20
@@ -84,7 +84,7 @@ def _is_seen(part: Part, by_file: ByFile, arrays: Arrays) -> str:
     is_clear = f"shiftleft({bits}[({word} & {(1 << 32) - 1}L) + {before}], {owner}) >= 0L"
     # A row of which Spark tells no place has no bit, and so is looked at.
     return (
-        f"CASE WHEN shiftleft({word}, {bit}) >= 0L THEN true ELSE coalesce({is_clear}, CAST({UNTOLD} AS BOOLEAN)) END"
+        f"CASE WHEN shiftleft({word}, {bit}) >= 0L THEN true ELSE coalesce({is_clear}, CAST({NO_PLACE} AS BOOLEAN)) END"
     )
 
 

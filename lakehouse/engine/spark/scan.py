@@ -31,7 +31,7 @@ PLACE = "_tmp_metadata_row_index"
 """
 FILES_LOOKED_UP = 64
 """A row looks its file up among so many at most."""
-UNTOLD = "raise_error('Spark tells no place or file of a row; use a version that this library was tested with')"
+NO_PLACE = "raise_error('Spark tells no place or file of a row; use a version that this library was tested with')"
 """Fails a row of which it is not known where it lies."""
 _NAME, _SUM = "input_file_name()", "crc32(CAST(input_file_name() AS BINARY))"
 _WILD = re.compile(r"([{}\[\]*?\\])")
@@ -150,15 +150,15 @@ class ByFile:
 
     def extras(self, names: Sequence[str], *, is_stored: bool) -> list[str]:
         """`ROW_ID` and `ORDINAL`, of a scan with `PLACE` and, if rows may store their ids, `ROW_ID`."""
-        told = []
+        columns = []
         if ROW_ID in names:
             stored = f"{quoted(ROW_ID)}, " if is_stored else ""
             first = self.number(np.array([one.first_row_id for one in self._segments]))
-            told.append(f"coalesce({stored}{first} + {PLACE}, {UNTOLD}) AS {ROW_ID}")
+            columns.append(f"coalesce({stored}{first} + {PLACE}, {NO_PLACE}) AS {ROW_ID}")
         if ORDINAL in names:
             ordinal = self.number(np.array([one.ordinal for one in self._segments]))
-            told.append(f"coalesce({ordinal}, {UNTOLD}) AS {ORDINAL}")
-        return told
+            columns.append(f"coalesce({ordinal}, {NO_PLACE}) AS {ORDINAL}")
+        return columns
 
 
 def scan_with_row_ids(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from lakehouse.testing.campaign.outcome import Outcome
 from lakehouse.testing.campaign.parts import PARTS, run_part
 
-_MOST_TOLD = 5
+_MOST_SHOWN = 5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,7 +45,7 @@ def _tell(outcome: Outcome, count: int, seconds: float) -> None:
         f"{outcome.name}: tried={outcome.tried}{stopped} refused={outcome.refused} wrong={len(outcome.wrong)} "
         f"seconds={seconds:.0f}\n"
     )
-    sys.stdout.write("".join(f"    {one}\n" for one in outcome.wrong[:_MOST_TOLD]))
+    sys.stdout.write("".join(f"    {one}\n" for one in outcome.wrong[:_MOST_SHOWN]))
     sys.stdout.flush()
 
 

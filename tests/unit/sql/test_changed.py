@@ -24,7 +24,7 @@ def changed(tmp_path_factory: Any) -> Any:
         lake.sql("CREATE TABLE t (at TIMESTAMP, id BIGINT, n INT) PARTITIONED BY (days(at))")
         lake.sql("CREATE TABLE other (at TIMESTAMP) PARTITIONED BY (days(at))")
         rows: dict[int, int | None] = {}
-        told: list[Change] = []
+        listed: list[Change] = []
         kinds = ["insert", "update", "delete"] * 3 + ["compact", "other"]
         chance.shuffle(kinds)
         for turn, does in enumerate(["insert", "insert", *kinds], 1):
@@ -34,23 +34,23 @@ def changed(tmp_path_factory: Any) -> Any:
                     new = {turn * 10 + place: chance.choice([None, 1, 2]) for place in range(2)}
                     values = (f"('2013-01-0{1 + one % 5}', {one}, {n or 'NULL'})" for one, n in new.items())
                     version = lake.sql(f"INSERT INTO t VALUES {', '.join(values)}").version
-                    told += [(one, n, "insert", version) for one, n in new.items()]
+                    listed += [(one, n, "insert", version) for one, n in new.items()]
                     rows |= new
                 case "update":
                     version = lake.sql(f"UPDATE t SET n = 1 WHERE id % 7 >= {low % 7}").version
                     for one in [one for one, n in rows.items() if one % 7 >= low % 7 and n != 1]:
-                        told += [(one, rows[one], "update_before", version), (one, 1, "update_after", version)]
+                        listed += [(one, rows[one], "update_before", version), (one, 1, "update_after", version)]
                         rows[one] = 1
                 case "delete":
                     version = lake.sql(f"DELETE FROM t WHERE id % 5 = {low % 5}").version
                     gone = [one for one in rows if one % 5 == low % 5]
-                    told += [(one, rows.pop(one), "delete", version) for one in gone]
+                    listed += [(one, rows.pop(one), "delete", version) for one in gone]
                 case "compact":
                     lake.table("t").compact()
                 case "other":
                     lake.sql("INSERT INTO other VALUES ('2013-01-01')")
-        assert {one[2] for one in told} == {"insert", "update_before", "update_after", "delete"}
-        yield lake, told
+        assert {one[2] for one in listed} == {"insert", "update_before", "update_after", "delete"}
+        yield lake, listed
 
 
 CONDITIONS: list[tuple[str, Any]] = [
@@ -74,33 +74,33 @@ CONDITIONS: list[tuple[str, Any]] = [
 
 
 def test_every_condition_leaves_what_it_would_of_a_list(changed: Any) -> None:
-    lake, told = changed
+    lake, listed = changed
     columns = "SELECT id, n, _change_type, _commit_version FROM t.changes"
-    mid = told[6][3]
+    mid = listed[6][3]
     for text, passes in CONDITIONS:
         found = Counter(rows_of(lake, f"{columns} WHERE {text.format(mid=mid)}"))
-        assert found == Counter(one for one in told if passes(mid, *one)), text
+        assert found == Counter(one for one in listed if passes(mid, *one)), text
 
 
 def test_changes_are_those_of_the_table_and_are_joined_like_any_table(changed: Any) -> None:
-    lake, told = changed
-    assert Counter(rows_of(lake, "SELECT id, n, _change_type, _commit_version FROM t.changes")) == Counter(told)
+    lake, listed = changed
+    assert Counter(rows_of(lake, "SELECT id, n, _change_type, _commit_version FROM t.changes")) == Counter(listed)
     times = {one.version: one.committed_at for one in lake.log()}
     found = rows_of(lake, "SELECT DISTINCT _commit_version, _commit_timestamp FROM t.changes")
-    assert dict(found) == {one[3]: times[one[3]] for one in told}
+    assert dict(found) == {one[3]: times[one[3]] for one in listed}
     names = lake.sql("SELECT * FROM t.changes", engine="duckdb").columns
     assert names == ["at", "id", "n", "_change_type", "_commit_version", "_commit_timestamp"]
     assert rows_of(lake, "SELECT count(*) FROM other.changes o JOIN t.changes c ON o.at = c._commit_timestamp") == [
         (0,)
     ]
     deleted = "SELECT c.id FROM t.changes c LEFT JOIN t ON t.id = c.id WHERE t.id IS NULL AND c._change_type = 'insert'"
-    assert len(rows_of(lake, deleted)) == sum(one[2] == "delete" for one in told)
+    assert len(rows_of(lake, deleted)) == sum(one[2] == "delete" for one in listed)
 
 
 def test_a_version_bounds_the_changes_and_a_view_of_them(changed: Any) -> None:
-    lake, told = changed
-    mid = told[6][3]
-    expected = Counter(one for one in told if one[3] <= mid)
+    lake, listed = changed
+    mid = listed[6][3]
+    expected = Counter(one for one in listed if one[3] <= mid)
     columns = "id, n, _change_type, _commit_version"
     for text, as_of in ((f"SELECT {columns} FROM t.changes VERSION AS OF {mid}", None),
                         (f"SELECT {columns} FROM t.changes", mid)):  # fmt: skip

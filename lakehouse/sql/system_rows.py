@@ -1,4 +1,4 @@
-"""The rows of system tables: what the catalog tells of a table or of the lake, in memory."""
+"""The rows of system tables: what the catalog holds of a table or of the lake, in memory."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def _of_lake(session: Session, name: str) -> list[dict[str, Any]]:
             rows.append({**named, "table_type": "BASE TABLE"})
             continue
         for place, field in enumerate(table.schema, 1):
-            told = {"column_name": field.name, "ordinal_position": place, "data_type": type_name(field.type)}
-            rows.append({**named, **told, "is_nullable": "YES" if field.nullable else "NO"})
+            column = {"column_name": field.name, "ordinal_position": place, "data_type": type_name(field.type)}
+            rows.append({**named, **column, "is_nullable": "YES" if field.nullable else "NO"})
     if name == "tables":
         rows += [{**_named(one.name), "table_type": "VIEW"} for one in _views(session)]
     return rows
