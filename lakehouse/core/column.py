@@ -53,18 +53,23 @@ class ColumnHistory:
 
 
 class Held(NamedTuple):
-    """A column of a table in some files: the one called ``stored``, of ``type``, or where that is None a value."""
+    """A column of a table in some files: the one called ``stored``, of ``type``, or where that is None a value.
+
+    ``is_lacked``: whether some of the files lack it, whose rows have the value as well.
+    """
 
     name: str
     stored: str
     type: pa.DataType | None
     wanted: pa.DataType
     default: Any = None
+    is_lacked: bool = False
 
     @property
     def is_plain(self) -> bool:
         """Whether the files hold it as it is."""
-        return self.name == self.stored and self.type is not None and holds_plainly(self.type, self.wanted)
+        is_plain = self.name == self.stored and self.type is not None and holds_plainly(self.type, self.wanted)
+        return is_plain and not self.is_lacked
 
 
 Layout = tuple[Held, ...]

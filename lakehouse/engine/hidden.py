@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,9 @@ from lakehouse.engine import ORDINAL, Query
 from lakehouse.engine.masks import visible
 from lakehouse.errors import InternalError
 from lakehouse.predicate.term import Term
+
+Joining = Callable[[Layout, Layout], Layout | None]
+"""How files of two layouts are read in one scan; None if they are not."""
 
 _ANY_ID = (0, (1 << 63) - 1)
 _Sets = Mapping[int, BitMap64 | pa.Table]
@@ -44,20 +47,15 @@ class Part:
     """Segments that are read as one scan. What passes ``condition`` (None: all) and is under no mask is seen.
 
     ``places`` holds, for each segment, the ascending places from 0 of its rows that are hidden. It is empty if there
-    are none; where it is not, no segment stores row ids.
+    are none; where it is not, no segment stores row ids. ``layout``: how its files hold the columns of the table, alike
+    in those that are read; None where all are as they are.
     """
 
     segments: Sequence[Segment]
     condition: Term | None
     places: tuple[IntArray, ...] = ()
     masks: tuple[KeyMask, ...] = ()
-
-    def layout(self, spec: TableSpec) -> Layout | None:
-        """How its files hold the columns of the table, alike in those that are read; None where all are as they are."""
-        if not spec.columns:
-            return None
-        found = spec.layout(self.segments[0].schema_number)
-        return None if all(one.is_plain for one in found) else found
+    layout: Layout | None = None
 
     @property
     def hidden_ids(self) -> IntArray:
@@ -78,11 +76,16 @@ class _Found:
     tangled: list[Segment] = field(default_factory=list)
 
 
-def plan_parts(query: Query) -> list[Part]:
+def apart(_one: Layout, _other: Layout) -> None:
+    """Files of two layouts are two scans."""
+
+
+def plan_parts(query: Query, join: Joining = apart) -> list[Part]:
     """The parts of a query; at most four share a condition, but for groups that have no row or key tombstones.
 
     Segments that none of those touches are read as if there were none. Fresh segments under row tombstones
-    alone get ``places``, all others get masks. Cost: one pass over the sets of the tombstones, and over the segments.
+    alone get ``places``, all others get masks. ``join`` says of which layouts the engine reads files in one scan.
+    Cost: one pass over the sets of the tombstones, and over the segments.
     Raises `InternalError` if a tombstone's set is missing.
     """
     parts: list[Part] = []
@@ -112,24 +115,40 @@ def plan_parts(query: Query) -> list[Part]:
     if not query.spec.columns:
         return parts
     read = columns_read(query, parts)
-    return [one for part in parts for one in _of_one_layout(part, query.spec, read)]
+    return [one for part in parts for one in _of_one_layout(part, query.spec, read, join)]
 
 
-def _of_one_layout(part: Part, spec: TableSpec, read: Collection[str] | None) -> Iterator[Part]:
-    """The part cut by what files hold the columns that are read (None: all) in one way."""
-    layouts: dict[int, Layout] = {}
-    by_layout: dict[Layout, list[int]] = {}
-    for place, segment in enumerate(part.segments):
-        number = segment.schema_number
-        if number not in layouts:
-            layouts[number] = tuple(one for one in spec.layout(number) if read is None or one.name in read)
-        by_layout.setdefault(layouts[number], []).append(place)
-    if len(by_layout) == 1:
-        yield part
-        return
-    for places in by_layout.values():
+def _of_one_layout(part: Part, spec: TableSpec, read: Collection[str] | None, join: Joining) -> Iterator[Part]:
+    """The part cut by what files are read in one way, as far as columns are read (None: all)."""
+    numbers = [segment.schema_number for segment in part.segments]
+    by_layout: dict[Layout, set[int]] = {}
+    for number in dict.fromkeys(numbers):
+        layout = tuple(one for one in spec.layout(number) if read is None or one.name in read)
+        by_layout.setdefault(layout, set()).add(number)
+    joined: list[tuple[Layout, set[int]]] = []
+    for layout, among in by_layout.items():
+        for place, (other, others) in enumerate(joined):
+            both = join(other, layout)
+            if both is not None:
+                joined[place] = (both, others | among)
+                break
+        else:
+            joined.append((layout, among))
+    for layout, among in joined:
+        whole = _whole(layout, spec, min(among))
+        if len(joined) == 1:
+            yield replace(part, layout=whole)
+            return
+        places = [place for place, number in enumerate(numbers) if number in among]
         hidden = tuple(part.places[one] for one in places) if part.places else ()
-        yield replace(part, segments=[part.segments[one] for one in places], places=hidden)
+        yield replace(part, segments=[part.segments[one] for one in places], places=hidden, layout=whole)
+
+
+def _whole(layout: Layout, spec: TableSpec, number: int) -> Layout | None:
+    """A layout with the columns that are not read, as files of a schema number hold them."""
+    read = {one.name: one for one in layout}
+    found = tuple(read.get(one.name, one) for one in spec.layout(number))
+    return None if all(one.is_plain for one in found) else found
 
 
 def columns_read(query: Query, parts: Sequence[Part], *, counting: bool = False) -> frozenset[str] | None:

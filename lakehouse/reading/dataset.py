@@ -45,7 +45,7 @@ class Datasets:
                 segments_with_hidden_rows=hidden,
                 segments=len(segments),
             )
-        if any(self._is_altered(part, spec) for part in parts):
+        if any(self._is_altered(part) for part in parts):
             raise NotWholeFiles(
                 "files hold columns otherwise than the table does, which was altered since; use to_reader(), "
                 "to_duckdb() or to_polars(lazy=True)",
@@ -64,9 +64,9 @@ class Datasets:
         ]
         return pads.FileSystemDataset(fragments, self.schema, parquet, system)
 
-    def _is_altered(self, part: Part, spec: TableSpec) -> bool:
+    def _is_altered(self, part: Part) -> bool:
         """Whether files hold a column that is read under another name or type, or not at all."""
-        layout = part.layout(spec) or ()
+        layout = part.layout or ()
         return any(not one.is_plain for one in layout if one.name in self.schema.names)
 
 

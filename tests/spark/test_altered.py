@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
+import lakehouse
+from lakehouse.engine.spark.settings import held
 from lakehouse.testing.columns import Altered
 
 DAY = datetime(2013, 1, 5, tzinfo=UTC)
+
+
+@pytest.fixture
+def file_lake(sqlite_url, tmp_path, spark):
+    with lakehouse.connect(sqlite_url, tmp_path / "warehouse", spark=spark) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -101,3 +111,66 @@ def test_parts_of_columns_read_by_spark_as_in_process(lake, spark):
     first = next(row for row in found.to_pylist() if row["m"])
     assert first["m"] == [("k", {"x": 1, "y": "z"})]
     assert first["s"]["b"] == DAY
+
+
+SMALL = {
+    "TINYINT": [-128, 127, 0, None], "SMALLINT": [-32768, 32767, 1, None], "INT": [-(2**31), 2**31 - 1, 2, None],
+    "FLOAT": [1.5, float("inf"), -0.0, None], "DECIMAL(4, 2)": [Decimal("-99.99"), Decimal("0.01"), None],
+    "DATE": [date(1, 1, 1), date(2024, 2, 29), None],
+}  # fmt: skip
+WIDER = {
+    "TINYINT": ["SMALLINT", "INT", "BIGINT", "DECIMAL(6, 2)", "DECIMAL(20, 3)"], "SMALLINT": ["INT", "BIGINT"],
+    "INT": ["BIGINT", "DECIMAL(10, 0)", "DECIMAL(38, 9)"], "FLOAT": ["DOUBLE"],
+    "DECIMAL(4, 2)": ["DECIMAL(9, 2)", "DECIMAL(12, 5)", "DECIMAL(38, 10)"], "DATE": ["TIMESTAMP", "TIMESTAMP_NTZ"],
+}  # fmt: skip
+ADDED = {
+    "BOOLEAN": True, "TINYINT": -5, "BIGINT": 2**62, "FLOAT": 0.25, "DOUBLE": float("-inf"),
+    "DECIMAL(38, 9)": Decimal("1.000000001"), "STRING": "it's \\ `é` ${x}\n", "BINARY": b"\x00'\xff",
+    "DATE": date(1, 1, 1),
+    "TIMESTAMP": datetime(1969, 12, 31, 23, 59, 59, 999999, UTC), "TIMESTAMP_NTZ": datetime(9999, 12, 31),  # noqa: DTZ001 - it has no zone
+}  # fmt: skip
+
+
+def test_files_of_every_older_type_and_without_columns_read_with_the_later_ones(file_lake, spark):
+    pairs = [(old, new) for old, wider in WIDER.items() for new in wider]
+    columns = ", ".join(f"c{number} {old}" for number, (old, _) in enumerate(pairs))
+    table = file_lake.create_table("t", f"at TIMESTAMP, {columns}", time="at")
+    old = [{"at": DAY, **{f"c{i}": SMALL[kind][k % len(SMALL[kind])] for i, (kind, _) in enumerate(pairs)}}
+           for k in range(4)]  # fmt: skip
+    bare = pa.schema([(field.name, field.type) for field in table.schema])
+    table.append(pa.Table.from_pylist(old, schema=bare))
+    kinds = [field.type for field in table.schema]
+    for number, (_, new) in enumerate(pairs):
+        table.widen_column(f"c{number}", new)
+    for number, (kind, default) in enumerate(ADDED.items()):
+        table.add_column(f"d{number}", kind, default=default)
+    table.rename_column("c0", "renamed")
+    added = {f"d{number}": default for number, default in enumerate(ADDED.values())}
+    kinds = {field.name: field.type for field in table.schema}
+
+    def widened(name, value):
+        kind = kinds[name]
+        if value is None or not isinstance(value, date) or isinstance(value, datetime):
+            return Decimal(value) if value is not None and pa.types.is_decimal(kind) else value
+        return datetime(value.year, value.month, value.day, tzinfo=UTC if kind.tz else None)
+
+    expected = []
+    for row in old:
+        row["renamed"] = row.pop("c0")
+        expected.append({name: widened(name, row[name]) for name in row} | added)
+    new = [dict.fromkeys(kinds) | {"at": DAY}]
+    table.append(pa.Table.from_pylist(new, schema=pa.schema([(field.name, field.type) for field in table.schema])))
+    expected += new
+
+    def bag(found):
+        return Counter(tuple(sorted(row.items())) for row in found)
+
+    assert bag(table.scan().to_arrow().to_pylist()) == bag(expected)
+    for vectorized in ("true", "false"):
+        with held(spark, {"spark.sql.parquet.enableVectorizedReader": vectorized}):
+            assert bag(table.read().toArrow().to_pylist()) == bag(expected)
+            for name in ("renamed", "c2", "c3", "d1", "d6", "d7"):
+                one = table.scan(columns=[name], where=f"{name} IS NOT NULL").to_spark().toArrow().to_pylist()
+                assert bag(one) == bag({name: row[name]} for row in expected if row[name] is not None), name
+            assert table.read().where("d1 = -5 AND d6 LIKE 'it%' AND c3 IS NOT NULL").count() == 3
+            assert table.read().where("c2 > 126").count() == 1

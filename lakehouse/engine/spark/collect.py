@@ -18,6 +18,7 @@ from lakehouse.engine import Query
 from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.engine.spark.columns import quoted
 from lakehouse.engine.spark.failures import explaining_jobs
+from lakehouse.engine.spark.layouts import joined
 from lakehouse.engine.spark.read import conditions, listing_settings, read_frame, verified_files
 from lakehouse.engine.spark.scan import PLACE, asked_of_rows, names_in_rows, scan
 from lakehouse.engine.spark.settings import held
@@ -39,7 +40,7 @@ def collect_rows(session: SparkSession, query: Query) -> pa.Table:
     here: Spark compiles a scan anew for each condition, and to compile the expressions for these takes it longer than
     to run them.
     """
-    parts = plan_parts(query)
+    parts = plan_parts(query, joined)
     if not parts or not (query.row_ids and query.ordinals) or any(part.masks for part in parts):
         return to_arrow(read_frame(session, query), query)
     rows, known = _found(session, query, parts)
@@ -52,7 +53,7 @@ def _found(session: SparkSession, query: Query, parts: Sequence[Part]) -> tuple[
     schema = pa.schema([*query.spec.schema, (ROW_ID, pa.int64()), (PLACE, pa.int64())])
     alike: dict[tuple[tuple[str, ...], Layout | None], list[Segment]] = {}
     for part in parts:
-        alike.setdefault((conditions(query, part), part.layout(query.spec)), []).extend(part.segments)
+        alike.setdefault((conditions(query, part), part.layout), []).extend(part.segments)
     with held(session, listing_settings(session, len(files))):
         frames = {one: scan(session, schema, segments, files, one[1]) for one, segments in alike.items()}
     names = {

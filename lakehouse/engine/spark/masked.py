@@ -22,7 +22,7 @@ def masked_frame(
     session: SparkSession, query: Query, part: Part, files: Mapping[str, Path], extras: Sequence[str]
 ) -> DataFrame:
     """The part's rows that no place or mask hides; the columns of the table, and extra ones."""
-    schema, layout = query.spec.schema, part.layout(query.spec)
+    schema, layout = query.spec.schema, part.layout
     needs_ids = bool(part.places) or any(ROW_ID in mask.columns or mask.is_ordered for mask in part.masks)
     if needs_ids or extras:
         frame = placed_scan(session, schema, part.segments, files, layout)

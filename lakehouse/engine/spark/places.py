@@ -8,6 +8,7 @@ Jacobson, FOCS 1989).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def split_places(part: Part) -> list[Part] | None:
         return None
     pairs = iter(zip(part.segments, part.places, strict=True))
     return [
-        Part([one for one, _ in taken], part.condition, places=tuple(places for _, places in taken))
+        replace(part, segments=[one for one, _ in taken], places=tuple(places for _, places in taken))
         for taken in iter(lambda: list(islice(pairs, FILES_LOOKED_UP)), [])
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,11 +12,12 @@ from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark p
 
 from lakehouse.core.column import Layout
 from lakehouse.core.segment import Segment
-from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import ORDINAL, Query
 from lakehouse.engine.hidden import Part, plan_parts, stored_columns_read
 from lakehouse.engine.spark.columns import quoted
 from lakehouse.engine.spark.each import each
+from lakehouse.engine.spark.layouts import joined
 from lakehouse.engine.spark.masked import masked_frame
 from lakehouse.engine.spark.places import split_places, without_places
 from lakehouse.engine.spark.scan import FILES_LOOKED_UP, placed_scan, scan, scan_with_row_ids
@@ -33,13 +35,11 @@ def read_frame(session: SparkSession, query: Query) -> DataFrame:
 
     Raises `SegmentUnreadable` naming a file that is not. One that vanishes later fails the job, which names it.
     """
-    parts = plan_parts(query)
+    parts = plan_parts(query, joined)
     files = verified_files(session, query, parts)
     extras = [name for name, is_wanted in ((ROW_ID, query.row_ids), (ORDINAL, query.ordinals)) if is_wanted]
     with held(session, listing_settings(session, len(files))):
-        frames = [
-            frame for part in _joined(parts, query.spec) for frame in _frames(session, query, part, files, extras)
-        ]
+        frames = [frame for part in _as_one(parts) for frame in _frames(session, query, part, files, extras)]
     if not frames:
         schema = pa.schema([*query.spec.schema, *(pa.field(name, pa.int64()) for name in extras)])
         frames = [session.createDataFrame([], to_spark_type(schema))]
@@ -63,17 +63,17 @@ def verified_files(session: SparkSession, query: Query, parts: Sequence[Part]) -
     return verified(query.warehouse, segments)
 
 
-def _joined(parts: list[Part], spec: TableSpec) -> list[Part]:
-    """Parts without masks of one condition, of files that hold columns in one way, are one."""
-    joined: dict[tuple[str | None, Layout | None], tuple[Part, list[Segment]]] = {}
+def _as_one(parts: list[Part]) -> list[Part]:
+    """Parts without masks of one condition, of files that are read in one way, are one."""
+    alike: dict[tuple[str | None, Layout | None], tuple[Part, list[Segment]]] = {}
     masked = []
     for part in parts:
         if part.places or part.masks:
             masked.append(part)
         else:
             text = None if part.condition is None else part.condition.spark
-            joined.setdefault((text, part.layout(spec)), (part, []))[1].extend(part.segments)
-    return [*(Part(segments, part.condition) for part, segments in joined.values()), *masked]
+            alike.setdefault((text, part.layout), (part, []))[1].extend(part.segments)
+    return [*(replace(part, segments=segments) for part, segments in alike.values()), *masked]
 
 
 def listing_settings(session: SparkSession, files: int) -> dict[str, str]:
@@ -92,7 +92,7 @@ def _frames(
 ) -> list[DataFrame]:
     schema = query.spec.schema
     where = conditions(query, part)
-    layout = part.layout(query.spec)
+    layout = part.layout
     cut = split_places(part) if part.places else None
     if cut is not None:
         return [without_places(session, schema, one, files, where, extras, layout) for one in cut]

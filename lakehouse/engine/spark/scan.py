@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
+from pyspark.sql.types import StructType
 
 from lakehouse.core.column import Layout
 from lakehouse.core.segment import Segment
@@ -20,8 +21,8 @@ from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import ORDINAL
 from lakehouse.engine.spark.arrays import Arrays
 from lakehouse.engine.spark.columns import held_column, quoted
+from lakehouse.engine.spark.layouts import file_type
 from lakehouse.engine.spark.relations import frame_over, kept
-from lakehouse.engine.spark.types import to_spark_type
 from lakehouse.predicate.literals import text_term
 
 PLACE = "_tmp_metadata_row_index"
@@ -48,29 +49,15 @@ def scan(
 
     ``layout``: how all of the files hold columns of the table, if not all as they are.
     """
-    if layout is None:
-        return _raw_scan(session, schema, segments, files)
-    return _raw_scan(session, _held_schema(schema, layout), segments, files).select(*_columns(schema, layout))
+    frame = _raw_scan(session, file_type(schema, layout), segments, files)
+    return frame if layout is None else frame.select(*_columns(schema, layout))
 
 
 def _raw_scan(
-    session: SparkSession, schema: pa.Schema, segments: Sequence[Segment], files: Mapping[str, Path]
+    session: SparkSession, kind: StructType, segments: Sequence[Segment], files: Mapping[str, Path]
 ) -> DataFrame:
     paths = [_WILD.sub(r"\\\1", str(files[segment.path])) for segment in segments]
-    return frame_over(session, (schema, *paths), len(paths), lambda: _new_scan(session, schema, paths))
-
-
-def _held_schema(schema: pa.Schema, layout: Layout) -> pa.Schema:
-    """What is read of files, for the columns of a schema."""
-    held = {one.name: one for one in layout}
-    fields = []
-    for field in schema:
-        one = held.get(field.name)
-        if one is None:
-            fields.append(field)
-        elif one.type is not None:
-            fields.append(pa.field(one.stored, one.type))
-    return pa.schema(fields)
+    return frame_over(session, (kind.json(), *paths), len(paths), lambda: _new_scan(session, kind, paths))
 
 
 def _columns(schema: pa.Schema, layout: Layout) -> list[Column]:
@@ -82,8 +69,8 @@ def _columns(schema: pa.Schema, layout: Layout) -> list[Column]:
     ]
 
 
-def _new_scan(session: SparkSession, schema: pa.Schema, paths: Sequence[str]) -> DataFrame:
-    reader = session.read.schema(to_spark_type(schema))
+def _new_scan(session: SparkSession, kind: StructType, paths: Sequence[str]) -> DataFrame:
+    reader = session.read.schema(kind)
     for option, value in {
         "datetimeRebaseMode": "CORRECTED",
         "ignoreCorruptFiles": "false",
@@ -190,8 +177,7 @@ def placed_scan(
 
     A row's id is that which its file stores, else the segment's first one and the row's place.
     """
-    held = schema if layout is None else _held_schema(schema, layout)
-    frame = _raw_scan(session, held.append(pa.field(ROW_ID, pa.int64())), segments, files)
+    frame = _raw_scan(session, file_type(schema.append(pa.field(ROW_ID, pa.int64())), layout), segments, files)
     known = [(name, one.first_row_id, one.ordinal) for name, one in names_in_rows(frame, segments, files)]
     fields = pa.schema([("_file", pa.string()), ("_first", pa.int64()), (ORDINAL, pa.int64())])
     # As an Arrow table: a list of rows would be read by a job in a Python worker.
