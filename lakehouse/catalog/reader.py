@@ -258,7 +258,7 @@ class CatalogReader:
 
         Its version is the newest of its bins, including the larger ones.
         """
-        return list_chunks(spec.grain, self.states(spec, version).values())
+        return list_chunks(spec.grain, spec.bin_grain, self.states(spec, version).values())
 
     def extent(self, spec: TableSpec) -> Interval | None:
         """An interval from the first to the last chunk that ever held something, or wider; None if none did."""

@@ -44,6 +44,7 @@ for name, command in (
     ("upsert", change.upsert),
     ("resolve", change.resolve),
     ("compact", write.compact),
+    ("rebuild", write.rebuild),
     ("restore", write.restore),
     ("tag", write.tag),
     ("locks", look.locks),

@@ -19,7 +19,7 @@ from lakehouse.errors import InvalidInput
 if TYPE_CHECKING:
     from lakehouse.service import Limits
 
-_CHANGES = ("ADD", "DROP", "RENAME", "ALTER", "CHANGE", "SET", "UNSET")
+_CHANGES = ("ADD", "DROP", "RENAME", "ALTER", "CHANGE", "SET", "UNSET", "CLUSTER", "CLUSTERED", "PARTITIONED")
 """What a change of columns begins with."""
 TableOption = Annotated[str | None, typer.Option("--table", help="only this table", show_default=False)]
 

@@ -141,6 +141,36 @@ def compact(
     return print_commit(commit, as_json)
 
 
+def rebuild(
+    table: TableArgument,
+    cluster_by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN[=BUCKETS]", help="repeat for more; 'none' for none", show_default=False),
+    ] = None,
+    primary_key: Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)] = None,
+    grain: Annotated[str | None, typer.Option(help="hour, day, week, month or year", show_default=False)] = None,
+    engine: Annotated[str | None, typer.Option(help="spark: read and write with Spark", show_default=False)] = None,
+    message: MessageOption = None,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a table anew for other cluster columns, keys or time chunks, as one version. No row changes."""
+    clustered = None if cluster_by is None else {} if cluster_by == ["none"] else dict(map(_clustered, cluster_by))
+    with open_lake(catalog, warehouse) as lake:
+        commit = lake.table(table).rebuild(
+            cluster_by=clustered, primary_key=primary_key, grain=grain, engine=engine, message=message
+        )
+    print_commit(commit, as_json)
+
+
+def _clustered(text: str) -> tuple[str, int]:
+    name, sign, buckets = text.partition("=")
+    if sign and not buckets.isdecimal():
+        raise typer.BadParameter(f"write COLUMN or COLUMN=BUCKETS: {text}")
+    return name, int(buckets or 0)
+
+
 def restore(
     table: TableArgument,
     version: Annotated[str, typer.Argument(help="version, tag or time to restore", show_default=False)],

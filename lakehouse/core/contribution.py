@@ -152,9 +152,13 @@ class RestoreContribution(Contribution):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterContribution(Contribution):
-    """Changes of the table's columns, in their order: values of `lakehouse.schema.changes`."""
+    """Changes of the table's columns, in their order: values of `lakehouse.schema.changes`.
+
+    ``rows_seen``: the version whose rows were found to have one primary key each, if they make one.
+    """
 
     changes: tuple[Any, ...]
+    rows_seen: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

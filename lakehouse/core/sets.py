@@ -19,7 +19,7 @@ from lakehouse.core.bucket import BucketSet
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.core.tombstone import TombstoneKind
-from lakehouse.errors import InternalError
+from lakehouse.errors import InternalError, SchemaMismatch
 
 INLINE_BYTES = 32 << 10
 """Sets up to this size are kept in the catalog, larger ones in files."""
@@ -83,13 +83,27 @@ def stored_keys(keys: pa.Table, spec: TableSpec) -> pa.Table:
 
 
 def named_keys(stored: pa.Table, spec: TableSpec) -> pa.Table:
-    """Keys of a set, which has the names and types that their columns had, as the table has them."""
-    if not spec.columns:
-        return stored.select(spec.primary_key)
-    names = spec.stored_names
-    held = stored.select([names.get(name, name) for name in spec.primary_key])
-    wanted = pa.schema([spec.schema.field(name).remove_metadata() for name in spec.primary_key])
-    return held.rename_columns(wanted.names).cast(wanted)
+    """Keys of a set, which has the names and types that their columns had, as the table has them.
+
+    Raises `SchemaMismatch` if the table has one of these columns no more.
+    """
+    current = {stored: name for name, stored in spec.stored_names.items()}
+    names = [current.get(name, name) for name in stored.column_names]
+    wanted = pa.schema([scope_field(name, spec).remove_metadata() for name in names])
+    return stored.rename_columns(names) if not spec.columns else stored.rename_columns(names).cast(wanted)
+
+
+def scope_field(name: str, spec: TableSpec) -> pa.Field:
+    """A column by whose values a tombstone hides rows. Raises `SchemaMismatch` if the table has it no more."""
+    place = spec.schema.get_field_index(name)
+    if place < 0:
+        raise SchemaMismatch(
+            "rows of that time are hidden by values of a column that the table has no more; read them with "
+            'schema="then"',
+            table=spec.name,
+            column=name,
+        )
+    return spec.schema.field(place)
 
 
 def key_bounds(keys: pa.Table, spec: TableSpec) -> tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]:

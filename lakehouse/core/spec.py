@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NewType, cast, get_args
 
 import pyarrow as pa
@@ -56,7 +56,9 @@ class TableSpec:
 
     ``schema_number`` counts the changes of its columns; files say under which of them they were written. ``columns``
     has the history of each column, by Parquet field id, that files do not all hold as it is now; ``next_field_id`` is
-    that of the next column, and ``retired`` are names in files that columns had which were dropped.
+    that of the next column, and ``retired`` are names in files that columns had which were dropped. ``declustered``
+    are columns by which it was clustered before. ``catalog_grain``: the grain by which the catalog keeps it, which it
+    was created with, if it has another one now.
     """
 
     id: TableId
@@ -73,6 +75,22 @@ class TableSpec:
     columns: Mapping[int, ColumnHistory] = field(default_factory=dict)
     next_field_id: int = 0
     retired: tuple[str, ...] = ()
+    declustered: tuple[str, ...] = ()
+    catalog_grain: Grain | None = None
+
+    @property
+    def bin_grain(self) -> Grain:
+        """The grain whose chunks are the bins of the catalog."""
+        return self.catalog_grain or self.grain
+
+    def with_grain(self, grain: Grain) -> TableSpec:
+        """The definition with other time chunks, in the bins that the catalog keeps it in."""
+        return replace(self, grain=grain, catalog_grain=None if grain == self.bin_grain else self.bin_grain)
+
+    @property
+    def scope_columns(self) -> tuple[str, ...]:
+        """Columns whose values replaces may name, and tombstones: those by which it is clustered, or was."""
+        return (*self.cluster_by, *self.declustered)
 
     def history(self, column: pa.Field) -> ColumnHistory:
         """What became of a column of the schema."""

@@ -104,7 +104,7 @@ def plan_parts(query: Query, join: Joining = apart) -> list[Part]:
         into = found.setdefault(None if condition is None else condition.duckdb, _Found(condition))
         for segment in group.segments:
             places = next(hidden)
-            if places is None or any(_may_hold(one, segment, query.spec) for one in keys):
+            if places is None or any(_may_hold(one, segment) for one in keys):
                 into.tangled.append(segment)
             elif len(places):
                 into.placed.append(segment)
@@ -204,11 +204,11 @@ def _set(tombstone: Tombstone, sets: _Sets) -> Any:
     return sets[tombstone.id]
 
 
-def _may_hold(tombstone: Tombstone, segment: Segment, spec: TableSpec) -> bool:
+def _may_hold(tombstone: Tombstone, segment: Segment) -> bool:
     """Whether a key tombstone may hide rows of a segment."""
     if tombstone.ordinal <= segment.ordinal or tombstone.start >= segment.end or segment.start >= tombstone.end:
         return False
-    for column in spec.primary_key:
+    for column in tombstone.min:
         bounds: list[Any] = [one.get(column) for one in (tombstone.min, tombstone.max, segment.min, segment.max)]
         if None not in bounds and (bounds[0] > bounds[3] or bounds[1] < bounds[2]):
             return False
@@ -264,10 +264,9 @@ def _row_mask(segments: Sequence[Segment], rows: Sequence[Tombstone], query: Que
 
 def _key_mask(segments: Sequence[Segment], keys: Sequence[Tombstone], query: Query) -> KeyMask | None:
     """Key tombstones over segments: each key with the greatest ordinal it has."""
-    columns = query.spec.primary_key
-    used = [one for one in keys if any(_may_hold(one, segment, query.spec) for segment in segments)]
+    used = [one for one in keys if any(_may_hold(one, segment) for segment in segments)]
     tables = [(one, named_keys(_set(one, query.sets), query.spec)) for one in used]
-    return _mask(columns, tables, segments)
+    return _mask(tuple(tables[0][1].column_names), tables, segments) if tables else None
 
 
 def _mask(

@@ -10,6 +10,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.plan import ReadGroup
 from lakehouse.core.segment import Segment
+from lakehouse.core.sets import scope_field
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
@@ -39,7 +40,7 @@ def _covers(interval: Interval, segments: Sequence[Segment]) -> bool:
 
 def _column(spec: TableSpec, name: str) -> Term:
     quoted = name.replace('"', '""')
-    return Term(spec.schema.field(name).type, f"`{name.replace('`', '``')}`", f'"{quoted}"')
+    return Term(scope_field(name, spec).type, f"`{name.replace('`', '``')}`", f'"{quoted}"')
 
 
 def _operation(left: Term, operator: str, right: Term) -> Term:

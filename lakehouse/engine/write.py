@@ -282,7 +282,7 @@ class _File:
         self._time = target.spec.time
         self._least: int | None = None
         self._greatest = 0
-        stored = target.spec.stored_names
+        stored = self._stored_names = target.spec.stored_names
         self._stored = _file_schema(schema, stored) if target.spec.columns else None
         statistics = [
             stored.get(field.name, field.name)
@@ -332,7 +332,8 @@ class _File:
     def close(self) -> int:
         """Write the footer; return how many rows it says that the file has."""
         self._writer.add_key_value_metadata({"lakehouse.interval_us": f"{self._least},{self._greatest + 1}"})
-        telling = {name: seen.to_bytes() for name, seen in self._buckets.items() if not seen.is_full}
+        stored = self._stored_names
+        telling = {stored.get(name, name): seen.to_bytes() for name, seen in self._buckets.items() if not seen.is_full}
         self._writer.add_key_value_metadata(write_buckets(telling))
         self._writer.add_key_value_metadata(write_blocks(self._sink.end_blocks()))
         self._writer.close()

@@ -34,15 +34,26 @@ logger = logging.getLogger(__name__)
 class Compaction(RunOperation):
     """Rewrites many small or masked segments into few: the same rows with the same row ids.
 
-    It takes those of the locked segments that gain from it, or those ``chosen`` by id, if all of them are still there.
+    It takes those of the locked segments that gain from it, ``every`` one, or those ``chosen`` by id, if all of them
+    are still there. It reads by the definition with which it began, and writes by that of `write_as`.
     Cost: the bytes of the segments that gain from it, streamed, after a pass over all metadata.
     """
 
     kind = Kind.COMPACTION
 
-    def __init__(self, session: Session, begun: Begun, *, chosen: Collection[int] | None = None, **marks: Any) -> None:
+    def __init__(
+        self,
+        session: Session,
+        begun: Begun,
+        *,
+        chosen: Collection[int] | None = None,
+        every: bool = False,
+        **marks: Any,
+    ) -> None:
         super().__init__(session, begun, **marks)
+        self._spec = begun.table
         self._chosen = chosen
+        self._every = every
         self._inputs: set[int] = set()
 
     @property
@@ -62,12 +73,12 @@ class Compaction(RunOperation):
     def _groups(self) -> Iterator[CompactionGroup]:
         begun = self._begun
         spec = begun.table
-        locked = spec.grain.align(begun.locked)
-        segments, tombstones = self._session.catalog.live(spec, begun.base_version, locked)
+        locked = self._spec.grain.align(begun.locked)
+        segments, tombstones = self._session.catalog.live(self._spec, begun.base_version, locked)
         starts, ends, _ = segments.bounds
         inside = segments.where((starts >= locked.start_us) & (ends <= locked.end_us))
         if self._chosen is None:
-            return whole(spec, inside, tombstones)
+            return whole(spec, inside, tombstones, every=self._every)
         taken = inside.where(np.isin(inside.ids, list(self._chosen)))
         return iter([CompactionGroup(taken, tuple(tombstones))] if len(taken) == len(self._chosen) else [])
 
@@ -80,7 +91,8 @@ class Compaction(RunOperation):
         for part in self._parts(group):
             plan = plan_read(group.segments, group.tombstones, version=self.base_version, interval=part)
             if plan.groups:
-                query = Query(plan, spec, self._session.warehouse, row_ids=True, sets=sets_of(self._session, plan))
+                sets = sets_of(self._session, plan)
+                query = Query(plan, self._spec, self._session.warehouse, row_ids=True, sets=sets)
                 self._store(self._engine, self._engine.ordered(query, by), row_ids=True)
 
     def _now_us(self) -> int:

@@ -6,6 +6,7 @@ from lakehouse.schema.define import define_table, read_table_properties, typed_s
 from lakehouse.schema.definition import definition_from_json, definition_to_json
 from lakehouse.schema.encoding import schema_from_json, schema_to_json
 from lakehouse.schema.history import history_fields, history_value
+from lakehouse.schema.layout import key_fields
 from lakehouse.schema.names import check_column_name, check_table_name
 from lakehouse.schema.nested import default_of
 from lakehouse.schema.read import from_spark_type, read_type, to_schema
@@ -23,6 +24,7 @@ __all__ = [
     "from_spark_type",
     "history_fields",
     "history_value",
+    "key_fields",
     "read_table_properties",
     "merging",
     "read_type",

@@ -18,11 +18,12 @@ from lakehouse.core.column import ColumnHistory, Steps, stored_type
 from lakehouse.core.policy import Policy
 from lakehouse.core.spec import FIELD_ID, TableSpec, field_id_of
 from lakehouse.core.widening import INTEGERS, is_wider
-from lakehouse.errors import InvalidName, InvalidSchema, UnknownColumn
+from lakehouse.errors import InvalidName, InvalidSchema, SchemaMismatch, UnknownColumn
 from lakehouse.schema.changes import (
     AddColumn,
     CommentColumn,
     DropColumn,
+    LayoutChange,
     MakeNullable,
     MoveColumn,
     RenameColumn,
@@ -32,6 +33,7 @@ from lakehouse.schema.changes import (
     path_of,
     shown,
 )
+from lakehouse.schema.layout import laid_out, read_layout
 from lakehouse.schema.names import check_column_name, check_distinct
 from lakehouse.schema.nested import (
     changed_at,
@@ -81,13 +83,28 @@ def _newest(column: pa.Field, known: Sequence[TableSpec]) -> tuple[Steps, int]:
 def seen_at(current: TableSpec, then: TableSpec) -> TableSpec:
     """A definition with which to read a version at which the table had another one.
 
+    A column that took nulls then takes them. Raises `SchemaMismatch` if rows may have been hidden by values of a column
+    whose name another one has now.
+
     A column that it had not is its default in every row, whatever files hold of it: what a compaction made of them,
     while the column was not there, must show in no version.
     """
+    ids = {column.name: field_id_of(column) for column in current.schema}
+    for name in then.scope_columns:
+        wanted = field_id_of(then.schema.field(name))
+        if ids.get(name, wanted) != wanted:
+            raise SchemaMismatch(
+                "rows of that time may be hidden by values of another column of this name; read them with "
+                'schema="then"',
+                table=current.name,
+                column=name,
+            )
     known = {field_id_of(column) for column in then.schema}
     lacking = [column for column in current.schema if field_id_of(column) not in known]
     absent = {field_id_of(one): replace(current.history(one), steps=((0, None),)) for one in lacking}
-    return replace(current, columns={**current.columns, **absent})
+    had_nulls = {field_id_of(column) for column in then.schema if column.nullable}
+    schema = pa.schema([one.with_nullable(one.nullable or field_id_of(one) in had_nulls) for one in current.schema])
+    return replace(current, schema=schema, columns={**current.columns, **absent})
 
 
 def merging(spec: TableSpec, found: pa.Schema) -> list[SchemaChange]:
@@ -129,13 +146,15 @@ def restored(current: TableSpec, then: TableSpec, between: Sequence[TableSpec]) 
         if len(steps) > 1 or replace(history, steps=()) != ColumnHistory(column.name):
             columns[field_id_of(column)] = replace(history, steps=steps)
     back = {then.history(column).stored for column in then.schema}
+    scoped = [one for one in current.scope_columns if one in then.schema.names]
     gone = [current.history(one).stored for one in current.schema if current.history(one).stored not in back]
     return replace(
-        current,
+        current.with_grain(then.grain),
         schema=then.schema,
         time=then.time,
         primary_key=then.primary_key,
         cluster_by=then.cluster_by,
+        declustered=tuple(one for one in dict.fromkeys([*scoped, *then.scope_columns]) if one not in then.cluster_by),
         schema_number=number,
         columns=columns,
         retired=tuple(one for one in (*current.retired, *gone) if one not in back),
@@ -146,7 +165,10 @@ def read_change(given: Any) -> SchemaChange:
     """A change whose types are those of tables and whose texts can be stored. Raises `InvalidInput` for any other."""
     if not isinstance(given, SchemaChange):
         raise InvalidSchema("not a change of columns; use the classes of lakehouse.schema", change=repr(given)[:200])
-    change: SchemaChange = given
+    if isinstance(given, LayoutChange):
+        return read_layout(given)
+    change: AddColumn | DropColumn | RenameColumn | MoveColumn | WidenColumn | MakeNullable | CommentColumn | SetDefault
+    change = given
     path: Any = (change.name,) if isinstance(change.name, str) else change.name
     if not isinstance(path, tuple | list) or not path or not all(isinstance(one, str) for one in path):
         raise InvalidName("a column is text, or texts for a part of one: ('a', 'b')", column=repr(path)[:200])
@@ -158,6 +180,8 @@ def read_change(given: Any) -> SchemaChange:
 
 
 def _changed(spec: TableSpec, change: SchemaChange) -> TableSpec:
+    if isinstance(change, LayoutChange):
+        return laid_out(spec, change)
     path = path_of(change.name)
     if len(path) != 1:
         return _changed_inside(spec, change, path)
@@ -321,14 +345,19 @@ def _made_nullable(spec: TableSpec, name: str) -> TableSpec:
 
 def _refuse_used(spec: TableSpec, name: str, done: str) -> None:
     """Refuse to change what plans, locks and indexes know by its name or its values."""
-    users = {"cluster_by": tuple(spec.cluster_by), "the property index": Policy.of(spec.properties).index}
-    for what, names in users.items():
-        if name in names:
-            raise InvalidSchema(
-                f"{what} uses the column, so it cannot be {done}; take it out of there first",
-                table=spec.name,
-                column=name,
-            )
+    if name in spec.scope_columns:
+        raise InvalidSchema(
+            f"the table is or was clustered by the column, and replaces may have named rows by its values: it cannot "
+            f"be {done}; add a column and fill it",
+            table=spec.name,
+            column=name,
+        )
+    if name in Policy.of(spec.properties).index:
+        raise InvalidSchema(
+            f"the property index uses the column, so it cannot be {done}; take it out of there first",
+            table=spec.name,
+            column=name,
+        )
 
 
 def _column(spec: TableSpec, name: Any) -> pa.Field:

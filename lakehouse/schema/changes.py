@@ -116,6 +116,39 @@ class SetDefault:
         return f"set default of column {shown(self.name)}"
 
 
+@dataclass(frozen=True, slots=True)
+class SetClusterBy:
+    """Other cluster columns, each with a number of hash buckets (0: none); for what is written from now on."""
+
+    columns: Any
+
+    def __str__(self) -> str:
+        return f"cluster by {', '.join(self.columns) or 'none'}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetPrimaryKey:
+    """Another primary key; none for no columns. Whoever makes this change has looked at the rows."""
+
+    columns: Any
+
+    def __str__(self) -> str:
+        return f"primary key {', '.join(self.columns) or 'none'}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetGrain:
+    """Other time chunks; for what is written from now on."""
+
+    grain: str
+
+    def __str__(self) -> str:
+        return f"grain {self.grain}"
+
+
+LayoutChange = SetClusterBy | SetPrimaryKey | SetGrain
+"""Changes of how rows are laid out and found, which leave the columns as they are."""
 SchemaChange = (
     AddColumn | DropColumn | RenameColumn | MoveColumn | WidenColumn | MakeNullable | CommentColumn | SetDefault
-)
+    | SetClusterBy | SetPrimaryKey | SetGrain
+)  # fmt: skip

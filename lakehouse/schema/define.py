@@ -48,7 +48,7 @@ def define_table(
     if not isinstance(time, str):
         raise InvalidSchema("name the time column, as in time='ts'", time=repr(time))
     columns = to_schema(schema, time)
-    keys = _key_columns(columns, primary_key)
+    keys = read_key_columns(columns, primary_key)
     if write_order not in ("commit", "start"):
         raise InvalidArgument("no such write order; use commit or start", write_order=write_order)
     return TableSpec(
@@ -59,7 +59,7 @@ def define_table(
         time=time,
         grain=Grain.of(grain),
         primary_key=keys,
-        cluster_by=_cluster_columns(columns, cluster_by),
+        cluster_by=read_cluster_columns(columns, cluster_by),
         write_order=cast(WriteOrder, write_order),
         properties=read_table_properties(properties or {}, columns),
     )
@@ -77,7 +77,8 @@ def _listed(columns: pa.Schema, names: Sequence[str] | str, what: str) -> tuple[
     return listed
 
 
-def _key_columns(columns: pa.Schema, names: Sequence[str] | str) -> tuple[str, ...]:
+def read_key_columns(columns: pa.Schema, names: Sequence[str] | str) -> tuple[str, ...]:
+    """The columns of a primary key. Raises `UnknownColumn` and `InvalidSchema`."""
     listed = _listed(columns, names, "primary_key")
     for name in listed:
         if pa.types.is_floating(columns.field(name).type):
@@ -85,7 +86,8 @@ def _key_columns(columns: pa.Schema, names: Sequence[str] | str) -> tuple[str, .
     return listed
 
 
-def _cluster_columns(columns: pa.Schema, given: Sequence[str] | Mapping[str, Any] | str) -> dict[str, int]:
+def read_cluster_columns(columns: pa.Schema, given: Sequence[str] | Mapping[str, Any] | str) -> dict[str, int]:
+    """Cluster columns with their numbers of hash buckets. Raises `UnknownColumn` and `InvalidSchema`."""
     names = tuple(given) if isinstance(given, Mapping) else given
     listed = _listed(columns, names, "cluster_by")
     if not isinstance(given, Mapping):

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from lakehouse.core.chunk import Grain
 from lakehouse.core.column import ColumnHistory
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import InvalidInput, InvalidSchema
 from lakehouse.schema.encoding import type_from_value, type_value
 from lakehouse.schema.json_values import decode_value, encode_value
 
-_KEYS = ("schema_number", "columns", "next_field_id", "retired")
+_KEYS = ("schema_number", "columns", "next_field_id", "retired", "declustered", "catalog_grain")
 
 
 def history_value(spec: TableSpec) -> dict[str, Any]:
     """The fields of a definition that only altered tables have; `history_fields` reads them back."""
     if not spec.schema_number:
         return {}
-    return {
+    found: dict[str, Any] = {
         "schema_number": spec.schema_number,
         "next_field_id": spec.next_field_id,
         "retired": list(spec.retired),
         "columns": {str(number): _column_value(one) for number, one in sorted(spec.columns.items())},
     }
+    if spec.declustered:
+        found["declustered"] = list(spec.declustered)
+    if spec.catalog_grain is not None:
+        found["catalog_grain"] = spec.catalog_grain.value
+    return found
 
 
 def history_fields(held: dict[str, Any]) -> dict[str, Any]:
@@ -35,12 +41,16 @@ def history_fields(held: dict[str, Any]) -> dict[str, Any]:
                 "next_field_id": int(following),
                 "retired": list(retired),
                 "columns": dict(columns),
+                **rest,
             } if number > 0:
+                grain = rest.get("catalog_grain")
                 return {
                     "schema_number": number,
                     "next_field_id": following,
                     "retired": tuple(map(str, retired)),
                     "columns": {int(one): _read_column(value) for one, value in columns.items()},
+                    "declustered": tuple(map(str, rest.get("declustered", ()))),
+                    "catalog_grain": None if grain is None else Grain(grain),
                 }
             case _ if not found:
                 return {}

@@ -36,7 +36,7 @@ class PlanCounter:
 
     def count(self, spec: TableSpec, interval: Interval | None) -> None:
         """Count a read of the chunks of an interval (None: all)."""
-        bins = [WHOLE] if interval is None else bins_of(spec.grain, interval)
+        bins = [WHOLE] if interval is None else bins_of(spec.bin_grain, interval)
         with self._guard:
             self._counts.update((spec.id, one) for one in bins)
 

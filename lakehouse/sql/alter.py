@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from sqlglot import Token, TokenType, exp
@@ -16,13 +16,18 @@ from lakehouse.schema.changes import (
     AddColumn,
     CommentColumn,
     DropColumn,
+    LayoutChange,
     MakeNullable,
     MoveColumn,
     RenameColumn,
+    SetClusterBy,
     SetDefault,
+    SetGrain,
+    SetPrimaryKey,
     WidenColumn,
 )
 from lakehouse.session.session import Session
+from lakehouse.sql.define import GRAINS
 from lakehouse.sql.names import plain_parts, table_name
 from lakehouse.sql.parse import Words
 from lakehouse.sql.query import fixed_rows
@@ -32,10 +37,13 @@ from lakehouse.table.tables import open_table, table_names
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
 
+T = TypeVar("T")
 _FORMS = (
     "ALTER TABLE t ADD COLUMN a type [DEFAULT value] [COMMENT 'x'] [FIRST | AFTER b], DROP COLUMN a, "
     "RENAME COLUMN a TO b, ALTER COLUMN a TYPE type | COMMENT 'x' | FIRST | AFTER b | DROP NOT NULL | "
-    "SET DEFAULT value | DROP DEFAULT, RENAME TO u, SET TBLPROPERTIES ('k' = 'v'), UNSET TBLPROPERTIES ('k')"
+    "SET DEFAULT value | DROP DEFAULT, RENAME TO u, SET TBLPROPERTIES ('k' = 'v'), UNSET TBLPROPERTIES ('k'), "
+    "ADD PRIMARY KEY (a, b), DROP PRIMARY KEY, CLUSTER BY (a, b) | NONE, CLUSTERED BY (a) INTO 16 BUCKETS, "
+    "PARTITIONED BY (months(ts))"
 )
 _AFTER_TYPE = ("DEFAULT", "COMMENT", "FIRST", "AFTER", "NOT")
 _AFTER_VALUE = ("COMMENT", "FIRST", "AFTER")
@@ -80,6 +88,31 @@ def _changes(session: Session, table: Table, words: _Words) -> list[SchemaChange
             return [RenameColumn(path, words.name())]
     if words.take("ALTER", "COLUMN") or words.take("CHANGE", "COLUMN"):
         return [_altered(session, table, _real(table, words.path()), words)]
+    return [_laid_out(table, words)]
+
+
+def _laid_out(table: Table, words: _Words) -> LayoutChange:
+    """A change of keys or layout."""
+
+    def column() -> str:
+        return _real(table, (words.name(),))[0]
+
+    if words.take("ADD", "PRIMARY", "KEY"):
+        return SetPrimaryKey(words.several(column))
+    if words.take("DROP", "PRIMARY", "KEY"):
+        return SetPrimaryKey(())
+    if words.take("CLUSTER", "BY"):
+        return SetClusterBy(() if words.take("NONE") else words.several(column))
+    if words.take("CLUSTERED", "BY"):
+        names = words.bracketed(column)
+        if words.take("INTO"):
+            buckets = words.number()
+            if words.take("BUCKETS"):
+                return SetClusterBy(dict.fromkeys(names, buckets))
+    if words.take("PARTITIONED", "BY", "("):
+        grain = GRAINS.get(words.name().lower())
+        if grain is not None and words.bracketed(column) == [table.time] and words.take(")"):
+            return SetGrain(grain)
     raise words.refused()
 
 
@@ -192,15 +225,16 @@ class _Words:
 
     def take(self, *words: str) -> bool:
         """Whether these words are next, which are then passed."""
-        following = self._tokens[self._place : min(self._place + len(words), self._end)]
-        found = [None if one.token_type is TokenType.STRING else one.text.upper() for one in following]
-        # The tokenizer keeps some pairs as one piece.
-        if found and found[0] is not None and found[0] == " ".join(words):
-            self._place += 1
-            return True
-        if found != list(words):
-            return False
-        self._place += len(words)
+        place, left = self._place, list(words)
+        while left:
+            if place >= self._end or self._tokens[place].token_type is TokenType.STRING:
+                return False
+            pieces = self._tokens[place].text.upper().split(" ")  # the tokenizer keeps some pairs as one
+            if left[: len(pieces)] != pieces:
+                return False
+            left = left[len(pieces) :]
+            place += 1
+        self._place = place
         return True
 
     def table(self) -> exp.Table:
@@ -260,6 +294,24 @@ class _Words:
                 raise self.refused()
         self._place, self._end = len(self._tokens), len(self._tokens)
         return found
+
+    def bracketed(self, read: Callable[[], T]) -> list[T]:
+        """What is read of each part between commas of a list in brackets, which more may follow."""
+        if not self.take("("):
+            raise self.refused()
+        found = [read()]
+        while self.take(","):
+            found.append(read())
+        if not self.take(")"):
+            raise self.refused()
+        return found
+
+    def number(self) -> int:
+        """A whole number."""
+        text = self._token().text
+        if not text.isdecimal():
+            raise self.refused()
+        return int(text)
 
     def properties(self, *, is_set: bool) -> dict[str, str | None]:
         """``('k' = 'v', ...)``, or ``('k', ...)`` to remove them."""

@@ -23,7 +23,7 @@ from lakehouse.table.tables import table_names
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
 
-_GRAINS = {f"{grain.value}{end}": grain.value for grain in Grain for end in ("", "s")}
+GRAINS = {f"{grain.value}{end}": grain.value for grain in Grain for end in ("", "s")}
 _DIVIDED = (exp.Anonymous, exp.PartitionedByBucket)
 
 
@@ -158,14 +158,14 @@ def _read_partition(part: exp.Expr, names: Mapping[str, str], arguments: dict[st
     called = part.name.lower() if isinstance(part, exp.Anonymous) else part.key
     inner = part.expressions[0] if isinstance(part, exp.Anonymous) and len(part.expressions) == 1 else part.this
     column = inner.this if isinstance(inner, exp.TsOrDsToDate) else inner
-    if called not in _GRAINS or not isinstance(column, exp.Column):
+    if called not in GRAINS or not isinstance(column, exp.Column):
         raise InvalidStatement(
             "tables are divided by time, and cluster columns: PARTITIONED BY (days(ts), bucket(16, client))",
             found=shown(part),
         )
     if "time" in arguments:
         raise InvalidStatement("a table is divided by one time column", found=shown(part))
-    arguments.update(time=_real(column, names), grain=_GRAINS[called])
+    arguments.update(time=_real(column, names), grain=GRAINS[called])
 
 
 def _read_pair(node: exp.Property, arguments: dict[str, Any]) -> None:

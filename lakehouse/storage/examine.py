@@ -48,7 +48,8 @@ def _problems(file: pq.ParquetFile, segment: Segment, spec: TableSpec) -> Iterat
     yield from _identity(file.metadata.metadata or {}, segment)
     leaves = primitive_columns(file.schema_arrow)
     seen = {name: _Seen(file.schema_arrow.field(name).type) for name in leaves}
-    buckets = {name: BucketSet(spec.cluster_by[name]) for name in segment.buckets if spec.cluster_by.get(name)}
+    stored = spec.stored_names
+    buckets = {name: BucketSet(8 * len(held)) for name, held in segment.buckets.items()}
     row_ids = []
     rows = 0
     for group in range(file.metadata.num_row_groups):
@@ -64,8 +65,8 @@ def _problems(file: pq.ParquetFile, segment: Segment, spec: TableSpec) -> Iterat
             seen[name].join(here)
             yield from _footer_lies(name, here, chunks.column(leaf).statistics)
         for name, held in buckets.items():
-            if name in leaves:
-                held.add(pc.unique(table.column(name)).to_pylist())
+            if stored.get(name, name) in leaves:
+                held.add(pc.unique(table.column(stored.get(name, name))).to_pylist())
         if ROW_ID in leaves:
             row_ids.append(table.column(ROW_ID).combine_chunks())
     if rows != segment.rows:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from lakehouse.core.commit import Commit
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableSchema, TableSpec
-from lakehouse.errors import InvalidProperty, InvalidSchema
+from lakehouse.errors import InvalidProperty, InvalidSchema, WriteConflict
 from lakehouse.operations.alter import Alter
+from lakehouse.operations.operation import Operation, commit_together
+from lakehouse.operations.retry import retried
 from lakehouse.schema import SchemaChange, altered, read_table_properties
 from lakehouse.schema.alter import read_change
 from lakehouse.schema.changes import (
@@ -20,7 +23,10 @@ from lakehouse.schema.changes import (
     MoveColumn,
     Name,
     RenameColumn,
+    SetClusterBy,
     SetDefault,
+    SetGrain,
+    SetPrimaryKey,
     WidenColumn,
 )
 from lakehouse.table.begins import as_altered, marks_of
@@ -73,8 +79,12 @@ class Alters(Writes):
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
         """Several changes as one version, all or none: values of `lakehouse.schema.changes`."""
-        with self.begin_alter(changes, message=message, properties=properties) as op:
-            commit = op.commit()
+
+        def attempt() -> Commit:
+            with self.begin_alter(changes, message=message, properties=properties) as op:
+                return op.commit()
+
+        commit = retried(attempt, on=WriteConflict, wait_seconds=self._session.wait_seconds)
         self.refresh()
         return commit
 
@@ -146,6 +156,88 @@ class Alters(Writes):
     def set_default(self, name: Name, value: Any) -> Commit:
         """What rows that are written without a column have in it from now on; None: it must be given."""
         return self.alter([SetDefault(name, value)])
+
+    def set_cluster_by(self, columns: Sequence[str] | Mapping[str, int] | str = ()) -> Commit:
+        """Cluster what is written from now on by other columns (with numbers of hash buckets), or by none.
+
+        Files that are there stay right, and are less well pruned by the new columns until `compact` or `rebuild` writes
+        them again. Columns by which the table was clustered can no longer be renamed, widened or dropped: replaces may
+        have named rows by their values.
+
+        >>> commit = flights.set_cluster_by({"carrier": 64})
+        >>> flights.cluster_by
+        {'carrier': 64}
+        """
+        return self.alter([SetClusterBy(columns)])
+
+    def set_primary_key(self, columns: Sequence[str] | str = ()) -> Commit:
+        """Give the table another primary key, or none. The rows are looked at before it is accepted.
+
+        Cost: the columns of the key are read; appends that come meanwhile make it look again. Raises `DuplicateKey` and
+        `InvalidRows` for rows that share a key or have nulls in it, and `WriteConflict` while tombstones name rows by
+        the key that there is: call `resolve` first.
+
+        >>> commit = flights.set_primary_key("id")
+        >>> flights.primary_key
+        ('id',)
+        """
+        return self.alter([SetPrimaryKey(columns)])
+
+    def set_grain(self, grain: str) -> Commit:
+        """Divide time otherwise: ``hour``, ``day``, ``week``, ``month`` or ``year``, for what is written from now on.
+
+        Files that are there may then span time chunks, or share one; compactions bring them to the new ones.
+        """
+        return self.alter([SetGrain(grain)])
+
+    def rebuild(
+        self,
+        *,
+        cluster_by: Sequence[str] | Mapping[str, int] | str | None = None,
+        primary_key: Sequence[str] | str | None = None,
+        grain: str | None = None,
+        engine: str | None = None,
+        wait_seconds: float | None = None,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Commit:
+        """Write every file anew, for another layout if one is given, as one version.
+
+        The rows, their ids, the table's name and its history stay; earlier versions read as they were. Appends,
+        deletes, updates and upserts go on beside it; replaces wait for it, and it for them, up to ``wait_seconds``.
+        Cost: all rows are read, sorted by chunk and written. Raises `LockTimeout`, and as `set_primary_key`.
+
+        >>> commit = flights.rebuild(grain="month", cluster_by=["carrier"])
+        >>> flights.grain, flights.count(), len(flights.segments())
+        ('month', 3, 1)
+        """
+        changes: list[SchemaChange] = []
+        if cluster_by is not None:
+            changes.append(SetClusterBy(cluster_by))
+        if primary_key is not None:
+            changes.append(SetPrimaryKey(primary_key))
+        if grain is not None:
+            changes.append(SetGrain(grain))
+        text = "; ".join(map(str, map(read_change, changes))) or None
+        marks = marks_of(text if message is None else message, properties)
+        wait = self._session.wait_seconds if wait_seconds is None else wait_seconds
+        commit = retried(lambda: self._rebuild(changes, engine, wait, marks), on=WriteConflict, wait_seconds=wait)
+        self.refresh()
+        return commit
+
+    @as_altered
+    def _rebuild(
+        self, changes: Sequence[SchemaChange], engine: str | None, wait_seconds: float, marks: dict[str, Any]
+    ) -> Commit:
+        wanted = altered(self._spec, changes) if changes else self._spec
+        with ExitStack() as stack:
+            operations: list[Operation] = []
+            if changes:
+                operations.append(stack.enter_context(self.begin_alter(changes)))
+            rewrite = stack.enter_context(self.begin_rewrite(wanted, engine, wait_seconds))
+            rewrite.run()
+            operations.append(rewrite)
+            return commit_together(self._session, operations, marks["message"], marks["properties"])
 
     def schemas(self) -> Listing[TableSchema]:
         """The columns that the table had, each with the version from which on it had them, oldest first."""

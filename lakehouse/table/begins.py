@@ -352,6 +352,20 @@ class Begins:
     def _begin_restore(self, target: int, then: TableSpec, marks: dict[str, Any]) -> Restore:
         return self._begin(Restore, marks, target=target, then=then)
 
+    def begin_rewrite(self, altered: TableSpec, engine: str | None, wait_seconds: float | None) -> Compaction:
+        """Begin to write the whole table anew for another definition; users' replaces wait for it."""
+        interval = altered.grain.align(locked_for_compaction(self._session, self._spec, None))
+        begun = self._session.catalog.begin(
+            self._spec,
+            Kind.COMPACTION,
+            interval=interval,
+            priority=Priority.USER,
+            wait_seconds=self._wait(wait_seconds),
+        )
+        op = Compaction(self._session, begun, engine=self._session.engine(engine), every=True)
+        op.write_as(altered)
+        return op
+
     def _maintains(self, kind: Kind, interval: Interval, wait_seconds: float) -> Begun:
         """Begin an operation that holds chunks until a user's operation takes them."""
         return self._session.catalog.begin(

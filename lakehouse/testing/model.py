@@ -299,5 +299,5 @@ def _changed_rows(old: State, now: State, table: ModelTable) -> list[Row]:
 
 
 def _touches(holder: ModelOperation, rows: Iterable[Row], table: ModelTable) -> bool:
-    span = whole_chunks(holder.interval, table.grain)
+    span = whole_chunks(holder.interval, holder.grain)
     return any(table.covered(row, span, holder.keys) for row in rows)

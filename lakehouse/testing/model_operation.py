@@ -134,12 +134,17 @@ class ModelOperation:
     """Whether an erasure was committed since it read."""
     overtaken: list[ModelOperation] = field(default_factory=list)
     aborted: bool = False
+    grain: Grain = field(init=False)
+    """The table's time chunks when it began: those of its cells."""
     forced: bool = False
     """Whether it is to be committed although it conflicts, where another run was."""
     passed: list[str] = field(default_factory=list)
     """Why it conflicted then."""
     fenced: bool = False
     ended: bool = False
+
+    def __post_init__(self) -> None:
+        self.grain = self.of.grain
 
     @property
     def holds(self) -> bool:
@@ -171,7 +176,7 @@ class ModelOperation:
 
     def clashes(self, interval: Interval | None, keys: KeyScope | None, grain: Grain) -> bool:
         """Whether this operation's cells meet those of an interval and key scope."""
-        mine = whole_chunks(self.interval, grain)
+        mine = whole_chunks(self.interval, self.grain)
         return mine.overlaps(whole_chunks(interval, grain)) and scopes_overlap(self.keys, keys)
 
     # What it finds at begin

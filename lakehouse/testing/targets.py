@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import lakehouse
+from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.visibility import is_visible
 from lakehouse.errors import LockLost, LockTimeout, VersionNotFound, WriteConflict
-from lakehouse.schema.changes import AddColumn, DropColumn, RenameColumn
+from lakehouse.schema.changes import AddColumn, DropColumn, RenameColumn, SetClusterBy, SetGrain
 from lakehouse.testing.model import Clauses, ModelLake, ModelOperation
 from lakehouse.testing.planned import COLUMNS, Planned, Stage, before, source_values
 from lakehouse.testing.rows import TIME_TYPE, tabled, tuples, with_row_ids
@@ -63,6 +64,11 @@ class Target(Protocol):
 
     def seen(self, version: int) -> Seen:
         """What a reader sees at a version."""
+
+
+def other_grain(grain: str) -> Grain:
+    """The time chunks that a table has after an alter, by those before."""
+    return Grain.HOUR if grain == Grain.DAY else Grain.DAY
 
 
 @dataclass(slots=True)
@@ -117,12 +123,14 @@ class LibraryTarget:
         return ALTERED if MORE in self.table.schema.names else {}
 
     def _alter(self) -> int:
-        """Rename columns and add one, or take that back; the version."""
+        """Rename columns and add one, divide time and buckets otherwise, or take that back; the version."""
         if self._names():
             changes: list[Any] = [DropColumn(MORE), *(RenameColumn(new, old) for old, new in ALTERED.items())]
         else:
             changes = [RenameColumn(old, new) for old, new in ALTERED.items()]
             changes.append(AddColumn(MORE, pa.int64(), MORE_VALUE, MORE_VALUE, first=True))
+        changes.append(SetClusterBy({"client": 0 if self.table.cluster_by["client"] else 8}))
+        changes.append(SetGrain(other_grain(self.table.grain)))
         return int(self.table.alter(changes).version)
 
     def reset(self) -> None:
@@ -359,11 +367,18 @@ class ModelTarget:
                 update = None if values is None else lambda named, source: source_values(values, stage, named, source)
                 clauses = Clauses(update, deletes=values is None, inserts=planned.inserts)
                 return lake.begin_merge(TABLE, stage.rows(planned.rows), ("key",), clauses)
-            case "restore":
-                lake.restore(TABLE, self.start)
-                return "ok"
-            case "clean" | "expire" | "alter":
-                return "ok"
+            case "restore" | "alter" | "clean" | "expire":
+                return self._at_once(planned)
+
+    def _at_once(self, planned: Planned) -> Result:
+        """Do what has no steps."""
+        table = self.lake.tables[TABLE]
+        if planned.kind == "restore":
+            self.lake.restore(TABLE, self.start)
+            table.grain = Grain(self.stage.grain)
+        elif planned.kind == "alter":
+            table.grain = other_grain(table.grain)
+        return "ok"
 
     def _removes(self, planned: Planned) -> ModelOperation:
         """Begin an erasure, or a delete: where an interval or clients say it all, that sees nothing."""

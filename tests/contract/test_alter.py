@@ -272,7 +272,7 @@ def test_columns_that_plans_locks_and_indexes_use_stay(lake):
     table = lake.create_table(
         "t", "at TIMESTAMP, client BIGINT, line INT", time="at", cluster_by={"client": 4}, properties={"index": "line"}
     )
-    for name, used in (("client", "cluster_by"), ("line", "index")):
+    for name, used in (("client", "clustered by"), ("line", "index")):
         with pytest.raises(InvalidSchema, match=used):
             table.drop_column(name)
         with pytest.raises(InvalidSchema, match=used):

@@ -174,3 +174,32 @@ def test_files_of_every_older_type_and_without_columns_read_with_the_later_ones(
                 assert bag(one) == bag({name: row[name]} for row in expected if row[name] is not None), name
             assert table.read().where("d1 = -5 AND d6 LIKE 'it%' AND c3 IS NOT NULL").count() == 3
             assert table.read().where("c2 > 126").count() == 1
+
+
+def test_a_table_that_is_laid_out_anew_reads_by_spark_and_is_rebuilt_by_it(file_lake, spark):
+    table = file_lake.create_table(
+        "t", "at TIMESTAMP, id BIGINT, a STRING", time="at", cluster_by={"a": 8}, primary_key=["id"]
+    )
+    rows = [{"at": datetime(2013, 1, 1 + n % 20, tzinfo=UTC), "id": n, "a": "xyz"[n % 3]} for n in range(60)]
+    bare = pa.schema([(field.name, field.type) for field in table.schema])
+    table.append(pa.Table.from_pylist(rows, schema=bare))
+    table.replace(None, "2013-01-05", keys={"a": "x"})
+    table.delete_keys(pa.table({"id": [7, 8]}))
+    left = [row for row in rows if row["id"] not in (7, 8) and not (row["at"].day == 5 and row["a"] == "x")]
+    before = table.version
+    table.set_grain("month")
+    table.set_cluster_by({"id": 16})
+    table.replace(None, "2013-01-06", keys={"id": [5, 25]})
+    left = [row for row in left if not (row["at"].day == 6 and row["id"] in (5, 25))]
+
+    def seen(frame):
+        return sorted((row["id"], row["a"]) for row in frame.toArrow().to_pylist())
+
+    expected = sorted((row["id"], row["a"]) for row in left)
+    assert seen(table.read()) == expected
+    table.rebuild(cluster_by=["a"], engine="spark")
+    assert len(table.segments()) == 1
+    assert seen(table.read()) == expected
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [one for one, _ in expected]
+    assert len(seen(table.scan(as_of=before).to_spark())) == len(expected) + 2
+    assert not file_lake.check(deep=True).findings

@@ -5,24 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, exists, select
 
+from lakehouse.catalog.commit.concurrent import rows_came_since
+from lakehouse.catalog.store.models import tombstone
 from lakehouse.catalog.versions.definitions import read_definition
-from lakehouse.core.contribution import AlterContribution, Contribution, RowChangeContribution
+from lakehouse.core.contribution import (
+    AlterContribution,
+    Contribution,
+    KeyChangeContribution,
+    ResolveContribution,
+    RowChangeContribution,
+)
 from lakehouse.core.spec import TableId, TableSpec, field_id_of
 from lakehouse.core.widening import is_wider
-from lakehouse.errors import SchemaMismatch, WriteConflict
-from lakehouse.schema import altered
+from lakehouse.errors import InvalidSchema, SchemaMismatch, WriteConflict
+from lakehouse.schema import altered, key_fields
 
 
 def as_altered(connection: Connection, given: Sequence[tuple[Contribution, int]]) -> list[Contribution]:
     """Contributions to tables that were altered since their operations began, as ones to the tables as they will be.
 
     ``given``: each with the schema number of its table. Files stay what they are: readers know the columns of a schema
-    number. A column that was added is its default there, one that was dropped is not read, a wider one is cast.
-    Changes of columns among them are made on what others left. Raises `SchemaMismatch` if a column holds less than was
-    written, as after a restore; `WriteConflict` if rows are named by columns that changed, or if something was written
-    for columns that this commit was to make, and others altered the table first.
+    number. A column that was added is its default there, one that was dropped is not read, a wider one is cast. What
+    locked time chunks keeps the grain by which it locked them.
+
+    Changes of columns among them are made on what others left. Raises as `altered`; `SchemaMismatch` if a column holds
+    less than was written, as after a restore; `WriteConflict` if rows are named by columns that changed, if something
+    was written for columns that this commit was to make, and others altered the table first, or if rows came that a new
+    primary key was not checked for.
     """
     after: dict[TableId, TableSpec] = {}
     for one, number in given:
@@ -30,6 +41,8 @@ def as_altered(connection: Connection, given: Sequence[tuple[Contribution, int]]
             table = one.begun.table
             before = after.get(table.id) or _current(connection, table, number)
             after[table.id] = altered(before, one.changes)
+            if key_fields(before) != key_fields(after[table.id]):
+                _check_key(connection, one, before)
     known = {one.begun.table.id: one.begun.table for one, _ in given if isinstance(one, AlterContribution)}
     for one, _ in given:
         table = one.begun.table
@@ -49,13 +62,42 @@ def _as_altered(connection: Connection, one: Contribution, number: int, after: T
     spec = _current(connection, begun.table, number) if after is None else after
     if isinstance(one, RowChangeContribution) and _naming(spec) != _naming(begun.table):
         raise WriteConflict(
-            "the time or the primary key was renamed or widened since the operation began; run it again",
+            "the time or the primary key was renamed or widened since the operation began, or the cluster columns are "
+            "others; run it again",
+            table=spec.name,
+            operation=begun.id,
+        )
+    names_keys = isinstance(one, KeyChangeContribution | ResolveContribution)
+    if names_keys and key_fields(spec) != key_fields(begun.table):
+        raise WriteConflict(
+            "the table has another primary key since the operation began; run it again",
             table=spec.name,
             operation=begun.id,
         )
     if one.segments:
         _check_fits(one, spec)
+    if begun.locks and spec.grain != begun.table.grain:
+        spec = spec.with_grain(begun.table.grain)
     return replace(one, begun=replace(begun, table=spec))
+
+
+def _check_key(connection: Connection, one: AlterContribution, before: TableSpec) -> None:
+    """Refuse another primary key if rows came since they were looked at, or if tombstones name rows by the one before.
+
+    Cost: the commits since, and the table's live tombstones.
+    """
+    if before.primary_key:
+        live = (tombstone.c.table_id == before.id, tombstone.c.dropped_version.is_(None), tombstone.c.kind == "key")
+        if connection.execute(select(exists().where(*live))).scalar():
+            raise InvalidSchema(
+                "upserts or deletes by the primary key that there is are not resolved yet; call resolve() first",
+                table=before.name,
+                primary_key=",".join(before.primary_key),
+            )
+    if one.rows_seen is not None and rows_came_since(connection, before, one.rows_seen):
+        raise WriteConflict(
+            "rows came while the new primary key was checked; run it again", table=before.name, operation=one.begun.id
+        )
 
 
 def _current(connection: Connection, known: TableSpec, number: int) -> TableSpec:
@@ -64,8 +106,9 @@ def _current(connection: Connection, known: TableSpec, number: int) -> TableSpec
 
 
 def _naming(spec: TableSpec) -> list[tuple[str, str]]:
-    """What an operation names rows by: the time and the primary key, with their types."""
-    return [(name, str(spec.schema.field(name).type)) for name in (spec.time, *spec.primary_key)]
+    """What an operation names rows by: the time and the primary key, with their types, and the cluster columns."""
+    names = (spec.time, *spec.primary_key)
+    return [*((name, str(spec.schema.field(name).type)) for name in names), *((name, "") for name in spec.cluster_by)]
 
 
 def _check_fits(contribution: Contribution, spec: TableSpec) -> None:

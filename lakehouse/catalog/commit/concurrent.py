@@ -112,6 +112,14 @@ def written_interval(connection: Connection, number: int) -> Interval | None:
     return None if start_us is None else Interval(from_us(start_us), from_us(end_us))
 
 
+def rows_came_since(connection: Connection, spec: TableSpec, version: int) -> bool:
+    """Whether an operation that may bring rows into a table committed after a version."""
+    of = commit_table.c
+    mine = (of.table_id == spec.id, of.version > version, of.operation != Kind.COMPACTION.value)
+    brought = of.segments_added + of.tombstones_dropped > 0
+    return bool(connection.execute(select(exists().where(*mine, brought))).scalar())
+
+
 def has_copiers_since(connection: Connection, spec: TableSpec, version: int) -> bool:
     """Whether an operation that copies rows committed after a version."""
     mine = (commit_table.c.table_id == spec.id, commit_table.c.version > version)

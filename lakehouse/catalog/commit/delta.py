@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection
@@ -231,10 +232,14 @@ def _plan_restore(context: CommitContext, contribution: RestoreContribution, pla
 
 def _restored_definition(connection: Connection, spec: TableSpec, then: TableSpec) -> TableSpec | None:
     """The definition with the columns that it had, if it has others."""
-    if then.schema.equals(spec.schema, check_metadata=True) and then.columns == spec.columns:
+    if then.schema.equals(spec.schema, check_metadata=True) and _laid_out(then) == _laid_out(spec):
         return None
     since = (one for _, one in read_definitions(connection, spec) if one.schema_number > then.schema_number)
     return restored(spec, then, list(since))
+
+
+def _laid_out(spec: TableSpec) -> tuple[Any, ...]:
+    return spec.columns, spec.time, spec.grain, spec.primary_key, spec.cluster_by
 
 
 def _runs(intervals: Iterable[Interval]) -> list[Interval]:

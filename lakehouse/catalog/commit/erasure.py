@@ -103,7 +103,7 @@ def write_frames(database: Database, writer: FrameWriter, spec: TableSpec, spans
     def question(connection: Connection, bins: list[int]) -> tuple[int, Numbers]:
         return read_horizon(connection), read_deltas(connection, spec, delta.c.bin.in_(bins))
 
-    for batch in batches(sorted({one for span in spans for one in bins_of(spec.grain, span)})):
+    for batch in batches(sorted({one for span in spans for one in bins_of(spec.bin_grain, span)})):
         horizon, found = database.read(partial(question, bins=batch))
         due = frames_by_point(found, partial(_versions_from, horizon))
         for point in sorted(due):

@@ -132,7 +132,7 @@ def _erase(connection: Connection, plan: OperationPlan, erasure: Erasure, versio
     whole = delete(segment).where(segment.c.id == bindparam("gone"))
     run_for_each(connection, whole, [{"gone": row["id"]} for row in erasure.gone])
     spans = [*spans_of(erasure.segments), *(one.covered for one in erasure.scopes)]
-    for batch in batches(sorted({one for span in spans for one in bins_of(spec.grain, span)})):
+    for batch in batches(sorted({one for span in spans for one in bins_of(spec.bin_grain, span)})):
         connection.execute(delete(key_frame).where(key_frame.c.table_id == spec.id, key_frame.c.bin.in_(batch)))
         refresh_bins(connection, spec, batch)
     listed = [{"table_id": spec.id, "path": path, "marked_us": now_us} for path in unused]
@@ -181,7 +181,7 @@ def _take_out(connection: Connection, spec: TableSpec, entries: Iterable[tuple[i
     rows = [
         {"of_bin": one, "of_entry": entry, "since": added}
         for entry, added, span in entries
-        for one in bins_of(spec.grain, span)
+        for one in bins_of(spec.bin_grain, span)
     ]
     run_for_each(connection, named, rows)
 

@@ -90,5 +90,5 @@ class OperationPlan:
     def change(self, action: int, entries: Iterable[Entry]) -> None:
         """Add or drop entries in every bin that they are kept in."""
         for entry in entries:
-            for one in bins_of(self.begun.table.grain, entry.interval):
+            for one in bins_of(self.begun.table.bin_grain, entry.interval):
                 self.changes[one, entry.id] = (action, entry)

@@ -79,7 +79,9 @@ def forget_entries(
         points = points[points < row.dropped_version]
     ids = np.array([row["id"] for row in rows], dtype=np.int64)
     touched = {
-        one for row in rows for one in bins_of(spec.grain, Interval(from_us(row["start_us"]), from_us(row["end_us"])))
+        one
+        for row in rows
+        for one in bins_of(spec.bin_grain, Interval(from_us(row["start_us"]), from_us(row["end_us"])))
     }
     for batch in batches(sorted(touched)):
         _forget_in_bins(connection, spec, batch, ids, clean=clean, points=points)

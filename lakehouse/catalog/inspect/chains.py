@@ -20,7 +20,7 @@ def read_chain_lengths(
     wanted = or_(*(bin.c.bin.between(first, last) for first, last in ranges))
     newest = select(bin).where(bin.c.table_id == spec.id, wanted).order_by(bin.c.version.desc(), bin.c.bin.desc())
     return Listing(
-        ChainLength(bin_interval(spec.grain, row.bin), row.version, row.frame_version, row.frame_entries, row.chain)
+        ChainLength(bin_interval(spec.bin_grain, row.bin), row.version, row.frame_version, row.frame_entries, row.chain)
         for row in connection.execute(newest.limit(limit))
     )
 
@@ -41,11 +41,11 @@ def read_chunk_history(
     for one, version, added, dropped in connection.execute(changes.order_by(delta.c.bin, delta.c.version)):
         before = by_bin.setdefault(one, [])
         entries = (before[-1].entries if before else 0) + int(added) - int(dropped)
-        before.append(ChainLink(bin_interval(spec.grain, one), version, False, int(added), int(dropped), entries))
+        before.append(ChainLink(bin_interval(spec.bin_grain, one), version, False, int(added), int(dropped), entries))
     wanted = or_(*(key_frame.c.bin.between(first, last) for first, last in ranges))
     frames = select(key_frame.c.bin, key_frame.c.version, key_frame.c.entries, func.length(key_frame.c.page))
     for one, version, entries, size in connection.execute(frames.where(key_frame.c.table_id == spec.id, wanted)):
-        span = bin_interval(spec.grain, one)
+        span = bin_interval(spec.bin_grain, one)
         by_bin.setdefault(one, []).append(ChainLink(span, version, True, 0, 0, entries, size))
     return Listing(
         link
@@ -62,7 +62,7 @@ def read_chain(
     bins = select(bin.c.bin).where(bin.c.table_id == spec.id, wanted).order_by(bin.c.bin)
     links: list[ChainLink] = []
     for one in connection.execute(bins).scalars().all():
-        span = bin_interval(spec.grain, one)
+        span = bin_interval(spec.bin_grain, one)
         of_frame = (key_frame.c.table_id == spec.id, key_frame.c.bin == one, key_frame.c.version <= version)
         newest = select(key_frame.c.version, key_frame.c.entries, func.length(key_frame.c.page)).where(*of_frame)
         frame = connection.execute(newest.order_by(key_frame.c.version.desc()).limit(1)).first()
@@ -88,6 +88,6 @@ def read_key_frames(connection: Connection, spec: TableSpec) -> Listing[KeyFrame
         .order_by(key_frame.c.bin, key_frame.c.version)
     )
     return Listing(
-        KeyFrame(bin_interval(spec.grain, one), version, entries, size)
+        KeyFrame(bin_interval(spec.bin_grain, one), version, entries, size)
         for one, version, entries, size in connection.execute(query)
     )

@@ -256,7 +256,7 @@ def _of_entry(spec: TableSpec, row: Mapping[str, Any], events: list[tuple[int, i
     if not lived_as_stated(by_version, added=row["added_version"], dropped=row["dropped_version"]):
         yield "delta", "an entry says otherwise than its deltas when it was live"
     bins = {one for *_, one in events}
-    if not is_in_its_bins(spec.grain, Interval(from_us(row["start_us"]), from_us(row["end_us"])), bins):
+    if not is_in_its_bins(spec.bin_grain, Interval(from_us(row["start_us"]), from_us(row["end_us"])), bins):
         yield "delta", "an entry is not kept in the bins of its interval"
     lives = [by_version] if len(bins) == 1 else [[event[:2] for event in events if event[2] == one] for one in bins]
     if not all(map(lives_alternate, lives)):
@@ -342,7 +342,7 @@ def _same(body: pa.Table, expected: pa.Table) -> bool:
 
 
 def _place(spec: TableSpec, one: int) -> str:
-    return f"{spec.name} {bin_interval(spec.grain, one)}"
+    return f"{spec.name} {bin_interval(spec.bin_grain, one)}"
 
 
 def _rebuild(connection: Connection, spec: TableSpec, bins: list[int]) -> None:

@@ -46,21 +46,27 @@ MOST_LISTED = 10_000
 """Chunks of one segment or tombstone that are listed one by one."""
 
 
-def list_chunks(grain: Grain, states: Iterable[BinState]) -> Listing[Chunk]:
+def list_chunks(grain: Grain, bin_grain: Grain, states: Iterable[BinState]) -> Listing[Chunk]:
     """Every chunk in which something is live, by time. Cost: one step for each chunk of each segment.
 
     Entries over more than `MOST_LISTED` chunks, such as key tombstones, are counted only in chunks with other entries.
     """
     found: defaultdict[Interval, _Counted] = defaultdict(_Counted)
     wide: list[tuple[int, Entry, Interval]] = []
+    counted_before: set[tuple[Interval, int]] = set()
     for state in states:
-        span = bin_interval(grain, state.bin)
+        span = bin_interval(bin_grain, state.bin)
         for entry in (*state.segments, *state.tombstones.values()):
             here = entry.interval.intersect(span)
             if here is not None and _is_wide(grain, here):
                 wide.append((state.version, entry, here))
                 continue
             for chunk in grain.chunks(here) if here is not None else ():
+                if bin_grain != grain:  # then several bins of an entry may lie in one chunk
+                    if (chunk, entry.id) in counted_before:
+                        found[chunk].version = max(found[chunk].version, state.version)
+                        continue
+                    counted_before.add((chunk, entry.id))
                 found[chunk].add(state.version, entry)
     listed = sorted(found, key=lambda chunk: chunk.start) if wide else []
     starts, ends = [one.start for one in listed], [one.end for one in listed]

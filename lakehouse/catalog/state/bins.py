@@ -120,7 +120,7 @@ def _from_page(
     try:
         body, tombstones = decode_page(form, page)
     except DamagedPage as error:
-        place = f"table {spec.name}, {bin_interval(spec.grain, bin)}, version {version}"
+        place = f"table {spec.name}, {bin_interval(spec.bin_grain, bin)}, version {version}"
         logger.warning("a damaged key frame was not used; run `lakehouse check`: %s: %s", place, error)
         return None
     return BinState(bin, version, body, {one.id: one for one in tombstones}, erased)
@@ -151,7 +151,7 @@ class StateReader:
         frames: list[tuple[int, int]] = []
         empty = segments_from_rows(form, [])
         parameters = {"table": spec.id, "as_of": version, "since": since}
-        rows = rows_of_pairs(connection, _BINS, ranges or bin_ranges(spec.grain, None), parameters)
+        rows = rows_of_pairs(connection, _BINS, ranges or bin_ranges(spec.bin_grain, None), parameters)
         erased = 0
         for number, newest, framed, head, horizon, erased in rows:
             if newest is None:
@@ -261,13 +261,13 @@ def batches(values: Iterable[V]) -> Iterator[list[V]]:
 
 def touching(spec: TableSpec, interval: Interval | None) -> Ranges:
     """The bins whose entries may touch the chunks of an interval (None: all)."""
-    return bin_ranges(spec.grain, None if interval is None else spec.grain.align(interval))
+    return bin_ranges(spec.bin_grain, None if interval is None else spec.grain.align(interval))
 
 
 def extent_of(connection: Connection, spec: TableSpec) -> Interval | None:
     """An interval from the first to the last bin that ever held something; None if none did."""
     bins = connection.execute(select(bin.c.bin).where(bin.c.table_id == spec.id)).scalars().all()
-    return hull(bin_interval(spec.grain, one) for one in bins)
+    return hull(bin_interval(spec.bin_grain, one) for one in bins)
 
 
 def live_in(states: Iterable[BinState]) -> tuple[Segments, dict[int, Tombstone]]:

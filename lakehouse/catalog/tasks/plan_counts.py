@@ -58,7 +58,7 @@ def read_rates(connection: Connection, spec: TableSpec, now_us: int) -> Rates:
         if row.bin == WHOLE:
             start_us, end_us = to_us(MIN_TIME), to_us(MAX_TIME)
         else:
-            held = bin_interval(spec.grain, row.bin)
+            held = bin_interval(spec.bin_grain, row.bin)
             start_us, end_us = held.start_us, held.end_us
         edges[start_us] = edges.get(start_us, 0.0) + rate
         edges[end_us] = edges.get(end_us, 0.0) - rate

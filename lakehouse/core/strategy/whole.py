@@ -22,8 +22,12 @@ class CompactionGroup:
     tombstones: tuple[Tombstone, ...]
 
 
-def whole(spec: TableSpec, segments: Segments, tombstones: Sequence[Tombstone]) -> Iterator[CompactionGroup]:
+def whole(
+    spec: TableSpec, segments: Segments, tombstones: Sequence[Tombstone], *, every: bool = False
+) -> Iterator[CompactionGroup]:
     """Group segments by the chunks that they share, in order of time, and give the groups that a compaction improves.
+
+    With ``every``, all groups.
 
     Segments that touch a common chunk, directly or over others, form a group, so that every group is written anew from
     whole chunks. Unlike the other strategies' groups (`TableState.compaction_groups`) it takes in what spans chunks:
@@ -54,7 +58,7 @@ def whole(spec: TableSpec, segments: Segments, tombstones: Sequence[Tombstone]) 
         group = segments.take(order[places])
         start_us, end_us = int(first[places[0]]), int(ends[order[places]].max())
         near = tuple(one for one in tombstones if one.interval.start_us < end_us and one.interval.end_us > start_us)
-        if is_astray[places].any() or _is_worth_it(group, near, spec.target_rows):
+        if every or is_astray[places].any() or _is_worth_it(group, near, spec.target_rows):
             yield CompactionGroup(group, near)
 
 

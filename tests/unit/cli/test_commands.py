@@ -99,6 +99,16 @@ def test_rows_outside_the_interval_fail_in_one_line_and_change_nothing(run: Run,
     assert json.loads(run("tables", "--json").out)["head"] == 2
 
 
+def test_a_rebuild_lays_a_table_out_anew(run: Run, trips: Path) -> None:
+    done = json.loads(run("rebuild", "trips", "--cluster-by", "client=16", "--grain", "month", "--json").out)
+    assert done["rows_added"] == 0
+    shown = json.loads(run("show", "trips", "--json").out)
+    assert (shown["cluster_by"], shown["grain"]) == ({"client": 16}, "month")
+    assert "write COLUMN or COLUMN=BUCKETS" in run("rebuild", "trips", "--cluster-by", "client=x").err
+    run("rebuild", "trips", "--cluster-by", "none")
+    assert json.loads(run("show", "trips", "--json").out)["cluster_by"] == {}
+
+
 def test_compact_says_when_there_is_nothing_to_gain(run: Run, trips: Path) -> None:
     run("append", "trips", str(trips))
     assert json.loads(run("compact", "trips", "--json").out)["operation"] == "compact"

@@ -1,0 +1,323 @@
+"""Cluster columns, primary key and time chunks change, and every row stays where a list of rows has it."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+import lakehouse
+from lakehouse.errors import (
+    DuplicateKey,
+    InvalidRows,
+    InvalidSchema,
+    LockTimeout,
+    SchemaMismatch,
+    UnknownColumn,
+    WriteConflict,
+)
+from lakehouse.schema.changes import AddColumn, RenameColumn, SetPrimaryKey
+
+START = datetime(2024, 1, 30, tzinfo=UTC)
+STEPS = ("append", "append", "replace", "delete", "update", "cluster", "grain", "compact", "rebuild")
+GRAINS = ("hour", "day", "week", "month", "year")
+
+
+def rows_of(pairs):
+    """Rows (id, hours since START, a, b)."""
+    at = pa.array([START + timedelta(hours=hours) for _, hours, _, _ in pairs], pa.timestamp("us", "UTC"))
+    columns = list(zip(*pairs, strict=True)) if pairs else [(), (), (), ()]
+    return pa.table(
+        {"at": at, "id": pa.array(columns[0], pa.int64()), "a": pa.array(columns[2], pa.string()),
+         "b": pa.array(columns[3], pa.int64())}
+    )  # fmt: skip
+
+
+def seen(scan):
+    found = scan.to_arrow().to_pylist()
+    return sorted((row["id"], (row["at"] - START) // timedelta(hours=1), row["a"], row["b"]) for row in found)
+
+
+def make(lake, **options):
+    return lake.create_table("t", "at TIMESTAMP, id BIGINT, a STRING, b BIGINT", time="at", **options)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_layouts_change_at_random_among_writes_and_no_row_moves(lake, seed):
+    chance = random.Random(seed)
+    properties = {"ragged": chance.choice(["true", "false"]), "target_rows": "20"}
+    table = make(lake, cluster_by={"a": 16}, properties=properties)
+    held, versions, number = [], {}, 0
+
+    def some(count):
+        nonlocal number
+        made = [
+            (number + k, chance.randrange(24 * 40), chance.choice("xyz"), chance.randrange(3)) for k in range(count)
+        ]
+        number += count
+        return made
+
+    for _ in range(30):
+        match chance.choice(
+            ["append", "append", "replace", "delete", "cluster", "grain", "compact", "rebuild", "update"]
+        ):
+            case "append":
+                new = some(chance.randrange(1, 12))
+                table.append(rows_of(new))
+                held += new
+            case "replace":
+                first = chance.randrange(24 * 40)
+                last = first + chance.randrange(1, 100)
+                span = (START + timedelta(hours=first), START + timedelta(hours=last))
+                keys = {}
+                if table.cluster_by:
+                    name = chance.choice(list(table.cluster_by))
+                    keys = {name: chance.choice("xyz") if name == "a" else chance.randrange(3)}
+                place = {"a": 2, "b": 3}
+                new = [one for one in some(6) if first <= one[1] < last]
+                new = [one for one in new if all(one[place[k]] == v for k, v in keys.items())]
+                table.replace(rows_of(new), span, keys=keys or None)
+                gone = [r for r in held if first <= r[1] < last and all(r[place[k]] == v for k, v in keys.items())]
+                held = [one for one in held if one not in gone] + new
+            case "delete":
+                digit = chance.randrange(7)
+                table.delete(f"id % 7 = {digit}")
+                held = [one for one in held if one[0] % 7 != digit]
+            case "update":
+                digit = chance.randrange(5)
+                table.update({"b": "b + 1"}, f"id % 5 = {digit}")
+                held = [(*one[:3], one[3] + 1) if one[0] % 5 == digit else one for one in held]
+            case "cluster":
+                table.set_cluster_by(chance.choice([(), {"a": 64}, {"b": 8}, ["b", "a"], {"a": 7, "b": 7}]))
+            case "grain":
+                table.set_grain(chance.choice(GRAINS))
+            case "compact":
+                table.compact()
+            case "rebuild":
+                table.rebuild(grain=chance.choice([None, *GRAINS]), cluster_by=chance.choice([None, (), {"b": 16}]))
+        versions[table.version] = sorted(held)
+        assert seen(table.scan()) == sorted(held)
+        digit, letter = chance.randrange(3), chance.choice("xyz")
+        wanted = sorted(one for one in held if one[3] == digit and one[2] == letter)
+        assert seen(table.scan(where=f"b = {digit} AND a = '{letter}'")) == wanted
+        day = START + timedelta(days=chance.randrange(40))
+        hours = (day - START) // timedelta(hours=1)
+        wanted = sorted(one for one in held if hours <= one[1] < hours + 24)
+        assert seen(table.scan(interval=(day, day + timedelta(days=1)))) == wanted
+    for version, then in versions.items():
+        assert seen(table.scan(as_of=version)) == seen(table.scan(as_of=version, schema="current")) == then
+    assert sum(one.rows for one in table.segments()) >= len(held)
+    assert sorted((one.start, one.end) for one in table.chunks()) == sorted({(o.start, o.end) for o in table.chunks()})
+    assert sum(one.segments for one in table.chunks()) >= len(table.segments())
+    assert not lake.check(deep=True).findings
+    earlier = chance.choice(list(versions))
+    table.restore(earlier)
+    assert seen(table.scan()) == versions[earlier]
+    table.compact()
+    assert seen(table.scan()) == versions[earlier]
+    assert not lake.check(deep=True).findings
+
+
+def test_a_rebuild_is_one_version_that_changes_no_row_and_keeps_ids(lake):
+    table = make(lake, cluster_by={"a": 8})
+    for day in range(6):
+        table.append(rows_of([(day * 10 + n, day * 24 + n, "xy"[n % 2], n) for n in range(5)]))
+    table.delete("id % 10 = 3")
+    before, ids = table.version, table.unheld_scan(row_ids=True).to_arrow().sort_by("id")
+    commit = table.rebuild(grain="year", cluster_by={"b": 32}, primary_key=["id"])
+    assert commit.version == before + 1 == table.version
+    assert (table.grain, table.cluster_by, table.primary_key) == ("year", {"b": 32}, ("id",))
+    assert len(table.segments()) == 1
+    assert not table.tombstones()
+    again = table.unheld_scan(row_ids=True).to_arrow().sort_by("id")
+    assert again.column("_row_id").equals(ids.column("_row_id"))
+    assert table.changes(before).to_arrow().num_rows == 0
+    assert seen(table.scan(as_of=before)) == seen(table.scan())
+    assert len(table.diff(before, commit.version).dropped) == 7
+    table.upsert(rows_of([(0, 5, "z", 9), (99, 1, "z", 9)]))
+    assert table.scan(where="b = 9").count() == 2
+    assert [one.cluster_by for one in (table.spec_at(before), table.spec_at(None))] == [{"a": 8}, {"b": 32}]
+    assert not lake.check(deep=True).findings
+
+
+def test_a_primary_key_is_checked_before_it_is_accepted(lake):
+    table = make(lake)
+    table.append(rows_of([(1, 0, "x", 1), (2, 0, "x", 2)]))
+    before = table.version
+    with pytest.raises(DuplicateKey, match=r"one key twice.*'a': 'x'"):
+        table.set_primary_key(["a"])
+    table.append(rows_of([(3, 0, None, 1)]))
+    with pytest.raises(InvalidRows, match="null in a column of the primary key"):
+        table.set_primary_key(["a", "b"])
+    with pytest.raises(UnknownColumn):
+        table.set_primary_key("c")
+    with pytest.raises(InvalidSchema, match="has one value"):
+        table.alter([AddColumn("c", pa.int64(), default=1), SetPrimaryKey(["c"])])
+    assert table.version == before + 1
+    assert table.primary_key == ()
+    table.alter([RenameColumn("id", "number"), SetPrimaryKey(["number"])])
+    assert table.primary_key == ("number",)
+    assert not table.schema.field("number").nullable
+    table.rename_column("number", "id")
+    table.delete("a IS NULL")
+    table.upsert(rows_of([(1, 3, "y", 5)]))
+    with pytest.raises(InvalidSchema, match="call resolve"):
+        table.set_primary_key(["a", "b"])
+    table.resolve()
+    table.set_primary_key(["a", "b"])
+    table.upsert(rows_of([(7, 4, "y", 5)]))
+    assert seen(table.scan()) == [(2, 0, "x", 2), (7, 4, "y", 5)]
+    table.resolve()
+    table.set_primary_key()
+    assert table.primary_key == ()
+    assert seen(table.scan(as_of=before, schema="current")) == [(1, 0, "x", 1), (2, 0, "x", 2)]
+
+
+def test_rows_that_come_while_a_key_is_checked_make_it_look_again(lake):
+    table = make(lake)
+    table.append(rows_of([(1, 0, "x", 1)]))
+    alter = table.begin_alter([SetPrimaryKey(["id"])])
+    table.append(rows_of([(1, 1, "y", 1)]))
+    with pytest.raises(WriteConflict, match="rows came"):
+        alter.commit()
+    alter = table.begin_alter([SetPrimaryKey(["b", "a"])])
+    table.compact()
+    alter.commit()
+    assert table.schema == table.schema
+    running = lake.table("t").begin_append()
+    running.write(rows_of([(5, 5, "z", 5)]))
+    running.commit()
+    assert lake.table("t").primary_key == ("b", "a")
+
+
+def test_operations_that_began_before_commit_or_are_told_to_begin_again(lake):
+    table = make(lake, cluster_by=["a"], primary_key=["id"])
+    table.append(rows_of([(n, n, "xy"[n % 2], n) for n in range(48)]))
+    other = lake.table("t")
+    replace = table.begin_replace("2024-01-30", keys={"a": "x"})
+    replace.write(rows_of([(100, 2, "x", 0)]))
+    append = table.begin_append()
+    append.write(rows_of([(101, 25, "y", 0)]))
+    upsert = table.begin_upsert()
+    upsert.write(rows_of([(1, 1, "y", -1)]))
+    delete = table.begin_delete("id = 30")
+    delete.run()
+    compaction = table.begin_compaction("2024-01-31")
+    compaction.run()
+    other.set_grain("month")
+    replace.commit()
+    append.commit()
+    upsert.commit()
+    delete.commit()
+    compaction.commit()
+    kept = [(n, n, "xy"[n % 2], -1 if n == 1 else n) for n in range(48) if n != 30 and (n >= 24 or n % 2)]
+    assert seen(lake.table("t").scan()) == sorted([*kept, (100, 2, "x", 0), (101, 25, "y", 0)])
+    delete = other.begin_delete("id = 31")
+    delete.run()
+    replace = other.begin_replace("2024-01", keys={"a": "x"})
+    lake.table("t").set_cluster_by(["b"])
+    with pytest.raises(WriteConflict, match="cluster columns are others"):
+        delete.commit()
+    replace.commit()
+    table = lake.table("t")
+    delete = table.begin_delete("id = 33")
+    delete.run()
+    replace = table.begin_replace("2024-01-31", keys={"b": [35]})
+    replace.commit()
+    delete.commit()
+    assert seen(table.scan()) == sorted(
+        one for one in [*kept, (101, 25, "y", 0)] if one[2] == "y" and one[0] not in (33, 35)
+    )  # fmt: skip
+    upsert = table.begin_upsert()
+    upsert.write(rows_of([(1, 1, "y", -1)]))
+    table.resolve()
+    table.set_primary_key()
+    with pytest.raises(WriteConflict, match="another primary key"):
+        upsert.commit()
+    assert not lake.check(deep=True).findings
+
+
+def test_a_rebuild_waits_for_replaces_and_takes_in_row_changes_beside_it(lake):
+    table = make(lake, cluster_by=["a"])
+    table.append(rows_of([(n, n, "xy"[n % 2], n) for n in range(48)]))
+    with table.begin_replace("2024-01-30") as replace:
+        with pytest.raises(LockTimeout):
+            table.rebuild(grain="month", wait_seconds=0.0)
+        replace.write(rows_of([(100, 2, "x", 0)]))
+    assert table.grain == "day"
+    rewrite = table.begin_rewrite(table.spec, None, 0.0)
+    table.delete("id = 30")
+    rewrite.run()
+    table.update({"b": "-1"}, "id = 31")
+    table.append(rows_of([(101, 2, "x", 0)]))
+    rewrite.commit()
+    kept = [(n, n, "xy"[n % 2], -1 if n == 31 else n) for n in range(24, 48) if n != 30]
+    assert seen(table.scan()) == sorted([*kept, (100, 2, "x", 0), (101, 2, "x", 0)])
+
+
+def test_what_names_rows_by_a_column_keeps_it(lake):
+    table = make(lake, cluster_by=["a"])
+    table.append(rows_of([(n, n, "xy"[n % 2], n) for n in range(4)]))
+    table.replace(None, "2024-01-30", keys={"a": "x"})
+    table.set_cluster_by()
+    for change in (lambda: table.drop_column("a"), lambda: table.rename_column("a", "c")):
+        with pytest.raises(InvalidSchema, match="is or was clustered by the column"):
+            change()
+    assert seen(table.scan()) == [(1, 1, "y", 1), (3, 3, "y", 3)]
+    before = table.version
+    table.add_column("c", "STRING", default="k")
+    table.set_cluster_by(["c"])
+    table.replace(None, "2024-01-30T01", keys={"c": "k"})
+    assert seen(table.scan()) == [(3, 3, "y", 3)]
+    hidden = table.version
+    table.restore(before)
+    assert seen(table.scan()) == [(1, 1, "y", 1), (3, 3, "y", 3)]
+    assert seen(table.scan(as_of=hidden)) == [(3, 3, "y", 3)]
+    with pytest.raises(SchemaMismatch, match='schema="then"'):
+        table.scan(as_of=hidden, schema="current").to_arrow()
+    table.add_column("c", "STRING", default="other")
+    with pytest.raises(SchemaMismatch, match='schema="then"'):
+        table.scan(as_of=hidden, schema="current").to_arrow()
+
+
+def test_buckets_are_of_the_column_and_not_of_its_name(lake):
+    table = make(lake)
+    table.append(rows_of([(n, n, "x", n) for n in range(4)]))
+    table.alter([RenameColumn("a", "c"), RenameColumn("b", "a"), RenameColumn("c", "b")])
+    table.set_cluster_by({"a": 64, "b": 64})
+    swapped = rows_of([(n, n, "y", n) for n in range(4, 8)]).rename_columns(["at", "id", "b", "a"])
+    table.append(swapped)
+    assert [table.scan(where=f"a = {n} AND b = '{'x' if n < 4 else 'y'}'").count() for n in range(8)] == [1] * 8
+    assert len(table.scan(where="a = 5").plan().segments) == 1
+    assert len(table.scan(where="b = 'z'").plan().segments) == 0
+    table.replace(None, "2024-01-30", keys={"a": [5], "b": "y"})
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4, 6, 7]
+    assert not lake.check(deep=True).findings
+
+
+def test_layouts_change_in_sql(lake):
+    table = make(lake, cluster_by=["a"])
+    table.append(rows_of([(n, n, "xy"[n % 2], n) for n in range(4)]))
+    for text, told in {
+        "CLUSTER BY (B, a)": {"b": 0, "a": 0}, "CLUSTERED BY (a) INTO 16 BUCKETS": {"a": 16}, "CLUSTER BY NONE": {},
+    }.items():  # fmt: skip
+        lake.sql(f"ALTER TABLE t {text}")
+        assert lake.table("t").cluster_by == told
+    lake.sql("ALTER TABLE t PARTITIONED BY (months(AT))")
+    lake.sql("ALTER TABLE t ADD PRIMARY KEY (id, `b`)")
+    assert (lake.table("t").grain, lake.table("t").primary_key) == ("month", ("id", "b"))
+    created = lake.sql("SHOW CREATE TABLE t").to_pylist()[0]
+    assert "PRIMARY KEY (`id`, `b`)" in str(created)
+    assert "months(`at`)" in str(created)
+    lake.sql("ALTER TABLE t DROP PRIMARY KEY")
+    assert lake.table("t").primary_key == ()
+    before = lake.head
+    for text in (
+        "CLUSTER BY", "PARTITIONED BY (months(b))", "PARTITIONED BY (at)", "CLUSTERED BY (a)", "ADD PRIMARY KEY",
+        "CLUSTERED BY (a) INTO many BUCKETS", "CLUSTER BY (a) NONE", "ADD PRIMARY KEY (nope)",
+    ):  # fmt: skip
+        with pytest.raises((lakehouse.errors.InvalidStatement, UnknownColumn)):
+            lake.sql(f"ALTER TABLE t {text}")
+    assert lake.head == before
