@@ -153,7 +153,7 @@ shell.figures(
     }
 )
 draw_slider()
-if seen.window is not None:
+if seen.window is not None and table.time:
     draw_zoom(seen.window)
 if seen.drawn.empty:
     shell.empty("Nothing is stored here at this version. Pick another version, or another time, at the left.")

@@ -153,6 +153,8 @@ def no_null_time() -> TableCheck:
     """No row lacks a time. The library refuses such rows, so a failure means that files were written by other means."""
 
     def look(table: "Table") -> Found:
+        if not table.time:
+            raise InvalidArgument("the table has no time; leave this check out", table=table.name)
         nulls = sum(segment.nulls.get(table.time, 0) for segment in table.segments())
         return not nulls, {"nulls": nulls}, f"{nulls} rows have no time"
 

@@ -65,7 +65,7 @@ def _current(connection: Connection, known: TableSpec, number: int) -> TableSpec
 
 def _naming(spec: TableSpec) -> list[tuple[str, str]]:
     """What an operation names rows by: the time and the primary key, with their types."""
-    return [(name, str(spec.schema.field(name).type)) for name in (spec.time, *spec.primary_key)]
+    return [(name, str(spec.schema.field(name).type)) for name in (*spec.times, *spec.primary_key)]
 
 
 def _check_fits(contribution: Contribution, spec: TableSpec) -> None:

@@ -1,0 +1,74 @@
+"""Timeless tables by Spark: the same rows as in process, and as a list of rows says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import lakehouse
+from lakehouse.core.interval import ALL_TIME
+from lakehouse.errors import InvalidInterval
+from tests.contract.test_timeless import DDL, arrow, listed, ordered
+
+
+@pytest.fixture
+def lake(spark: Any, sqlite_url: str, warehouse: Any) -> Any:
+    with lakehouse.connect(sqlite_url, str(warehouse), spark=spark) as opened:
+        yield opened
+
+
+def test_every_write_by_spark_comes_to_the_rows_of_a_list(lake: Any, spark: Any) -> None:
+    table = lake.create_table("codes", DDL, primary_key="code", cluster_by="region")
+    frame = lambda *rows: spark.createDataFrame(rows, "code STRING, region STRING, value BIGINT")  # noqa: E731
+    steps: list[tuple[Any, list[Any]]] = [
+        (lambda: table.append(frame(("UA", "west", 1), ("AA", None, 2), ("B6", "east", 3))),
+         [("UA", "west", 1), ("AA", None, 2), ("B6", "east", 3)]),
+        (lambda: table.replace(frame(("DL", "west", 4)), keys={"region": "west"}),
+         [("DL", "west", 4), ("AA", None, 2), ("B6", "east", 3)]),
+        (lambda: table.update({"value": "value + 1"}, "value > 2", engine="spark"),
+         [("DL", "west", 5), ("AA", None, 2), ("B6", "east", 4)]),
+        (lambda: table.upsert(frame(("AA", "west", 6), ("WN", None, None))),
+         [("DL", "west", 5), ("AA", "west", 6), ("B6", "east", 4), ("WN", None, None)]),
+        (lambda: table.merge(frame(("WN", "west", 7), ("AS", "x", 8)), ["code"], when_matched_update=True),
+         [("DL", "west", 5), ("AA", "west", 6), ("B6", "east", 4), ("WN", "west", 7), ("AS", "x", 8)]),
+        (lambda: table.delete("value = 5", engine="spark"),
+         [("AA", "west", 6), ("B6", "east", 4), ("WN", "west", 7), ("AS", "x", 8)]),
+        (lambda: (table.resolve(engine="spark"), table.compact(engine="spark")),
+         [("AA", "west", 6), ("B6", "east", 4), ("WN", "west", 7), ("AS", "x", 8)]),
+        (lambda: lake.sql("INSERT OVERWRITE codes SELECT code, 'y', 0L FROM codes WHERE value > 6", engine="spark"),
+         [("WN", "y", 0), ("AS", "y", 0)]),
+    ]  # fmt: skip
+    versions = {}
+    for place, (step, rows) in enumerate(steps):
+        step()
+        versions[table.version] = rows
+        assert listed(table) == ordered(rows), place
+    for version, rows in versions.items():
+        assert ordered(map(tuple, table.read(as_of=version).collect())) == ordered(rows), version
+    assert {one.interval for one in table.segments()} == {ALL_TIME}
+    assert lake.check(deep=True).is_sound
+
+
+def test_a_table_with_nothing_to_sort_by_is_compacted_by_both_engines(lake: Any, spark: Any) -> None:
+    for engine in ("duckdb", "spark"):
+        table = lake.create_table(engine, DDL)
+        table.append(arrow(("UA", "west", 1), ("AA", None, 2)))
+        table.append(spark.createDataFrame([("B6", None, 3)], table.scan().to_spark().schema))
+        table.update({"region": "'x'"}, "value > 1", engine=engine)
+        assert table.compact(engine=engine).dropped
+        assert listed(table) == [("AA", "x", 2), ("B6", "x", 3), ("UA", "west", 1)]
+        table.set_properties({"target_rows": 1})
+        table.append(arrow(("C", None, 4)))
+        table.compact(engine=engine)
+        assert len(listed(table)) == table.read().count() == 4
+
+
+def test_the_format_refuses_an_interval(lake: Any, spark: Any, sqlite_url: str, warehouse: Any) -> None:
+    lakehouse.register(spark)
+    lake.create_table("codes", DDL).append(arrow(("UA", "west", 1)))
+    reader = spark.read.format("lakehouse").options(catalog=sqlite_url, warehouse=str(warehouse), table="codes")
+    assert [tuple(row) for row in reader.load().collect()] == [("UA", "west", 1)]
+    with pytest.raises(Exception, match="no time") as refused:
+        reader.option("interval", "2013").load().collect()
+    assert InvalidInterval.__name__ in str(refused.value)
