@@ -88,8 +88,7 @@ class LibraryTarget:
         table = lake.create_table(
             name,
             SCHEMA,
-            time="time",
-            grain=stage.grain,
+            **stage.division,
             primary_key=("key",),
             cluster_by=("client",),
             write_order=stage.write_order,
@@ -374,7 +373,7 @@ class ModelTarget:
         match where.column:
             case "client":
                 return lake.begin_take(TABLE, None, {"client": where.value})
-            case "time":
+            case "time" if stage.grain != "all":
                 return lake.begin_take(TABLE, Interval(stage.at(int(where.value)), None))
             case _:
                 return lake.begin_delete(TABLE, lambda named: where.holds(stage, named))

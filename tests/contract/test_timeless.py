@@ -12,6 +12,7 @@ import pytest
 import lakehouse
 from lakehouse import Interval
 from lakehouse.errors import InvalidInput, InvalidInterval, InvalidKeys, LockTimeout
+from lakehouse.service.planning import plan_table
 from lakehouse.testing.rows import DDL as TIMED
 
 Row = tuple[str, str | None, int | None]
@@ -223,6 +224,102 @@ def test_what_changed_between_versions_is_told(codes: Any) -> None:
     changes = codes.changes(first).to_arrow()
     found = list(zip(*(changes[name].to_pylist() for name in ("_change_type", "code", "value")), strict=True))
     assert found == [("update_before", "UA", 1), ("update_after", "UA", 7), ("delete", "AA", 1), ("insert", "B6", 2)]
+
+
+def test_an_empty_table_answers_everything(lake: Any, codes: Any) -> None:
+    for _ in range(2):
+        assert (listed(codes), codes.count(), codes.scan(where="value > 1").count()) == ([], 0, 0)
+        assert (codes.chunks(), codes.segments(), codes.timeline().slices) == ([], [], ())
+        assert codes.compact() is codes.clean() is codes.resolve() is None
+        for step in (
+            lambda: codes.replace(None),
+            lambda: codes.replace(arrow(), keys={"region": [None, "west"]}),
+            lambda: codes.append(arrow()),
+            lambda: codes.upsert(arrow()),
+            lambda: codes.merge(arrow(), ["code"], when_matched_delete=True),
+            lambda: codes.delete("TRUE"),
+            lambda: codes.update({"value": "1"}, "TRUE"),
+            lambda: codes.erase("TRUE"),
+        ):
+            step()
+        lake.maintain()
+        assert lake.check(deep=True).is_sound
+        (glance,) = lake.catalog.overview()
+        assert (glance.rows, glance.start, glance.end) == (0, None, None)
+        codes.replace(arrow(("UA", None, 1)))  # and once more when all of its rows are gone
+        (glance,) = lake.catalog.overview()
+        assert (glance.rows, glance.start, glance.end) == (1, None, None)
+        codes.drop()
+
+
+def test_rows_and_keys_that_cannot_be_are_refused_and_nothing_is_written(lake: Any, codes: Any) -> None:
+    codes.append(arrow(("UA", "west", 1)))
+    head = lake.head
+    for call in (
+        lambda: codes.append(arrow((None, "west", 1))),  # type: ignore[arg-type]
+        lambda: codes.replace(arrow(("AA", "west", 1), (None, "west", 1))),  # type: ignore[arg-type]
+        lambda: codes.upsert(arrow((None, "west", 1))),  # type: ignore[arg-type]
+        lambda: codes.upsert(arrow(("AA", "west", 1), ("AA", "east", 2))),
+        lambda: codes.delete_keys(pa.table({"region": ["west"]})),
+        lambda: codes.replace(arrow(("AA", "east", 1)), keys={"region": [None, "west"]}),
+        lambda: codes.replace(arrow(("AA", "west", 1)), keys={}),
+        lambda: codes.replace(pa.table({"code": ["AA"], "when": [1]})),
+        lambda: codes.update({"code": "NULL"}, "TRUE"),
+    ):
+        with pytest.raises(InvalidInput):
+            call()
+        assert (lake.head, listed(codes)) == (head, [("UA", "west", 1)])
+
+
+def test_maintenance_keeps_the_rows_the_tags_and_what_retention_says(lake: Any, codes: Any, warehouse: Any) -> None:
+    codes.set_properties({"index": "code", "compression": "lz4, zstd after 1h", "small_files": 2})
+    for number in range(12):
+        codes.append(arrow((f"c{number}", "west", number)))
+    lake.tag("twelve")
+    codes.upsert(arrow(("c3", None, 33)))
+    rows = [(f"c{number}", "west", number) for number in range(12) if number != 3] + [("c3", None, 33)]
+    kinds = {str(one.kind) for _ in range(3) for one in lake.maintain(table="codes").tasks}
+    assert {"compact", "index"} <= kinds
+    assert (listed(codes), len(codes.segments()), codes.tombstones()) == (ordered(rows), 1, [])
+    assert plan_table(lake.session, codes).due_seconds in (None, 3600)
+    assert listed(codes, where="code = 'c3'") == [("c3", None, 33)]
+    codes.set_properties({"retention": "0s", "keep_last": 1})
+    lake.expire(keep_last=1)
+    lake.collect(grace_seconds=0)
+    codes.refresh()
+    assert listed(codes, as_of="twelve") == ordered((f"c{number}", "west", number) for number in range(12))
+    lake.untag("twelve")
+    lake.expire(keep_last=1)
+    lake.collect(grace_seconds=0)
+    assert listed(codes) == ordered(rows)
+    assert {one.name for one in warehouse.rglob("*.parquet")} >= {one.path.split("/")[-1] for one in codes.segments()}
+    assert lake.check(deep=True).is_sound
+
+
+def test_every_form_of_its_rows_and_every_point_in_history(lake: Any, codes: Any) -> None:
+    first = codes.append(arrow(("UA", "west", 1), ("B6", None, 2)))
+    lake.tag("first")
+    codes.replace(arrow(("DL", "west", 3)), keys={"region": "west"})
+    codes.compact()  # a dataset shows whole files
+    now, then = [("B6", None, 2), ("DL", "west", 3)], [("B6", None, 2), ("UA", "west", 1)]
+    scan = codes.scan()
+    forms = (
+        scan.to_reader().read_all(),
+        pa.Table.from_pandas(scan.to_pandas(), schema=SCHEMA),
+        scan.to_polars(lazy=True).collect().to_arrow().cast(SCHEMA),
+        scan.to_dataset().to_table(),
+        scan.to_duckdb().to_arrow_table(),
+    )
+    for form in forms:
+        assert ordered(tuple(row.values()) for row in form.select(SCHEMA.names).to_pylist()) == now
+    for point in (first.version, "first", first.committed_at):
+        assert listed(codes, as_of=point) == then, point
+    with lake.transaction() as tx:
+        tx.table("codes").replace(arrow(("AA", "west", 4)), keys={"region": "west"})
+        tx.table("codes").append(arrow(("AS", "west", 5)))
+    assert listed(codes) == [("AA", "west", 4), ("AS", "west", 5), ("B6", None, 2)]
+    codes.restore("first")
+    assert listed(codes) == then
 
 
 def test_no_column_of_before_needs_to_stay(lake: Any) -> None:

@@ -459,7 +459,8 @@ def test_rows_without_times_are_a_timeless_table_of_an_asset_without_partitions(
     assert found == [["UA", "B6"], ["UA"]]
     assert (lake.table("codes").time, lake.table("codes").cluster_by) == (None, {"region": 0})
     for partitions in (DAYS, dg.StaticPartitionsDefinition(["west"])):
-        first, again = partitions.get_partition_keys()[0], {"partitions_def": partitions}
+        first = partitions.get_partition_keys()[0]
+        again: dict[str, Any] = {"partitions_def": partitions, "metadata": {"partition_expr": "region"}}
         rows_again = dg.asset(lambda: pa.table({"code": ["C"], "region": ["west"]}), name="codes", **again)
         with pytest.raises(InvalidPartitions, match=r"no time.*table=codes"):
             run(rows_again, first=first)

@@ -37,8 +37,8 @@ def test_without_partitions_a_table_is_timeless(lake: lakehouse.Lake) -> None:
     lake.sql("INSERT INTO codes REPLACE WHERE b = 'x' VALUES (7, 'x')")
     lake.sql("UPDATE codes SET `a b` = `a b` + 1 WHERE b IS NULL")
     lake.sql("UPDATE codes SET b = (SELECT max(name) FROM clients) WHERE `a b` IN (SELECT id + 1 FROM trips)")
-    lake.sql("MERGE INTO codes c USING (SELECT 9 AS n) s ON c.`a b` = s.n WHEN NOT MATCHED THEN INSERT (`a b`, b) VALUES (s.n, 'm')",
-             engine="duckdb")  # fmt: skip
+    insert = "WHEN NOT MATCHED THEN INSERT (`a b`, b) VALUES (s.n, 'm')"
+    lake.sql(f"MERGE INTO codes c USING (SELECT 9 AS n) s ON c.`a b` = s.n {insert}", engine="duckdb")
     assert rows_of(lake, "SELECT * FROM codes ORDER BY 1") == [(2, "UA"), (4, "UA"), (7, "x"), (9, "m")]
     assert rows_of(lake, "SELECT count(*), count(t.id) FROM codes c LEFT JOIN trips t ON id = `a b`") == [(4, 2)]
     lake.sql("DELETE FROM codes WHERE `a b` IN (SELECT max(`a b`) FROM codes)")
