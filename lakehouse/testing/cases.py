@@ -25,8 +25,10 @@ EVERY_STAGE = tuple(
     for masked in (False, True)
     if not (ragged and grain == "all")
 )
-STAGES = tuple(one for one in EVERY_STAGE if one.ragged == (one.grain == "hour") and (one.masked or one.grain != "all"))
-"""The kinds of tables that random cases are run on: split by day, ragged by hour, and timeless."""
+STAGES = tuple(one for one in EVERY_STAGE if one.ragged == (one.grain == "hour") and one.grain != "all")
+"""The kinds of tables with a time that random cases are run on: split by day, and ragged by hour."""
+TIMELESS = tuple(one for one in EVERY_STAGE if one.grain == "all" and one.masked)
+"""Those without one."""
 
 
 @dataclass(frozen=True, slots=True)
