@@ -18,6 +18,8 @@ from lakehouse.testing.rows import DDL as TIMED
 Row = tuple[str, str | None, int | None]
 DDL = "code STRING, region STRING, value BIGINT"
 SCHEMA = pa.schema([("code", pa.string()), ("region", pa.string()), ("value", pa.int64())])
+ON_ONE_CATALOG = pytest.mark.parametrize("catalog_url", ["sqlite"], indirect=True)
+"""For what no catalog decides."""
 CODES, REGIONS = ("UA", "b'6", "ü`", "", "x y"), (None, "west", "o'st", "")
 
 
@@ -149,6 +151,7 @@ def test_a_random_history_is_what_loops_over_lists_say(lake: Any, connect: Calla
     assert found.is_sound, found.findings
 
 
+@ON_ONE_CATALOG
 def test_a_table_says_that_it_has_no_time(lake: Any, codes: Any, connect: Callable[..., Any]) -> None:
     for table in (codes, connect().table("codes")):
         assert (table.time, table.grain, table.primary_key) == (None, "all", ("code",))
@@ -167,6 +170,7 @@ def test_a_table_says_that_it_has_no_time(lake: Any, codes: Any, connect: Callab
         codes.set_properties({"ragged": True})
 
 
+@ON_ONE_CATALOG
 def test_every_interval_is_refused_by_name(codes: Any) -> None:
     codes.append(arrow(("UA", "west", 1)))
     day = "2013-01-05"
@@ -194,6 +198,7 @@ def test_every_interval_is_refused_by_name(codes: Any) -> None:
         codes.replace(None, keys={"code": "UA"})
 
 
+@ON_ONE_CATALOG
 def test_a_table_with_a_time_still_asks_for_an_interval(lake: Any) -> None:
     timed = lake.create_table("timed", TIMED, time="time")
     for call in (lambda: timed.replace(None), timed.drop, timed.history, timed.chunk_history):
@@ -216,6 +221,7 @@ def test_replaces_of_other_keys_run_side_by_side_and_appends_are_kept(codes: Any
         codes.replace(arrow(("UA", "east", 2)), keys={"region": "west"})
 
 
+@ON_ONE_CATALOG
 def test_what_changed_between_versions_is_told(codes: Any) -> None:
     first = codes.append(arrow(("UA", "west", 1), ("AA", "east", 1))).version
     codes.update({"value": "7"}, "code = 'UA'")
@@ -252,6 +258,7 @@ def test_an_empty_table_answers_everything(lake: Any, codes: Any) -> None:
         codes.drop()
 
 
+@ON_ONE_CATALOG
 def test_rows_and_keys_that_cannot_be_are_refused_and_nothing_is_written(lake: Any, codes: Any) -> None:
     codes.append(arrow(("UA", "west", 1)))
     head = lake.head
@@ -296,6 +303,7 @@ def test_maintenance_keeps_the_rows_the_tags_and_what_retention_says(lake: Any, 
     assert lake.check(deep=True).is_sound
 
 
+@ON_ONE_CATALOG
 def test_every_form_of_its_rows_and_every_point_in_history(lake: Any, codes: Any) -> None:
     first = codes.append(arrow(("UA", "west", 1), ("B6", None, 2)))
     lake.tag("first")
@@ -322,6 +330,7 @@ def test_every_form_of_its_rows_and_every_point_in_history(lake: Any, codes: Any
     assert listed(codes) == then
 
 
+@ON_ONE_CATALOG
 def test_no_column_of_before_needs_to_stay(lake: Any) -> None:
     """Without a time there is no column that every file has."""
     table = lake.create_table("odd", pa.schema([("file_row_number", pa.int64()), ("a", pa.list_(pa.int32()))]))
@@ -345,6 +354,7 @@ def test_no_column_of_before_needs_to_stay(lake: Any) -> None:
     assert table.scan(as_of=before).count() == 0
 
 
+@ON_ONE_CATALOG
 def test_a_table_of_nested_columns_only_is_written_in_every_way(lake: Any) -> None:
     table = lake.create_table("nested", "held STRUCT<a: INT, b: STRING>")
     rows = pa.table({"held": [{"a": 1, "b": "x"}, {"a": 2, "b": None}, None]}, schema=table.schema)

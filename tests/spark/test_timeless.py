@@ -8,7 +8,6 @@ import pytest
 
 import lakehouse
 from lakehouse.core.interval import ALL_TIME
-from lakehouse.errors import InvalidInterval
 from tests.contract.test_timeless import DDL, arrow, listed, ordered
 
 
@@ -62,12 +61,3 @@ def test_a_table_with_nothing_to_sort_by_is_compacted_by_both_engines(lake: Any,
         table.append(arrow(("C", None, 4)))
         table.compact(engine=engine)
         assert len(listed(table)) == table.read().count() == 4
-
-
-def test_the_format_refuses_an_interval(lake: Any, spark: Any, sqlite_url: str, warehouse: Any) -> None:
-    lakehouse.register(spark)
-    lake.create_table("codes", DDL).append(arrow(("UA", "west", 1)))
-    reader = spark.read.format("lakehouse").options(catalog=sqlite_url, warehouse=str(warehouse), table="codes")
-    with pytest.raises(Exception, match="no time") as refused:
-        reader.option("interval", "2013").load().collect()
-    assert InvalidInterval.__name__ in str(refused.value)
