@@ -61,3 +61,20 @@ def test_a_table_with_nothing_to_sort_by_is_compacted_by_both_engines(lake: Any,
         table.append(arrow(("C", None, 4)))
         table.compact(engine=engine)
         assert len(listed(table)) == table.read().count() == 4
+
+
+def test_no_column_of_before_needs_to_stay_in_spark_either(lake: Any, spark: Any) -> None:
+    table = lake.create_table("odd", DDL)
+    table.append(arrow(("UA", "west", 1), ("AA", None, 2), ("B6", "east", 3)))
+    table.delete("value = 2", engine="spark")
+    before = table.version
+    table.add_column("name", "STRING", default="new")
+    for column in ("code", "region", "value"):
+        table.drop_column(column)
+    table.append(spark.createDataFrame([("z",)], "name STRING"))
+    assert sorted(map(tuple, table.read().collect())) == [("new",), ("new",), ("z",)]
+    assert (table.read().count(), table.read().filter("name = 'new'").count()) == (3, 2)
+    assert sorted(map(tuple, table.read(as_of=before).collect())) == [("B6", "east", 3), ("UA", "west", 1)]
+    assert table.update({"name": "'q'"}, "name = 'new'", engine="spark").rows_added == 2
+    assert table.compact(engine="spark").dropped
+    assert sorted(map(tuple, table.read().collect())) == [("q",), ("q",), ("z",)]
