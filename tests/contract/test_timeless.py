@@ -130,7 +130,12 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize("options", [{}, {"write_order": "start", "properties": {"order": "zorder"}}], ids=str)
+@pytest.mark.parametrize(
+    ("catalog_url", "options"),
+    [("sqlite", {"write_order": "start", "properties": {"order": "zorder"}}), ("sqlite", {}), ("postgresql", {})],
+    indirect=["catalog_url"],
+    ids=str,
+)
 def test_a_random_history_is_what_loops_over_lists_say(lake: Any, connect: Callable[..., Any], options: Any) -> None:
     table = lake.create_table("codes", DDL, primary_key="code", cluster_by={"region": 4}, **options)
     oracle = Oracle(table, random.Random(11))
@@ -232,6 +237,7 @@ def test_what_changed_between_versions_is_told(codes: Any) -> None:
     assert found == [("update_before", "UA", 1), ("update_after", "UA", 7), ("delete", "AA", 1), ("insert", "B6", 2)]
 
 
+@ON_ONE_CATALOG
 def test_an_empty_table_answers_everything(lake: Any, codes: Any) -> None:
     for _ in range(2):
         assert (listed(codes), codes.count(), codes.scan(where="value > 1").count()) == ([], 0, 0)
