@@ -43,6 +43,7 @@ def draw() -> bool:
             bind="query-params",
             placeholder="all of it",
             help="2013, 2013-02, 2013-W02, 2013-02-08, 2013-02-08T07 or FROM/UNTIL, in UTC.",
+            disabled=st.session_state.get("table") in names and not table().time,
         )
     return True
 
@@ -75,9 +76,9 @@ def version() -> int:
 
 
 def interval() -> Interval | None:
-    """The interval that is shown; None for all. Raises `InvalidInput`."""
+    """The interval that is shown; None for all, as always of a timeless table. Raises `InvalidInput`."""
     text = str(st.session_state.get("interval") or "").strip()
-    return Interval.of(text) if text else None
+    return Interval.of(text) if text and table().time else None
 
 
 def show(*, version: int | None = None, interval: Interval | None = None) -> None:

@@ -124,8 +124,8 @@ class Lake(Statements):
         name: str,
         schema: Any,
         *,
-        time: str,
-        grain: str = "day",
+        time: str | None = None,
+        grain: str | None = None,
         primary_key: Sequence[str] = (),
         cluster_by: Sequence[str] | Mapping[str, int] = (),
         write_order: WriteOrder = "commit",
@@ -135,14 +135,17 @@ class Lake(Statements):
         """Create a table and return it; with ``if_not_exists``, return an existing one, whatever its definition.
 
         ``schema``: a `pyarrow.Schema`, a Spark ``StructType``, or DDL text. ``time``: the column of a row's time, a
-        timestamp or date. ``grain``: length of a time chunk: hour, day, week, month or year. ``primary_key``: columns
-        by which upserts match rows. ``cluster_by``: columns by which plans and locks distinguish rows of one chunk,
+        timestamp or date; None for rows without one, as of look-ups, which all lie in one chunk: all of time.
+        ``grain``: length of a time chunk: hour, day (None), week, month or year. ``primary_key``: columns by which
+        upserts match rows. ``cluster_by``: columns by which plans and locks distinguish rows of one chunk,
         with a number of hash buckets if they have many values. ``write_order``: ``commit`` (the later commit wins) or
         ``start``. Raises `AlreadyExists`, `InvalidName`, `InvalidSchema`, `InvalidProperty`.
 
         >>> stops = lake.create_table("stops", "at TIMESTAMP, line INT", time="at", grain="month", cluster_by=["line"])
         >>> stops
         <table stops by month of at, 2 columns>
+        >>> lake.create_table("lines", "line INT, name STRING", primary_key=["line"])
+        <table lines, 2 columns>
         """
         return create_table(
             self.session,

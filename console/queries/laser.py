@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import links
 from lakehouse.core import Interval, Segment, Tombstone
 from lakehouse.core.explain import Effect, Met, ProbedSegment, explain
-from lakehouse.core.interval import MAX_TIME
+from lakehouse.core.interval import ALL_TIME, MAX_TIME
 from lakehouse.core.plan import plan_read
 from lakehouse.engine import Query
 from lakehouse.errors import InvalidArgument, SegmentUnreadable, UnknownColumn
@@ -63,6 +63,8 @@ def read_laser(lake: Any, name: str, version: int, at: datetime, keys: dict[str,
     """What is visible of an instant at a version, and why. Cost: the bins of its chunk."""
     table = lake.table(name)
     instant = Interval(at, MAX_TIME) if MAX_TIME - at <= MICROSECOND else Interval(at, at + MICROSECOND)
+    if not table.time:
+        instant = ALL_TIME
     segments, tombstones = lake.catalog.live(table.spec, version, instant)
     primary_key = table.primary_key
     if keys is not None and primary_key and keys.keys() >= set(primary_key):
@@ -115,7 +117,7 @@ def count_rows(
     counts = []
     for masks in ((), tombstones):
         plan = plan_read([segment], masks, version=version, interval=instant)
-        columns = tuple(keys or (table.time,))
+        columns = tuple(keys or (table.spec.lean_column,))
         query = Query(plan, table.spec, lake.warehouse, columns, sets=sets_of(lake.session, plan))
         try:
             rows = lake.session.local_engine.collect(query)

@@ -36,7 +36,8 @@ def ask(sql: str, as_of: str | None, limits: query.Limits) -> query.Asked:
 def example() -> None:
     """Fill in a statement on the picked table."""
     table = pick.table()
-    st.session_state["sql"] = f"SELECT * FROM {table.name} ORDER BY `{table.time}` DESC LIMIT 100"  # noqa: S608 - names
+    newest = f" ORDER BY `{table.time}` DESC" if table.time else ""
+    st.session_state["sql"] = f"SELECT * FROM {table.name}{newest} LIMIT 100"  # noqa: S608 - names
 
 
 def draw_chart(rows: pa.Table) -> None:

@@ -13,7 +13,7 @@ import pick
 import picture
 import shell
 from lakehouse.core import Interval
-from lakehouse.core.interval import to_utc
+from lakehouse.core.interval import MIN_TIME, to_utc
 from lakehouse.errors import InvalidInput
 from queries.laser import Laser, read_keys, read_laser
 from queries.timeline import Picture, read_picture, stops, zoomed
@@ -118,14 +118,18 @@ def aimed() -> datetime | None:
 
 
 def draw_laser() -> None:
-    shell.section("Laser", "Pick an instant, and optionally keys, to see what lies there and what hides it.")
+    pick_what = "Pick an instant, and optionally keys," if table.time else "Give keys"
+    shell.section("Laser", f"{pick_what} to see what lies there and what hides it.")
     at_column, keys_column = st.columns(2)
-    at_text = at_column.text_input("At", key="laser", bind="query-params", placeholder="2013-02-08 12:00")
+    at_text = at_column.text_input(
+        "At", key="laser", bind="query-params", placeholder="2013-02-08 12:00", disabled=not table.time
+    )
     example = next(iter(table.cluster_by), "column")
     keys_text = keys_column.text_input("Keys", key="keys", bind="query-params", placeholder=f"{example}=value")
-    if at_text.strip():
+    if at_text.strip() or (keys_text.strip() and not table.time):
         keys = read_keys(keys_text, table.schema)
-        draw_probed(read_laser(opened.lake(), table.name, version, to_utc(at_text), keys))
+        at = to_utc(at_text) if table.time else MIN_TIME  # all of time is alike there
+        draw_probed(read_laser(opened.lake(), table.name, version, at, keys))
 
 
 def draw_probed(laser: Laser) -> None:
@@ -153,7 +157,7 @@ shell.figures(
     }
 )
 draw_slider()
-if seen.window is not None:
+if seen.window is not None and table.time:
     draw_zoom(seen.window)
 if seen.drawn.empty:
     shell.empty("Nothing is stored here at this version. Pick another version, or another time, at the left.")

@@ -71,8 +71,8 @@ def _summary(table: Table) -> dict[str, Any]:
         "version": version,
         "grain": str(table.grain),
         "time": table.time,
-        "start": min((segment.start for segment in segments), default=None),
-        "end": max((segment.end for segment in segments), default=None),
+        "start": min((segment.start for segment in segments), default=None) if table.time else None,
+        "end": max((segment.end for segment in segments), default=None) if table.time else None,
         "chunks": len(chunks),
         "segments": len(segments),
         "tombstones": tombstones,
@@ -144,7 +144,7 @@ def show_table(
     with open_lake(catalog, warehouse) as lake:
         shown = lake.table(table)
         point = pinned(shown, as_of)
-        window = None if interval is None else Interval.of(interval)
+        window = None if interval is None else shown.spec.interval_of(interval)
         document: dict[str, Any] = {
             "name": shown.name,
             "version": shown.version if as_of is None else point,
@@ -263,9 +263,9 @@ def timeline(
     as_json: JsonOption = False,
 ) -> None:
     """Draw what is visible of a table: time across, one line for each ordinal, the newest on top."""
-    window = None if interval is None else Interval.of(interval)
     with open_lake(catalog, warehouse) as lake:
         shown = lake.table(table)
+        window = None if interval is None else shown.spec.interval_of(interval)
         point = pinned(shown, as_of)
         drawn = bars(
             shown.segments(as_of=point, interval=window), shown.tombstones(as_of=point, interval=window), window

@@ -23,7 +23,6 @@ from lakehouse.cli.options import (
     point_in_history,
 )
 from lakehouse.cli.output import console, print_json, print_line, print_table
-from lakehouse.core.interval import Interval
 from lakehouse.errors import InvalidArgument, UnknownColumn
 
 if TYPE_CHECKING:
@@ -46,8 +45,12 @@ def init(
         str | None,
         typer.Option(help="columns, as in SQL: 'at timestamp, client int, price double'", show_default=False),
     ] = None,
-    time: Annotated[str | None, typer.Option(help="the time column", show_default=False)] = None,
-    grain: Annotated[str, typer.Option(help="hour, day, week, month or year")] = "day",
+    time: Annotated[
+        str | None, typer.Option(help="the time column; without one the table is timeless", show_default=False)
+    ] = None,
+    grain: Annotated[
+        str | None, typer.Option(help="hour, day (the default), week, month or year", show_default=False)
+    ] = None,
     primary_key: Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)] = None,
     cluster_by: Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)] = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="do nothing if the table exists")] = False,
@@ -56,10 +59,10 @@ def init(
     as_json: JsonOption = False,
 ) -> None:
     """Create the catalog and the warehouse, and with TABLE a table in them."""
-    if table is not None and (schema is None or time is None):
-        raise typer.BadParameter("a table needs --schema and --time")
+    if table is not None and schema is None:
+        raise typer.BadParameter("a table needs --schema")
     with open_lake(catalog, warehouse) as lake:
-        if table is not None and time is not None:
+        if table is not None:
             lake.create_table(
                 table,
                 schema,
@@ -94,7 +97,12 @@ def append(
 def replace(
     table: TableArgument,
     interval: Annotated[
-        str, typer.Argument(metavar="INTERVAL", help="2013-01-05, 2013-W02, 2013-01 or start/end", show_default=False)
+        str,
+        typer.Argument(
+            metavar="INTERVAL",
+            help="2013-01-05, 2013-W02, 2013-01 or start/end; all for a timeless table",
+            show_default=False,
+        ),
     ],
     file: Annotated[
         Path | None,
@@ -117,7 +125,8 @@ def replace(
         raise typer.BadParameter("give either FILE or --empty")
     with open_lake(catalog, warehouse) as lake:
         target = lake.table(table)
-        window, keys = Interval.of(interval), _keys(target, key or [])
+        window = None if interval == "all" and not target.time else target.spec.interval_of(interval)
+        keys = _keys(target, key or [])
         if file is None:
             commit = target.replace(None, window, keys=keys, message=message)
         else:
@@ -135,7 +144,7 @@ def compact(
 ) -> None:
     """Rewrite the segments of an interval into fewer, without hidden rows. No row changes."""
     with open_lake(catalog, warehouse) as lake:
-        commit = lake.table(table).compact(None if interval is None else Interval.of(interval))
+        commit = lake.table(table).compact(interval)
     if commit is None:
         return print_json(None) if as_json else print_line(f"nothing to gain in {table}")
     return print_commit(commit, as_json)

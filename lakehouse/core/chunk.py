@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval, from_us
+from lakehouse.core.interval import MAX_TIME, MIN_TIME, MIN_US, Interval, from_us
 from lakehouse.errors import InvalidSchema
 
 _HOUR_US = 3_600_000_000
@@ -33,13 +33,15 @@ class Grain(StrEnum):
     WEEK = "week"
     MONTH = "month"
     YEAR = "year"
+    ALL = "all"
+    """All of time is one chunk: the grain of timeless tables, and of no other."""
 
     @classmethod
     def of(cls, value: str) -> Grain:
-        """Read a grain's name. Raises `InvalidInput` for any other."""
+        """Read the name of a grain by which time is divided. Raises `InvalidInput` for any other."""
         try:
-            return cls(value)
-        except ValueError as error:
+            return _DIVIDING[value]
+        except (KeyError, TypeError) as error:
             raise InvalidSchema("no such grain; use hour, day, week, month or year", grain=value) from error
 
     def floor(self, instant: datetime) -> datetime:
@@ -56,6 +58,8 @@ class Grain(StrEnum):
                 return day.replace(day=1)
             case Grain.YEAR:
                 return day.replace(month=1, day=1)
+            case Grain.ALL:
+                return MIN_TIME
 
     def after(self, start: datetime) -> datetime:
         """Start of the chunk that follows the one starting at ``start``; the end of time for the last."""
@@ -71,6 +75,8 @@ class Grain(StrEnum):
                     return start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
                 case Grain.YEAR:
                     return start.replace(year=start.year + 1)
+                case Grain.ALL:
+                    return MAX_TIME
         except (OverflowError, ValueError):
             return MAX_TIME
 
@@ -128,6 +134,8 @@ class Grain(StrEnum):
                     .astype("datetime64[us]")
                     .astype(np.int64)
                 )
+            case Grain.ALL:
+                return np.full_like(times_us, MIN_US)
 
     def number_of(self, time_us: int) -> int:
         """The number of the chunk that holds a time, counted from the one that holds 1970-01-01.
@@ -147,6 +155,8 @@ class Grain(StrEnum):
                 return (instant.year - 1970) * 12 + instant.month - 1
             case Grain.YEAR:
                 return from_us(time_us).year - 1970
+            case Grain.ALL:
+                return 0
 
     def start_of(self, number: int) -> datetime:
         """Where a chunk starts, by its number; the first or last time that there is for one beyond.
@@ -166,11 +176,13 @@ class Grain(StrEnum):
                     return _EPOCH.replace(year=1970 + number // 12, month=number % 12 + 1)
                 case Grain.YEAR:
                     return _EPOCH.replace(year=1970 + number)
+                case Grain.ALL:
+                    return MIN_TIME if number < 1 else MAX_TIME
         except (OverflowError, ValueError):
             return MIN_TIME if number < 0 else MAX_TIME
 
     def label(self, start: datetime) -> str:
-        """The period text of the chunk that starts there, as `Interval.of` reads it.
+        """The period text of the chunk that starts there, as `Interval.of` reads it; ``all`` for all of time.
 
         >>> Grain.WEEK.label(Interval.of("2013-W02").start)
         '2013-W02'
@@ -189,6 +201,13 @@ class Grain(StrEnum):
                 return text[:7]
             case Grain.YEAR:
                 return text[:4]
+            case Grain.ALL:
+                return self.value
+
+
+DIVIDING = tuple(grain for grain in Grain if grain is not Grain.ALL)
+"""The grains of tables with a time."""
+_DIVIDING = {grain.value: grain for grain in DIVIDING}
 
 
 def chunk_from_us(grain: Grain, start_us: int) -> Interval:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
-from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.interval import ALL_TIME, Interval, from_us
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.sets import row_ids_of
 from lakehouse.core.spec import ORDINAL, ROW_ID
@@ -37,7 +37,8 @@ class Hits:
 
     ``rows`` has `ROW_ID`, `ORDINAL`, the time column and the columns of cluster and primary key. ``after`` has the new
     values of those rows that are rewritten: `ROW_ID`, the time column and the cluster columns; None if none are.
-    ``inserted`` has the time and cluster columns of rows that are added beside.
+    ``inserted`` has the time and cluster columns of rows that are added beside. Without a time column (``time`` is
+    empty) every row lies in all of time.
     """
 
     time: str
@@ -108,6 +109,8 @@ def lost(hits: Hits, removals: Iterable[Removal], rewritten: Iterable[BitMap64],
 
 
 def _span(rows: pa.Table, time: str) -> Interval:
+    if not time:
+        return ALL_TIME
     bounds = pc.min_max(_instants(rows, time))
     return Interval(from_us(bounds["min"].as_py()), from_us(bounds["max"].as_py() + 1))
 
@@ -117,8 +120,10 @@ def _instants(rows: pa.Table, time: str) -> pa.ChunkedArray:
 
 
 def _inside(rows: pa.Table, time: str, interval: Interval, keys: KeyScope | None) -> Mask:
-    instants = _instants(rows, time).to_numpy()
-    found: Mask = (instants >= interval.start_us) & (instants < interval.end_us)
+    found: Mask = np.ones(len(rows), dtype=np.bool_)
+    if time:
+        instants = _instants(rows, time).to_numpy()
+        found = (instants >= interval.start_us) & (instants < interval.end_us)
     for name, values in (keys or {}).items():
         column = rows.column(name)
         listed = pc.is_in(column, pa.array(list(values), column.type), skip_nulls=False)

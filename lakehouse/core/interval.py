@@ -66,6 +66,10 @@ def to_us(instant: datetime) -> int:
     return (instant - _EPOCH) // _MICROSECOND
 
 
+MIN_US, MAX_US = to_us(MIN_TIME), to_us(MAX_TIME)
+"""The ends of time in microseconds since 1970."""
+
+
 def from_us(us: int) -> datetime:
     """The aware UTC datetime of microseconds since 1970; the inverse of `to_us`."""
     try:
@@ -198,6 +202,10 @@ class Interval:
 
     def __repr__(self) -> str:
         return f"Interval({_short(self.start)!r}, {_short(self.end)!r})"
+
+
+ALL_TIME = Interval(None, None)
+"""From the least to the greatest time that there is."""
 
 
 def hull(intervals: Iterable[Interval]) -> Interval | None:

@@ -10,8 +10,9 @@ from datetime import datetime
 class TableSummary:
     """A table at a glance, as it is stored now: rows that tombstones hide are counted.
 
-    ``versions`` is how many are still known, ``start`` and ``end`` bound its rows' times, ``rows_added`` has the rows
-    that its versions added, less those that they dropped, on each of the last days (UTC), today last.
+    ``versions`` is how many are still known, ``start`` and ``end`` bound its rows' times (None without rows, and in a
+    timeless table), ``rows_added`` has the rows that its versions added, less those that they dropped, on each of the
+    last days (UTC), today last.
     """
 
     name: str

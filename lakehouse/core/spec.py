@@ -12,6 +12,8 @@ import pyarrow as pa
 from lakehouse.core.chunk import Grain
 from lakehouse.core.codec import Codecs
 from lakehouse.core.column import ColumnHistory, Held, Layout
+from lakehouse.core.interval import ALL_TIME, Interval
+from lakehouse.errors import InvalidInterval
 
 TableId = NewType("TableId", int)
 WriteOrder = Literal["commit", "start"]
@@ -52,6 +54,7 @@ def field_id_of(column: pa.Field) -> int:
 class TableSpec:
     """A table's definition. ``folder`` is its name in storage, which no rename changes.
 
+    ``time`` is empty in a timeless table: its rows lie in one chunk, all of time (grain `Grain.ALL`).
     ``cluster_by`` maps a cluster column to its number of hash buckets (0: not hashed).
 
     ``schema_number`` counts the changes of its columns; files say under which of them they were written. ``columns``
@@ -91,6 +94,46 @@ class TableSpec:
     def scope_columns(self) -> tuple[str, ...]:
         """Columns whose values replaces may name, and tombstones: those by which it is clustered, or was."""
         return (*self.cluster_by, *self.declustered)
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The time column; none in a timeless table."""
+        return (self.time,) if self.time else ()
+
+    @property
+    def lean_column(self) -> str:
+        """A column to read where rows are only counted: the time, else one that is not nested, if there is any."""
+        plain = (column.name for column in self.schema if not pa.types.is_nested(column.type))
+        return self.time or next(plain, self.schema.names[0])
+
+    @property
+    def order_columns(self) -> tuple[str, ...]:
+        """Columns by which a compaction sorts: the time, else cluster columns and primary key."""
+        return self.times or tuple(dict.fromkeys([*self.cluster_by, *self.primary_key]))
+
+    def interval_of(self, given: Any) -> Interval:
+        """Read an interval of the table. In one without a time None and all of time are the only ones.
+
+        Raises `InvalidInterval` for anything else.
+
+        >>> from lakehouse.core.interval import MAX_TIME
+        >>> spec = TableSpec(TableId(1), "t", "f", pa.schema([("code", pa.string())]), "", Grain.ALL)
+        >>> spec.interval_of(None).end == MAX_TIME
+        True
+        """
+        if self.time:
+            return Interval.of(given)
+        if given is None:
+            return ALL_TIME
+        found = Interval.of(given)
+        if found != ALL_TIME:
+            raise InvalidInterval(
+                "the table has no time, so that it has no intervals; leave the interval out, and choose rows by keys= "
+                "or a filter",
+                table=self.name,
+                interval=found,
+            )
+        return found
 
     def history(self, column: pa.Field) -> ColumnHistory:
         """What became of a column of the schema."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.core.interval import Interval
+from lakehouse.core.spec import TableSpec
 from lakehouse.dagster.cells import cells_of, run_cells
 from lakehouse.dagster.metadata import add_partition_rows, commit_metadata, data_version
-from lakehouse.dagster.partitions import keys_within, require_partitions, run_interval
+from lakehouse.dagster.partitions import keys_within, require_partitions, require_time, run_interval
 from lakehouse.dagster.retry import marks_of, partition_text
 from lakehouse.dagster.write import hull, write_rows
 
@@ -113,10 +114,14 @@ def replace_together(
 
     ``rows`` maps each table to its new rows, or to a pair of rows and the interval that they replace: facts of a day
     together with look-ups of all time, say. ``interval`` is for tables without their own; by default the partitions of
-    the run. The materialized assets are named like the tables.
+    the run. In a timeless table all rows are replaced; in a run with partitions, give None as its interval. The
+    materialized assets are named like the tables.
     """
-    default = run_interval(context) if interval is None else Interval.of(interval)
-    spans = {name: _span(given, default) for name, given in rows.items()}
+    specs = {name: lake.table(name).spec for name in rows}
+    has_partitions = context.assets_def.partitions_def is not None
+    if interval is None and (has_partitions or any(spec.time for spec in specs.values())):
+        interval = run_interval(context)
+    spans = {name: _span(given, interval, specs[name]) for name, given in rows.items()}
     marks = origin(context)
     txn = marks.pop("txn")
     started = time.monotonic()
@@ -149,6 +154,8 @@ def report_commit(
     downstream assets follow; else an observation, because a chunk that was only touched was never loaded as a whole.
     """
     partitions = asset.partitions_def
+    if partitions is not None:
+        require_time(table.spec)
     tags = {"dagster/data_version": str(commit.version), "dagster/data_version_is_user_provided": "true"}
     changed: list[tuple[str | None, Interval | None]] = [(None, None)]
     if isinstance(partitions, dg.TimeWindowPartitionsDefinition):
@@ -172,12 +179,10 @@ def _materialized(instance: dg.DagsterInstance, asset: dg.AssetKey, *, has_parti
     return {None} if instance.get_latest_materialization_event(asset) is not None else set()
 
 
-def _span(given: Any, default: Interval) -> tuple[Any, Interval]:
+def _span(given: Any, default: Any, spec: TableSpec) -> tuple[Any, Interval]:
     """Rows, and the interval that they replace: their own if they have one."""
-    if isinstance(given, tuple):
-        rows, interval = given
-        return rows, Interval.of(interval)
-    return given, default
+    rows, interval = given if isinstance(given, tuple) else (given, default)
+    return rows, spec.interval_of(interval)
 
 
 def origin(context: dg.AssetExecutionContext, *, key: str | None = None) -> dict[str, Any]:

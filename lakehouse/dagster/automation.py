@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.core.interval import Interval
-from lakehouse.dagster.partitions import keys_within
+from lakehouse.dagster.partitions import keys_within, require_time
 from lakehouse.dagster.resource import LakehouseResource
 
 
@@ -78,6 +78,7 @@ def observe_table(
 
 def data_versions(table: Any, partitions: dg.TimeWindowPartitionsDefinition) -> Mapping[str, str]:
     """The version of each partition whose chunks hold or held anything."""
+    require_time(table.spec)
     found: dict[str, str] = {}
     for chunk in table.chunks():
         for key in keys_within(partitions, Interval(chunk.start, chunk.end)):

@@ -8,12 +8,10 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
-from lakehouse.core.interval import Interval
+from lakehouse.core.interval import ALL_TIME, Interval
 from lakehouse.core.spec import TableSpec
 from lakehouse.dagster.partitions import require_partitions
 from lakehouse.errors import InvalidPartitions
-
-ALL_TIME = Interval(None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +44,10 @@ class Cell:
         for name, values in (self.keys or {}).items():
             parts.append(f"`{name}` IN ({', '.join(map(_literal, values))})")
         return f"({' AND '.join(parts) or 'TRUE'})"
+
+
+ALL = Cell(ALL_TIME)
+"""Every row: the cell of an asset without partitions."""
 
 
 def run_cells(context: dg.AssetExecutionContext) -> tuple[Cell, ...]:

@@ -153,6 +153,8 @@ def no_null_time() -> TableCheck:
     """No row lacks a time. The library refuses such rows, so a failure means that files were written by other means."""
 
     def look(table: "Table") -> Found:
+        if not table.time:
+            raise InvalidArgument("the table has no time; leave this check out", table=table.name)
         nulls = sum(segment.nulls.get(table.time, 0) for segment in table.segments())
         return not nulls, {"nulls": nulls}, f"{nulls} rows have no time"
 
@@ -202,12 +204,19 @@ def tombstone_debt(most: int = 100, *, share: float = 0.2) -> TableCheck:
 def freshness(
     most: timedelta, *, of: str = "rows", now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> TableCheck:
-    """The newest row (or with ``of="version"`` the newest commit) is not older than this. From the catalog."""
+    """The newest row (or with ``of="version"`` the newest commit) is not older than this. From the catalog.
+
+    Rows of a timeless table have no age: of it only the version can be asked for.
+    """
     if of not in ("rows", "version"):
         raise InvalidArgument("freshness is of rows or of the version", of=of)
 
     def look(table: "Table") -> Found:
         if of == "rows":
+            if not table.time:
+                raise InvalidArgument(
+                    "the table has no time, so its rows have no age; use of='version'", table=table.name
+                )
             newest = max((one.end for one in table.timeline().slices), default=None)
         else:
             newest = next((commit.committed_at for commit in table.log(limit=1)), None)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 from pydantic import Field, PrivateAttr
 
-from lakehouse.dagster.cells import ALL_TIME, Cell, cells_of
+from lakehouse.core.interval import ALL_TIME
+from lakehouse.dagster.cells import ALL, Cell, cells_of
 from lakehouse.dagster.frames import Form, as_rows, form_of, load
 from lakehouse.dagster.metadata import commit_metadata, data_version, partition_rows
 from lakehouse.dagster.options import PREFIX, TableOptions
+from lakehouse.dagster.partitions import require_time
 from lakehouse.dagster.resource import LakeSettings
 from lakehouse.dagster.retry import RUN_ID, marks_of, partition_text
 from lakehouse.dagster.write import Mode, hull, write_rows
@@ -105,7 +107,9 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
         cells = [ALL]
         if context.has_asset_partitions:
             cells = list(_cells(context.asset_partitions_def, context.asset_partition_keys, options))
-        interval, where = _condition([cell.typed(table.spec) for cell in cells], table.time, wanted.get("where"))
+        if cells != [ALL]:
+            require_time(table.spec)
+        interval, where = _condition([cell.typed(table.spec) for cell in cells], table.spec.time, wanted.get("where"))
         return table.scan(columns=wanted.get("columns"), where=where, interval=interval, as_of=as_of)
 
     def _version(self, context: dg.InputContext, lake: "Lake") -> int | str:
@@ -146,9 +150,6 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
                 self._lake = self.open(spark=False)
             lake: Lake = self._lake
             return lake
-
-
-ALL = Cell(ALL_TIME)
 
 
 def _keys(context: dg.OutputContext) -> Sequence[str]:

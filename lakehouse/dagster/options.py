@@ -62,7 +62,7 @@ class TableOptions:
                 self.table,
                 schema,
                 time=self._time(schema, partitions),
-                grain=self.grain or partitions_grain(partitions) or "day",
+                grain=self.grain or partitions_grain(partitions),
                 primary_key=self.primary_key,
                 cluster_by=clustered,
                 properties=self.properties or None,
@@ -83,13 +83,16 @@ class TableOptions:
             case _:
                 return [self.columns[""]] if "" in self.columns else []
 
-    def _time(self, schema: Any, partitions: dg.PartitionsDefinition[Any] | None) -> str:
+    def _time(self, schema: Any, partitions: dg.PartitionsDefinition[Any] | None) -> str | None:
+        """The time column; None for a table without one: of an asset without partitions, whose rows have no times."""
         named = self.time
         if named is None and isinstance(partitions, dg.TimeWindowPartitionsDefinition):
             named = self.columns.get("")
         if named is not None:
             return named
         times = _times(schema)
+        if not times and partitions is None and self.grain is None:
+            return None
         if len(times) != 1:
             raise InvalidArgument(
                 "the table's time column is not known; name it with table_metadata(time=...)",
@@ -113,8 +116,8 @@ def table_metadata(
     """Metadata that says which table an asset is and how it is written.
 
     By default, the table is named like the asset (parts joined by ``_``), the mode is the IO manager's, the time is the
-    only timestamp column, and the grain is that of the partitions, or a day. ``newest``: see `Table.upsert`. What
-    defines the table only matters until it exists.
+    only timestamp column, and the grain is that of the partitions, or a day. Without partitions and timestamp columns
+    the table is timeless. ``newest``: see `Table.upsert`. What defines the table only matters until it exists.
 
     Examples
     --------

@@ -7,6 +7,7 @@ import dagster as dg
 
 from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import Interval, to_utc
+from lakehouse.core.spec import TableSpec
 from lakehouse.errors import InvalidPartitions
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def chunk_partitions(
     ['77|2013-01', '1234|2013-01']
     """
     if not isinstance(grain, str):
+        require_time(grain.spec)
         start = _first_row(grain) if start is None else start
         grain = grain.grain
     if start is None:
@@ -208,6 +210,16 @@ def run_interval(context: dg.AssetExecutionContext) -> Interval:
         start, end = (partitions.get_partition_key_from_str(key).keys_by_dimension[times.name] for key in keys)
         return key_range_interval(times.partitions_def, dg.PartitionKeyRange(start, end))
     return key_range_interval(partitions, keys)
+
+
+def require_time(spec: TableSpec) -> None:
+    """Refuse partitions of a timeless table, whose rows all lie in one chunk."""
+    if not spec.time:
+        raise InvalidPartitions(
+            "the table has no time, so that its asset has no partitions; leave partitions_def out, or create the table "
+            "with time=",
+            table=spec.name,
+        )
 
 
 def require_partitions(context: dg.AssetExecutionContext) -> dg.PartitionsDefinition[Any]:

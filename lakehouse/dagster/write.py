@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.core.interval import Interval
+from lakehouse.core.interval import ALL_TIME, Interval
 from lakehouse.core.spec import TableSpec
-from lakehouse.dagster.cells import ALL_TIME, Cell
+from lakehouse.dagster.cells import ALL, Cell
+from lakehouse.dagster.partitions import require_time
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import RowsOutside
 
@@ -39,8 +40,11 @@ def write_rows(
     committed. Contiguous cells are one replace; scattered ones are dropped and written in one pass, with appends
     running beside as for a replace. ``append`` and ``upsert`` ignore cells: late rows may be of any time.
 
-    Raises `InvalidInput` for rows outside, `LockTimeout` if another replace holds a cell for too long.
+    Raises `InvalidInput` for rows outside, and for partitions of a timeless table; `LockTimeout` if another
+    replace holds a cell for too long.
     """
+    if list(cells) != [ALL]:
+        require_time(table.spec)
     marks: dict[str, Any] = {"message": message, "properties": properties}
     if mode == "append":
         return table.append(rows, txn=txn, **marks)

@@ -103,7 +103,7 @@ class Erasing:
 
     def _kept_as(self, own: TableSpec, query: Query) -> Iterator[pa.Table]:
         """The same with all columns of the file, when the filter is about those of the table."""
-        found = _engine().read(replace(query, columns=(self.spec.time,))).to_arrow()
+        found = _engine().read(replace(query, columns=(self.spec.lean_column,))).to_arrow()
         erased = found.column(ROW_ID).combine_chunks()
         for batch in _engine().read(replace(query, spec=own, where=None)).reader():
             rows = pa.Table.from_batches([batch])

@@ -37,19 +37,19 @@ class Order:
 def plan_order(spec: TableSpec, plan: ReadPlan, by: Sequence[str], sample: pa.Table | None) -> Order:
     """How to sort a plan's rows by columns, of which the first is the time; ``sample`` has their values in some rows.
 
-    One column, or a plan of very many chunks, is sorted by time alone. In a table whose segments lie in one chunk each,
+    One column, or a plan of very many chunks, is sorted by time alone. Without a time, cluster columns and primary key
+    take its place; without those too there is nothing to sort by. In a table whose segments lie in one chunk each,
     the chunk comes before the Z-order.
     """
-    time = spec.time
-    plain = Order((_duckdb_name(time),), (_spark_name(time),))
+    plain = Order(*(tuple(map(quote, spec.order_columns)) for quote in (_duckdb_name, _spark_name)))
     if sample is None or len(by) < 2:
         return plain
     trees = []
-    chunks = [] if spec.ragged else _chunk_starts(spec, plan)
+    chunks = [] if spec.ragged or not spec.time else _chunk_starts(spec, plan)
     if len(chunks) > _MOST_CHUNKS:
         return plain
     if chunks:
-        trees.append([_tree(spec, time, chunks, list(range(len(chunks) + 1)))])
+        trees.append([_tree(spec, spec.time, chunks, list(range(len(chunks) + 1)))])
     bits = min(_BITS, 62 // len(by))
     places = []
     for number, name in enumerate(by):

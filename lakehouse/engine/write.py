@@ -20,7 +20,7 @@ from lakehouse.core.bucket import BucketSet
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.chunk import Grain
 from lakehouse.core.column import stored_type
-from lakehouse.core.interval import MAX_TIME, to_us
+from lakehouse.core.interval import MAX_TIME, MAX_US, MIN_US
 from lakehouse.engine import ROW_ID_FIELD, WriteTarget, Written
 from lakehouse.engine.conform import Fills, conform
 from lakehouse.engine.validate import GIVEN, Origin
@@ -40,7 +40,6 @@ OPEN_FILES = 64
 ALONE_BYTES = 4 << 20
 """Less than this one thread has compressed before others have started."""
 _WHOLE = 0
-_END_US = to_us(MAX_TIME)
 
 
 def stored_schema(target: WriteTarget) -> pa.Schema:
@@ -109,12 +108,17 @@ def write_segment(
 def split(table: pa.Table, time: str, grain: Grain | None, origin: Origin = GIVEN) -> Iterator[tuple[int, pa.Table]]:
     """Parts of a table by time chunk, each with its chunk's start in microseconds; one part where grain is None.
 
+    Without a time column (``time`` is empty) all rows are one part.
+
     Rows keep their order within a chunk. Cost: nothing but the bounds of the time column where they share a chunk, no
     copy where chunks come in order, else one sort of chunk starts and one copy.
     """
+    if not time:
+        yield _WHOLE, table
+        return
     column = table.column(time)
     bounds = pc.min_max(column.cast(pa.int64()))
-    if bounds["max"].as_py() >= _END_US:
+    if bounds["max"].as_py() >= MAX_US:
         raise _at_end_of_time(column, time, origin)
     if grain is None:
         yield _WHOLE, table
@@ -138,7 +142,7 @@ def _at_end_of_time(times: pa.ChunkedArray, column: str, origin: Origin) -> Inva
     return InvalidRows(
         f"a row's time must lie before {MAX_TIME:%Y-%m-%d %H:%M:%S.%f}, the end of time; use an earlier one",
         column=column,
-        **origin.first(pc.equal(times.cast(pa.int64()), _END_US)),
+        **origin.first(pc.equal(times.cast(pa.int64()), MAX_US)),
     )
 
 
@@ -220,7 +224,7 @@ class _Files:
         spec, now_us = self._target.spec, self._target.now_us
         if now_us is None or len(spec.codecs.steps) == 1:
             return spec.codec_of(0, now_us)
-        return spec.codec_of(pc.max(rows.column(spec.time).cast(pa.int64())).as_py(), now_us)
+        return spec.codec_of(_bounds(rows, spec.time)[1], now_us)
 
     def _write(self, chunk_us: int, rows: pa.Table, form: _Form, last: bool) -> None:
         start = 0
@@ -318,8 +322,7 @@ class _File:
         )
 
     def write(self, rows: pa.Table) -> None:
-        bounds = pc.min_max(rows.column(self._time).cast(pa.int64()))
-        least, greatest = bounds["min"].as_py(), bounds["max"].as_py()
+        least, greatest = _bounds(rows, self._time)
         self._least = least if self._least is None else min(self._least, least)
         self._greatest = greatest if self.rows == 0 else max(self._greatest, greatest)
         held = rows if self._stored is None else _as_stored(rows, self._stored)
@@ -354,6 +357,14 @@ class _File:
             self._writer.close()
         with suppress(OSError):
             self._sink.close()
+
+
+def _bounds(rows: pa.Table, time: str) -> tuple[int, int]:
+    """The first and last time of some rows; those that there are at all in a timeless table."""
+    if not time:
+        return MIN_US, MAX_US - 1
+    bounds = pc.min_max(rows.column(time).cast(pa.int64()))
+    return bounds["min"].as_py(), bounds["max"].as_py()
 
 
 def _file_schema(schema: pa.Schema, stored: Mapping[str, str]) -> pa.Schema:

@@ -204,14 +204,14 @@ def read_clauses(spec: TableSpec, source: Any, on: Any, whens: Whens) -> Clauses
 def row_clauses(spec: TableSpec, source: pa.Table, columns: Sequence[str] | None) -> Clauses:
     """What a merge does by a source that names rows by their ids: gives them its values of columns, or deletes them.
 
-    The source tells each row's time too, as `ROW_TIME`, by which files are left out.
+    The source tells each row's time too, if the table has one, as `ROW_TIME`, by which files are left out.
     """
     target, given = (f"`{SIDES[side]}`.`{ROW_ID}`" for side in ("target", "source"))
     spark = f"({target} = {given})"
     on = ParsedPredicate("TRUE", And(()), (), spark, spark.replace("`", '"'))
     values = None if columns is None else {name: f"source.`{name}`" for name in columns}
     both = {"target": spec.schema, "source": source.schema}
-    equal = ((spec.time, ROW_TIME),)
+    equal = tuple((name, ROW_TIME) for name in spec.times)
     return Clauses(on, equal, (_read_clause(When(None, values), spec, both, {}),), (), is_upsert=False, is_by_key=False)
 
 

@@ -87,7 +87,7 @@ class Compaction(RunOperation):
         verify_whole(self._engine, self._session.warehouse, group.segments)
         self._inputs.update(one.id for one in group.segments)
         is_curve = Policy.of(spec.properties).order == "zorder"
-        by = (spec.time, *spec.cluster_by) if is_curve else (spec.time,)
+        by = (*spec.times, *spec.cluster_by) if is_curve else spec.times
         for part in self._parts(group):
             plan = plan_read(group.segments, group.tombstones, version=self.base_version, interval=part)
             if plan.groups:

@@ -66,7 +66,7 @@ class Resolve(RowChange):
         older = segments.where(segments.ordinals < keyed.ordinal)
         plan = plan_read(older, [keyed], version=self.base_version)
         reached = Segments.joined([Segments.of(one.segments) for one in plan.groups if one.tombstones])
-        columns = tuple(dict.fromkeys([spec.time, *spec.primary_key]))
+        columns = tuple(dict.fromkeys([*spec.times, *spec.primary_key]))
         schema = pa.schema([*(spec.schema.field(name) for name in columns), (ROW_ID, pa.int64())])
         if not len(reached):
             return schema.empty_table()

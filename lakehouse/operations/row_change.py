@@ -64,13 +64,13 @@ class RowChange(RunOperation):
     def _naming(self) -> tuple[str, ...]:
         """Columns that decide whether another operation's tombstone matches a row."""
         spec = self._begun.table
-        return tuple(dict.fromkeys([spec.time, *spec.scope_columns, *spec.primary_key]))
+        return tuple(dict.fromkeys([*spec.times, *spec.scope_columns, *spec.primary_key]))
 
     @property
     def _placing(self) -> tuple[str, ...]:
         """Columns that decide whether a row lies in the scope of a replace."""
         spec = self._begun.table
-        return tuple(dict.fromkeys([spec.time, *spec.scope_columns]))
+        return tuple(dict.fromkeys([*spec.times, *spec.scope_columns]))
 
     def _looked_in(self, where: ParsedPredicate) -> Interval:
         """The interval in which rows that pass the filter can lie."""

@@ -39,7 +39,7 @@ def count_visible(
         if _listed(plan) > most_rows:
             return None
         where = conjunction(listed_keys(keys, spec)).duckdb if keys else None
-        query = Query(plan, spec, session.warehouse, (spec.time,), where, sets=sets_of(session, plan))
+        query = Query(plan, spec, session.warehouse, (spec.lean_column,), where, sets=sets_of(session, plan))
         cut = [one for one in plan_parts(query) if where or one.condition is not None or one.masks]
         if sum(segment.rows for one in cut for segment in one.segments) > most_rows:
             return None

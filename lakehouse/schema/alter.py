@@ -292,9 +292,11 @@ def _unused(spec: TableSpec, name: str, number: int) -> str:
 def _dropped(spec: TableSpec, name: str) -> TableSpec:
     column = _column(spec, name)
     _refuse_used(spec, name, "dropped")
-    for what, names in (("the time", (spec.time,)), ("part of the primary key", spec.primary_key)):
+    for what, names in (("the time", spec.times), ("part of the primary key", spec.primary_key)):
         if name in names:
             raise InvalidSchema(f"the column is {what} and cannot be dropped", table=spec.name, column=name)
+    if len(spec.schema) == 1:
+        raise InvalidSchema("a table needs a column; add another one first, or drop the table", table=spec.name)
     stored = spec.history(column).stored
     left = {number: one for number, one in spec.columns.items() if number != field_id_of(column)}
     found = replace(spec, columns=left, retired=(*spec.retired, stored))

@@ -27,8 +27,8 @@ def define_table(
     name: str,
     schema: Any,
     *,
-    time: str,
-    grain: str = "day",
+    time: str | None = None,
+    grain: str | None = None,
     primary_key: Sequence[str] | str = (),
     cluster_by: Sequence[str] | Mapping[str, int] | str = (),
     write_order: str = "commit",
@@ -38,6 +38,7 @@ def define_table(
 ) -> TableSpec:
     """Check a new table's arguments and build its definition; the catalog fills in id and folder.
 
+    Without ``time`` all rows lie in one chunk, which is all of time; with it a ``grain`` that is not given is a day.
     Raises `InvalidInput` naming the argument and the remedy.
 
     >>> spec = define_table("flights", "ts TIMESTAMP, client BIGINT", time="ts", cluster_by=["client"])
@@ -45,8 +46,10 @@ def define_table(
     ('day', {'client': 0}, 5000000)
     """
     check_table_name(name)
-    if not isinstance(time, str):
+    if time is not None and not isinstance(time, str):
         raise InvalidSchema("name the time column, as in time='ts'", time=repr(time))
+    if time is None and grain is not None:
+        raise InvalidSchema("a grain divides time: name the time column, as in time='ts', or leave it out", grain=grain)
     columns = to_schema(schema, time)
     keys = read_key_columns(columns, primary_key)
     if write_order not in ("commit", "start"):
@@ -56,12 +59,12 @@ def define_table(
         name=name,
         folder=folder,
         schema=pa.schema([field.with_nullable(False) if field.name in keys else field for field in columns]),
-        time=time,
-        grain=Grain.of(grain),
+        time=time or "",
+        grain=Grain.ALL if time is None else Grain.of("day" if grain is None else grain),
         primary_key=keys,
         cluster_by=read_cluster_columns(columns, cluster_by),
         write_order=cast(WriteOrder, write_order),
-        properties=read_table_properties(properties or {}, columns),
+        properties=read_table_properties(properties or {}, columns, has_time=time is not None),
     )
 
 
@@ -100,7 +103,7 @@ def read_cluster_columns(columns: pa.Schema, given: Sequence[str] | Mapping[str,
     return dict(given)
 
 
-def read_table_properties(given: Mapping[Any, Any], columns: pa.Schema) -> dict[str, str]:
+def read_table_properties(given: Mapping[Any, Any], columns: pa.Schema, *, has_time: bool = True) -> dict[str, str]:
     """Properties as text. Those that the library knows are checked; users' own ones are kept."""
     kept: dict[str, str] = {}
     for key, value in given.items():
@@ -110,6 +113,8 @@ def read_table_properties(given: Mapping[Any, Any], columns: pa.Schema) -> dict[
         text = read_text(str(value).lower() if isinstance(value, bool) else str(value), f"property {key}")
         if key == "ragged" and text not in ("true", "false"):
             raise InvalidProperty("property ragged is true or false", ragged=text)
+        if key == "ragged" and text == "true" and not has_time:
+            raise InvalidProperty("ragged is about time chunks, and the table has no time; leave it out", ragged=text)
         if key == "compression":
             Codecs.of(text)
         if key == "verify" and text not in VERIFY:

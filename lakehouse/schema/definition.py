@@ -41,17 +41,21 @@ def definition_to_json(spec: TableSpec) -> str:
 def definition_from_json(definition: str | None, schema: str, *, folder: str) -> TableSpec:
     """A table's definition from a footer.
 
-    Without a definition (older files) the table is called ``recovered_`` and the first digits of its folder, its time
-    is its first column of UTC times that takes no nulls, and its grain a day. Raises `InvalidInput` for anything that
-    is not a definition.
+    An empty time is that of a timeless table. Without a definition (older files) the table is called ``recovered_``
+    and the first digits of its folder, its time is its first column of UTC times that takes no nulls, and its grain a
+    day. Raises `InvalidInput` for anything that is not a definition.
     """
     columns = schema_from_json(schema)
     held: dict[str, Any] = _read(definition) if definition is not None else {}
     history = history_fields(held)
     name = held.pop("name", f"recovered_{folder[:8]}")
-    time = held.pop("time", None) or _time_column(columns)
+    time = held.pop("time", None)
+    if time == "":
+        held.pop("grain", None)
+    elif not time:
+        time = _time_column(columns)
     try:
-        spec = define_table(name, columns, time=time, folder=folder, **held)
+        spec = define_table(name, columns, time=time or None, folder=folder, **held)
     except TypeError as error:
         raise InvalidSchema("a footer's definition has fields that are not known", cause=error) from error
     return replace(spec, schema=columns, **history)

@@ -59,6 +59,8 @@ def laid_out(spec: TableSpec, change: LayoutChange) -> TableSpec:
                 schema = schema.set(place, schema.field(place).with_nullable(False))
             return replace(spec, schema=schema, primary_key=keys)
         case SetGrain(grain):
+            if not spec.time:
+                raise InvalidSchema("the table has no time, so that all of its rows are in one chunk", table=spec.name)
             return spec.with_grain(Grain.of(grain))
 
 

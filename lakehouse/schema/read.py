@@ -59,23 +59,24 @@ _DDL_TYPES: dict[exp.DType, pa.DataType] = {
 }
 
 
-def to_schema(schema: Any, time: str) -> pa.Schema:
+def to_schema(schema: Any, time: str | None) -> pa.Schema:
     """Read a table's schema from a `pyarrow.Schema`, a Spark ``StructType`` or a DDL string, in the table's own form.
 
     Types become those that both engines share, the time column becomes non-null UTC microseconds, and every column gets
-    its Parquet field id. Raises `InvalidInput` for bad names, types and time columns.
+    its Parquet field id. ``time`` is None for a timeless table. Raises `InvalidInput` for bad names, types and time
+    columns.
 
     >>> to_schema("ts TIMESTAMP, client BIGINT, name STRING", "ts").field("ts")
     pyarrow.Field<ts: timestamp[us, tz=UTC] not null>
     """
     fields = _fields(schema)
     if not fields:
-        raise InvalidSchema("a schema needs columns; name at least the time column", schema=repr(schema))
+        raise InvalidSchema("a schema needs columns; name at least one", schema=repr(schema))
     for field in fields:
         check_column_name(field.name)
     check_distinct(field.name for field in fields)
     names = [field.name for field in fields]
-    if time not in names:
+    if time is not None and time not in names:
         raise InvalidSchema(
             "the time column is not in the schema; name one that is", time=time, columns=",".join(names)
         )

@@ -57,10 +57,10 @@ def _finder(
     own = exp.to_identifier(node.alias_or_name, quoted=True)
     items: list[exp.Expr] = [
         exp.column(ROW_ID, table=own, quoted=True),
-        exp.Alias(
-            this=exp.column(target.time, table=own.copy(), quoted=True), alias=exp.to_identifier(ROW_TIME, quoted=True)
-        ),
     ]
+    for name in target.spec.times:
+        time = exp.column(name, table=own.copy(), quoted=True)
+        items.append(exp.Alias(this=time, alias=exp.to_identifier(ROW_TIME, quoted=True)))
     for name, value in values.items():
         held = typed_cell(value.copy(), target.schema.field(name).type)
         if any(one.find_ancestor(exp.Query) is None for one in held.find_all(exp.AggFunc, exp.Window)):

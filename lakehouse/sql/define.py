@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from lakehouse.core.chunk import Grain
+from lakehouse.core.chunk import DIVIDING
 from lakehouse.errors import InvalidName, InvalidStatement, TableNotFound
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parse import PARSER_ERRORS
@@ -23,7 +23,7 @@ from lakehouse.table.tables import table_names
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
 
-GRAINS = {f"{grain.value}{end}": grain.value for grain in Grain for end in ("", "s")}
+GRAINS = {f"{grain.value}{end}": grain.value for grain in DIVIDING for end in ("", "s")}
 _DIVIDED = (exp.Anonymous, exp.PartitionedByBucket)
 
 
@@ -31,11 +31,14 @@ def create_table(session: Session, tree: exp.Create) -> Table:
     """Create a table.
 
     ``PARTITIONED BY (days(ts), bucket(16, c))`` says the time column, the grain and a hashed cluster column; so does
-    ``CLUSTERED BY (c) INTO 16 BUCKETS``, and ``CLUSTER BY (c)`` one that is not hashed.
+    ``CLUSTERED BY (c) INTO 16 BUCKETS``, and ``CLUSTER BY (c)`` one that is not hashed. One that says no time column
+    makes a timeless table.
     """
     schema = tree.this
     if not isinstance(schema, exp.Schema):
-        raise InvalidStatement("write CREATE TABLE name (column type, ...) PARTITIONED BY (days(time column))")
+        raise InvalidStatement(
+            "write CREATE TABLE name (column type, ...), and PARTITIONED BY (days(time column)) where rows have a time"
+        )
     check_statement(tree, ("this", "kind", "exists", "properties"))
     columns = [one for one in schema.expressions if isinstance(one, exp.ColumnDef)]
     names = {one.name.casefold(): one.name for one in columns}
@@ -54,12 +57,6 @@ def create_arguments(tree: exp.Create, columns: Sequence[str]) -> dict[str, Any]
     arguments: dict[str, Any] = {"cluster_by": {}, "properties": {}}
     for one in tree.args["properties"].expressions if tree.args.get("properties") else ():
         _read_property(one, names, arguments)
-    if "time" not in arguments:
-        raise InvalidStatement(
-            "say which column is a row's time, and how time is divided: PARTITIONED BY (days(ts)), "
-            "or hours, weeks, months, years",
-            columns=",".join(columns),
-        )
     return arguments
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
-from lakehouse.core.interval import Interval
+from lakehouse.core.interval import ALL_TIME, Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.errors import AlreadyExists, InvalidStatement
 from lakehouse.interrupts import undoing
@@ -26,8 +26,6 @@ from lakehouse.table.tables import create_table, open_table, table_names
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
     from lakehouse.table.transaction import Transaction
-
-_ALL = Interval(None, None)
 
 
 def insert(session: Session, tree: exp.Insert, *, as_of: Any, engine: str | None, tx: Transaction | None = None) -> Any:
@@ -67,7 +65,7 @@ def truncate(session: Session, tree: exp.TruncateTable, *, tx: Transaction | Non
     node = tree.expressions[0]
     check_parts(node, ("this", "db"))
     target = find_target(session, node)
-    return writer(target, tx).drop(_ALL)
+    return writer(target, tx).drop(ALL_TIME)
 
 
 def create_as(session: Session, tree: exp.Create, *, as_of: Any, engine: str | None) -> Table:
@@ -138,7 +136,7 @@ def _replaced(tree: exp.Insert, node: exp.Expr, target: Table) -> tuple[Interval
     if tree.args.get("overwrite"):
         if condition is not None:
             raise InvalidStatement("write INSERT OVERWRITE t, or INSERT INTO t REPLACE WHERE condition")
-        return _ALL, None
+        return ALL_TIME, None
     if condition is None:
         return None
     found = whole_scope(parse(condition_text(condition, node, target), target.schema).tree, target.spec)
@@ -146,7 +144,7 @@ def _replaced(tree: exp.Insert, node: exp.Expr, target: Table) -> tuple[Interval
         raise InvalidStatement(
             "REPLACE WHERE takes an interval of the time column, or values of cluster columns, or both: "
             "at >= '2013-01-05' AND at < '2013-01-06' AND client IN (1, 2)",
-            time=target.time,
+            time=target.time or "none",
             cluster_by=",".join(target.cluster_by) or "none",
         )
     return found

@@ -246,7 +246,7 @@ def _planned(session: Session, translation: Translation, tables: Mapping[str, Ta
             system[one.relation] = rows_of(session, one.system, tables.get(one.table), point)
             continue
         table = tables[one.table]
-        columns = tuple(name for name in one.wanted.columns if name != ROW_ID) or (table.time,)
+        columns = tuple(name for name in one.wanted.columns if name != ROW_ID) or (table.spec_at(point).lean_column,)
         scan = table.unheld_scan(
             columns=columns, where=one.wanted.where, as_of=point, row_ids=ROW_ID in one.wanted.columns
         )

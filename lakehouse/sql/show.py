@@ -138,8 +138,9 @@ def create_text(table: Table) -> str:
     ]
     if table.primary_key:
         columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, table.primary_key))})")
-    lines = [f"CREATE TABLE {_quoted(table.name)} (", ",\n".join(f"  {one}" for one in columns), ")", "USING lakehouse",
-             f"PARTITIONED BY ({table.grain}s({_quoted(table.time)}))"]  # fmt: skip
+    lines = [f"CREATE TABLE {_quoted(table.name)} (", ",\n".join(f"  {one}" for one in columns), ")", "USING lakehouse"]
+    if table.time:
+        lines.append(f"PARTITIONED BY ({table.grain}s({_quoted(table.time)}))")
     for name, buckets in table.cluster_by.items():
         lines.append(
             f"CLUSTERED BY ({_quoted(name)}) INTO {buckets} BUCKETS" if buckets else f"CLUSTER BY ({_quoted(name)})"

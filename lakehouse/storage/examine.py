@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakehouse.core.bucket import BucketSet
-from lakehouse.core.interval import to_us, to_utc
+from lakehouse.core.interval import ALL_TIME, to_us, to_utc
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import SegmentUnreadable
@@ -85,8 +85,11 @@ def _problems(file: pq.ParquetFile, segment: Segment, spec: TableSpec) -> Iterat
 def _known_lies(seen: dict[str, _Seen], segment: Segment, spec: TableSpec) -> Iterator[_Problem]:
     """Problems in what the catalog knows of a segment's interval and of the columns that the table still has."""
     current = {spec.history(column).stored: column.name for column in spec.schema}
-    time = next(stored for stored, name in current.items() if name == spec.time)
-    yield from _interval_lies(seen.get(time), segment)
+    if not spec.time and segment.interval != ALL_TIME:
+        yield "statistics", f"the table is timeless, and the catalog has an interval: found={segment.interval}"
+    for stored, name in current.items():
+        if name == spec.time:
+            yield from _interval_lies(seen.get(stored), segment)
     for name, one in seen.items():
         if name in current or name == ROW_ID:
             yield from _catalog_lies(current.get(name, name), one, segment)

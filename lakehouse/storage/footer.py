@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakehouse.core.interval import MAX_TIME, MIN_TIME, from_us, to_us
+from lakehouse.core.interval import ALL_TIME, MAX_TIME, MIN_TIME, Interval, from_us, to_us
 from lakehouse.core.segment import NewSegment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import InvalidRows, LakehouseError, SegmentUnreadable
@@ -48,8 +48,9 @@ DAMAGE = (
 def read_footers(folder: Path, names: Sequence[str], spec: TableSpec) -> list[NewSegment]:
     """Read the footers of files below a folder, in order, leaving out files without rows; paths are as they are given.
 
-    ``start`` and ``end`` are the tight closed-open bounds of the time column. ``min``, ``max`` and ``nulls`` are by
-    the column's name in files, for columns that are not nested and have statistics; values have its Python type.
+    ``start`` and ``end`` are the tight closed-open bounds of the time column, or all of time in a timeless table.
+    ``min``, ``max`` and ``nulls`` are by the column's name in files, for columns that are not nested and have
+    statistics; values have its Python type.
 
     Raises `InvalidInput` for null times, for nulls in another column that may hold none, and for times outside the
     years 1 to 9999; `SegmentUnreadable`, naming the file, for one that is missing, cut short or malformed.
@@ -91,9 +92,10 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
         return None
     columns = primitive_columns(file.schema_arrow)
     stored = spec.stored_names
-    time = stored.get(spec.time, spec.time)
-    if time not in columns:
-        raise SegmentUnreadable("data file lacks the time column", path=str(path), column=time)
+    times = [stored.get(name, name) for name in spec.times]
+    for time in times:
+        if time not in columns:
+            raise SegmentUnreadable("data file lacks the time column", path=str(path), column=time)
     gathered: dict[str, _Gathered] = {}
     for column in spec.schema:
         name_there = stored.get(column.name, column.name)
@@ -104,8 +106,11 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
         if nulls and not column.nullable:
             what = "time column" if column.name == spec.time else "column"
             raise InvalidRows(f"null in the {what}, which takes none", column=column.name, count=nulls)
-    start_us, end_us = _time_bounds(file, time, gathered.pop(time))
-    start, end = from_us(start_us), from_us(end_us)
+    interval, first, last = ALL_TIME, {}, {}
+    for time in times:
+        start_us, end_us = _time_bounds(file, time, gathered.pop(time))
+        interval = Interval(start_us, end_us)
+        first, last = {time: interval.start}, {time: from_us(end_us - 1)}
     if ROW_ID in columns:
         gathered[ROW_ID] = _gather(footer, columns[ROW_ID], pa.int64())
     bounds = {name: one for name, one in gathered.items() if one.least is not None}
@@ -113,14 +118,14 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
         path=name,
         rows=footer.num_rows,
         bytes=path.stat().st_size,
-        start=start,
-        end=end,
-        min={time: start, **{name: _lower(one.least) for name, one in bounds.items()}},
+        start=interval.start,
+        end=interval.end,
+        min={**first, **{name: _lower(one.least) for name, one in bounds.items()}},
         max={
-            time: from_us(end_us - 1),
+            **last,
             **{name: upper for name, one in bounds.items() if (upper := _upper(one.greatest)) is not None},
         },
-        nulls={time: 0, **{name: one.nulls for name, one in gathered.items() if one.nulls is not None}},
+        nulls=dict.fromkeys(times, 0) | {name: one.nulls for name, one in gathered.items() if one.nulls is not None},
         buckets=read_buckets(footer.metadata or {}),
         has_row_ids=ROW_ID in columns,
         schema_number=_schema_number(footer) if spec.schema_number else 0,

@@ -65,7 +65,7 @@ class Alters(Writes):
 
         def changed(spec: TableSpec) -> Mapping[str, str]:
             kept = {name: held for name, held in {**spec.properties, **properties}.items() if held is not None}
-            return read_table_properties(kept, spec.schema)
+            return read_table_properties(kept, spec.schema, has_time=bool(spec.time))
 
         changed(self._spec)
         self._spec, commit = self._session.catalog.set_properties(self.name, changed)

@@ -109,7 +109,7 @@ class Begins:
     @as_altered
     def begin_replace(
         self,
-        interval: Any,
+        interval: Any = None,
         keys: Mapping[str, Any] | None = None,
         txn: Txn | None = None,
         wait_seconds: float | None = None,
@@ -119,10 +119,10 @@ class Begins:
     ) -> Replace:
         """Lock the interval's chunks (for these keys) and begin a replace: `write` any number of times, then `commit`.
 
-        ``interval``: a period such as ``"2013-01"``, a ``(start, end)`` pair or an `Interval`, in UTC. ``keys``: values
-        by cluster column. Waits up to ``wait_seconds`` (None: the lake's) for another replace, but not for a
-        compaction, which loses its chunks. Raises `LockTimeout`, which names the holder, `InvalidInterval`,
-        `InvalidKeys`.
+        ``interval``: a period such as ``"2013-01"``, a ``(start, end)`` pair or an `Interval`, in UTC; none in a
+        timeless table. ``keys``: values by cluster column. Waits up to ``wait_seconds`` (None: the lake's) for another
+        replace, but not for a compaction, which loses its chunks. Raises `LockTimeout`, which names the holder,
+        `InvalidInterval`, `InvalidKeys`.
 
         >>> with flights.begin_replace("2013-01-05", keys={"carrier": "UA"}) as op:
         ...     op.write(late.slice(0, 1))
@@ -130,7 +130,7 @@ class Begins:
         [0, 42]
         """
         marks = marks_of(message, properties, txn)
-        covered = Interval.of(interval)
+        covered = self._spec.interval_of(interval)
         if self._spec.write_order == "start":
             check_replaceable(covered, self._spec.grain)
         begun = self._session.catalog.begin(
@@ -321,7 +321,7 @@ class Begins:
         """
         marks = marks_of(message, properties)
         self.refresh()  # what is written again has the properties of now
-        wanted = None if interval is None else Interval.of(interval)
+        wanted = None if interval is None else self._spec.interval_of(interval)
         if segments is None:
             wanted = locked_for_compaction(self._session, self._spec, wanted)
         elif wanted is None:
@@ -344,7 +344,7 @@ class Begins:
         """
         marks = marks_of(message, properties)
         self.refresh()
-        wanted = None if interval is None else Interval.of(interval)
+        wanted = None if interval is None else self._spec.interval_of(interval)
         locked = locked_for_compaction(self._session, self._spec, wanted)
         return Clean(self._session, self._maintains(Kind.CLEAN, locked, wait_seconds), **marks)
 

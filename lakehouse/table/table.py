@@ -72,13 +72,13 @@ class Table(Alters):
         return self._spec if as_of is None or not self._spec.schema_number else self._point(as_of).spec
 
     @property
-    def time(self) -> str:
-        """Name of the time column."""
-        return self._spec.time
+    def time(self) -> str | None:
+        """Name of the time column; None for a timeless table."""
+        return self._spec.time or None
 
     @property
     def grain(self) -> str:
-        """Length of a time chunk: hour, day, week, month or year."""
+        """Length of a time chunk: hour, day, week, month or year; ``all`` for a timeless table."""
         return self._spec.grain.value
 
     @property
@@ -182,7 +182,7 @@ class Table(Alters):
             version,
             columns=columns,
             where=where,
-            interval=None if interval is None else Interval.of(interval),
+            interval=None if interval is None else self._spec.interval_of(interval),
             best_effort=best_effort,
             held_version=held_version,
             row_ids=row_ids,
@@ -219,7 +219,7 @@ class Table(Alters):
         (1, 2, None)
         """
         scan = self.scan(interval=interval, as_of=as_of)  # holds the version
-        within = None if interval is None else Interval.of(interval)
+        within = None if interval is None else self._spec.interval_of(interval)
         return count_visible(self._session, scan.spec, scan.version, within, most_rows=read_limit(most_rows) or 0)
 
     def changes(self, since: Any, until: Any = None) -> Changes:
@@ -254,7 +254,7 @@ class Table(Alters):
         ``before``: only versions older than this. ``operation``: only this kind, such as ``replace``. ``interval``:
         only commits that added or dropped something overlapping it.
         """
-        touching = None if interval is None else (self._spec, Interval.of(interval))
+        touching = None if interval is None else (self._spec, self._spec.interval_of(interval))
         return self._session.catalog.commits(
             self._spec.id,
             read_limit(limit),
@@ -264,9 +264,12 @@ class Table(Alters):
             definitions=definitions,
         )
 
-    def history(self, interval: Any, limit: int | None = None) -> Listing[Touch]:
-        """What versions did to an interval, newest first: why rows appeared and disappeared."""
-        return self._session.catalog.history(self._spec, Interval.of(interval), read_limit(limit))
+    def history(self, interval: Any = None, limit: int | None = None) -> Listing[Touch]:
+        """What versions did to an interval, newest first: why rows appeared and disappeared.
+
+        A timeless table needs no ``interval``; the same holds for `chunk_history`.
+        """
+        return self._session.catalog.history(self._spec, self._spec.interval_of(interval), read_limit(limit))
 
     def segments(self, as_of: Any = None, interval: Any = None) -> Listing[Segment]:
         """Live segments, by id, that overlap an interval."""
@@ -298,7 +301,7 @@ class Table(Alters):
 
     def timeline(self, interval: Any = None, as_of: Any = None) -> Timeline:
         """The visible segments over time, as slices, and the overshadowed ones."""
-        within = None if interval is None else Interval.of(interval)
+        within = None if interval is None else self._spec.interval_of(interval)
         return timeline(*self._live_in_chunks(as_of, within), within)
 
     def chunks(self, as_of: Any = None) -> Listing[Chunk]:
@@ -309,12 +312,12 @@ class Table(Alters):
         """Key frames, by chunk and version."""
         return self._session.catalog.key_frames(self._spec)
 
-    def chunk_history(self, interval: Any, limit: int = 100) -> Listing[ChainLink]:
+    def chunk_history(self, interval: Any = None, limit: int = 100) -> Listing[ChainLink]:
         """Key frames and deltas that led to the state of an interval's chunks, by chunk, oldest first.
 
         The newest ``limit`` for each bin. Cost: the deltas of these chunks.
         """
-        return self._session.catalog.chunk_history(self._spec, Interval.of(interval), limit)
+        return self._session.catalog.chunk_history(self._spec, self._spec.interval_of(interval), limit)
 
     def film(self, interval: Any, limit: int = 100) -> Listing[ChainLink]:
         """The former name of `chunk_history`; it will be removed in the next version."""
@@ -323,7 +326,7 @@ class Table(Alters):
 
     def chain(self, interval: Any = None, as_of: Any = None) -> Listing[ChainLink]:
         """What a version is built from in the chunks of an interval: key frames, and the deltas after them."""
-        within = None if interval is None else Interval.of(interval)
+        within = None if interval is None else self._spec.interval_of(interval)
         return again_if_forgotten(lambda: self._session.catalog.chain(self._spec, self._at(as_of), within), as_of)
 
     def diff(self, a: Any, b: Any) -> Diff:
@@ -335,10 +338,11 @@ class Table(Alters):
         return self._session.catalog.locks(self._spec)
 
     def __repr__(self) -> str:
-        return f"<table {self.name} by {self.grain} of {self.time}, {len(self.schema)} columns>"
+        divided = f" by {self.grain} of {self.time}" if self.time else ""
+        return f"<table {self.name}{divided}, {len(self.schema)} columns>"
 
     def _live(self, as_of: Any, interval: Any) -> tuple[Segments, list[Tombstone]]:
-        within = None if interval is None else Interval.of(interval)
+        within = None if interval is None else self._spec.interval_of(interval)
         segments, tombstones = self._live_in_chunks(as_of, within)
         if within is None:
             return segments, tombstones

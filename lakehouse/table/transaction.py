@@ -168,7 +168,7 @@ class TransactionTable:
         return operation
 
     def replace(
-        self, data: Any, interval: Any, *, keys: Mapping[str, Any] | None = None, txn: Txn | None = None
+        self, data: Any, interval: Any = None, *, keys: Mapping[str, Any] | None = None, txn: Txn | None = None
     ) -> Replace:
         """Replace the rows of an interval (and of these keys); must come before an append to the table."""
         operation = self._table.begin_replace(interval, keys, txn)
@@ -176,7 +176,7 @@ class TransactionTable:
         operation.write(data)
         return operation
 
-    def drop(self, interval: Any, *, keys: Mapping[str, Any] | None = None) -> Replace:
+    def drop(self, interval: Any = None, *, keys: Mapping[str, Any] | None = None) -> Replace:
         """Drop the rows of an interval (and of these keys)."""
         return self.replace(None, interval, keys=keys)
 

@@ -96,7 +96,7 @@ class Writes(Begins):
     def replace(
         self,
         data: Any,
-        interval: Any,
+        interval: Any = None,
         *,
         keys: Mapping[str, Any] | None = None,
         txn: Txn | None = None,
@@ -105,6 +105,8 @@ class Writes(Begins):
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
         """Replace every row of the interval (and of these keys) by ``data``; None or no rows drops them.
+
+        A timeless table has no intervals: every row (of these keys) is replaced.
 
         Arguments as for `begin_replace`. Cost: the rows, and what is live in the interval's chunks.
         Raises `RowsOutside` for rows outside the interval or keys, `LockTimeout` if another replace holds a chunk for
@@ -121,7 +123,7 @@ class Writes(Begins):
 
     def drop(
         self,
-        interval: Any,
+        interval: Any = None,
         *,
         keys: Mapping[str, Any] | None = None,
         txn: Txn | None = None,

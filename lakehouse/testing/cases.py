@@ -15,7 +15,7 @@ STEPS = 3
 """Begin, write, commit."""
 SIZES = {2: 8, 3: 10, 4: 2, 5: 1, 6: 1}
 """Weights of the number of operations in a random case."""
-GRAINS: tuple[Grain, ...] = ("day", "hour")
+GRAINS: tuple[Grain, ...] = ("day", "hour", "all")
 ORDERS: tuple[WriteOrder, ...] = ("commit", "start")
 EVERY_STAGE = tuple(
     Stage(grain, ragged, order, masked)
@@ -23,9 +23,12 @@ EVERY_STAGE = tuple(
     for ragged in (False, True)
     for order in ORDERS
     for masked in (False, True)
+    if not (ragged and grain == "all")
 )
-STAGES = tuple(one for one in EVERY_STAGE if one.ragged == (one.grain == "hour"))
-"""The kinds of tables that random cases are run on: split by day, and ragged by hour."""
+STAGES = tuple(one for one in EVERY_STAGE if one.ragged == (one.grain == "hour") and one.grain != "all")
+"""The kinds of tables with a time that random cases are run on: split by day, and ragged by hour."""
+TIMELESS = tuple(one for one in EVERY_STAGE if one.grain == "all" and one.masked)
+"""Those without one."""
 
 
 @dataclass(frozen=True, slots=True)

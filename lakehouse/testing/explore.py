@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from lakehouse.testing.cases import STAGES, Case, sample
+from lakehouse.testing.cases import STAGES, TIMELESS, Case, sample
 from lakehouse.testing.schedules import Explorer
 from lakehouse.testing.targets import connect
 
@@ -39,9 +39,10 @@ def explorer(catalog: str | None = None) -> Iterator[Explorer]:
 
 def lakes(count: int, seed: int, first: int = 0) -> Iterator[Iterator[Case]]:
     """Random cases, one lake at a time, of each kind of table in turn."""
-    size = min(A_LAKE, -(-count // len(STAGES)))
+    stages = (*STAGES, *TIMELESS)
+    size = min(A_LAKE, -(-count // len(stages)))
     for turn, done in enumerate(range(0, count, size)):
-        stage = STAGES[turn % len(STAGES)]
+        stage = stages[turn % len(stages)]
         yield sample(min(size, count - done), seed, first=first + done, stages=[stage])
 
 

@@ -77,12 +77,12 @@ class ModelLake:
         primary_key: tuple[str, ...] = (),
         write_order: Literal["commit", "start"] = "commit",
     ) -> int:
-        """Add an empty table, which makes a version."""
+        """Add an empty table, which makes a version. Grain ``all``: ``time`` is a column that does not divide it."""
         if name in self.tables:
             raise AlreadyExists("the table exists", name=name)
         created = self.draw()
         self.tables[name] = ModelTable(
-            columns, time, Grain.of(grain), primary_key, versions={created: State()}, write_order=write_order
+            columns, time, Grain(grain), primary_key, versions={created: State()}, write_order=write_order
         )
         return created
 

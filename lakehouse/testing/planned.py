@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from lakehouse.core.interval import Interval
+from lakehouse.core.interval import ALL_TIME, Interval
 
 Kind = Literal[
     "append", "replace", "delete", "update", "upsert", "delete_keys", "merge",
     "compact", "resolve", "clean", "restore", "expire", "erase", "alter",
 ]  # fmt: skip
-Grain = Literal["hour", "day"]
+Grain = Literal["hour", "day", "all"]
 WriteOrder = Literal["commit", "start"]
 Unit = int
 """A time: half a chunk each, from the first chunk's start."""
@@ -35,7 +35,10 @@ _FIRST = datetime(2013, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The kind of table to run on. ``masked``: it has row and key tombstones at first."""
+    """The kind of table to run on. ``masked``: it has row and key tombstones at first.
+
+    In a timeless table (grain ``all``) times are values of a column like others, and every interval is all of time.
+    """
 
     grain: Grain = "day"
     ragged: bool = False
@@ -52,7 +55,14 @@ class Stage:
 
     def interval(self, span: tuple[Unit, Unit] | None) -> Interval | None:
         """The interval between two times."""
-        return None if span is None else Interval(self.at(span[0]), self.at(span[1]))
+        if span is None:
+            return None
+        return ALL_TIME if self.grain == "all" else Interval(self.at(span[0]), self.at(span[1]))
+
+    @property
+    def division(self) -> dict[str, str]:
+        """Arguments of `create_table` that say how time divides the table."""
+        return {} if self.grain == "all" else {"time": "time", "grain": self.grain}
 
     def __str__(self) -> str:
         masked = "masked" if self.masked else "plain"

@@ -68,7 +68,7 @@ class Target(Protocol):
 
 def other_grain(grain: str) -> Grain:
     """The time chunks that a table has after an alter, by those before."""
-    return Grain.HOUR if grain == Grain.DAY else Grain.DAY
+    return {Grain.DAY: Grain.HOUR, Grain.HOUR: Grain.DAY}.get(Grain(grain), Grain.ALL)
 
 
 @dataclass(slots=True)
@@ -94,8 +94,7 @@ class LibraryTarget:
         table = lake.create_table(
             name,
             SCHEMA,
-            time="time",
-            grain=stage.grain,
+            **stage.division,
             primary_key=("key",),
             cluster_by=("client",),
             write_order=stage.write_order,
@@ -130,7 +129,8 @@ class LibraryTarget:
             changes = [RenameColumn(old, new) for old, new in ALTERED.items()]
             changes.append(AddColumn(MORE, pa.int64(), MORE_VALUE, MORE_VALUE, first=True))
         changes.append(SetClusterBy({"client": 0 if self.table.cluster_by["client"] else 8}))
-        changes.append(SetGrain(other_grain(self.table.grain)))
+        if self.stage.grain != "all":
+            changes.append(SetGrain(other_grain(self.table.grain)))
         return int(self.table.alter(changes).version)
 
     def reset(self) -> None:
@@ -389,7 +389,7 @@ class ModelTarget:
         match where.column:
             case "client":
                 return lake.begin_take(TABLE, None, {"client": where.value})
-            case "time":
+            case "time" if stage.grain != "all":
                 return lake.begin_take(TABLE, Interval(stage.at(int(where.value)), None))
             case _:
                 return lake.begin_delete(TABLE, lambda named: where.holds(stage, named))

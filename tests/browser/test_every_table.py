@@ -66,6 +66,16 @@ def make_sentinel_days(lake: lakehouse.Lake) -> None:
     table.append(keyed((at("1677-09-21"), 3, "before pandas"), (at("2262-04-12"), 4, "after pandas")))
 
 
+def make_timeless(lake: lakehouse.Lake) -> None:
+    schema = pa.schema([("code", pa.string()), ("region", pa.string())])
+    table = lake.create_table("timeless", schema, primary_key=["code"], cluster_by=["region"])
+    rows = pa.table({"code": ["UA", "B6", "AA"], "region": ["west", None, "west"]}, schema=schema)
+    table.append(rows)
+    table.replace(rows.slice(0, 1), keys={"region": "west"})
+    table.upsert(rows.slice(1, 1))
+    table.delete("code = 'UA'")
+
+
 def make_one_row(lake: lakehouse.Lake) -> None:
     lake.create_table("one_row", KEYED, time="at").append(keyed((START, 1, "one")))
 

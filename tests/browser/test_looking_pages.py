@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import lakehouse
@@ -193,6 +194,20 @@ def test_a_laser_with_a_primary_key_knows_which_upsert_took_its_row(open_page: A
         probed = next(one.value for one in app.dataframe if "verdict" in one.value.columns)
         assert [one for one in probed["verdict"] if one != "holds no such rows"] == verdicts
         assert (f"ordinal {taken.version}" in "".join(probed["blocked by"])) == (key == "6")
+
+
+def test_the_laser_of_a_timeless_table_asks_for_keys_alone(open_page: Any, lake: lakehouse.Lake) -> None:
+    schema = pa.schema([("code", pa.string()), ("region", pa.string())])
+    table = lake.create_table("codes", schema, primary_key=["code"], cluster_by=["region"])
+    table.append(pa.table({"code": ["UA", "B6", "AA"], "region": ["west", "east", "west"]}, schema=schema))
+    table.replace(pa.table({"code": ["UA"], "region": ["west"]}, schema=schema), keys={"region": "west"})
+    table.upsert(pa.table({"code": ["B6"], "region": ["north"]}, schema=schema))
+    for keys, stored, visible in (("code=UA", 2, 1), ("code=AA", 1, 0), ("code=B6", 2, 1), ("region=west", 3, 1)):
+        app = open_page("timeline", table="codes", keys=keys)
+        assert app.text_input(key="laser").disabled
+        said = f"{stored} row{'s' if stored > 1 else ''} stored here: {visible} visible, {stored - visible} hidden."
+        assert said in texts(app), keys
+    assert not any("verdict" in one.value.columns for one in open_page("timeline", table="codes").dataframe)
 
 
 def test_a_laser_where_everything_was_dropped_names_the_version(open_page: Any, flights: lakehouse.Table) -> None:

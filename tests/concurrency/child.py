@@ -34,7 +34,7 @@ def operate(lake: Any, task: Task, pipe: Connection) -> None:
         case "append":
             operation = table.begin_append()
         case "replace":
-            operation = table.begin_replace(task["time"], wait_seconds=0)
+            operation = table.begin_replace(task["time"] if table.time else None, wait_seconds=0)
         case "compact":
             operation = table.begin_compaction()
     pipe.send({"id": operation.id})
@@ -57,7 +57,8 @@ def crash(lake: Any, task: Task, pipe: Connection) -> None:
             case "append":
                 table.append(rows, txn=("feed", task["value"]))
             case "replace":
-                table.replace(rows, (task["time"] + "T00:00", task["time"] + "T12:00"))
+                morning = (task["time"] + "T00:00", task["time"] + "T12:00")
+                table.replace(rows, morning if table.time else None)
             case "compact":
                 table.compact()
             case "clean":

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from lakehouse.core.version import LONGEST_CHAIN
+from lakehouse.errors import LockTimeout
 from lakehouse.lake import Lake
 from lakehouse.testing.rows import SCHEMA, arrow, values
 
@@ -51,6 +52,37 @@ def test_a_kill_leaves_all_of_an_operation_or_nothing(filled, start, connect, ki
     table.replace(arrow([("2013-01-05", "a", 50)]), "2013-01-05", wait_seconds=20)
     assert values(table) == [50]
     assert values(table, as_of=head) == BEFORE
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("point", ["write.after", "commit.recorded", "commit.after"])
+def test_a_kill_leaves_all_of_a_timeless_table_s_replace_or_nothing_and_its_chunk_free(lake, start, connect, point):
+    lake.create_table("codes", SCHEMA).append(arrow([("2013-01-05", "a", value) for value in BEFORE]))
+    head = lake.head
+    child = start("crash", table="codes", kind="replace", point=point, time="2013-01-05", value=9, lease_seconds=0.5)
+    assert child.hear() == {}
+    assert child.end() == -9
+    table = connect().table("codes")
+    assert values(table) == ([9] if point in AFTER_COMMIT else BEFORE)
+    table.replace(arrow([("2013-01-05", "a", 50)]), wait_seconds=20)
+    assert (values(table), values(table, as_of=head)) == ([50], BEFORE)
+
+
+@pytest.mark.timeout(300)
+def test_two_processes_replace_a_timeless_table_one_after_the_other_and_appends_wait_for_neither(lake, start):
+    table = lake.create_table("codes", SCHEMA)
+    table.append(arrow([("2013-01-05", "a", 0)]))
+    child = start("operate", table="codes", kind="replace", time="2013-01-05", value=1)
+    holder = child.hear()["id"]
+    with pytest.raises(LockTimeout, match=holder):
+        table.replace(None, wait_seconds=0)
+    table.append(arrow([("2013-01-05", "a", 2)]))
+    assert child.ask() == {"written": True}
+    assert values(table) == [0, 2]
+    child.ask()
+    assert values(table) == [1, 2]  # appended after the replace had begun
+    table.replace(arrow([("2013-01-05", "a", 3)]), wait_seconds=0)
+    assert values(table) == [3]
 
 
 @pytest.mark.timeout(300)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 import lakehouse
-from lakehouse.testing.cases import STAGES, Case, sample
+from lakehouse.testing.cases import STAGES, TIMELESS, Case, sample
 from lakehouse.testing.explore import explorer, main
 from lakehouse.testing.schedules import Explorer
 from tests.concurrency.broken import BROKEN
 
-A_STAGE = 250
+A_STAGE = 200
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("stage", STAGES, ids=str)
+@pytest.mark.parametrize("stage", [*STAGES, *TIMELESS], ids=str)
 def test_every_schedule_ends_as_the_model_and_a_serial_order_do(stage):
     with explorer() as found:
         assert found.explore(sample(A_STAGE, seed=1, stages=[stage])) == (A_STAGE, [])

@@ -82,6 +82,16 @@ def test_a_check_passes_and_fails_when_it_should(
     assert (passed, sentence in said) == (passes, True), said
 
 
+def test_of_a_timeless_table_what_needs_a_time_is_refused(lake: lakehouse.Lake) -> None:
+    table = lake.create_table("codes", "code STRING")
+    table.append(pa.table({"code": ["UA", "B6"]}))
+    for check in (checks.chunk_complete(), checks.row_count(2), checks.freshness(timedelta(days=1), of="version")):
+        assert check.look(table)[0]
+    for check in (checks.freshness(timedelta(days=1)), checks.no_null_time(), checks.chunk_complete("2013-01")):
+        with pytest.raises(InvalidInput, match="no time"):
+            check.look(table)
+
+
 def test_tombstones_are_a_debt_by_number_and_by_share(events: lakehouse.Table) -> None:
     events.delete("client + 0 = 12")
     assert checks.tombstone_debt(share=0.3).look(events)[0]

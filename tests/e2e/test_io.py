@@ -13,6 +13,7 @@ import pytest
 
 import lakehouse
 from lakehouse.dagster import LakehouseIOManager, chunk_asset, chunk_partitions, table_metadata
+from lakehouse.errors import InvalidPartitions
 from lakehouse.reading.scan import Scan
 
 DAYS = chunk_partitions("day", "2013-01-01", "2013-03-01")
@@ -438,3 +439,33 @@ def test_rows_that_lack_a_column_fail_and_the_table_keeps_it(run: Callable[..., 
     assert "missing column" in str(result.failure_data_for_node("trips"))
     assert lake.table("trips").schema.names == SCHEMA.names
     assert len(values(lake.table("trips"))) == 2
+
+
+def test_rows_without_times_are_a_timeless_table_of_an_asset_without_partitions(
+    run: Callable[..., Any], lake: lakehouse.Lake, instance: dg.DagsterInstance
+) -> None:
+    found: list[Any] = []
+
+    @dg.asset(metadata=table_metadata(cluster_by=["region"]))
+    def codes() -> pa.Table:
+        return pa.table({"code": ["UA", "B6"][: 2 - len(found)], "region": ["west", "east"][: 2 - len(found)]})
+
+    def named(codes: pa.Table) -> None:
+        found.append(codes["code"].to_pylist())
+
+    for rows in (2, 1):
+        shown = reported(run(codes, dg.asset(named)), "codes")[0]
+        assert (shown["rows"], shown["interval"]) == (rows, "all time")
+    assert found == [["UA", "B6"], ["UA"]]
+    assert (lake.table("codes").time, lake.table("codes").cluster_by) == (None, {"region": 0})
+    for partitions in (DAYS, dg.StaticPartitionsDefinition(["west"])):
+        first = partitions.get_partition_keys()[0]
+        again: dict[str, Any] = {"partitions_def": partitions, "metadata": {"partition_expr": "region"}}
+        rows_again = dg.asset(lambda: pa.table({"code": ["C"], "region": ["west"]}), name="codes", **again)
+        with pytest.raises(InvalidPartitions, match=r"no time.*table=codes"):
+            run(rows_again, first=first)
+        with pytest.raises(InvalidPartitions, match=r"no time.*table=codes"):
+            run(dg.AssetSpec("codes", **again), dg.asset(named, **again), first=first, selection=["named"])
+    with pytest.raises(InvalidPartitions, match="no time"):
+        chunk_partitions(lake.table("codes"))
+    assert lake.table("codes").scan().to_arrow()["code"].to_pylist() == ["UA"]

@@ -109,6 +109,25 @@ def test_many_small_segments_become_a_run_that_names_table_and_chunk_and_merges_
     assert not merges(tick(found.cursor))
 
 
+def test_a_timeless_table_is_merged_by_one_run_at_a_time(
+    lake: lakehouse.Lake, tick: Tick, instance: dg.DagsterInstance, address: dict[str, str]
+) -> None:
+    table = lake.create_table("codes", "code BIGINT", properties={"retention": "forever"})
+    for number in range(12):
+        table.append(pa.table({"code": [number]}))
+    first = tick()
+    (request,) = merges(first)
+    started = instance.create_run_for_job(
+        next(one for one in JOBS if one.name == request.job_name), run_config=request.run_config, tags=request.tags
+    )
+    table.append(pa.table({"code": [12]}))
+    assert not merges(tick(first.cursor)), "the run's chunk is the whole table"
+    instance.report_run_canceled(started)
+    (again,) = merges(tick())
+    assert run(again, instance, address).success
+    assert (len(table.segments()), table.scan().count()) == (1, 13)
+
+
 def test_a_cursor_survives_a_restart_and_asks_for_nothing_twice(
     lake: lakehouse.Lake, tick: Tick, instance: dg.DagsterInstance
 ) -> None:

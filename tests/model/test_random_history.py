@@ -49,7 +49,7 @@ class History(RuleBasedStateMachine):
     scans = Bundle("scans")
 
     @initialize(
-        grain=st.sampled_from(["hour", "day", "week", "month"]),
+        grain=st.sampled_from(["hour", "day", "week", "month", "all"]),
         ragged=st.booleans(),
         target_rows=st.sampled_from([2, 1000]),
     )
@@ -64,14 +64,16 @@ class History(RuleBasedStateMachine):
         self.tags: dict[str, int] = {}
         self.horizon, self.forgotten = 0, {name: set() for name in TABLES}
         self.made = self.columns_made = 0
+        self.is_timeless = grain == "all"
+        division = {} if self.is_timeless else {"time": "time", "grain": grain}
         for index, name in enumerate(TABLES):
-            properties = {"ragged": str(ragged and index == 0).lower(), "target_rows": str(target_rows)}
+            is_ragged = ragged and index == 0 and not self.is_timeless
+            properties = {"ragged": str(is_ragged).lower(), "target_rows": str(target_rows)}
             schema, key = (KEYED, ("value",)) if name == "two" else (SCHEMA, ())
             table = self.lake.create_table(
                 name,
                 schema,
-                time="time",
-                grain=grain,
+                **division,
                 primary_key=key,
                 cluster_by=("client",),
                 properties=properties,
@@ -79,6 +81,10 @@ class History(RuleBasedStateMachine):
             self.tables[name], self.names[name] = table, name
             self.model.create_table(name, COLUMNS, time="time", grain=grain, primary_key=key)
             self.numbers[name] = {table.version: self.model.newest}
+
+    def within(self, interval):
+        """An interval of these tables: without a time, all of time is the only one."""
+        return Interval(None, None) if self.is_timeless and interval is not None else interval
 
     def new_catalog(self):
         """The URL of an empty catalog: a copy, for copying one costs less than making it."""
@@ -109,6 +115,7 @@ class History(RuleBasedStateMachine):
         data=st.data(),
     )
     def replace(self, name, interval, keys, data):
+        interval = self.within(interval)
         rows = data.draw(strategies.rows_within(interval, keys))
         try:
             number = self.model.replace(name, rows, interval, keys=keys)
@@ -120,6 +127,7 @@ class History(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(TABLES), interval=st.none() | strategies.intervals(WEEKS))
     def compact(self, name, interval):
+        interval = self.within(interval)
         try:
             self.model.begin_compaction(name, interval).abort()
         except LockTimeout:
@@ -272,6 +280,7 @@ class History(RuleBasedStateMachine):
         fails=st.booleans(),
     )
     def write_both_tables(self, first, interval, fails):
+        interval = self.within(interval)
         appended = self.model.begin_append("one")
         appended.write(first)
         try:
@@ -310,6 +319,7 @@ class History(RuleBasedStateMachine):
         keys=st.none() | strategies.key_scopes(),
     )
     def begin_replace(self, name, interval, keys):
+        interval = self.within(interval)
         try:
             begun = self.model.begin_replace(name, interval, keys)
         except LockTimeout:
@@ -320,6 +330,7 @@ class History(RuleBasedStateMachine):
 
     @rule(target=operations, name=st.sampled_from(TABLES), interval=st.none() | strategies.intervals(DAYS))
     def begin_compaction(self, name, interval):
+        interval = self.within(interval)
         try:
             real = self.tables[name].begin_compaction(interval)
         except LockTimeout:
@@ -484,6 +495,7 @@ class History(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(TABLES), interval=strategies.intervals(WEEKS))
     def read_an_interval(self, name, interval):
+        interval = self.within(interval)
         assert visible(self.tables[name], interval=interval) == self.model.rows(name, interval=interval)
 
     @rule(name=st.sampled_from(TABLES), client=strategies.clients())

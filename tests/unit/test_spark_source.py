@@ -17,7 +17,7 @@ from sqlalchemy import text
 import lakehouse
 from lakehouse.core.predicate import Unknown
 from lakehouse.engine.spark import to_spark_type
-from lakehouse.errors import VersionNotFound
+from lakehouse.errors import InvalidInterval, VersionNotFound
 from lakehouse.spark_source import LakehouseSource, predicate_of
 from lakehouse.testing import behind
 from lakehouse.testing.rows import KEYED, arrow, plain, visible
@@ -229,3 +229,15 @@ def test_a_write_waits_for_its_first_task_for_an_hour(options: dict[str, str], l
     (running,) = lake.operations()
     assert running.lease_seconds > 3000
     made.abort([])
+
+
+def test_a_timeless_table_is_read_whole_and_refuses_an_interval(options: dict[str, str], lake: Any) -> None:
+    table = lake.create_table("codes", KEYED, primary_key=("value",), cluster_by=("client",))
+    table.append(arrow([(DAY, "a", 1), (DAY, None, 2)]))
+    table.upsert(arrow([(DAY, "b", 2), (DAY, "c", 3)]))
+    options["table"] = "codes"
+    assert rows(reader(options)) == visible(table)
+    only = reader(options, [datasource.EqualTo(("client",), "b")])
+    assert [one for one in rows(only) if one[1] == "b"] == [one for one in visible(table) if one[1] == "b"]
+    with pytest.raises(InvalidInterval, match=r"no time.*table=codes"):
+        reader(options, interval="2013")

@@ -107,7 +107,7 @@ def _current(connection: Connection, known: TableSpec, number: int) -> TableSpec
 
 def _naming(spec: TableSpec) -> list[tuple[str, str]]:
     """What an operation names rows by: the time and the primary key, with their types, and the cluster columns."""
-    names = (spec.time, *spec.primary_key)
+    names = (*spec.times, *spec.primary_key)
     return [*((name, str(spec.schema.field(name).type)) for name in names), *((name, "") for name in spec.cluster_by)]
 
 

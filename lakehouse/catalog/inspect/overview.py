@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, func, select
 
 from lakehouse.catalog.store.models import commit_log, commit_table, lake_table, segment, tombstone
+from lakehouse.catalog.store.rows import spec_from_row
 from lakehouse.catalog.versions.horizon import is_readable
 from lakehouse.catalog.versions.log import on_rows
 from lakehouse.core.interval import from_us
@@ -44,6 +45,8 @@ def read_overview(connection: Connection, *, now_us: int, days: int) -> Listing[
         select(lake_table).where(lake_table.c.dropped_version.is_(None)).order_by(lake_table.c.name)
     ):
         segments, rows, size, start, end = stored.get(row.id, (0, 0, 0, None, None))
+        if not spec_from_row(row).time:
+            start = end = None
         version, count = versions.get(row.id, (row.created_version, 0))
         found.append(
             TableSummary(

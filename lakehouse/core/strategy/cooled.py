@@ -47,9 +47,12 @@ def cooled(state: TableState) -> Iterable[Candidate]:
 
 
 def next_cooling(state: TableState) -> float | None:
-    """Seconds until the first segments reach an age at which they will have outgrown their codec; None if none will."""
+    """Seconds until the first segments reach an age at which they will have outgrown their codec; None if none will.
+
+    Rows of a timeless table have no age.
+    """
     segments, codecs, grain = state.segments, state.spec.codecs, state.spec.grain
-    if len(codecs.steps) == 1 or not len(segments):
+    if len(codecs.steps) == 1 or not len(segments) or not state.spec.time:
         return None
     _, ends, _ = segments.bounds
     held, last_us, now_us = segments.numbers("codec"), ends - 1, to_us(state.now)

@@ -66,7 +66,7 @@ def _resolve(state: TableState, tombstones: list[Tombstone], limit: float) -> Ca
         return None
     starts, ends, _ = part.bounds
     # The columns of the key, the time and the row id are all that is read of a file.
-    columns = len(set(state.spec.primary_key) | {state.spec.time})
+    columns = len({*state.spec.primary_key, *state.spec.times})
     share = min(1.0, columns / max(len(state.spec.schema), 1))
     scans = state.scans_of(starts, ends)
     return Candidate(

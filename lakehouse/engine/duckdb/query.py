@@ -23,13 +23,16 @@ from lakehouse.schema import default_of
 _EXTRAS = {ROW_ID: pa.int64(), ORDINAL: pa.int64()}
 _VIRTUAL = {"file_index", "file_row_number"}
 """Columns that DuckDB adds to every file, unless a column of the file has their name."""
+_NOTHING = "0: {name: '_', type: 'BOOLEAN', default_value: NULL}"
+"""A column that no file has, since DuckDB needs one: field ids begin at 1."""
 _BITS_OF_SIZE = 3
 """Files differ by less than a factor of eight where they count as of like size."""
 
 
 def result_schema(query: Query) -> pa.Schema:
     """The columns of a query's rows: the table's own, exactly."""
-    fields = [query.spec.schema.field(name) for name in query.columns or query.spec.schema.names]
+    names = query.spec.schema.names if query.columns is None else query.columns
+    fields = [query.spec.schema.field(name) for name in names]
     return pa.schema([*fields, *(pa.field(name, _EXTRAS[name], nullable=False) for name in _extras(query))])
 
 
@@ -55,7 +58,7 @@ def count_query(query: Query, parts: Sequence[Part], files: Mapping[str, Path]) 
 def _names(query: Query, needed: Set[str] | None) -> list[str]:
     """Columns of the table that are read, in its order: all, or those that are needed, but one at least."""
     names: list[str] = query.spec.schema.names
-    return names if needed is None else [one for one in names if one in needed] or [query.spec.time]
+    return names if needed is None else [one for one in names if one in needed] or [query.spec.lean_column]
 
 
 def _extras(query: Query) -> list[str]:
@@ -134,8 +137,8 @@ class _Visible:
         if taken:
             # At least one column, whether it is asked for or not.
             held = [one for one in layout if one.type is not None] or [
-                one for one in spec.layout(_number(segments, spec)) if one.name == spec.time
-            ]
+                one for one in spec.layout(_number(segments, spec)) if one.type is not None
+            ][:1]
             schema = _file_schema(spec.schema, held, renamed, stored=stored)
             source = f"read_parquet([{paths}], schema={schema}, hive_partitioning=false)"
         if not all(one.is_plain and one.stored not in renamed for one in layout):
@@ -278,5 +281,5 @@ def _file_schema(schema: pa.Schema, layout: Sequence[Held], renamed: Set[str], *
     entries = [
         f"{field_id_of(field)}: {{name: {sql.text(name)}, type: {sql.text(sql.type_name(kind))}, default_value: NULL}}"
         for field, name, kind in fields
-    ]
+    ] or [_NOTHING]
     return f"MAP {{{sql.listed(entries)}}}"

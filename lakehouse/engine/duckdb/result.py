@@ -50,10 +50,11 @@ class DuckDBRows:
         return pa.RecordBatchReader.from_batches(self.schema, self._batches(*self._verified(), batch_rows))
 
     def ordered(self, expressions: Sequence[str], connection: duckdb.DuckDBPyConnection) -> Iterator[pa.RecordBatch]:
-        """The rows by some expressions, as batches; what does not fit into the connection's memory waits on disk."""
+        """The rows by some expressions, if there are any, as batches; what does not fit into memory waits on disk."""
         files, parts = self._verified()
         rows = rows_query(self._query, parts, files)
-        yield from self._streamed(connection, f"SELECT * FROM ({rows}) ORDER BY {', '.join(expressions)}")  # noqa: S608
+        by = f" ORDER BY {', '.join(expressions)}" if expressions else ""
+        yield from self._streamed(connection, f"SELECT * FROM ({rows}){by}")  # noqa: S608
 
     def sample(self, rows: int, connection: duckdb.DuckDBPyConnection) -> pa.Table:
         """So many of the rows, the same each time, spread over all; every row is read."""

@@ -39,9 +39,29 @@ def test_init_makes_a_lake_and_says_what_is_in_it(run: Run, tmp_path: Path) -> N
     assert json.loads(run("init", "--json").out) == {"head": 0, "tables": []}
 
 
-def test_init_with_a_table_needs_its_columns_and_its_time(run: Run) -> None:
+def test_init_with_a_table_needs_its_columns(run: Run) -> None:
     ran = run("init", "trips")
-    assert (ran.code, "--schema and --time" in ran.err) == (2, True)
+    assert (ran.code, "--schema" in ran.err) == (2, True)
+
+
+def test_a_timeless_table_takes_every_command(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "codes.csv"
+    file.write_text("code,name\nUA,United\nB6,JetBlue\n")
+    assert run("init", "codes", "--schema", "code string, name string", "--cluster-by", "code", "--grain", "day").code
+    assert run("init", "codes", "--schema", "code string, name string", "--cluster-by", "code").code == 0
+    assert run("append", "codes", str(file)).code == 0
+    assert run("replace", "codes", "all", str(file)).code == 0
+    assert run("replace", "codes", "all", "--key", "code=UA", "--empty").code == 0
+    ran = run("replace", "codes", "2013-01-05", "--empty")
+    assert (ran.code, "the table has no time" in ran.err) == (1, True)
+    (told,) = json.loads(run("tables", "--json").out)["tables"]
+    assert (told["time"], told["grain"], told["start"], told["rows"]) == (None, "all", None, 1)
+    assert "all" in run("tables").out
+    looks = ("show codes --segments", "timeline codes", "log codes", "diff codes 2 3", "locks", "check --deep")
+    for command in (*(look.split() for look in looks), ["compact", "codes"], ["delete", "codes", "code = 'B6'"]):
+        assert run(*command).code == 0, command
+    for command in (["show", "codes"], ["timeline", "codes"], ["compact", "codes"]):
+        assert run(*command, "--interval", "2013").code == 1, command
 
 
 def test_addresses_come_from_options_before_the_environment(

@@ -30,6 +30,34 @@ def test_create_table_says_everything_that_a_table_has(lake: lakehouse.Lake) -> 
     ]
 
 
+def test_without_partitions_a_table_is_timeless(lake: lakehouse.Lake) -> None:
+    made = lake.sql("CREATE TABLE codes (`a b` INT, b STRING) CLUSTER BY (b)")
+    assert (made.time, made.grain, made.cluster_by) == (None, "all", {"b": 0})
+    lake.sql("INSERT INTO codes VALUES (1, 'x'), (2, 'y'), (3, NULL)")
+    lake.sql("INSERT INTO codes REPLACE WHERE b = 'x' VALUES (7, 'x')")
+    lake.sql("UPDATE codes SET `a b` = `a b` + 1 WHERE b IS NULL")
+    lake.sql("UPDATE codes SET b = (SELECT max(name) FROM clients) WHERE `a b` IN (SELECT id + 1 FROM trips)")
+    insert = "WHEN NOT MATCHED THEN INSERT (`a b`, b) VALUES (s.n, 'm')"
+    lake.sql(f"MERGE INTO codes c USING (SELECT 9 AS n) s ON c.`a b` = s.n {insert}", engine="duckdb")
+    assert rows_of(lake, "SELECT * FROM codes ORDER BY 1") == [(2, "UA"), (4, "UA"), (7, "x"), (9, "m")]
+    assert rows_of(lake, "SELECT count(*), count(t.id) FROM codes c LEFT JOIN trips t ON id = `a b`") == [(4, 2)]
+    lake.sql("DELETE FROM codes WHERE `a b` IN (SELECT max(`a b`) FROM codes)")
+    before = lake.sql("DELETE FROM codes WHERE b = 'UA'").version
+    assert rows_of(lake, "SELECT * FROM codes") == [(7, "x")]
+    lake.sql("INSERT OVERWRITE codes SELECT id, client FROM trips WHERE id = 1")
+    lake.sql("BEGIN; INSERT OVERWRITE codes VALUES (5, 'z'); DELETE FROM trips WHERE id = 1; COMMIT")
+    assert rows_of(lake, "SELECT * FROM codes") == [(5, "z")]
+    assert rows_of(lake, f"SELECT * FROM codes VERSION AS OF {before}") == [(7, "x")]
+    lake.sql("CREATE TABLE copied AS SELECT * FROM codes")
+    lake.sql("TRUNCATE TABLE codes")
+    assert rows_of(lake, "SELECT count(*) FROM codes") == [(0,)]
+    assert rows_of(lake, "SELECT * FROM copied") == [(5, "z")]
+    assert ("copied", None, "all", lake.table("copied").version) in rows_of(lake, "SHOW TABLES")
+    assert rows_of(lake, "DESCRIBE copied") == [("a b", "INT", True, ""), ("b", "STRING", True, "")]
+    with pytest.raises(InvalidInput, match="cluster columns"):
+        lake.sql("INSERT INTO codes REPLACE WHERE `a b` = 1 VALUES (1, 'x')")
+
+
 @pytest.mark.parametrize("grain", ["hour", "day", "week", "month", "year"])
 def test_the_grain_is_named_with_or_without_an_s(lake: lakehouse.Lake, grain: str) -> None:
     for number, called in enumerate((grain, f"{grain}s".upper())):
@@ -50,7 +78,9 @@ def test_a_table_that_is_there_stays_where_the_statement_says_so(lake: lakehouse
 @pytest.mark.parametrize(
     "text",
     [
-        "CREATE TABLE t (ts TIMESTAMP)",
+        "CREATE TABLE t ()",
+        "CREATE TABLE t",
+        "CREATE TABLE t (a INT) TBLPROPERTIES (ragged = 'true')",
         "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (ts)",
         "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (days(other))",
         "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts), hours(ts))",
@@ -147,7 +177,7 @@ def test_a_table_that_is_there_is_not_created_as_a_query(lake: lakehouse.Lake) -
         AS_QUERY.format("t", "DELETE FROM trips"),
         AS_QUERY.format("t", "TABLE trips"),
         "CREATE OR REPLACE " + AS_QUERY.removeprefix("CREATE ").format("trips", "SELECT at, id FROM trips"),
-        "CREATE TABLE t AS SELECT * FROM trips",
+        "CREATE TABLE t TBLPROPERTIES (ragged = 'true') AS SELECT * FROM trips",
         "CREATE TABLE t USING parquet PARTITIONED BY (days(at)) AS SELECT * FROM trips",
         "CREATE TABLE t PARTITIONED BY (days(at)) LOCATION '/tmp/x' AS SELECT * FROM trips",
         "CREATE TEMPORARY VIEW t AS SELECT * FROM trips",

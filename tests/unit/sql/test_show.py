@@ -111,6 +111,7 @@ def test_show_create_table_makes_the_same_table(lake: lakehouse.Lake, tmp_path: 
     made = lake.create_table("odd", schema, time="Zeit in %", grain="hour", primary_key=["id", "c3"], properties=odd,
                              write_order="start", cluster_by={"c3": 0, "id": 16, "needed": 0})  # fmt: skip
     lake.sql("CREATE TABLE plain (at DATE) PARTITIONED BY (years(at))")
+    lake.sql("CREATE TABLE codes (`at` TIMESTAMP, id INT PRIMARY KEY) PARTITIONED BY (bucket(4, id))")
     with lakehouse.connect(f"sqlite:///{tmp_path}/other.db", tmp_path / "other") as other:
         for name in lake.tables():
             [(text,)] = rows_of(lake, f"SHOW CREATE TABLE {name}")
