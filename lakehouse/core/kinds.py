@@ -68,3 +68,8 @@ def single(value: float) -> float:
     """The value in single precision."""
     with np.errstate(over="ignore"):
         return float(np.float32(value))
+
+
+def is_uuid(kind: pa.DataType) -> bool:
+    """Whether a type is Arrow's of UUIDs, which become text."""
+    return isinstance(kind, pa.UuidType)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.core.kinds import is_uuid
 from lakehouse.engine.castable import castable
 from lakehouse.engine.validate import GIVEN, Origin, first_refused, refuse_unreadable
 from lakehouse.errors import InvalidInput, InvalidRows
@@ -166,7 +167,8 @@ def stores(found: pa.DataType, column: pa.DataType) -> bool:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return bool(is_text or is_uuid(kind))
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
@@ -205,4 +207,5 @@ def _stores_nested(found: pa.DataType, column: pa.DataType) -> bool:
             and stores(found.field(index).type, column.field(index).type)
             for index in range(column.num_fields)
         )
-    return not pa.types.is_map(found) and hasattr(found, "value_type") and stores(found.value_type, column.value_type)
+    is_list = hasattr(found, "value_type") and not pa.types.is_map(found) and not pa.types.is_run_end_encoded(found)
+    return is_list and stores(found.value_type, column.value_type)

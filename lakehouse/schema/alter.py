@@ -195,7 +195,7 @@ def _added(spec: TableSpec, change: AddColumn, name: str) -> TableSpec:
     column = pa.field(name, change.type, metadata={FIELD_ID: str(number).encode()})
     history = ColumnHistory(
         _unused(spec, name, number),
-        ((0, None), (spec.schema_number, change.type)),
+        ((0, None), (spec.schema_number, stored_type(change.type))),
         typed_value(change.default, column),
         typed_value(change.default_for_new, column),
         change.comment,

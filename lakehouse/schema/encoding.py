@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakehouse.core.column import COMMENT, DEFAULT, STORED
 from lakehouse.core.spec import FIELD_ID
 from lakehouse.errors import InvalidInput, InvalidSchema
-from lakehouse.schema.types import TIME
+from lakehouse.schema.types import MOST_FLOATS, TIME
 
 _TYPES: dict[str, pa.DataType] = {
     "bool": pa.bool_(),
@@ -84,6 +84,8 @@ def type_value(kind: pa.DataType) -> Any:
         return {"map": [type_value(kind.key_type), type_value(kind.item_type)]}
     if pa.types.is_struct(kind):
         return {"struct": [[part.name, type_value(part.type), *_part_metadata(part)] for part in kind]}
+    if pa.types.is_fixed_size_list(kind):
+        return {"list": type_value(kind.value_type), "size": kind.list_size}
     return {"list": type_value(kind.value_type)}
 
 
@@ -96,11 +98,17 @@ def type_from_value(value: Any) -> pa.DataType:
             return pa.decimal128(int(found[1]), int(found[2]))
         case {"list": part, **rest} if not rest:
             return pa.list_(type_from_value(part))
+        case {"list": ("float32" | "float64") as part, "size": int(size), **rest} if not rest and _is_size(size):
+            return pa.list_(_TYPES[part], size)
         case {"map": [key, item], **rest} if not rest:
             return pa.map_(type_from_value(key), type_from_value(item))
         case {"struct": list(parts), **rest} if parts and not rest:
             return pa.struct([_read_part(part) for part in parts])
     raise _bad(value)
+
+
+def _is_size(size: int) -> bool:
+    return not isinstance(size, bool) and 1 <= size <= MOST_FLOATS
 
 
 def _part_metadata(part: pa.Field) -> list[dict[str, str]]:

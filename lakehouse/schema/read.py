@@ -191,6 +191,8 @@ def _from_ddl_column(column: exp.Expression, text: str) -> pa.Field:
 
 def _from_ddl_type(kind: exp.DataType, column: str) -> pa.DataType:
     parts = kind.expressions
+    if kind.args.get("values"):
+        raise InvalidSchema("no list has its size in brackets; write VECTOR(FLOAT, n) or ARRAY<type>", column=column)
     match kind.this:
         case exp.DType.ARRAY if len(parts) == 1:
             return pa.list_(_from_ddl_type(parts[0], column))
@@ -198,6 +200,11 @@ def _from_ddl_type(kind: exp.DataType, column: str) -> pa.DataType:
             return pa.map_(_from_ddl_type(parts[0], column), _from_ddl_type(parts[1], column))
         case exp.DType.STRUCT if parts:
             return pa.struct([_from_ddl_column(part, column).with_nullable(True) for part in parts])
+        case exp.DType.VECTOR if len(parts) == 2 and parts[1].name.isdecimal():
+            floats = _from_ddl_type(exp.DataType.build(parts[0].name or parts[0].this.value), column)
+            if not pa.types.is_floating(floats):
+                raise InvalidSchema("a vector holds FLOAT or DOUBLE; use ARRAY for others", column=column, type=floats)
+            return pa.list_(floats, int(parts[1].name))
         case exp.DType.DECIMAL if parts:
             precision, scale = (int(part.name) for part in (*parts, exp.DataTypeParam(this=exp.Literal.number(0)))[:2])
             if not 1 <= precision <= 38:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lakehouse.core.kinds import is_uuid
 from lakehouse.errors import InvalidSchema
 
 TIME = pa.timestamp("us", tz="UTC")
 """Type of every table's time column."""
+MOST_FLOATS = 65_536
+"""The longest list of floats of fixed size: an embedding has some thousand."""
 _KEPT = frozenset(
     {
         pa.bool_(),
@@ -47,6 +50,8 @@ def normal_type(kind: pa.DataType, column: str) -> pa.DataType:
         return kind
     if kind in _CHANGED:
         return _CHANGED[kind]
+    if is_uuid(kind):
+        return pa.string()
     if pa.types.is_dictionary(kind):
         return normal_type(kind.value_type, column)
     if pa.types.is_timestamp(kind):
@@ -74,6 +79,10 @@ def _nested(kind: pa.DataType, column: str) -> pa.DataType:
         if not all(part.name.isprintable() for part in parts):
             raise InvalidSchema("a struct's field has a control character in its name", column=column, type=repr(kind))
         return pa.struct([pa.field(part.name, normal_type(part.type, f"{column}.{part.name}")) for part in parts])
-    if pa.types.is_union(kind) or not hasattr(kind, "value_type"):
+    if pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type):
+        if not 1 <= kind.list_size <= MOST_FLOATS:
+            raise InvalidSchema(f"a list of fixed size holds 1 to {MOST_FLOATS} floats", column=column, type=kind)
+        return pa.list_(normal_type(kind.value_type, column), kind.list_size)
+    if pa.types.is_union(kind) or pa.types.is_run_end_encoded(kind) or not hasattr(kind, "value_type"):
         raise InvalidSchema("a table cannot hold this type; use lists, maps and structs", column=column, type=kind)
     return pa.list_(normal_type(kind.value_type, column))

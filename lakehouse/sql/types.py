@@ -30,6 +30,8 @@ def type_name(kind: pa.DataType) -> str:
         return f"MAP<{type_name(kind.key_type)}, {type_name(kind.item_type)}>"
     if pa.types.is_struct(kind):
         return f"STRUCT<{', '.join(f'`{part.name}`: {type_name(part.type)}' for part in kind)}>"
+    if pa.types.is_fixed_size_list(kind):
+        return f"VECTOR({type_name(kind.value_type)}, {kind.list_size})"
     if pa.types.is_list(kind):
         return f"ARRAY<{type_name(kind.value_type)}>"
     return _TYPE_NAMES[kind]
