@@ -17,6 +17,8 @@ STORED = b"lakehouse:stored"
 DEFAULT = b"lakehouse:default"
 """Metadata of a struct's field: what structs have in it that were written before it was added, as JSON."""
 COMMENT = b"comment"
+UUID = b"lakehouse:uuid"
+"""Metadata of a column of text whose values are UUIDs."""
 
 Steps = tuple[tuple[int, pa.DataType | None], ...]
 """Types of a column in files, each from a schema number on."""
@@ -74,6 +76,15 @@ class Held(NamedTuple):
 
 Layout = tuple[Held, ...]
 """A table's columns, in its order, as the files of one schema number hold them."""
+
+
+def is_uuid_column(column: pa.Field) -> bool:
+    """Whether a column of text holds UUIDs alone.
+
+    >>> is_uuid_column(pa.field("id", pa.string(), metadata={UUID: b"text"}))
+    True
+    """
+    return UUID in (column.metadata or {})
 
 
 def stored_name(field: pa.Field) -> str:

@@ -71,5 +71,5 @@ def single(value: float) -> float:
 
 
 def is_uuid(kind: pa.DataType) -> bool:
-    """Whether a type is Arrow's of UUIDs, which become text."""
+    """Whether a type is Arrow's of UUIDs, which tables hold as text."""
     return isinstance(kind, pa.UuidType)

@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.core.column import is_uuid_column
 from lakehouse.core.kinds import is_uuid
 from lakehouse.engine.castable import castable
-from lakehouse.engine.validate import GIVEN, Origin, first_refused, refuse_unreadable
+from lakehouse.engine.validate import GIVEN, Origin, first_refused, refuse_no_uuids, refuse_unreadable
 from lakehouse.errors import InvalidInput, InvalidRows
 
 
@@ -91,6 +92,8 @@ def _column(values: pa.Array | pa.ChunkedArray, field: pa.Field, origin: Origin)
         values = _cast(values, field, origin)
         if pa.types.is_nested(field.type):  # two keys of a map may have become one
             refuse_unreadable(values, field.name, origin)
+    if is_uuid_column(field):
+        refuse_no_uuids(values, field.name, origin)
     if not field.nullable and values.null_count:
         raise InvalidRows(
             "null in a column that takes none; fill or drop such rows",

@@ -28,6 +28,7 @@ _CALENDAR = "a date or time outside the years 1 to 9999; correct it, or make it 
 _DIGITS = "a decimal with more digits than its type has; correct it or widen the type"
 _NO_DAY = "a date that is no whole day; cast it to a timestamp or to days first"
 _TWICE = "a map with one key twice, of which Spark would keep one; keep one"
+_UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 _BROKEN = "malformed Arrow memory; make the array anew, array.validate(full=True) tells more"
 
 
@@ -70,6 +71,17 @@ def refuse_unreadable(column: pa.Array | pa.ChunkedArray, name: str, origin: Ori
             facts = origin.facts(start + fault.place)
             raise InvalidRows(f"the column holds {fault.what}", column=name, type=column.type, **facts)
         start += len(chunk)
+
+
+def refuse_no_uuids(column: pa.Array | pa.ChunkedArray, name: str, origin: Origin) -> None:
+    """Raise `InvalidInput` for the first text of a column that is not a UUID as `str` of one is.
+
+    Other spellings of a UUID are refused as well: no engine would hold them equal. Cost: one look at each text.
+    """
+    is_wrong = pc.invert(pc.match_substring_regex(column, _UUID))
+    if pc.any(is_wrong).as_py():
+        remedy = "write it as 36 lower-case letters, as in '0f8fad5b-d9cb-469f-a165-70867728950e'"
+        raise InvalidRows(f"the column holds text that is no UUID; {remedy}", column=name, **origin.first(is_wrong))
 
 
 def first_refused(column: pa.Array | pa.ChunkedArray, is_refused: Callable[[Any], bool]) -> int:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.core.column import COMMENT, DEFAULT, STORED
+from lakehouse.core.column import COMMENT, DEFAULT, STORED, is_uuid_column
 from lakehouse.core.spec import FIELD_ID
 from lakehouse.errors import InvalidInput, InvalidSchema
-from lakehouse.schema.types import MOST_FLOATS, TIME
+from lakehouse.schema.types import MOST_FLOATS, TIME, table_column
 
 _TYPES: dict[str, pa.DataType] = {
     "bool": pa.bool_(),
@@ -29,6 +29,8 @@ _TYPES: dict[str, pa.DataType] = {
 }
 _KEPT = frozenset({STORED, DEFAULT, COMMENT})
 """Metadata of a struct's field that is kept."""
+_UUID = "uuid"
+"""What the type of a column of UUIDs is called, which is text inside the library."""
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 _DECIMAL = re.compile(r"decimal\((\d{1,2}), (\d{1,2})\)")
 
@@ -62,7 +64,8 @@ def _bad(value: Any) -> InvalidInput:
 
 def _field_value(field: pa.Field) -> dict[str, Any]:
     number = int((field.metadata or {})[FIELD_ID])
-    return {"id": number, "name": field.name, "type": type_value(field.type), "nullable": field.nullable}
+    kind = _UUID if is_uuid_column(field) else type_value(field.type)
+    return {"id": number, "name": field.name, "type": kind, "nullable": field.nullable}
 
 
 def _read_field(value: Any) -> pa.Field:
@@ -70,7 +73,7 @@ def _read_field(value: Any) -> pa.Field:
         case {"id": int(number), "name": str(name), "type": kind, "nullable": bool(nullable), **rest} if not rest:
             if isinstance(number, bool) or number < 1:
                 raise _bad(value)
-            return pa.field(name, type_from_value(kind), nullable, {FIELD_ID: str(number).encode()})
+            return table_column(name, pa.uuid() if kind == _UUID else type_from_value(kind), nullable, number)
     raise _bad(value)
 
 

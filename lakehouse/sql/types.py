@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from lakehouse.core.column import is_uuid_column
 from lakehouse.predicate.literals import SPARK_TYPES
 
 _TYPE_NAMES: Mapping[pa.DataType, str] = {
@@ -16,6 +17,15 @@ _TYPE_NAMES: Mapping[pa.DataType, str] = {
     pa.timestamp("us"): "TIMESTAMP_NTZ",
     pa.timestamp("us", "UTC"): "TIMESTAMP",
 }
+
+
+def column_type_name(column: pa.Field) -> str:
+    """Spark's name of a column's type, and UUID for text that holds nothing else.
+
+    >>> column_type_name(pa.field("id", pa.string(), metadata={UUID: b"text"}))
+    'UUID'
+    """
+    return "UUID" if is_uuid_column(column) else type_name(column.type)
 
 
 def type_name(kind: pa.DataType) -> str:

@@ -16,13 +16,24 @@ import lakehouse
 from lakehouse.errors import InvalidInput
 from lakehouse.operations.summarize import build_indexes, missing_indexes
 from lakehouse.schema import read_type
-from tests.unit.engine.typed import ARROW, AT, DOES, IS, REFUSED, SAMPLES, UNKNOWN, cells, same
+from tests.unit.engine.documents import DOCUMENTS, PARTS, STATEMENT, part, selected
+from tests.unit.engine.typed import (
+    ARROW,
+    AT,
+    CONDITIONS,
+    DOES,
+    IS,
+    KINDS,
+    OUT,
+    REFUSED,
+    SAMPLES,
+    UNKNOWN,
+    cells,
+    same,
+)
 
 DAY = datetime(2013, 1, 5, tzinfo=UTC)
 NUMBER = itertools.count()
-OUT = {name: ARROW[row["Arrow out"].strip("`")] for name, row in IS.items()}
-"""By name, the type that a table has."""
-UUIDS = [UUID(int=0), None, UUID("A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"), UUID(int=(1 << 128) - 1)]
 
 
 @pytest.fixture(scope="module")
@@ -69,25 +80,35 @@ def test_both_tables_have_the_same_types():
     assert list(IS) == list(DOES) == list(SAMPLES)
 
 
-@pytest.mark.parametrize("given", [one for row in REFUSED.values() for one in cells(row["given as"])])
-def test_what_the_page_refuses_is_refused_by_column(given):
-    for kind in (UNKNOWN.get(given, given), f"ARRAY<{given}>" if given not in UNKNOWN else pa.list_(UNKNOWN[given])):
-        with pytest.raises(InvalidInput, match="column=x"):
-            read_type(kind, "x")
+@pytest.mark.parametrize(
+    ("given", "instead"), [(one, row["instead"]) for row in REFUSED.values() for one in cells(row["given as"])]
+)
+def test_what_the_page_refuses_is_refused_by_column_and_the_error_says_what_to_use(types, given, instead):
+    kind = UNKNOWN.get(given, given)
+    inside = f"ARRAY<{given}>" if kind is given else pa.list_(kind)
+    attempts = [lambda: read_type(kind, "x"), lambda: read_type(inside, "x")]
+    if kind is given:
+        attempts.append(lambda: types.sql(f"CREATE TABLE refused (at TIMESTAMP, x {given}) PARTITIONED BY (days(at))"))
+    else:
+        attempts.append(lambda: made(types, kind))
+    for attempt in attempts:
+        with pytest.raises(InvalidInput, match="column=x") as error:
+            attempt()
+        assert not [word for word in cells(instead) if word not in str(error.value)]
 
 
 @pytest.mark.parametrize("name", IS)
 def test_a_type_is_what_the_page_says(types, name):
     row, samples, out = IS[name], SAMPLES[name], OUT[name]
     for word in cells(row["DDL"]):
-        assert read_type(word, "x") == out, word
-    table = made(types, out)
+        assert read_type(word, "x") == KINDS[name], word
+    table = made(types, KINDS[name])
     values = []
     for kind in map(ARROW.__getitem__, cells(row["Arrow in"])):
-        assert read_type(kind, "x") == out, kind
-        given = UUIDS if isinstance(kind, pa.UuidType) else samples.shared
+        assert read_type(kind, "x") == KINDS[name], kind
+        given = [one and UUID(one) for one in samples.shared] if kind == pa.uuid() else samples.shared
         table.append(rows(given, kind, len(values)))
-        values += [None if one is None else str(one) for one in given] if given is UUIDS else given
+        values += samples.shared
     table.append(rows(samples.own, out, len(values)))
     values += samples.own
     assert table.scan().to_arrow()["x"].type == out
@@ -114,19 +135,10 @@ def stored(path):
     return f"{column.physical_type} {'' if logical.type == 'NONE' else logical.type}{zone}".strip()
 
 
-CONDITIONS = {
-    "=": ("x = {}", lambda value, literal: value is not None and value == literal),
-    "<": ("x < {}", lambda value, literal: value is not None and value < literal),
-    "IN": ("x IN ({}, NULL)", lambda value, literal: value is not None and value == literal),
-    "IS NULL": ("x IS NULL", lambda value, literal: value is None),
-}
-"""What the page says of filters: how it is written, and its meaning."""
-
-
 @pytest.mark.parametrize("name", DOES)
 def test_filters_and_bounds_are_what_the_page_says(types, name):
     row, samples, out = DOES[name], SAMPLES[name], OUT[name]
-    table = made(types, out)
+    table = made(types, KINDS[name])
     values = [*samples.shared, *samples.own]
     for place, value in enumerate(values):
         table.append(rows([value], out, place))
@@ -148,25 +160,25 @@ def test_filters_and_bounds_are_what_the_page_says(types, name):
 
 @pytest.mark.parametrize("name", DOES)
 def test_what_a_type_can_be_is_what_the_page_says(types, name):
-    row, out, values = DOES[name], OUT[name], known(name)
+    row, out, kind, values = DOES[name], OUT[name], KINDS[name], known(name)
     yes = {what: row[what] == "yes" for what in ("primary key", "cluster by", "index", "default")}
-    assert is_refused(lambda: made(types, out, primary_key=["x"])) is not yes["primary key"]
-    assert is_refused(lambda: made(types, out, cluster_by={"x": 4})) is not yes["cluster by"]
-    assert is_refused(lambda: made(types, out, properties={"index": "x"})) is not yes["index"]
+    assert is_refused(lambda: made(types, kind, primary_key=["x"])) is not yes["primary key"]
+    assert is_refused(lambda: made(types, kind, cluster_by={"x": 4})) is not yes["cluster by"]
+    assert is_refused(lambda: made(types, kind, properties={"index": "x"})) is not yes["index"]
     if yes["primary key"]:
-        table = made(types, out, primary_key=["x"])
+        table = made(types, kind, primary_key=["x"])
         for first in (0, 50):
             table.upsert(rows(values, out, first))
         table.delete_keys(rows(values[:1], out).select(["x"]))
         assert same(seen(table), values[1:])
         assert seen(table, "id") == list(range(51, 50 + len(values)))
     if yes["cluster by"]:
-        table = made(types, out, cluster_by={"x": 4})
+        table = made(types, kind, cluster_by={"x": 4})
         table.append(rows(values, out))
         table.replace(None, "2013-01-05", keys={"x": values[0]})
         assert same(seen(table), values[1:])
     if yes["index"]:
-        table = made(types, out, properties={"index": "x"})
+        table = made(types, kind, properties={"index": "x"})
         table.append(rows(values, out))
         segments, _ = types.catalog.live(table.spec, types.head)
         assert build_indexes(types.session, table.spec, missing_indexes(types.session, table.spec, segments)) == 1
@@ -175,7 +187,7 @@ def test_what_a_type_can_be_is_what_the_page_says(types, name):
     default = values[0]
     table = made(types, pa.int64())
     table.append(rows([1], pa.int64()))
-    assert is_refused(lambda: table.add_column("added", out, default=default)) is not yes["default"]
+    assert is_refused(lambda: table.add_column("added", kind, default=default)) is not yes["default"]
     if yes["default"]:
         assert same(seen(table, "added"), [default])
         table.set_default("added", values[-1])
@@ -189,17 +201,28 @@ def test_a_type_is_widened_to_those_of_the_page_and_to_no_other(types, name):
     assert not set(wider) - set(OUT)
     values = SAMPLES[name].shared
     held = pa.array(values, OUT[name])
-    table = made(types, OUT[name])
+    table = made(types, KINDS[name])
     table.append(rows(values, OUT[name]))
-    for other, kind in OUT.items():
+    for other, kind in KINDS.items():
         if other in wider:
-            grown = made(types, OUT[name])
+            grown = made(types, KINDS[name])
             grown.append(rows(values, OUT[name]))
             grown.widen_column("x", kind)
-            assert same(seen(grown), held.cast(kind).to_pylist()), other
+            assert same(seen(grown), held.cast(OUT[other]).to_pylist()), other
         elif other != name:
             assert is_refused(lambda kind=kind: table.widen_column("x", kind)), other
     assert same(seen(table), values)
+
+
+def test_json_is_read_by_path_as_the_page_says(types):
+    schema = pa.schema([("at", AT), ("id", pa.int64()), ("doc", pa.string())])
+    table = types.create_table("events", schema, time="at")
+    table.append(rows(DOCUMENTS, pa.string()).rename_columns(["at", "id", "doc"]))
+    assert sorted(types.sql(STATEMENT).fetchall()) == selected()
+    assert len(selected()) == 2
+    for path in PARTS:
+        found = dict(types.sql(f"SELECT id, get_json_object(doc, '{path}') FROM events").fetchall())
+        assert [found[place] for place in range(len(DOCUMENTS))] == [part(one, path) for one in DOCUMENTS], path
 
 
 def test_nothing_that_was_done_to_any_type_is_found_damaged(types):

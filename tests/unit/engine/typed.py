@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -42,7 +43,7 @@ UNKNOWN: dict[str, pa.DataType] = {
     for kind in (
         *(pa.uint64(), pa.null(), pa.decimal256(50, 2), pa.decimal128(5, -2), pa.duration("s")),
         *(pa.month_day_nano_interval(), pa.dense_union([pa.field("a", pa.int8())])),
-        *(pa.run_end_encoded(pa.int32(), pa.int8()), pa.time64("us")),
+        *(pa.run_end_encoded(pa.int32(), pa.int8()), *(pa.time64("us"), pa.time64("ns"), pa.time32("s"))),
     )
 }
 """Types that no table holds, by name."""
@@ -63,6 +64,19 @@ REFUSED = _table("given as")
 def cells(text: str) -> list[str]:
     """What stands in backticks."""
     return re.findall(r"`([^`]*)`", text)
+
+
+OUT = {name: ARROW[row["Arrow out"].strip("`")] for name, row in IS.items()}
+"""By name, the type that a table's rows have in Arrow."""
+KINDS = {**OUT, "uuid": pa.uuid()}
+"""By name, the type that a table is made with."""
+CONDITIONS = {
+    "=": ("x = {}", lambda value, literal: value is not None and value == literal),
+    "<": ("x < {}", lambda value, literal: value is not None and value < literal),
+    "IN": ("x IN ({}, NULL)", lambda value, literal: value is not None and value == literal),
+    "IS NULL": ("x IS NULL", lambda value, literal: value is None),
+}
+"""What the page says of filters: how it is written, and its meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +110,11 @@ SAMPLES: dict[str, Samples] = {
         [Decimal("0.0500000000"), None], [_MOST, _MOST.copy_negate(), Decimal("1e-10")], Decimal("0.05")
     ),
     "text": Samples(["UA", None, "", "é列\U0001d4b3"], ["a" * 200, "it's", "\uffff" * 3], "UA"),
+    "uuid": Samples(
+        ["0f8fad5b-d9cb-469f-a165-70867728950e", None, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"],
+        [str(UUID(int=0)), str(UUID(int=(1 << 128) - 1))],
+        "0f8fad5b-d9cb-469f-a165-70867728950e",
+    ),
     "bytes": Samples([b"\x00\xff", None, b"UA"], [b"", b"\xff" * 200], b"\x00\xff"),
     "date": Samples(
         [dt.date(2013, 1, 5), None, dt.date(1969, 12, 31)],
