@@ -100,10 +100,18 @@ def test_uuids_of_python_stand_for_their_text(lake, table):
     keyed.append(rows([A, B]))
     keyed.replace(None, "2013-01-05", keys={"u": uuids[0]})
     assert held(keyed) == [B]
+    keyed.append(rows([C, B]))
+    keyed.compact()
+    keyed.erase(f"u = '{B}'")
+    assert (held(keyed), keyed.scan(where=f"u = '{B}'").count()) == ([C], 0)
+    before = keyed.append(rows([B])).version - 1
+    changed = keyed.changes(before).to_arrow()
+    assert changed["u"].to_pylist() == [B]
     with pytest.raises(InvalidInput, match="column=u"):
         keyed.replace(None, "2013-01-05", keys={"u": B.upper()})
     with pytest.raises(InvalidRows, match="column=u"):
         keyed.append(rows(["x"]))
+    assert not lake.check(deep=True).findings
 
 
 def test_changes_of_columns_keep_what_a_column_is(lake, table):
