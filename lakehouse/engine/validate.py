@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, to_us
+from lakehouse.core.kinds import UUID_TEXT
 from lakehouse.engine.castable import as_list
 from lakehouse.errors import InvalidRows
 
@@ -28,7 +29,6 @@ _CALENDAR = "a date or time outside the years 1 to 9999; correct it, or make it 
 _DIGITS = "a decimal with more digits than its type has; correct it or widen the type"
 _NO_DAY = "a date that is no whole day; cast it to a timestamp or to days first"
 _TWICE = "a map with one key twice, of which Spark would keep one; keep one"
-_UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 _BROKEN = "malformed Arrow memory; make the array anew, array.validate(full=True) tells more"
 
 
@@ -78,9 +78,9 @@ def refuse_no_uuids(column: pa.Array | pa.ChunkedArray, name: str, origin: Origi
 
     Other spellings of a UUID are refused as well: no engine would hold them equal. Cost: one look at each text.
     """
-    is_wrong = pc.invert(pc.match_substring_regex(column, _UUID))
+    is_wrong = pc.invert(pc.match_substring_regex(column, UUID_TEXT))
     if pc.any(is_wrong).as_py():
-        remedy = "write it as 36 lower-case letters, as in '0f8fad5b-d9cb-469f-a165-70867728950e'"
+        remedy = "write it as 36 characters in lower case, as in '0f8fad5b-d9cb-469f-a165-70867728950e'"
         raise InvalidRows(f"the column holds text that is no UUID; {remedy}", column=name, **origin.first(is_wrong))
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakehouse.core.column import is_uuid_column
 from lakehouse.core.interval import to_utc
+from lakehouse.core.kinds import is_uuid_text
 from lakehouse.errors import InvalidInput, InvalidRows
 
 
@@ -81,7 +82,7 @@ def _uuid(value: Any) -> str | None:
     """A UUID as its text, or that text."""
     if isinstance(value, UUID):
         return str(value)
-    return value if isinstance(value, str) and value == str(UUID(value)) else None
+    return value if isinstance(value, str) and is_uuid_text(value) else None
 
 
 def _no_value(value: Any, field: pa.Field) -> InvalidInput:

@@ -22,7 +22,7 @@ _TYPE_NAMES: Mapping[pa.DataType, str] = {
 def column_type_name(column: pa.Field) -> str:
     """Spark's name of a column's type, and UUID for text that holds nothing else.
 
-    >>> column_type_name(pa.field("id", pa.string(), metadata={UUID: b"text"}))
+    >>> column_type_name(pa.field("id", pa.string(), metadata={b"lakehouse:uuid": b"text"}))
     'UUID'
     """
     return "UUID" if is_uuid_column(column) else type_name(column.type)

@@ -72,7 +72,7 @@ def test_no_write_stores_another_spelling(lake, table):
 
 
 def test_an_error_names_the_row(table):
-    with pytest.raises(InvalidRows, match=r"no UUID; write it as 36 lower-case letters.*column=u.*row=2"):
+    with pytest.raises(InvalidRows, match=r"no UUID; write it as 36 characters in lower case.*column=u.*row=2"):
         table.append(pa.concat_tables([rows([A]), rows([B, "x"]), rows([C])]))
 
 
@@ -85,6 +85,22 @@ def test_an_update_stores_uuids_alone(lake, table):
     for expression in ("'x'", "u || 'a'"):
         with pytest.raises(InvalidRows, match="column=u"):
             lake.table("v").update({"u": expression}, "id = 0")
+
+
+def test_a_condition_names_uuids_as_they_are_spelled(lake, table):
+    table.append(rows([A, B, C]))
+    for where in ("u = '{}'", "u <> '{}'", "u IN ('{}', NULL)", f"u NOT IN ('{{}}', '{B}')", "u <=> '{}'", "'{}' = u"):
+        right, wrong = where.format(A), where.format(A.upper())
+        wanted = [B, C] if "<>" in where else [C] if "NOT" in where else [A]
+        assert sorted(table.scan(where=right).to_arrow()["u"].to_pylist()) == wanted, where
+        for attempt in (lambda wrong=wrong: table.scan(where=wrong).count(), lambda wrong=wrong: table.delete(wrong)):
+            with pytest.raises(InvalidInput, match="no row spells a UUID so"):
+                attempt()
+    with pytest.raises(InvalidInput, match="no row spells a UUID so"):
+        lake.sql(f"DELETE FROM t WHERE u = '{A.upper()}'")
+    assert lake.sql(f"SELECT u FROM t WHERE u = '{A.upper()}'").fetchall() == []
+    assert table.scan(where=f"u >= '{B[:-1]}' AND u LIKE '%b'").to_arrow()["u"].to_pylist() == [B]
+    assert held(table) == [A, B, C]
 
 
 def test_uuids_of_python_stand_for_their_text(lake, table):
