@@ -59,7 +59,7 @@ def _shown(values: pa.Array) -> pa.Array:
 
 
 def _texts(uuids: pa.Array) -> pa.StringArray:
-    """UUIDs as text of 36 letters."""
+    """UUIDs as text of 36 characters."""
     count, held = len(uuids), uuids.storage
     digits = (
         np.frombuffer(held.buffers()[1], np.uint8, count * 16, held.offset * 16) if count else np.empty(0, np.uint8)
