@@ -126,7 +126,14 @@ def test_spark_writes_uuids_and_no_other_text_into_their_column(lake, spark):
             table.update({"x": "x || 'a'"}, "id = 0", engine=engine)
     with pytest.raises(InvalidRows, match=r"column=x.*row="):
         table.append(spark.createDataFrame([(DAY, 2, uuid.upper())], "at TIMESTAMP, id BIGINT, x STRING"))
-    assert seen(table.read()) == [uuid, None]
+    table.add_column("y", pa.uuid(), default=uuid)
+    table.add_column("z", pa.list_(pa.float32(), 2))
+    more = [(DAY, 2, None, uuid, [0.5, 1.0])]
+    table.append(spark.createDataFrame(more, "at TIMESTAMP, id BIGINT, x STRING, y STRING, z ARRAY<FLOAT>"))
+    for found in (table.read(where=f"y = '{uuid}'").toArrow(), table.scan(where=f"y = '{uuid}'").to_arrow()):
+        by_id = found.sort_by("id")
+        assert by_id["x"].to_pylist() == [uuid, None, None]
+        assert by_id["z"].to_pylist() == [None, None, [0.5, 1.0]]
 
 
 def test_spark_reads_json_by_path_as_the_page_says(lake, spark):
