@@ -10,7 +10,7 @@ import pytest
 
 import lakehouse
 from lakehouse.engine.conform import conform
-from lakehouse.errors import InvalidInput, InvalidRows
+from lakehouse.errors import InvalidInput, InvalidRows, SchemaMismatch
 from lakehouse.schema import define_table, typed_value
 from tests.unit.engine.typed import AT
 
@@ -143,9 +143,15 @@ def test_changes_of_columns_keep_what_a_column_is(lake, table):
     table.set_default("w", UUID(A))
     assert "  `u` UUID NOT NULL,\n  `w` UUID,\n" in declared(lake)
     assert lake.sql("DESCRIBE t")["type"].to_pylist() == ["TIMESTAMP", "BIGINT", "UUID", "UUID"]
+    as_uuids = lake.head
     table.widen_column("w", "STRING")
     table.update({"w": "'any text'"}, f"u = '{A}'")
     assert (held(table, "w"), "`w` STRING" in declared(lake)) == (["any text", C], True)
+    begun = table.begin_append()
+    begun.write(rows([C]).append_column("w", pa.array(["any text"])))
+    table.restore(as_uuids)
+    with pytest.raises(SchemaMismatch, match="it holds UUIDs now"):
+        begun.commit()
     table.restore(before)
     with pytest.raises(InvalidRows, match="column=u"):
         table.append(rows(["x"]))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlalchemy import Connection
 
 from lakehouse.catalog.versions.definitions import read_definition
+from lakehouse.core.column import is_uuid_column
 from lakehouse.core.contribution import AlterContribution, Contribution, RowChangeContribution
 from lakehouse.core.spec import TableId, TableSpec, field_id_of
 from lakehouse.core.widening import is_wider
@@ -77,6 +78,8 @@ def _check_fits(contribution: Contribution, spec: TableSpec) -> None:
             continue
         if column.type != there.type and not is_wider(column.type, there.type):
             raise _mismatch(contribution, column.name, f"it is {column.type} now, and the rows have {there.type}")
+        if is_uuid_column(column) and not is_uuid_column(there):
+            raise _mismatch(contribution, column.name, "it holds UUIDs now, and the rows may have other text")
         if there.nullable and not column.nullable:
             stored = spec.history(column).stored
             if any(one.nulls.get(stored) != 0 for one in contribution.segments):
