@@ -97,7 +97,7 @@ def read_type(kind: Any, column: str) -> pa.DataType:
         case pa.DataType():
             return normal_type(kind, column)
         case str():
-            found = _from_ddl(f"x {kind}")
+            found = _from_ddl(f"`{column.replace('`', '``')}` {kind}")
             if len(found) == 1 and found[0].nullable:
                 return normal_type(found[0].type, column)
             raise InvalidSchema("not the type of one column that may be null", column=column, type=kind[:200])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from pyspark.sql import types as spark
 
 from lakehouse.core.spec import FIELD_ID
 from lakehouse.errors import InvalidInput
-from lakehouse.schema import schema_from_json, schema_to_json, to_schema
+from lakehouse.schema import read_type, schema_from_json, schema_to_json, to_schema
 from tests.unit.engine.harness import HOSTILE
 
 UTC = pa.timestamp("us", "UTC")
@@ -214,3 +215,10 @@ def test_what_is_no_schema_is_refused(schema: Any) -> None:
 def test_a_stored_schema_that_was_changed_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="stored schema is malformed"):
         schema_from_json(text)
+
+
+@pytest.mark.parametrize("name", ["x", "a`b c", "größe", "s.part"])
+def test_a_refused_type_is_told_with_the_name_of_its_column(name: str) -> None:
+    assert read_type("DECIMAL(9, 2)", name) == pa.decimal128(9, 2)
+    with pytest.raises(InvalidInput, match=re.escape(f"column={name} type=TIME")):
+        read_type("TIME", name)
