@@ -15,6 +15,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+import lakehouse
 from lakehouse.errors import InvalidRows
 from tests.unit.engine.documents import DOCUMENTS, PARTS, STATEMENT, part, selected
 from tests.unit.engine.nested import nested, value
@@ -63,7 +64,19 @@ def test_spark_reads_filters_and_writes_every_type_as_the_page_says(lake, spark)
     back = again.scan().to_arrow().sort_by("id")
     assert back.schema.types == table.scan().to_arrow().schema.types
     assert all(same(back[name].to_pylist(), values) for name, values in held.items())
+    check_format(lake, spark, held)
     check_conditions(lake, table, held)
+
+
+def check_format(lake, spark, held):
+    """The format `lakehouse` reads and appends every type."""
+    lakehouse.register(spark)
+    options = {"catalog": lake.catalog.url, "warehouse": str(lake.warehouse)}
+    frame = spark.read.format("lakehouse").options(**options, table="t").load()
+    made(lake, "third", KINDS.items())
+    frame.write.format("lakehouse").options(**options, table="third").mode("append").save()
+    found = lake.table("third").scan().to_arrow().sort_by("id")
+    assert all(same(found[name].to_pylist(), values) for name, values in held.items())
 
 
 def check_conditions(lake, table, held):
