@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakehouse
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidRows
 from lakehouse.operations.summarize import build_indexes, missing_indexes
 from lakehouse.schema import read_type
 from tests.unit.engine.documents import DOCUMENTS, PARTS, STATEMENT, part, selected
@@ -212,6 +212,17 @@ def test_a_type_is_widened_to_those_of_the_page_and_to_no_other(types, name):
         elif other != name:
             assert is_refused(lambda kind=kind: table.widen_column("x", kind)), other
     assert same(seen(table), values)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_a_part_of_a_microsecond_is_refused_by_its_row_and_nothing_is_cut(types, zone):
+    fine = pa.timestamp("ns", zone)
+    table = made(types, fine)
+    assert table.schema.field("x").type == pa.timestamp("us", zone)
+    with pytest.raises(InvalidRows, match=r"column=x .*row=2"):
+        table.append(rows([1000, None, 1], fine))
+    table.append(rows([1000, None, -1_000_000], fine))
+    assert [one and one.microsecond for one in seen(table)] == [1, None, 999_000]
 
 
 def test_json_is_read_by_path_as_the_page_says(types):
