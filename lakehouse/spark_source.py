@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import datasource as spark_source
 from pyspark.sql.types import StructType
 
+from lakehouse.core.column import listed_type
 from lakehouse.core.interval import Interval, to_us
 from lakehouse.core.operation import Begun
 from lakehouse.core.plan import ReadGroup, ReadPlan
@@ -137,7 +138,10 @@ class _Reader(spark_source.DataSourceReader):
         with lake:
             lake.session.pins.hold(self, self._spec, self._held_version)
             plan = ReadPlan(self._version, self._interval, (partition.group,))
-            query = Query(plan, self._spec, lake.warehouse, sets=sets_of(lake.session, plan), verify=self._spec.verify)
+            # Spark takes no lists of fixed size from a Python source.
+            lists = [column.with_type(listed_type(column.type)) for column in self._spec.schema]
+            spec = replace(self._spec, schema=pa.schema(lists))
+            query = Query(plan, spec, lake.warehouse, sets=sets_of(lake.session, plan), verify=spec.verify)
             yield from lake.session.local_engine.read(query).reader()
 
 

@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.json
 
 from lakehouse.cli.parquet import open_parquet
+from lakehouse.core.column import listed_type
 from lakehouse.errors import InvalidArgument, InvalidInput
 
 FORMATS: Mapping[str, str] = {
@@ -68,9 +69,12 @@ def _open_binary(path: Path, form: str) -> tuple[pa.Schema, Iterator[pa.RecordBa
 def _open_text(path: Path, form: str, schema: pa.Schema) -> pa.RecordBatchReader:
     """Batches in which dates and times are still text.
 
-    Arrow reads times with a zone only if every one has an offset, and dates in JSON only as numbers.
+    Arrow reads times with a zone only if every one has an offset, and dates in JSON only as numbers. It reads lists of
+    fixed size as any lists.
     """
-    types = {field.name: pa.string() if pa.types.is_temporal(field.type) else field.type for field in schema}
+    types = {
+        field.name: pa.string() if pa.types.is_temporal(field.type) else listed_type(field.type) for field in schema
+    }
     if form == "csv":
         convert = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
         return pa.csv.open_csv(path, pa.csv.ReadOptions(block_size=_TEXT_BLOCK_BYTES), convert_options=convert)
@@ -82,9 +86,8 @@ def _open_text(path: Path, form: str, schema: pa.Schema) -> pa.RecordBatchReader
 
 def _retimed(read: pa.Schema, schema: pa.Schema) -> pa.Schema:
     """The schema of a file, with the table's types for times."""
-    return pa.schema(
-        [(field.name, schema.field(field.name).type if field.name in schema.names else field.type) for field in read]
-    )
+    known = {field.name: listed_type(field.type) for field in schema}
+    return pa.schema([(field.name, known.get(field.name, field.type)) for field in read])
 
 
 def _with_times(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:

@@ -17,6 +17,8 @@ STORED = b"lakehouse:stored"
 DEFAULT = b"lakehouse:default"
 """Metadata of a struct's field: what structs have in it that were written before it was added, as JSON."""
 COMMENT = b"comment"
+UUID = b"lakehouse:uuid"
+"""Metadata of a column of text whose values are UUIDs."""
 
 Steps = tuple[tuple[int, pa.DataType | None], ...]
 """Types of a column in files, each from a schema number on."""
@@ -76,6 +78,15 @@ Layout = tuple[Held, ...]
 """A table's columns, in its order, as the files of one schema number hold them."""
 
 
+def is_uuid_column(column: pa.Field) -> bool:
+    """Whether a column of text holds UUIDs alone.
+
+    >>> is_uuid_column(pa.field("id", pa.string(), metadata={UUID: b"text"}))
+    True
+    """
+    return UUID in (column.metadata or {})
+
+
 def stored_name(field: pa.Field) -> str:
     """The name of a struct's field in files."""
     held = (field.metadata or {}).get(STORED)
@@ -83,7 +94,7 @@ def stored_name(field: pa.Field) -> str:
 
 
 def stored_type(kind: pa.DataType) -> pa.DataType:
-    """A type as files have it: the fields of its structs under their names there.
+    """A type as files have it: the fields of its structs under their names there, lists of fixed size as any lists.
 
     >>> renamed = pa.field("new", pa.int64(), metadata={STORED: b"old"})
     >>> str(stored_type(pa.list_(pa.struct([renamed]))))
@@ -96,13 +107,40 @@ def stored_type(kind: pa.DataType) -> pa.DataType:
     return with_parts(kind, stored_type)
 
 
+def listed_type(kind: pa.DataType) -> pa.DataType:
+    """A type with lists where it has lists of fixed size, which Parquet and the engines do not tell apart from others.
+
+    >>> str(listed_type(pa.struct([("v", pa.list_(pa.float32(), 3))])))
+    'struct<v: list<item: float>>'
+    """
+    if not has_fixed_size(kind):
+        return kind
+    if pa.types.is_struct(kind):
+        return pa.struct([part.with_type(listed_type(part.type)) for part in kind])
+    return with_parts(kind, listed_type)
+
+
+def has_fixed_size(kind: pa.DataType) -> bool:
+    """Whether a type is, or has inside, a list of fixed size.
+
+    >>> has_fixed_size(pa.list_(pa.list_(pa.float32(), 3))), has_fixed_size(pa.list_(pa.float32()))
+    (True, False)
+    """
+    if not pa.types.is_nested(kind):
+        return False
+    parts = (kind.field(index).type for index in range(kind.num_fields))
+    return bool(pa.types.is_fixed_size_list(kind)) or any(map(has_fixed_size, parts))
+
+
 def with_parts(kind: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """A list or map with its parts' types changed."""
+    """A list or map with its parts' types changed; a list of fixed size becomes one of any."""
     if pa.types.is_map(kind):
         return pa.map_(change(kind.key_type), change(kind.item_type))
     return pa.list_(change(kind.value_type))
 
 
 def holds_plainly(held: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether a type in files is a table's type, name by name and in who its parts are."""
-    return bool(held == wanted) and (not pa.types.is_nested(wanted) or bool(stored_type(wanted) == held))
+    """Whether a type in files is a table's type, name by name and in who its parts are; the size of lists aside."""
+    if not pa.types.is_nested(wanted):
+        return bool(held == wanted)
+    return bool(held == listed_type(wanted)) and bool(stored_type(wanted) == held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -11,6 +12,8 @@ import pyarrow as pa
 
 NUMBERS = {"int", "float", "decimal"}
 """Kinds that compare with each other."""
+UUID_TEXT = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+"""The one spelling of UUIDs in tables, as Python's and Arrow's regular expressions have it."""
 
 
 def kind_of(value: Any) -> str | None:
@@ -68,3 +71,17 @@ def single(value: float) -> float:
     """The value in single precision."""
     with np.errstate(over="ignore"):
         return float(np.float32(value))
+
+
+def is_uuid(kind: pa.DataType) -> bool:
+    """Whether a type is Arrow's of UUIDs, which tables hold as text."""
+    return isinstance(kind, pa.UuidType)
+
+
+def is_uuid_text(value: str) -> bool:
+    """Whether a text is a UUID in the one spelling that tables hold.
+
+    >>> is_uuid_text("0f8fad5b-d9cb-469f-a165-70867728950e"), is_uuid_text("0F8FAD5B-D9CB-469F-A165-70867728950E")
+    (True, False)
+    """
+    return re.fullmatch(UUID_TEXT, value) is not None

@@ -42,6 +42,6 @@ def is_held(held: pa.DataType, kind: pa.DataType) -> bool:
         return all(is_held(parts[stored_name(part)], part.type) for part in shared)
     if pa.types.is_map(kind):
         return is_held(held.key_type, kind.key_type) and is_held(held.item_type, kind.item_type)
-    if pa.types.is_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return is_held(held.value_type, kind.value_type)
     return bool(held == kind) or is_wider(kind, held)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pyarrow as pa
 
+from lakehouse.core.column import is_uuid_column
 from lakehouse.core.interval import Interval, to_utc
 from lakehouse.dagster.options import TableOptions
 from lakehouse.errors import InvalidArgument, NoPrimaryKey
@@ -168,8 +169,10 @@ def schema_is(schema: Any) -> TableCheck:
         # The DDL parser takes half a second to import, for which loading a code location need not wait.
         from lakehouse.schema import to_schema  # noqa: PLC0415
 
-        must = {field.name: str(field.type) for field in to_schema(schema, table.time)}
-        found = {field.name: str(field.type) for field in table.schema}
+        must, found = (
+            {field.name: "uuid" if is_uuid_column(field) else str(field.type) for field in columns}
+            for columns in (to_schema(schema, table.time), table.schema)
+        )
         drift = {
             name: f"{must.get(name, 'none')} expected, {found.get(name, 'none')} found"
             for name in sorted(must.keys() | found.keys())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pyarrow as pa
 
+from lakehouse.core.column import is_uuid_column
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import Interval
 from lakehouse.core.segments import Segments
@@ -86,7 +87,7 @@ def column_schema(table: "Table") -> dg.TableSchema:
         columns=[
             dg.TableColumn(
                 field.name,
-                _type_name(field.type),
+                "uuid" if is_uuid_column(field) else _type_name(field.type),
                 constraints=dg.TableColumnConstraints(
                     nullable=field.nullable, unique=table.primary_key == (field.name,)
                 ),

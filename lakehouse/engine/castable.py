@@ -9,8 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.core.kinds import is_uuid
+
 _TEXT_BYTES = (1 << 31) - 1
 """The most that one array of texts holds."""
+_DIGITS = [place for place in range(36) if place not in (8, 13, 18, 23)]
+"""Where a UUID's text has digits."""
+_HEXADECIMAL = np.frombuffer(b"".join(b"%02x" % one for one in range(256)), np.uint8).reshape(256, 2)
 
 
 def castable(values: pa.Array) -> list[pa.Array]:
@@ -19,7 +24,7 @@ def castable(values: pa.Array) -> list[pa.Array]:
     >>> castable(pa.array([[1], None], pa.list_view(pa.int64())))[0].type
     ListType(list<item: int64>)
     """
-    if pa.types.is_nested(values.type):
+    if pa.types.is_nested(values.type) or is_uuid(values.type):
         return [_shown(values)]
     kind = values.type
     if not (pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)) or not len(values):
@@ -39,6 +44,8 @@ def castable(values: pa.Array) -> list[pa.Array]:
 def _shown(values: pa.Array) -> pa.Array:
     """The same values without what is behind nulls and beyond a slice, and with lists where there were list views."""
     kind = values.type
+    if is_uuid(kind):
+        return _texts(values)
     if not pa.types.is_nested(kind):
         return values
     nulls = values.is_null()
@@ -49,6 +56,20 @@ def _shown(values: pa.Array) -> pa.Array:
         keys, items = (as_list(values, part) for part in (values.keys, values.items))
         return pa.MapArray.from_arrays(_offsets(keys), _shown(keys.flatten()), _shown(items.flatten()), mask=nulls)
     return pa.ListArray.from_arrays(_offsets(values), _shown(values.flatten()), mask=nulls)
+
+
+def _texts(uuids: pa.Array) -> pa.StringArray:
+    """UUIDs as text of 36 characters."""
+    count, held = len(uuids), uuids.storage
+    digits = (
+        np.frombuffer(held.buffers()[1], np.uint8, count * 16, held.offset * 16) if count else np.empty(0, np.uint8)
+    )
+    text = np.full((count, 36), ord("-"), np.uint8)
+    text[:, _DIGITS] = _HEXADECIMAL[digits].reshape(count, 32)
+    found = pa.StringArray.from_buffers(
+        count, pa.py_buffer(np.arange(count + 1, dtype=np.int32) * 36), pa.py_buffer(text.tobytes())
+    )
+    return pc.if_else(uuids.is_valid(), found, pa.scalar(None, pa.string())) if uuids.null_count else found
 
 
 def _offsets(values: pa.Array) -> pa.Int32Array:

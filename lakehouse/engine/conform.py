@@ -9,8 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.core.column import is_uuid_column
+from lakehouse.core.kinds import is_uuid
 from lakehouse.engine.castable import castable
-from lakehouse.engine.validate import GIVEN, Origin, first_refused, refuse_unreadable
+from lakehouse.engine.validate import GIVEN, Origin, first_refused, refuse_no_uuids, refuse_unreadable
 from lakehouse.errors import InvalidInput, InvalidRows
 
 
@@ -90,6 +92,8 @@ def _column(values: pa.Array | pa.ChunkedArray, field: pa.Field, origin: Origin)
         values = _cast(values, field, origin)
         if pa.types.is_nested(field.type):  # two keys of a map may have become one
             refuse_unreadable(values, field.name, origin)
+    if is_uuid_column(field):
+        refuse_no_uuids(values, field.name, origin)
     if not field.nullable and values.null_count:
         raise InvalidRows(
             "null in a column that takes none; fill or drop such rows",
@@ -166,7 +170,8 @@ def stores(found: pa.DataType, column: pa.DataType) -> bool:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return bool(is_text or is_uuid(kind))
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
@@ -205,4 +210,5 @@ def _stores_nested(found: pa.DataType, column: pa.DataType) -> bool:
             and stores(found.field(index).type, column.field(index).type)
             for index in range(column.num_fields)
         )
-    return not pa.types.is_map(found) and hasattr(found, "value_type") and stores(found.value_type, column.value_type)
+    is_list = hasattr(found, "value_type") and not pa.types.is_map(found) and not pa.types.is_run_end_encoded(found)
+    return is_list and stores(found.value_type, column.value_type)

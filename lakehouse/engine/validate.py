@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, to_us
+from lakehouse.core.kinds import UUID_TEXT
 from lakehouse.engine.castable import as_list
 from lakehouse.errors import InvalidRows
 
@@ -70,6 +71,17 @@ def refuse_unreadable(column: pa.Array | pa.ChunkedArray, name: str, origin: Ori
             facts = origin.facts(start + fault.place)
             raise InvalidRows(f"the column holds {fault.what}", column=name, type=column.type, **facts)
         start += len(chunk)
+
+
+def refuse_no_uuids(column: pa.Array | pa.ChunkedArray, name: str, origin: Origin) -> None:
+    """Raise `InvalidInput` for the first text of a column that is not a UUID as `str` of one is.
+
+    Other spellings of a UUID are refused as well: no engine would hold them equal. Cost: one look at each text.
+    """
+    is_wrong = pc.invert(pc.match_substring_regex(column, UUID_TEXT))
+    if pc.any(is_wrong).as_py():
+        remedy = "write it as 36 characters in lower case, as in '0f8fad5b-d9cb-469f-a165-70867728950e'"
+        raise InvalidRows(f"the column holds text that is no UUID; {remedy}", column=name, **origin.first(is_wrong))
 
 
 def first_refused(column: pa.Array | pa.ChunkedArray, is_refused: Callable[[Any], bool]) -> int:

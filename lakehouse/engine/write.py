@@ -19,9 +19,10 @@ from lakehouse import cancelling
 from lakehouse.core.bucket import BucketSet
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.chunk import Grain
-from lakehouse.core.column import stored_type
+from lakehouse.core.column import has_fixed_size, stored_type
 from lakehouse.core.interval import MAX_TIME, MAX_US, MIN_US
 from lakehouse.engine import ROW_ID_FIELD, WriteTarget, Written
+from lakehouse.engine.castable import castable
 from lakehouse.engine.conform import Fills, conform
 from lakehouse.engine.validate import GIVEN, Origin
 from lakehouse.errors import InternalError, InvalidInput, InvalidRows
@@ -287,7 +288,8 @@ class _File:
         self._least: int | None = None
         self._greatest = 0
         stored = self._stored_names = target.spec.stored_names
-        self._stored = _file_schema(schema, stored) if target.spec.columns else None
+        is_other = bool(target.spec.columns) or any(has_fixed_size(field.type) for field in schema)
+        self._stored = _file_schema(schema, stored) if is_other else None
         statistics = [
             stored.get(field.name, field.name)
             for field in schema
@@ -375,14 +377,19 @@ def _file_schema(schema: pa.Schema, stored: Mapping[str, str]) -> pa.Schema:
 
 
 def _as_stored(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same rows under the names that a schema has; nothing is copied."""
+    """The same rows under the names that a schema has; nothing is copied but lists of fixed size."""
     columns = [
         column
         if column.type == field.type
-        else pa.chunked_array([pa.array(_Named(one, field.type)) for one in column.chunks], field.type)
+        else pa.chunked_array([_named(one, field.type) for one in column.chunks], field.type)
         for column, field in zip(rows.columns, schema, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _named(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    listed = castable(array)[0] if has_fixed_size(array.type) else array
+    return pa.array(_Named(listed, kind))
 
 
 class _Named:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from lakehouse.core.kinds import is_uuid
 from lakehouse.core.predicate import And
 from lakehouse.core.spec import ROW_ID, SIDES, TableSpec, field_id_of
 from lakehouse.engine.conform import conform, stores
@@ -134,16 +135,17 @@ def read_source(source: Any, spec: TableSpec) -> Any:
     if is_spark_frame(source):
         return source
     given = pa.concat_tables(tables(source, spec.schema.names))
-    known = {name.casefold(): spec.schema.field(name).type for name in spec.schema.names}
+    known = {name.casefold(): spec.schema.field(name) for name in spec.schema.names}
     fields = []
     for field in given.schema:
-        kind = known.get(field.name.casefold(), _plain(field.type))
-        fields.append(pa.field(field.name, kind if stores(field.type, kind) else field.type))
+        column = known.get(field.name.casefold(), pa.field(field.name, _plain(field.type)))
+        kind = column.type if stores(field.type, column.type) else field.type
+        fields.append(pa.field(field.name, kind))
     return conform(given, pa.schema(fields))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or is_uuid(kind):
         return pa.string()
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", kind.tz and "UTC")

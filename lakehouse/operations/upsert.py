@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.core.column import UUID, is_uuid_column
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import Contribution, KeyChangeContribution
 from lakehouse.core.interval import Interval
@@ -123,7 +124,7 @@ class DeleteKeys(KeyedWrite):
         if self._is_repeat:
             return
         spec = self._begun.table
-        schema = pa.schema([spec.schema.field(name).remove_metadata() for name in spec.primary_key])
+        schema = pa.schema([_key_column(spec.schema.field(name)) for name in spec.primary_key])
         rows = data.toArrow() if is_spark_frame(data) else data
         try:
             given = pa.concat_tables(tables(rows, schema.names))
@@ -134,6 +135,11 @@ class DeleteKeys(KeyedWrite):
         except BaseException:
             self._fail()
             raise
+
+
+def _key_column(column: pa.Field) -> pa.Field:
+    """A column of the key without what is said of it in files; a UUID that is none would match no row."""
+    return column.with_metadata({UUID: column.metadata[UUID]}) if is_uuid_column(column) else column.remove_metadata()
 
 
 def require_keys(keys: pa.Table, spec: TableSpec) -> pa.Table:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakehouse.core.kinds import is_uuid_text
 from lakehouse.core.predicate import And, Compare, In, Operator, Predicate
 from lakehouse.errors import InvalidInput, InvalidPredicate
 from lakehouse.predicate.literals import INT64_MAX, INT64_MIN, as_type, literal_term
@@ -139,11 +140,20 @@ def _with_literal(left: Term, operator: Operator, value: Any) -> Term:
     if _is_number(value) and (pa.types.is_integer(left.type) or pa.types.is_decimal(left.type)):
         return _exact(left, operator, value)
     typed = as_type(value, left.type)
+    if operator in ("=", "<>"):
+        _check_spelling(left, typed)
     if left.day_of is not None:
         return _day(left.day_of, operator, typed)
     if pa.types.is_floating(left.type):
         return _floating(left, operator, typed)
     return _beside(left, operator, typed)
+
+
+def _check_spelling(left: Term, value: Any) -> None:
+    """Raise `InvalidInput` for a UUID in a spelling that no row has: to find nothing would be a wrong answer."""
+    if left.is_uuid and not is_uuid_text(value):
+        remedy = "write it as 36 characters in lower case"
+        raise InvalidPredicate(f"no row spells a UUID so; {remedy}", column=left.duckdb, value=repr(value)[:100])
 
 
 def _beside(left: Term, operator: Operator, value: Any) -> Term:
@@ -231,6 +241,8 @@ def one_of(left: Term, options: list[Term | Literal]) -> Term:
     members = [value for one in found if one is not None for value in one]
     if None in found or not members:
         return disjunction([compare(left, "=", one) for one in options])
+    for value in members:
+        _check_spelling(left, value)
     has_null = None in literals
     left = _beside_zero(left, members)
     terms = [literal_term(value, left.type) for value in members]

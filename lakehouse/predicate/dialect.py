@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
+from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 
 _MOST = {"CEIL": 2, "FLOOR": 2, "INITCAP": 1, "PERCENTILE": 2, "POSITION": 3}
@@ -91,10 +92,21 @@ def _is_negated(given: exp.Expr, part: Any) -> bool:
     return isinstance(part, exp.Mul) and part.this.unnest() == given.unnest()
 
 
+class _SparkGenerator(SparkGenerator):
+    """Types by their own names: the parser's own dialect writes TIMESTAMP for TIME and STRING for UUID."""
+
+    TYPE_MAPPING: ClassVar = {
+        kind: name
+        for kind, name in SparkGenerator.TYPE_MAPPING.items()
+        if kind not in (exp.DType.TIME, exp.DType.UUID, exp.DType.BIT)
+    }
+
+
 class _SparkText(Spark):
     """Spark 4 reads a doubled quote in a string as one quote; the parser's own dialect ends the string there."""
 
     Parser = _SparkParser
+    Generator = _SparkGenerator
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']

@@ -29,6 +29,7 @@ class Term:
 
     ``column`` is set for a bare column, ``day_of`` for the date of a timestamp column. A boolean term has what pruning
     may use: ``true`` (``false``) lets through at least every row for which the term is true (false, which is not null).
+    ``is_uuid``: a column of text in which other spellings of a UUID are not equal to it.
     """
 
     type: pa.DataType
@@ -38,6 +39,7 @@ class Term:
     day_of: Term | None = None
     true: Predicate = UNKNOWN
     false: Predicate = UNKNOWN
+    is_uuid: bool = False
 
 
 def condition(spark: str, duckdb: str, true: Predicate = UNKNOWN, false: Predicate = UNKNOWN) -> Term:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.core.column import is_uuid_column
 from lakehouse.core.predicate import Compare, Operator
 from lakehouse.core.spec import SIDES
 from lakehouse.errors import InvalidPredicate, UnknownColumn
@@ -158,7 +159,7 @@ class Translator:
         spark, duckdb = f"`{side}`.`{name}`", f'"{side}"."{name}"'
         if schema is self._schema and len(self._qualified) == 1:
             return _prunable(schema.field(name), spark, duckdb)
-        return Term(schema.field(name).type, spark, duckdb)
+        return Term(schema.field(name).type, spark, duckdb, is_uuid=is_uuid_column(schema.field(name)))
 
     def _bare(self, node: exp.Expr) -> Term:
         """A column that is written without its table, where several could have it."""
@@ -319,7 +320,7 @@ def _prunable(field: pa.Field, spark: str, duckdb: str) -> Term:
     name, kind = field.name, field.type
     if pa.types.is_boolean(kind):
         return Term(kind, spark, duckdb, name, None, Compare(name, "=", True), Compare(name, "=", False))
-    return Term(kind, spark, duckdb, name)
+    return Term(kind, spark, duckdb, name, is_uuid=is_uuid_column(field))
 
 
 def _case(tests: Sequence[Term], branches: Sequence[Term]) -> Term:

@@ -14,9 +14,10 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.arguments import read_text
-from lakehouse.core.column import ColumnHistory, Steps, stored_type
+from lakehouse.core.column import ColumnHistory, Steps, is_uuid_column, stored_type
+from lakehouse.core.kinds import is_uuid
 from lakehouse.core.policy import Policy
-from lakehouse.core.spec import FIELD_ID, TableSpec, field_id_of
+from lakehouse.core.spec import TableSpec, field_id_of
 from lakehouse.core.widening import INTEGERS, is_wider
 from lakehouse.errors import InvalidName, InvalidSchema, SchemaMismatch, UnknownColumn
 from lakehouse.schema.changes import (
@@ -46,7 +47,7 @@ from lakehouse.schema.nested import (
     without_field,
 )
 from lakehouse.schema.read import read_type
-from lakehouse.schema.types import normal_type
+from lakehouse.schema.types import normal_type, table_column
 from lakehouse.schema.values import typed_value
 
 
@@ -174,6 +175,8 @@ def read_change(given: Any) -> SchemaChange:
         raise InvalidName("a column is text, or texts for a part of one: ('a', 'b')", column=repr(path)[:200])
     if isinstance(change, AddColumn | WidenColumn):
         change = replace(change, type=read_type(change.type, shown(change.name)))
+        if len(path) > 1 and is_uuid(change.type):
+            raise InvalidSchema("only whole columns hold UUIDs; inside others use STRING", column=shown(change.name))
     if isinstance(change, AddColumn | CommentColumn):
         change = replace(change, comment=read_text(change.comment, "a column's comment"))
     return change
@@ -216,10 +219,10 @@ def _added(spec: TableSpec, change: AddColumn, name: str) -> TableSpec:
     if pa.types.is_nested(change.type) and (change.default, change.default_for_new) != (None, None):
         raise InvalidSchema("a nested column has no default but null", column=name)
     number = spec.next_field_id
-    column = pa.field(name, change.type, metadata={FIELD_ID: str(number).encode()})
+    column = table_column(name, change.type, True, number)
     history = ColumnHistory(
         _unused(spec, name, number),
-        ((0, None), (spec.schema_number, change.type)),
+        ((0, None), (spec.schema_number, stored_type(column.type))),
         typed_value(change.default, column),
         typed_value(change.default_for_new, column),
         change.comment,
@@ -321,7 +324,10 @@ def _renamed(spec: TableSpec, name: str, new: str) -> TableSpec:
 def _widened(spec: TableSpec, name: str, kind: pa.DataType) -> TableSpec:
     column = _column(spec, name)
     if _wider(column.type, kind, name) == column.type:
-        return spec
+        if not is_uuid_column(column):
+            return spec
+        text = table_column(name, kind, column.nullable, field_id_of(column))
+        return _with_columns(spec, [text if one.name == name else one for one in spec.schema])
     if name in spec.primary_key and kind not in INTEGERS:
         raise InvalidSchema("a column of the primary key can only become a longer integer", column=name, wanted=kind)
     if name == spec.time:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.core.column import COMMENT, DEFAULT, STORED
+from lakehouse.core.column import COMMENT, DEFAULT, STORED, is_uuid_column
 from lakehouse.core.spec import FIELD_ID
 from lakehouse.errors import InvalidInput, InvalidSchema
-from lakehouse.schema.types import TIME
+from lakehouse.schema.types import MOST_FLOATS, TIME, table_column
 
 _TYPES: dict[str, pa.DataType] = {
     "bool": pa.bool_(),
@@ -29,6 +29,8 @@ _TYPES: dict[str, pa.DataType] = {
 }
 _KEPT = frozenset({STORED, DEFAULT, COMMENT})
 """Metadata of a struct's field that is kept."""
+_UUID = "uuid"
+"""What the type of a column of UUIDs is called, which is text inside the library."""
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 _DECIMAL = re.compile(r"decimal\((\d{1,2}), (\d{1,2})\)")
 
@@ -62,7 +64,8 @@ def _bad(value: Any) -> InvalidInput:
 
 def _field_value(field: pa.Field) -> dict[str, Any]:
     number = int((field.metadata or {})[FIELD_ID])
-    return {"id": number, "name": field.name, "type": type_value(field.type), "nullable": field.nullable}
+    kind = _UUID if is_uuid_column(field) else type_value(field.type)
+    return {"id": number, "name": field.name, "type": kind, "nullable": field.nullable}
 
 
 def _read_field(value: Any) -> pa.Field:
@@ -70,7 +73,7 @@ def _read_field(value: Any) -> pa.Field:
         case {"id": int(number), "name": str(name), "type": kind, "nullable": bool(nullable), **rest} if not rest:
             if isinstance(number, bool) or number < 1:
                 raise _bad(value)
-            return pa.field(name, type_from_value(kind), nullable, {FIELD_ID: str(number).encode()})
+            return table_column(name, pa.uuid() if kind == _UUID else type_from_value(kind), nullable, number)
     raise _bad(value)
 
 
@@ -84,6 +87,8 @@ def type_value(kind: pa.DataType) -> Any:
         return {"map": [type_value(kind.key_type), type_value(kind.item_type)]}
     if pa.types.is_struct(kind):
         return {"struct": [[part.name, type_value(part.type), *_part_metadata(part)] for part in kind]}
+    if pa.types.is_fixed_size_list(kind):
+        return {"list": type_value(kind.value_type), "size": kind.list_size}
     return {"list": type_value(kind.value_type)}
 
 
@@ -96,11 +101,17 @@ def type_from_value(value: Any) -> pa.DataType:
             return pa.decimal128(int(found[1]), int(found[2]))
         case {"list": part, **rest} if not rest:
             return pa.list_(type_from_value(part))
+        case {"list": ("float32" | "float64") as part, "size": int(size), **rest} if not rest and _is_size(size):
+            return pa.list_(_TYPES[part], size)
         case {"map": [key, item], **rest} if not rest:
             return pa.map_(type_from_value(key), type_from_value(item))
         case {"struct": list(parts), **rest} if parts and not rest:
             return pa.struct([_read_part(part) for part in parts])
     raise _bad(value)
+
+
+def _is_size(size: int) -> bool:
+    return not isinstance(size, bool) and 1 <= size <= MOST_FLOATS
 
 
 def _part_metadata(part: pa.Field) -> list[dict[str, str]]:

@@ -12,10 +12,12 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from lakehouse.arguments import refuse_surrogates
-from lakehouse.core.spec import FIELD_ID
+from lakehouse.core.column import is_uuid_column
+from lakehouse.core.kinds import is_uuid
 from lakehouse.errors import InvalidSchema
 from lakehouse.schema.names import check_column_name, check_distinct
-from lakehouse.schema.types import TIME, normal_type
+from lakehouse.schema.refused import refused
+from lakehouse.schema.types import TIME, normal_type, table_column
 
 _PARSER_ERRORS = (
     SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
@@ -50,6 +52,7 @@ _DDL_TYPES: dict[exp.DType, pa.DataType] = {
     exp.DType.TEXT: pa.string(),
     exp.DType.VARCHAR: pa.string(),
     exp.DType.CHAR: pa.string(),
+    exp.DType.UUID: pa.uuid(),
     exp.DType.BINARY: pa.binary(),
     exp.DType.DATE: pa.date32(),
     exp.DType.TIMESTAMP: TIME,
@@ -57,6 +60,8 @@ _DDL_TYPES: dict[exp.DType, pa.DataType] = {
     exp.DType.TIMESTAMPLTZ: TIME,
     exp.DType.TIMESTAMPNTZ: pa.timestamp("us"),
 }
+
+_MOMENTS = frozenset({kind for kind, held in _DDL_TYPES.items() if pa.types.is_timestamp(held)})
 
 
 def to_schema(schema: Any, time: str | None) -> pa.Schema:
@@ -93,7 +98,7 @@ def read_type(kind: Any, column: str) -> pa.DataType:
         case pa.DataType():
             return normal_type(kind, column)
         case str():
-            found = _from_ddl(f"x {kind}")
+            found = _from_ddl(f"`{column.replace('`', '``')}` {kind}")
             if len(found) == 1 and found[0].nullable:
                 return normal_type(found[0].type, column)
             raise InvalidSchema("not the type of one column that may be null", column=column, type=kind[:200])
@@ -111,7 +116,8 @@ def _normal_field(field: pa.Field, number: int, is_time: bool) -> pa.Field:
         kind = TIME
     if pa.types.is_nested(kind) and not field.nullable:
         raise InvalidSchema("a nested column can always be null; leave NOT NULL out", column=field.name)
-    return pa.field(field.name, kind, field.nullable and not is_time, {FIELD_ID: str(number).encode()})
+    is_text = is_uuid_column(field)
+    return table_column(field.name, kind, field.nullable and not is_time, number, is_uuid_text=is_text)
 
 
 def _fields(schema: Any) -> list[pa.Field]:
@@ -157,7 +163,7 @@ def from_spark_type(kind: Any, column: str) -> pa.DataType:
             return pa.decimal128(int(found[1]), int(found[2]))
         if _SPARK_TEXT.fullmatch(kind):
             return pa.string()
-    raise InvalidSchema("a table cannot hold this Spark type; cast the column", column=column, type=kind)
+    raise refused(kind, column)
 
 
 def _from_ddl(text: str) -> list[pa.Field]:
@@ -187,11 +193,21 @@ def _from_ddl_column(column: exp.Expression, text: str) -> pa.Field:
                 continue
             case _:
                 raise InvalidSchema("only NOT NULL and COMMENT may follow a column's type", column=column.name)
-    return pa.field(column.name, _from_ddl_type(column.args["kind"], column.name), nullable)
+    kind = _from_ddl_type(column.args["kind"], column.name)
+    if pa.types.is_nested(kind) and _has_uuid(kind):
+        raise InvalidSchema("only whole columns hold UUIDs; inside others use STRING", column=column.name)
+    return pa.field(column.name, kind, nullable)
+
+
+def _has_uuid(kind: pa.DataType) -> bool:
+    return is_uuid(kind) or any(_has_uuid(kind.field(place).type) for place in range(kind.num_fields))
 
 
 def _from_ddl_type(kind: exp.DataType, column: str) -> pa.DataType:
     parts = kind.expressions
+    refuse_finer_times(kind, column)
+    if kind.args.get("values"):
+        raise InvalidSchema("no list has its size in brackets; write VECTOR(FLOAT, n) or ARRAY<type>", column=column)
     match kind.this:
         case exp.DType.ARRAY if len(parts) == 1:
             return pa.list_(_from_ddl_type(parts[0], column))
@@ -199,6 +215,11 @@ def _from_ddl_type(kind: exp.DataType, column: str) -> pa.DataType:
             return pa.map_(_from_ddl_type(parts[0], column), _from_ddl_type(parts[1], column))
         case exp.DType.STRUCT if parts:
             return pa.struct([_from_ddl_column(part, column).with_nullable(True) for part in parts])
+        case exp.DType.VECTOR if len(parts) == 2 and parts[1].name.isdecimal():
+            floats = _from_ddl_type(exp.DataType.build(parts[0].name or parts[0].this.value), column)
+            if not pa.types.is_floating(floats):
+                raise InvalidSchema("a vector holds FLOAT or DOUBLE; use ARRAY for others", column=column, type=floats)
+            return pa.list_(floats, int(parts[1].name))
         case exp.DType.DECIMAL if parts:
             precision, scale = (int(part.name) for part in (*parts, exp.DataTypeParam(this=exp.Literal.number(0)))[:2])
             if not 1 <= precision <= 38:
@@ -208,4 +229,11 @@ def _from_ddl_type(kind: exp.DataType, column: str) -> pa.DataType:
             return pa.decimal128(10, 0)
         case _ if kind.this in _DDL_TYPES:
             return _DDL_TYPES[kind.this]
-    raise InvalidSchema("a table cannot hold this type; use another", column=column, type=kind.this)
+    raise refused(kind.this.value if isinstance(kind.this, exp.DType) else kind.this, column)
+
+
+def refuse_finer_times(kind: exp.DataType, column: str) -> None:
+    """Raise `InvalidInput` for a type of times with more digits than microseconds have, as in ``TIMESTAMP(9)``."""
+    sizes = [part.name for part in kind.expressions]
+    if kind.this in _MOMENTS and sizes and not re.fullmatch("[0-6]", sizes[0]):
+        raise refused(f"{kind.this.value}({sizes[0]})", column)

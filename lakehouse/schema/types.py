@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lakehouse.core.column import UUID
+from lakehouse.core.kinds import is_uuid
+from lakehouse.core.spec import FIELD_ID
 from lakehouse.errors import InvalidSchema
+from lakehouse.schema.refused import refused
 
 TIME = pa.timestamp("us", tz="UTC")
 """Type of every table's time column."""
+MOST_FLOATS = 65_536
+"""The longest list of floats of fixed size: an embedding has some thousand."""
 _KEPT = frozenset(
     {
         pa.bool_(),
@@ -38,6 +44,8 @@ _CHANGED = {
 def normal_type(kind: pa.DataType, column: str) -> pa.DataType:
     """The type in which a table stores values of ``kind``: one that Spark, DuckDB and Parquet share.
 
+    Arrow's UUIDs stay what they are, for `table_column` to make text of; those inside nested types become text here.
+
     Raises `InvalidInput`, naming the column, for a type without one.
 
     >>> str(normal_type(pa.dictionary(pa.int8(), pa.large_string()), "carrier"))
@@ -47,6 +55,8 @@ def normal_type(kind: pa.DataType, column: str) -> pa.DataType:
         return kind
     if kind in _CHANGED:
         return _CHANGED[kind]
+    if is_uuid(kind):
+        return pa.uuid()
     if pa.types.is_dictionary(kind):
         return normal_type(kind.value_type, column)
     if pa.types.is_timestamp(kind):
@@ -59,21 +69,41 @@ def normal_type(kind: pa.DataType, column: str) -> pa.DataType:
         return pa.binary()
     if pa.types.is_nested(kind):
         return _nested(kind, column)
-    remedy = "use a signed integer or decimal(20,0)" if kind == pa.uint64() else "cast the column to another type"
-    raise InvalidSchema(f"a table cannot hold this type; {remedy}", column=column, type=kind)
+    raise refused(kind, column)
+
+
+def table_column(name: str, kind: pa.DataType, nullable: bool, number: int, *, is_uuid_text: bool = False) -> pa.Field:
+    """A table's column of a type that `normal_type` gave: UUIDs are text that says what it holds.
+
+    >>> table_column("id", pa.uuid(), True, 7)
+    pyarrow.Field<id: string>
+    """
+    metadata = {FIELD_ID: str(number).encode()}
+    if is_uuid(kind) or (is_uuid_text and kind == pa.string()):
+        kind, metadata[UUID] = pa.string(), b"text"
+    return pa.field(name, kind, nullable, metadata)
+
+
+def _part(kind: pa.DataType, column: str) -> pa.DataType:
+    found = normal_type(kind, column)
+    return pa.string() if is_uuid(found) else found
 
 
 def _nested(kind: pa.DataType, column: str) -> pa.DataType:
     """Nested types with nullable parts and Parquet's names for them, as both engines give them back."""
     if pa.types.is_map(kind):
-        return pa.map_(normal_type(kind.key_type, column), normal_type(kind.item_type, column))
+        return pa.map_(_part(kind.key_type, column), _part(kind.item_type, column))
     if pa.types.is_struct(kind):
         parts = [kind.field(index) for index in range(kind.num_fields)]
         if not parts or len({part.name.casefold() for part in parts}) < len(parts):
             raise InvalidSchema("a struct needs fields with distinct names", column=column, type=kind)
         if not all(part.name.isprintable() for part in parts):
             raise InvalidSchema("a struct's field has a control character in its name", column=column, type=repr(kind))
-        return pa.struct([pa.field(part.name, normal_type(part.type, f"{column}.{part.name}")) for part in parts])
-    if pa.types.is_union(kind) or not hasattr(kind, "value_type"):
-        raise InvalidSchema("a table cannot hold this type; use lists, maps and structs", column=column, type=kind)
-    return pa.list_(normal_type(kind.value_type, column))
+        return pa.struct([pa.field(part.name, _part(part.type, f"{column}.{part.name}")) for part in parts])
+    if pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type):
+        if not 1 <= kind.list_size <= MOST_FLOATS:
+            raise InvalidSchema(f"a list of fixed size holds 1 to {MOST_FLOATS} floats", column=column, type=kind)
+        return pa.list_(normal_type(kind.value_type, column), kind.list_size)
+    if pa.types.is_union(kind) or pa.types.is_run_end_encoded(kind) or not hasattr(kind, "value_type"):
+        raise refused(kind, column)
+    return pa.list_(_part(kind.value_type, column))

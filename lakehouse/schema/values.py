@@ -5,17 +5,20 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 
+from lakehouse.core.column import is_uuid_column
 from lakehouse.core.interval import to_utc
+from lakehouse.core.kinds import is_uuid_text
 from lakehouse.errors import InvalidInput, InvalidRows
 
 
 def typed_value(value: Any, field: pa.Field) -> Any:
     """A value as the Python value of a column; None stays None.
 
-    Times and dates may be ISO 8601 text, decimals text or integers; nothing else changes its kind.
+    Times and dates may be ISO 8601 text, decimals text or integers, a UUID is its text; nothing else changes its kind.
     Raises `InvalidInput`, naming the column, if it cannot hold exactly that value.
 
     >>> typed_value("2013-01-05", pa.field("day", pa.date32()))
@@ -27,7 +30,7 @@ def typed_value(value: Any, field: pa.Field) -> Any:
     if value is None:
         return None
     try:
-        held = _held(value, field.type)
+        held = _uuid(value) if is_uuid_column(field) else _held(value, field.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError, InvalidOperation) as error:
         raise _no_value(value, field) from error
     if held is None:
@@ -73,6 +76,13 @@ def _date(value: Any) -> date | None:
     if isinstance(value, datetime):
         return value.date() if value.tzinfo is None and value == datetime.combine(value, datetime.min.time()) else None
     return value if isinstance(value, date) else None
+
+
+def _uuid(value: Any) -> str | None:
+    """A UUID as its text, or that text."""
+    if isinstance(value, UUID):
+        return str(value)
+    return value if isinstance(value, str) and is_uuid_text(value) else None
 
 
 def _no_value(value: Any, field: pa.Field) -> InvalidInput:

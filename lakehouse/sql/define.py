@@ -12,6 +12,7 @@ from lakehouse.errors import InvalidName, InvalidStatement, TableNotFound
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parse import PARSER_ERRORS
 from lakehouse.predicate.written import shown
+from lakehouse.schema.read import refuse_finer_times
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.names import plain_parts, table_name
@@ -79,6 +80,8 @@ def _column_text(column: exp.ColumnDef) -> str:
         if not isinstance(one.kind, exp.PrimaryKeyColumnConstraint | exp.CommentColumnConstraint)
     ]
     column.set("constraints", kept)
+    for kind in column.find_all(exp.DataType):
+        refuse_finer_times(kind, column.name)  # the writer leaves the size out
     try:
         return str(column.sql(dialect=DIALECT, identify=True, comments=False))
     except PARSER_ERRORS as error:

@@ -16,7 +16,7 @@ from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.define_view import described_view, view_names, view_text
 from lakehouse.sql.names import SCHEMA, find_table, table_name
 from lakehouse.sql.target import check_statement
-from lakehouse.sql.types import type_name
+from lakehouse.sql.types import column_type_name
 from lakehouse.sql.view import live_view, view_of
 from lakehouse.sql.words import Show
 from lakehouse.table.tables import open_table, table_names
@@ -134,7 +134,7 @@ _SHOWN: Mapping[str, Callable[[Table, str | None], pa.Table]] = {
 def create_text(table: Table) -> str:
     """A CREATE TABLE that makes a table of the same columns, layout and properties."""
     columns = [
-        f"{_quoted(one.name)} {type_name(one.type)}{'' if one.nullable else ' NOT NULL'}" for one in table.schema
+        f"{_quoted(one.name)} {column_type_name(one)}{'' if one.nullable else ' NOT NULL'}" for one in table.schema
     ]
     if table.primary_key:
         columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, table.primary_key))})")
@@ -202,7 +202,7 @@ def describe(session: Session, tree: exp.Describe) -> pa.Table:
     return pa.table(
         {
             "column": pa.array(table.schema.names, pa.string()),
-            "type": pa.array([type_name(field.type) for field in table.schema], pa.string()),
+            "type": pa.array([column_type_name(field) for field in table.schema], pa.string()),
             "nullable": pa.array([field.nullable for field in table.schema], pa.bool_()),
             "role": pa.array([_role(table, name) for name in table.schema.names], pa.string()),
         }

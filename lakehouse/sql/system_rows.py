@@ -10,7 +10,7 @@ from lakehouse.core.view import View
 from lakehouse.session.session import Session
 from lakehouse.sql.names import SCHEMA
 from lakehouse.sql.system import WITH_VERSIONS, schema_of
-from lakehouse.sql.types import type_name
+from lakehouse.sql.types import column_type_name
 from lakehouse.table.table import Table
 from lakehouse.table.tables import open_table, table_names
 
@@ -54,7 +54,7 @@ def _of_lake(session: Session, name: str) -> list[dict[str, Any]]:
             rows.append({**named, "table_type": "BASE TABLE"})
             continue
         for place, field in enumerate(table.schema, 1):
-            column = {"column_name": field.name, "ordinal_position": place, "data_type": type_name(field.type)}
+            column = {"column_name": field.name, "ordinal_position": place, "data_type": column_type_name(field)}
             rows.append({**named, **column, "is_nullable": "YES" if field.nullable else "NO"})
     if name == "tables":
         rows += [{**_named(one.name), "table_type": "VIEW"} for one in _views(session)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from lakehouse.core.column import is_uuid_column
 from lakehouse.predicate.literals import SPARK_TYPES
 
 _TYPE_NAMES: Mapping[pa.DataType, str] = {
@@ -16,6 +17,15 @@ _TYPE_NAMES: Mapping[pa.DataType, str] = {
     pa.timestamp("us"): "TIMESTAMP_NTZ",
     pa.timestamp("us", "UTC"): "TIMESTAMP",
 }
+
+
+def column_type_name(column: pa.Field) -> str:
+    """Spark's name of a column's type, and UUID for text that holds nothing else.
+
+    >>> column_type_name(pa.field("id", pa.string(), metadata={b"lakehouse:uuid": b"text"}))
+    'UUID'
+    """
+    return "UUID" if is_uuid_column(column) else type_name(column.type)
 
 
 def type_name(kind: pa.DataType) -> str:
@@ -30,6 +40,8 @@ def type_name(kind: pa.DataType) -> str:
         return f"MAP<{type_name(kind.key_type)}, {type_name(kind.item_type)}>"
     if pa.types.is_struct(kind):
         return f"STRUCT<{', '.join(f'`{part.name}`: {type_name(part.type)}' for part in kind)}>"
+    if pa.types.is_fixed_size_list(kind):
+        return f"VECTOR({type_name(kind.value_type)}, {kind.list_size})"
     if pa.types.is_list(kind):
         return f"ARRAY<{type_name(kind.value_type)}>"
     return _TYPE_NAMES[kind]

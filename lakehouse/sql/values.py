@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from sqlglot import exp
 
@@ -22,7 +23,7 @@ Values = Sequence[Value] | Mapping[str, Value]
 
 _MOST_CHARACTERS = 1_000_000
 _MOST_DIGITS = 38
-_TAKEN = "None, bool, int, float, Decimal, str, bytes, date, datetime"
+_TAKEN = "None, bool, int, float, Decimal, str, bytes, date, datetime, UUID"
 _NAMES = (exp.Table, exp.TableAlias, exp.Column, exp.Schema, exp.DataType, exp.DataTypeParam)
 _READ_AT_ONCE = ("format", "unit")
 """Parts of functions that the parser turns into others as soon as it reads them, before there are values."""
@@ -113,7 +114,7 @@ def _check_place(mark: exp.Placeholder) -> None:
 
 def _read(value: Any, what: str) -> tuple[str, str]:
     try:
-        found = _kind_and_text(value)
+        found = _kind_and_text(str(value) if isinstance(value, UUID) else value)
     except (ValueError, OverflowError, TypeError, ArithmeticError) as error:
         raise InvalidStatement("a value that no column can hold", value=what, found=repr(value)[:100]) from error
     if found is None:

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -126,10 +127,15 @@ def make_nested(lake: lakehouse.Lake) -> None:
             ("held", pa.struct([("a", pa.string()), ("b", pa.binary())])),
             ("amount", pa.decimal128(38, 18)),
             ("day", pa.date32()),
+            ("vector", pa.list_(pa.float32(), 2)),
+            ("map", pa.map_(pa.string(), pa.list_(pa.float64(), 1))),
+            ("uuid", pa.uuid()),
         ]
     )
-    rows = [{"at": START, "list": [1, None], "held": {"a": None, "b": b"\x00"}, "day": date(9999, 12, 31)}]
-    lake.create_table("nested", schema, time="at").append(pa.Table.from_pylist(rows, schema=schema))
+    row = {"at": START, "list": [1, None], "held": {"a": None, "b": b"\x00"}, "day": date(9999, 12, 31)}
+    own = {"vector": [0.5, None], "map": [("k", [1.0])], "uuid": UUID(int=7)}
+    table = lake.create_table("nested", schema, time="at", cluster_by=["uuid"])
+    table.append(pa.Table.from_pylist([{**row, **own}], schema=schema))
 
 
 def make_old_times(lake: lakehouse.Lake) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, exists, select
 from lakehouse.catalog.commit.concurrent import rows_came_since
 from lakehouse.catalog.store.models import tombstone
 from lakehouse.catalog.versions.definitions import read_definition
+from lakehouse.core.column import is_uuid_column
 from lakehouse.core.contribution import (
     AlterContribution,
     Contribution,
@@ -120,6 +121,8 @@ def _check_fits(contribution: Contribution, spec: TableSpec) -> None:
             continue
         if column.type != there.type and not is_wider(column.type, there.type):
             raise _mismatch(contribution, column.name, f"it is {column.type} now, and the rows have {there.type}")
+        if is_uuid_column(column) and not is_uuid_column(there):
+            raise _mismatch(contribution, column.name, "it holds UUIDs now, and the rows may have other text")
         if there.nullable and not column.nullable:
             stored = spec.history(column).stored
             if any(one.nulls.get(stored) != 0 for one in contribution.segments):

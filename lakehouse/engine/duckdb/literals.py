@@ -112,6 +112,6 @@ def type_name(kind: pa.DataType) -> str:
         return f"MAP({type_name(kind.key_type)}, {type_name(kind.item_type)})"
     if pa.types.is_struct(kind):
         return f"STRUCT({listed(f'{name(part.name)} {type_name(part.type)}' for part in kind)})"
-    if pa.types.is_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return f"{type_name(kind.value_type)}[]"
     raise InternalError("a type that no table has", type=kind)

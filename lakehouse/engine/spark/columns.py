@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark program
 
-from lakehouse.core.column import Held, holds_plainly, stored_name
+from lakehouse.core.column import Held, holds_plainly, listed_type, stored_name
 from lakehouse.engine import require_held
 from lakehouse.engine.conform import Fills, cannot_store, stores
 from lakehouse.engine.spark.types import column_type
@@ -148,7 +148,11 @@ def _timestamp(name: str, found: pa.DataType, kind: pa.TimestampType) -> Column:
 
 
 def _widens(found: pa.DataType, column: pa.DataType) -> bool:
-    """Whether every value of one type is one of the other, so that a cast needs no check."""
+    """Whether every value of one type is one of the other, so that a cast needs no check.
+
+    The length of lists is looked at where rows are written.
+    """
+    column = listed_type(column)
     if found == column or pa.types.is_null(found):
         return True
     if pa.types.is_list(found) and pa.types.is_list(column):

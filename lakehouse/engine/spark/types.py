@@ -44,6 +44,6 @@ def column_type(kind: pa.DataType) -> spark.DataType:
         return spark.MapType(column_type(kind.key_type), column_type(kind.item_type))
     if pa.types.is_struct(kind):
         return spark.StructType([spark.StructField(part.name, column_type(part.type)) for part in kind])
-    if pa.types.is_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return spark.ArrayType(column_type(kind.value_type))
     raise InternalError("a type that no table has", type=kind)

@@ -47,6 +47,14 @@ def test_json_lines_take_the_types_of_the_table(tmp_path: Path) -> None:
     assert open_rows(path, SCHEMA).read_all().cast(SCHEMA).to_pylist() == ROWS.to_pylist()
 
 
+def test_json_lines_hold_vectors_as_lists_of_any_length_for_the_table_to_refuse(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"v": [1, 2.5], "s": {"v": [1]}}\n{"v": [1], "s": null}\n')
+    vector = pa.list_(pa.float32(), 2)
+    found = open_rows(path, pa.schema([("v", vector), ("s", pa.struct([("v", vector)]))])).read_all()
+    assert found.to_pylist() == [{"v": [1.0, 2.5], "s": {"v": [1.0]}}, {"v": [1.0], "s": None}]
+
+
 def test_columns_that_the_table_lacks_are_kept_for_the_table_to_refuse(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("at,extra\n2013-01-05T07:00:00,x\n")

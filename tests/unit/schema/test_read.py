@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from pyspark.sql import types as spark
 
 from lakehouse.core.spec import FIELD_ID
 from lakehouse.errors import InvalidInput
-from lakehouse.schema import schema_from_json, schema_to_json, to_schema
+from lakehouse.schema import read_type, schema_from_json, schema_to_json, to_schema
 from tests.unit.engine.harness import HOSTILE
 
 UTC = pa.timestamp("us", "UTC")
@@ -80,6 +81,8 @@ def test_the_time_column_becomes_utc_microseconds_without_nulls(time_type: pa.Da
         (pa.timestamp("s", "Asia/Tokyo"), UTC),
         (pa.large_list(pa.uint8()), pa.list_(pa.int16())),
         (pa.list_(pa.int8(), 3), pa.list_(pa.int8())),
+        (pa.list_(pa.float16(), 3), pa.list_(pa.float32(), 3)),
+        (pa.large_list(pa.list_(pa.float64(), 3)), pa.list_(pa.list_(pa.float64(), 3))),
         (pa.decimal32(5, 2), pa.decimal128(5, 2)),
         (pa.decimal256(38, 2), pa.decimal128(38, 2)),
     ],
@@ -163,6 +166,10 @@ def test_a_missing_or_wrong_time_column_is_named() -> None:
         "ts TIMESTAMP DEFAULT now()",
         "ts TIMESTAMP, PRIMARY KEY (ts)",
         "ts TIMESTAMP, v VARIANT",
+        "ts TIMESTAMP, v VECTOR(INT, 3)",
+        "ts TIMESTAMP, v VECTOR(FLOAT, 0)",
+        "ts TIMESTAMP, v VECTOR(FLOAT, 100000)",
+        "ts TIMESTAMP, v VECTOR(FLOAT)",
         "ts TIMESTAMP, d DECIMAL(39, 1)",
         "ts TIMESTAMP, d DECIMAL(5, 9)",
         "ts TIMESTAMP, s STRUCT<x: INT> NOT NULL",
@@ -194,6 +201,9 @@ def test_what_is_no_schema_is_refused(schema: Any) -> None:
         '{"fields": [{"id": 1, "name": "a", "type": "object", "nullable": true}]}',
         '{"fields": [{"id": 1, "name": "a", "type": "decimal(99, 0)", "nullable": true}]}',
         '{"fields": [{"id": 1, "name": "a", "type": {"list": "int64", "x": 1}, "nullable": true}]}',
+        '{"fields": [{"id": 1, "name": "a", "type": {"list": "int64", "size": 3}, "nullable": true}]}',
+        '{"fields": [{"id": 1, "name": "a", "type": {"list": "float32", "size": 0}, "nullable": true}]}',
+        '{"fields": [{"id": 1, "name": "a", "type": {"list": "float32", "size": true}, "nullable": true}]}',
         '{"fields": [{"id": 1, "name": "a", "type": "int64", "nullable": true, "code": "x"}]}',
         '{"fields": [{"id": 1, "name": "a", "type": '
         + '{"list":' * 3000
@@ -205,3 +215,10 @@ def test_what_is_no_schema_is_refused(schema: Any) -> None:
 def test_a_stored_schema_that_was_changed_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="stored schema is malformed"):
         schema_from_json(text)
+
+
+@pytest.mark.parametrize("name", ["x", "a`b c", "größe", "s.part"])
+def test_a_refused_type_is_told_with_the_name_of_its_column(name: str) -> None:
+    assert read_type("DECIMAL(9, 2)", name) == pa.decimal128(9, 2)
+    with pytest.raises(InvalidInput, match=re.escape(f"column={name} type=TIME")):
+        read_type("TIME", name)
