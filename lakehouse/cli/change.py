@@ -11,6 +11,7 @@ from lakehouse.cli.options import (
     CatalogOption,
     JsonOption,
     MessageOption,
+    SchemaOption,
     TableArgument,
     WarehouseOption,
     open_lake,
@@ -86,6 +87,7 @@ def upsert(
     newest: Annotated[
         str | None, typer.Option(help="of rows with the same key, keep the one with the greatest value of this column")
     ] = None,
+    schema: SchemaOption = "strict",
     message: MessageOption = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
@@ -95,7 +97,7 @@ def upsert(
     with open_lake(catalog, warehouse) as lake:
         target = lake.table(table)
         with counted(open_rows(file, target.schema), f"upsert into {table}") as rows:
-            commit = target.upsert(rows, newest=newest, message=message)
+            commit = target.upsert(rows, newest=newest, message=message, schema=schema)
     print_commit(commit, as_json)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,14 +72,19 @@ def check_names(found: list[str], expected: list[str]) -> None:
     if len(set(found)) < len(found):
         twice = sorted({name for name in found if found.count(name) > 1})
         raise InvalidRows("a column is there twice; drop or rename one", column=",".join(twice))
-    missing = [name for name in expected if name not in found]
-    if missing:
-        raise InvalidRows("missing column; add it, with nulls if need be", column=",".join(missing))
+    check_there(expected, found)
     unknown = [name for name in found if name not in expected]
     if unknown:
         raise InvalidRows(
             "unknown column; drop it or choose one of the table's", column=",".join(unknown), columns=",".join(expected)
         )
+
+
+def check_there(expected: Collection[str], found: Collection[str]) -> None:
+    """Raise `InvalidInput` unless all names are found."""
+    missing = [name for name in expected if name not in found]
+    if missing:
+        raise InvalidRows("missing column; add it, with nulls if need be", column=",".join(missing))
 
 
 def _column(values: pa.Array | pa.ChunkedArray, field: pa.Field, origin: Origin) -> pa.Array | pa.ChunkedArray:

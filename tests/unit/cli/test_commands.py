@@ -92,6 +92,18 @@ def test_a_key_that_is_no_value_of_its_column_is_named(run: Run, trips: Path) ->
     assert run("replace", "trips", "2013-01-05", "--key", "client", "--empty").code == 2
 
 
+def test_a_file_with_other_columns_is_refused_fitted_or_gives_the_table_columns(
+    run: Run, trips: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "more.csv").write_text("at,client,gate\n2013-01-09 01:00,5,B2\n")
+    assert run("append", "trips", "more.csv").code == 1
+    for command in (("append", "trips"), ("replace", "trips", "2013-01-09")):
+        assert run(*command, "more.csv", "--schema", "ignore").code == 0
+    assert run("replace", "trips", "2013-01-09", "more.csv", "--schema", "merge").code == 0
+    assert [(row["client"], row["gate"]) for row in rows()][-1] == (5, "B2")
+    assert run("append", "trips", "more.csv", "--schema", "loose").code == 2
+
+
 def test_rows_outside_the_interval_fail_in_one_line_and_change_nothing(run: Run, trips: Path) -> None:
     ran = run("replace", "trips", "2013-01-09", str(trips))
     assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
