@@ -26,7 +26,7 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Query, WriteTarget, Written
 from lakehouse.engine.spark import to_spark_type
-from lakehouse.errors import InvalidArgument
+from lakehouse.errors import InvalidArgument, WriteConflict
 from lakehouse.lake import Lake, connect
 from lakehouse.operations.append import Append
 from lakehouse.operations.operation import commit_together
@@ -253,8 +253,14 @@ class _Writer(spark_source.DataSourceArrowWriter):
                 self._commit_altered(lake, op)
 
     def _commit_altered(self, lake: Lake, op: Append) -> None:
-        """Commit with the columns that the rows were written for. It fails if others have made them meanwhile."""
+        """Commit with the columns that the rows were written for, unless others altered the table meanwhile."""
         with lake.table(self._options["table"]).begin_alter(self._changes) as alter:
+            if alter.begun.table.schema_number + 1 != self._begun.table.schema_number:
+                raise WriteConflict(
+                    "another operation altered the table while rows were written for columns to make; write them again",
+                    table=self._begun.table.name,
+                    operation=op.id,
+                )
             commit_together(lake.session, [alter, op], self._options.get("message"), None)
 
     def abort(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:

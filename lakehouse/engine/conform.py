@@ -69,15 +69,20 @@ class Fills:
 
 def check_names(found: list[str], expected: list[str]) -> None:
     """Raise `InvalidInput` unless both have the same names, each once, in any order."""
-    if len(set(found)) < len(found):
-        twice = sorted({name for name in found if found.count(name) > 1})
-        raise InvalidRows("a column is there twice; drop or rename one", column=",".join(twice))
+    check_once(found)
     check_there(expected, found)
     unknown = [name for name in found if name not in expected]
     if unknown:
         raise InvalidRows(
             "unknown column; drop it or choose one of the table's", column=",".join(unknown), columns=",".join(expected)
         )
+
+
+def check_once(found: list[str]) -> None:
+    """Raise `InvalidInput` if a name is there twice."""
+    if len(set(found)) < len(found):
+        twice = sorted({name for name in found if found.count(name) > 1})
+        raise InvalidRows("a column is there twice; drop or rename one", column=",".join(twice))
 
 
 def check_there(expected: Collection[str], found: Collection[str]) -> None:

@@ -10,14 +10,14 @@ import pyarrow as pa
 from lakehouse.arguments import Fit, read_fit
 from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Altered
+from lakehouse.engine.conform import check_once
 from lakehouse.engine.duckdb.source import as_arrow
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput, WriteConflict
 from lakehouse.operations.alter import Alter
 from lakehouse.operations.append import Append
-from lakehouse.operations.clauses import source_schema
 from lakehouse.operations.operation import commit_together
-from lakehouse.schema import altered, merging
+from lakehouse.schema import altered, from_spark_schema, merging
 from lakehouse.table.begins import Begins, marks_of
 
 
@@ -64,6 +64,8 @@ class Fits(Begins):
                 op.write(rows)
                 return op.commit()
             with self._begin(Alter, marks_of(None, None), changes=changes) as alter:
+                if alter.begun.table.schema_number != op.begun.table.schema_number:
+                    raise Altered  # noticed by another thread that has this table
                 op.write_as(altered(op.begun.table, changes))
                 op.write(rows)
                 commit = commit_together(self._session, [alter, op], marks["message"], marks["properties"])
@@ -72,6 +74,8 @@ class Fits(Begins):
 
 
 def with_columns(data: Any, names: list[str]) -> tuple[Any, pa.Schema]:
-    """Rows that are still to be read once, and their columns."""
+    """Rows that are still to be read once, and their columns. Raises `InvalidRows` for two of one name."""
     rows = data if is_spark_frame(data) else as_arrow(data, names)
-    return rows, source_schema(rows)
+    columns = from_spark_schema(rows.schema) if is_spark_frame(rows) else rows.schema
+    check_once(columns.names)
+    return rows, columns

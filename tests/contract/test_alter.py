@@ -209,6 +209,11 @@ def test_rows_with_other_columns_are_refused_fitted_or_make_columns(trips):
         trips.append(rows([7], price=["7"], gate=["C3"]), schema="merge")
     with pytest.raises(InvalidInput, match="strict, merge or ignore"):
         trips.append(rows([7], price=[7], gate=["C3"]), schema="loose")
+    with pytest.raises(InvalidName, match="case does not count"):
+        trips.append(rows([7], Price=[7]), schema="merge")
+    given = rows([7], price=[7])
+    with pytest.raises(InvalidRows, match="twice"):
+        trips.append(given.append_column("id", given["id"]), schema="merge")
 
 
 FIT = {"strict": 0, "ignore": 1, "merge": 2}
