@@ -13,6 +13,7 @@ import links
 from lakehouse.core import Interval
 from lakehouse.core.commit import Commit
 from lakehouse.core.diff import EntryDiff
+from lakehouse.core.erased import receipt_text
 from lakehouse.core.interval import from_us
 from lakehouse.core.operation import Kind
 from lakehouse.errors import VersionNotFound
@@ -62,7 +63,7 @@ def _commit_row(commit: Commit, tags: list[str], written: int | None) -> dict[st
         "version": commit.version,
         "committed": commit.committed_at,
         "operation": commit.operation,
-        "message": shown(commit.message or ""),
+        "message": shown(commit.message or receipt_text(commit)),
         "by": shown(made_by(commit), 100),
         "tables": ", ".join(commit.tables),
         "segments": change(commit.added, commit.dropped),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,9 +16,12 @@ from lakehouse.cli.options import (
     WarehouseOption,
     open_lake,
 )
-from lakehouse.cli.output import print_json, print_line
+from lakehouse.cli.output import print_json, print_line, show_bytes
 from lakehouse.cli.write import FileArgument, counted, print_commit
 from lakehouse.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from lakehouse.core.erased import Erased, Verified
 
 WhereArgument = Annotated[
     str, typer.Argument(metavar="WHERE", help="a condition in SQL: 'client = 12'; TRUE: all", show_default=False)
@@ -65,20 +68,53 @@ def erase(
     table: TableArgument,
     where: WhereArgument,
     is_sure: Annotated[bool, typer.Option("--yes", help="do it: this cannot be undone")] = False,
+    reason: Annotated[str | None, typer.Option(help="stored with the commit", show_default=False)] = None,
+    is_verified: Annotated[
+        bool, typer.Option("--verify", help="search all that the lake keeps for the values; without --yes only that")
+    ] = False,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--value", help="search for this instead of the condition's values; repeat", show_default=False),
+    ] = None,
+    vacuum: Annotated[
+        bool, typer.Option("--vacuum", help="before the search, write a SQLite catalog anew without what was deleted")
+    ] = False,
     message: MessageOption = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove the rows for which a condition is true from every version. `collect` deletes the old files."""
-    if not is_sure:
+    """Remove the rows for which a condition is true from every version. `collect` deletes the old files.
+
+    With --verify, exits with 1 if a value is found anywhere.
+    """
+    if not (is_sure or is_verified):
         raise typer.BadParameter("this removes rows from every version and cannot be undone; add --yes to do it")
+    if (values or vacuum) and not is_verified:
+        raise typer.BadParameter("--value and --vacuum belong to --verify")
     with open_lake(catalog, warehouse) as lake:
-        erased = lake.table(table).erase(where, message=message)
-    print_commit(erased, as_json)
-    if not as_json:
+        erased = lake.table(table).erase(where, reason=reason, message=message) if is_sure else None
+        found = lake.verify_erased(table, where, values=values or (), vacuum=vacuum) if is_verified else None
+    if as_json:
+        print_json(erased if found is None else {"erased": erased, "verified": found})
+    else:
+        _print_erasure(erased, found)
+    if found is not None and not found.is_clean:
+        raise typer.Exit(1)
+
+
+def _print_erasure(erased: Erased | None, found: Verified | None) -> None:
+    if erased is not None:
+        print_commit(erased, False)
         for one in erased.residue:
             print_line(f"remains: {one}")
+    if found is not None:
+        for one in found.findings:
+            print_line(f"found: {one}")
+        for name in found.unread:
+            print_line(f"not read: {name}")
+        many = len(found.findings) or "nothing"
+        print_line(f"{many} found in {found.files:,} files ({show_bytes(found.bytes)}) and {found.cells:,} cells")
 
 
 def upsert(

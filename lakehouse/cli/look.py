@@ -21,6 +21,7 @@ from lakehouse.cli.options import (
 from lakehouse.cli.output import console, last_instant, plain, print_json, print_line, print_table, show, show_bytes
 from lakehouse.cli.picture import LEGEND, draw
 from lakehouse.core.bars import bars
+from lakehouse.core.erased import receipt_text
 from lakehouse.core.interval import Interval
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _log_line(commit: Commit, tags: list[str]) -> list[Any]:
         _rows_changed(commit),
         _change(commit.tombstones_added, commit.tombstones_dropped),
         tags,
-        commit.message,
+        commit.message or receipt_text(commit),
     ]
 
 

@@ -183,8 +183,9 @@ class Writes(Fits):
         and compactions that read such rows and have not committed retry. Keys of replaces are removed if the predicate
         has only values of cluster columns; ``residue`` of the result names where values of the rows may remain.
 
-        ``reason``: stored in the commit's properties. ``engine``: ``duckdb`` (in process, the default) or ``spark``,
-        whose tasks then search the segments.
+        ``reason``: stored in the commit's properties, with a receipt: who (``by``: as given, else the process's user),
+        segments rewritten and removed, files to go and their grace, versions that stay readable. ``engine``: ``duckdb``
+        (in process, the default) or ``spark``, whose tasks then search the segments.
 
         Cost: the filter's columns in segments of all versions that its bounds do not rule out; a copy of those with
         such rows. Raises `SegmentUnreadable`, and changes nothing, if a file cannot be read; `WriteConflict` if updates

@@ -330,6 +330,19 @@ def test_an_erasure_asks_to_be_confirmed(run: Run, trips: Path) -> None:
     assert all(one["client"] != 77 for one in rows())
 
 
+def test_an_erasure_is_verified_until_its_files_are_collected(run: Run, trips: Path) -> None:
+    ran = run("erase", "trips", "client = 77", "--yes", "--verify", "--reason", "request 17")
+    assert ran.code == 1
+    assert "found: value 1 in" in ran.out
+    assert "run collect" in ran.out
+    assert "reason: request 17" in run("log", "trips").out
+    run("collect", "--grace", "0")
+    ran = run("erase", "trips", "client = 77", "--verify", "--json")
+    assert (ran.code, json.loads(ran.out)["erased"]) == (0, None)
+    assert run("erase", "trips", "client > 77", "--verify", "--value", "request 17").code == 1
+    assert run("erase", "trips", "client = 77", "--yes", "--vacuum").code == 2
+
+
 def test_rows_are_counted_and_called_stored_where_they_are_too_many_to_count(
     run: Callable[..., Any], trips: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
