@@ -216,6 +216,32 @@ def test_rows_with_other_columns_are_refused_fitted_or_make_columns(trips):
         trips.append(given.append_column("id", given["id"]), schema="merge")
 
 
+def test_a_difference_of_versions_says_what_became_of_columns(lake, trips):
+    """By who a column is: a dropped name that is used again is another column, and a restore brings back the first."""
+    before = trips.version
+    lake.tag("before")
+    trips.add_column("place", "STRUCT<zone: INT>", after="at")
+    trips.widen_column(("place", "zone"), "BIGINT")
+    trips.drop_column("price")
+    again = trips.add_column("price", "INT").version
+    found = trips.diff("before", again)
+    assert [str(one) for one in found.columns] == [
+        "column price dropped: int32", "column place added: struct<zone: int64>", "column price added: int32",
+    ]  # fmt: skip
+    assert found.columns == tuple(trips.column_changes(before, again))
+    assert "column price dropped" in repr(found)
+    assert [str(one) for one in trips.column_changes(again, before)] == [
+        "column place dropped: struct<zone: int64>", "column price dropped: int32", "column price added: int32",
+    ]  # fmt: skip
+    trips.restore("before")
+    assert trips.diff("before", trips.version).columns == ()
+    assert [one.changes for one in trips.schemas()][1:3] == [
+        ("column place added: struct<zone: int32>",), ("column place.zone widened: int32 to int64",),
+    ]  # fmt: skip
+    assert trips.append(rows([9], price=[9])).version == trips.version
+    assert trips.diff(trips.version - 1, trips.version).columns == ()
+
+
 FIT = {"strict": 0, "ignore": 1, "merge": 2}
 COLUMNS = {"at": "time", "id": 64, "price": 32, "tax": 32}
 """The columns of the table below with their bits; tax has a default for new rows."""

@@ -215,6 +215,12 @@ def test_diff_lists_what_came_and_went(run: Run, trips: Path) -> None:
     assert [(change["action"], change["kind"]) for change in document["changes"]] == [("drop", "segment")]
     assert "the same" in run("diff", "trips", "2", "2").out
     assert "drop" in run("diff", "trips", "2", head).out
+    run("alter", "trips", "ADD COLUMN gate STRING")
+    altered = str(json.loads(run("tables", "--json").out)["head"])
+    ran = run("diff", "trips", head, altered)
+    assert (ran.code, ran.out) == (0, "column gate added: string\n")
+    changes = json.loads(run("diff", "trips", "2", altered, "--json").out)["columns"]
+    assert changes == [{"kind": "added", "column": "gate", "before": "", "after": "string"}]
 
 
 def test_the_timeline_is_drawn_and_reported(run: Run, trips: Path) -> None:
