@@ -16,7 +16,7 @@ from lakehouse.admin.check_rows import check_rows
 from lakehouse.admin.collect import collect
 from lakehouse.admin.expire import expire
 from lakehouse.admin.export import Exported, write_export
-from lakehouse.admin.traces import search, wanted_by
+from lakehouse.admin.traces import read_wanted, search
 from lakehouse.arguments import read_limit, read_message, read_properties, read_seconds, read_task_id, read_wait
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.activity import Activity, RunningOperation
@@ -27,7 +27,6 @@ from lakehouse.core.expire import GRACE_SECONDS, Collected, Expired, RetentionRe
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import WriteOrder
 from lakehouse.core.task import Maintained, Task, TaskState, Worker
-from lakehouse.core.wanted import Value
 from lakehouse.errors import InvalidArgument
 from lakehouse.schema import check_table_name
 from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
@@ -338,13 +337,8 @@ class Lake(Statements):
         >>> lake.verify_erased("flights", "carrier = 'UA'").findings
         ()
         """
-        if isinstance(values, str | bytes) or not isinstance(values, Sequence):
-            raise InvalidArgument("values are a list of texts, numbers, dates and times", values=repr(values)[:100])
-        wanted = [Value.of(one) for one in values]
-        if not wanted:
-            if table is None or where is None:
-                raise InvalidArgument("name the values to search for, or the table and the condition of the erasure")
-            wanted = wanted_by(where, self.table(table).spec)
+        spec = None if table is None else self.table(table).spec
+        wanted = read_wanted(self.session, spec, where, values, vacuum=vacuum)
         return search(self.session, wanted, vacuum=vacuum)
 
     # The table service

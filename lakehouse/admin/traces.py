@@ -92,6 +92,24 @@ def search(session: Session, values: Sequence[Value], *, vacuum: bool = False) -
     return looking.verified()
 
 
+def read_wanted(
+    session: Session, spec: TableSpec | None, where: str | None, values: Any, *, vacuum: bool
+) -> list[Value]:
+    """The values of a search: those given, else those that a condition lists. Raises `InvalidArgument`.
+
+    What a search would refuse is refused here, so that it can be asked before an erasure.
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        raise InvalidArgument("values are a list of texts, numbers, dates and times", values=repr(values)[:100])
+    if vacuum and not session.catalog.files:
+        raise InvalidArgument("only a SQLite file is written anew; ask who runs the server for VACUUM FULL")
+    if values:
+        return [Value.of(one) for one in values]
+    if spec is None or where is None:
+        raise InvalidArgument("name the values to search for, or the table and the condition of the erasure")
+    return wanted_by(where, spec)
+
+
 def wanted_by(where: str, spec: TableSpec) -> list[Value]:
     """The values that a condition lists. Raises `InvalidArgument` where it is more than a list of values."""
     found = list(_listed(parse(where, spec.schema).tree))

@@ -21,7 +21,11 @@ from lakehouse.cli.write import FileArgument, counted, print_commit
 from lakehouse.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakehouse.core.erased import Erased, Verified
+    from lakehouse.lake import Lake
+    from lakehouse.table.table import Table
 
 WhereArgument = Annotated[
     str, typer.Argument(metavar="WHERE", help="a condition in SQL: 'client = 12'; TRUE: all", show_default=False)
@@ -93,7 +97,10 @@ def erase(
     if (values or vacuum) and not is_verified:
         raise typer.BadParameter("--value and --vacuum belong to --verify")
     with open_lake(catalog, warehouse) as lake:
-        erased = lake.table(table).erase(where, reason=reason, message=message) if is_sure else None
+        target = lake.table(table)
+        if is_verified:
+            _check_search(lake, target, where, values or (), vacuum=vacuum)
+        erased = target.erase(where, reason=reason, message=message) if is_sure else None
         found = lake.verify_erased(table, where, values=values or (), vacuum=vacuum) if is_verified else None
     if as_json:
         print_json(erased if found is None else {"erased": erased, "verified": found})
@@ -101,6 +108,13 @@ def erase(
         _print_erasure(erased, found)
     if found is not None and not found.is_clean:
         raise typer.Exit(1)
+
+
+def _check_search(lake: Lake, table: Table, where: str, values: Sequence[str], *, vacuum: bool) -> None:
+    """Refuse a search that could not be made, before anything is erased."""
+    from lakehouse.admin.traces import read_wanted  # noqa: PLC0415 - loaded with the lake, and not for --help
+
+    read_wanted(lake.session, table.spec, where, values, vacuum=vacuum)
 
 
 def _print_erasure(erased: Erased | None, found: Verified | None) -> None:

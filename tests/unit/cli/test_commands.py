@@ -347,6 +347,9 @@ def test_an_erasure_is_verified_until_its_files_are_collected(run: Run, trips: P
     assert (ran.code, json.loads(ran.out)["erased"]) == (0, None)
     assert run("erase", "trips", "client > 77", "--verify", "--value", "request 17").code == 1
     assert run("erase", "trips", "client = 77", "--yes", "--vacuum").code == 2
+    before = len(rows())
+    ran = run("erase", "trips", "client > 0", "--yes", "--verify")
+    assert (ran.code, "no list" in ran.err, len(rows())) == (1, True, before)
 
 
 def test_rows_are_counted_and_called_stored_where_they_are_too_many_to_count(
