@@ -45,12 +45,14 @@ class Fits(Begins):
         self.refresh()
         rows, columns = with_columns(data, self._spec.schema.names)
         while True:
+            known = self._spec.schema_number  # which other threads may refresh, too
             try:
                 return self._write_and_alter(begin, rows, columns, marks)
             except Altered:  # nothing was written yet
                 self.refresh()
             except (WriteConflict, InvalidInput):
-                if isinstance(rows, pa.RecordBatchReader) or not self.refresh():
+                self.refresh()
+                if isinstance(rows, pa.RecordBatchReader) or self._spec.schema_number == known:
                     raise
 
     def _write_and_alter(

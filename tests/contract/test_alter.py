@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 
 import pyarrow as pa
@@ -324,6 +325,20 @@ def test_a_merge_of_columns_repeats_where_others_make_the_same_ones_meanwhile(tr
     with armed({"write.after": once}), pytest.raises(InvalidName):
         trips.append(stream, schema="merge")  # a stream is read once
     assert seen(trips, "id") == [(1,), (2,), (9,)]
+
+
+def test_threads_that_share_a_table_make_columns_at_once_and_each_row_has_its_own(trips):
+    def write(name):
+        for number in range(3):
+            trips.append(rows([100 + number], **{f"{name}{number}": [number], "shared": [number]}), schema="merge")
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, "xyz"))
+    found = trips.scan(where="id >= 100").to_arrow().to_pylist()
+    expected = [(f"{name}{number}", number) for name in "xyz" for number in range(3)]
+    own = [(name, value) for row in found for name, value in row.items() if name[0] in "xyz" and value is not None]
+    assert sorted(own) == expected
+    assert all(row["shared"] == row["id"] - 100 for row in found)
 
 
 def test_a_repeated_write_makes_no_column_again(lake, trips):
