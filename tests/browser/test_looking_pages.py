@@ -100,7 +100,9 @@ def test_two_versions_are_compared_by_chunk(open_page: Any, flights: lakehouse.T
     assert figures(app)["Tombstones"] == "+2"
 
 
-def test_changes_of_columns_are_compared_and_listed_over_time(open_page: Any, flights: lakehouse.Table) -> None:
+def test_changes_of_columns_are_compared_and_listed_over_time(
+    open_page: Any, lake: lakehouse.Lake, flights: lakehouse.Table
+) -> None:
     assert "Columns over time" not in headings(open_page("versions"))
     before = flights.version
     flights.rename_column("delay", "late")
@@ -118,6 +120,11 @@ def test_changes_of_columns_are_compared_and_listed_over_time(open_page: Any, fl
     listed = next(one.value for one in app.dataframe if "from version" in one.value.columns)
     assert list(listed["changes"])[:2] == ["column place.gate added: string", "column delay added: int64"]
     assert list(listed["changes"])[-1] == "created"
+    lake.tag("altered", altered)
+    app = open_page("versions", version="altered")
+    assert f"to version {altered}" in texts(app)
+    changes = next(one.value for one in app.dataframe if "change" in one.value.columns)
+    assert [(one.column, one.change) for one in changes.itertuples()] == [("place.gate", "added")]
     app = open_page("versions", version=str(flights.append(hours_of(40, 1).drop(["delay"]), schema="ignore").version))
     assert not any("change" in one.value.columns for one in app.dataframe)
 
