@@ -65,8 +65,9 @@ class ColumnChange:
 class Diff:
     """The ADD and DROP that lead from version ``a`` to version ``b`` of a table, by chunk in order of time.
 
-    ``columns`` are the changes of columns from the one to the other. ``added`` and ``dropped`` list every segment and
-    tombstone once, whatever the number of chunks it touches.
+    They are versions that changed rows; ``columns`` are the changes of columns between the versions that were asked
+    for, which may have come after the rows. ``added`` and ``dropped`` list every segment and tombstone once, whatever
+    the number of chunks it touches.
     """
 
     a: int
