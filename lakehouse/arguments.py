@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal, get_args
 
 from lakehouse.errors import InvalidArgument, InvalidProperty
 
 Txn = tuple[str, int]
+Fit = Literal["strict", "merge", "ignore"]
+"""What becomes of rows with other columns than the table's."""
 _MOST_TEXT = 1_000_000
 _MOST_APP_BYTES = 1024
 """Longest text of a mark by which commits are found: PostgreSQL cannot index longer ones."""
@@ -34,6 +36,18 @@ def read_txn(txn: Any) -> Txn | None:
             return app, sequence
         case _:
             raise InvalidArgument('txn is a pair of text and a number, as in ("app", 17)', txn=repr(txn))
+
+
+def read_fit(schema: Any) -> Fit:
+    """What is to become of rows with other columns than the table's, checked.
+
+    >>> read_fit("merge")
+    'merge'
+    """
+    if schema not in get_args(Fit):
+        raise InvalidArgument("schema is strict, merge or ignore", schema=repr(schema)[:100])
+    fit: Fit = schema
+    return fit
 
 
 def read_text(text: Any, what: str) -> str:

@@ -13,15 +13,17 @@ from typing import Any, Self
 from lakehouse.admin.check import add_checksums as add_checksums_to
 from lakehouse.admin.check import check
 from lakehouse.admin.check_rows import check_rows
-from lakehouse.admin.collect import GRACE_SECONDS, collect
+from lakehouse.admin.collect import collect
 from lakehouse.admin.expire import expire
 from lakehouse.admin.export import Exported, write_export
+from lakehouse.admin.traces import read_wanted, search
 from lakehouse.arguments import read_limit, read_message, read_properties, read_seconds, read_task_id, read_wait
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.activity import Activity, RunningOperation
 from lakehouse.core.check import Checked
 from lakehouse.core.commit import Commit
-from lakehouse.core.expire import Collected, Expired, RetentionRequest
+from lakehouse.core.erased import Verified
+from lakehouse.core.expire import GRACE_SECONDS, Collected, Expired, RetentionRequest
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import WriteOrder
 from lakehouse.core.task import Maintained, Task, TaskState, Worker
@@ -313,6 +315,34 @@ class Lake(Statements):
             made = add_checksums_to(checks, self.warehouse, {one.subject for one in found.findings})
             found = replace(found, unsummed=found.unsummed - made)
         return found
+
+    def verify_erased(
+        self, table: str | None = None, where: str | None = None, *, values: Sequence[Any] = (), vacuum: bool = False
+    ) -> Verified:
+        """Search everything that the lake keeps for values that were erased, and list each place that has one.
+
+        Read are all files of the warehouse (garbage, operations that did not commit and exports too) and every row of
+        the catalog: as bytes, and Parquet, Arrow and the catalog's pages decoded. ``table`` and ``where`` are those of
+        the erasure, if its condition is a list of ``column = value``, joined by OR; its numbers and times are then
+        looked for in columns of that name. ``values``: texts, numbers, dates and times that are looked for in every
+        column instead. A text is found inside another one too. A text or number of less than five characters is looked
+        for in values and in users' texts, not in bytes, where it would be by chance.
+
+        ``vacuum`` first writes a SQLite catalog anew, without what was deleted. Indexes and sketches hold hashes, which
+        show no value. Cost: all bytes of the lake, decoded. Raises `InvalidArgument` for a condition that is no such
+        list, and for ``vacuum`` of another catalog; `CatalogHeld` if others hold the catalog that is to be vacuumed.
+
+        >>> gone = flights.erase("carrier = 'UA'")
+        >>> found = lake.verify_erased("flights", "carrier = 'UA'")
+        >>> found.is_clean, found.findings[0].remedy
+        (False, 'run collect; it goes after its grace')
+        >>> collected = lake.collect(grace_seconds=0)
+        >>> lake.verify_erased("flights", "carrier = 'UA'").findings
+        ()
+        """
+        spec = None if table is None else self.table(table).spec
+        wanted = read_wanted(self.session, spec, where, values, vacuum=vacuum)
+        return search(self.session, wanted, vacuum=vacuum)
 
     # The table service
 

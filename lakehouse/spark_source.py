@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import datasource as spark_source
 from pyspark.sql.types import StructType
 
+from lakehouse.arguments import Fit, read_fit
 from lakehouse.core.column import listed_type
 from lakehouse.core.interval import Interval, to_us
 from lakehouse.core.operation import Begun
@@ -26,10 +27,12 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Query, WriteTarget, Written
 from lakehouse.engine.spark import to_spark_type
-from lakehouse.errors import InvalidArgument
+from lakehouse.errors import InvalidArgument, WriteConflict
 from lakehouse.lake import Lake, connect
 from lakehouse.operations.append import Append
+from lakehouse.operations.operation import commit_together
 from lakehouse.reading.scan import plan_at, sets_of
+from lakehouse.schema import SchemaChange, altered, from_spark_schema, merging
 from lakehouse.storage.files import delete_files
 from lakehouse.table.table import Table
 
@@ -42,9 +45,10 @@ def register(spark: SparkSession) -> None:
     """Register the format ``lakehouse`` with a Spark session, classic or Connect.
 
     Options: ``table`` (needed), ``catalog`` and ``warehouse`` (default as in `connect`), ``as_of`` and ``interval`` for
-    reads, ``message`` for writes. What a query reads is protected for an hour after planning, and by each task while it
-    reads; what a write has stored, for an hour (``lease_seconds``) after a task last wrote. Turns on the session's
-    filter push-down for Python sources. Writing appends; use `Table.replace` to replace rows.
+    reads, ``message`` and ``schema`` (that of `Table.append`) for writes. What a query reads is protected for an hour
+    after planning, and by each task while it reads; what a write has stored, for an hour (``lease_seconds``) after a
+    task last wrote. Turns on the session's filter push-down for Python sources. Writing appends; use `Table.replace` to
+    replace rows.
 
     ``spark.read.format("lakehouse").option("table", "flights").load()`` is then a frame of the table's rows.
     """
@@ -97,9 +101,14 @@ class LakehouseSource(spark_source.DataSource):
                 "this format appends; use Table.replace to put rows in place of others", mode="overwrite"
             )
         with _open_to_write(self.options) as lake:
-            begun = lake.table(self.options["table"]).begin_append().begun
+            table = lake.table(self.options["table"])
+            fit = read_fit(self.options.get("schema", "strict"))
+            changes = merging(table.spec, from_spark_schema(schema)) if fit == "merge" else []
+            begun = table.begin_append().begun
             lake.catalog.renew([begun])
-            return _Writer(dict(self.options), begun)
+            if changes:  # tasks write for the columns that the commit will make
+                begun = replace(begun, table=altered(begun.table, changes))
+            return _Writer(dict(self.options), begun, fit, changes)
 
 
 class _Part(spark_source.InputPartition):
@@ -203,9 +212,11 @@ class _Task(spark_source.WriterCommitMessage):
 
 
 class _Writer(spark_source.DataSourceArrowWriter):
-    def __init__(self, options: dict[str, str], begun: Begun) -> None:
+    def __init__(self, options: dict[str, str], begun: Begun, fit: Fit, changes: Sequence[SchemaChange]) -> None:
         self._options = options
         self._begun = begun
+        self._is_lenient = fit != "strict"
+        self._changes = changes
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> _Task:
         """Store one task's rows; each attempt uses its own file names, so a repeated one does no harm."""
@@ -221,7 +232,14 @@ class _Writer(spark_source.DataSourceArrowWriter):
             folder = lake.warehouse / spec.folder / self._begun.id
             rows = pa.RecordBatchReader.from_batches(first.schema, _chained(first, iterator))
             now_us = to_us(lake.catalog.now())
-            target = WriteTarget(spec, folder, self._begun.id, batch=context.taskAttemptId(), now_us=now_us)
+            target = WriteTarget(
+                spec,
+                folder,
+                self._begun.id,
+                batch=context.taskAttemptId(),
+                is_lenient=self._is_lenient,
+                now_us=now_us,
+            )
             return _Task(tuple(lake.session.local_engine.write(rows, target)))
 
     def commit(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:
@@ -235,6 +253,19 @@ class _Writer(spark_source.DataSourceArrowWriter):
             stored = {path.relative_to(lake.warehouse / folder).as_posix() for path in _files(lake.warehouse / folder)}
             delete_files(lake.warehouse, {f"{folder}/{name}" for name in stored - {file.name for file in files}})
             op.take(files)
+            if self._changes:
+                self._commit_altered(lake, op)
+
+    def _commit_altered(self, lake: Lake, op: Append) -> None:
+        """Commit with the columns that the rows were written for, unless others altered the table meanwhile."""
+        with lake.table(self._options["table"]).begin_alter(self._changes) as alter:
+            if alter.begun.table.schema_number + 1 != self._begun.table.schema_number:
+                raise WriteConflict(
+                    "another operation altered the table while rows were written for columns to make; write them again",
+                    table=self._begun.table.name,
+                    operation=op.id,
+                )
+            commit_together(lake.session, [alter, op], self._options.get("message"), None)
 
     def abort(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:
         """Abort: nothing becomes visible."""

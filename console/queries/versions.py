@@ -13,6 +13,7 @@ import links
 from lakehouse.core import Interval
 from lakehouse.core.commit import Commit
 from lakehouse.core.diff import EntryDiff
+from lakehouse.core.erased import receipt_text
 from lakehouse.core.interval import from_us
 from lakehouse.core.operation import Kind
 from lakehouse.errors import VersionNotFound
@@ -62,7 +63,7 @@ def _commit_row(commit: Commit, tags: list[str], written: int | None) -> dict[st
         "version": commit.version,
         "committed": commit.committed_at,
         "operation": commit.operation,
-        "message": shown(commit.message or ""),
+        "message": shown(commit.message or receipt_text(commit)),
         "by": shown(made_by(commit), 100),
         "tables": ", ".join(commit.tables),
         "segments": change(commit.added, commit.dropped),
@@ -83,9 +84,22 @@ def made_by(commit: Commit) -> str:
     return commit.txn[0] if commit.txn else ""
 
 
+def list_schemas(lake: Any, name: str) -> pd.DataFrame:
+    """A row for each set of columns that a table had, newest first, with what the one before it became."""
+    rows = [
+        {
+            "from version": one.version,
+            "changes": shown("; ".join(one.changes) or "created"),
+            "columns": shown(", ".join(f"{column.name} {column.type}" for column in one.schema)),
+        }
+        for one in lake.table(name).schemas()
+    ]
+    return pd.DataFrame(rows[::-1])
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What leads from one version to another: totals, a row a chunk, and a row an entry."""
+    """What leads from one version to another: totals, a row a chunk, a row an entry, a row a change of columns."""
 
     a: int
     b: int
@@ -93,6 +107,7 @@ class Difference:
     chunks: pd.DataFrame
     entries: pd.DataFrame
     is_cut: bool
+    columns: pd.DataFrame
 
 
 def read_difference(lake: Any, name: str, a: int, b: int, interval: Interval | None) -> Difference:
@@ -123,6 +138,22 @@ def read_difference(lake: Any, name: str, a: int, b: int, interval: Interval | N
         chunks[:MOST_CHUNKS],
         entries,
         len(chunks) > MOST_CHUNKS or len(entries) >= MOST_ENTRIES,
+        _columns(table, a, b),
+    )
+
+
+def _columns(table: Any, a: int, b: int) -> pd.DataFrame:
+    """A row a change of columns."""
+    return pd.DataFrame(
+        [
+            {
+                "column": shown(one.column),
+                "change": one.kind,
+                "before": shown(one.before),
+                "after": shown(one.after),
+            }
+            for one in table.column_changes(a, b)
+        ]
     )
 
 
@@ -199,10 +230,17 @@ def count_changes(lake: Any, name: str, a: int, b: int) -> ChangedRows:
     return ChangedRows(counts, pa.Table.from_batches(first, reader.schema), False)
 
 
+def version_at(lake: Any, name: str, as_of: Any) -> int:
+    """The newest version at or before ``as_of`` that changed the table's rows or columns. Raises `VersionNotFound`."""
+    table = lake.table(name)
+    of_rows: int = table.version_at(as_of)
+    altered = table.log(1, before=lake.catalog.resolve(as_of) + 1, definitions=True)
+    return max([of_rows, *(commit.version for commit in altered)])
+
+
 def version_before(lake: Any, name: str, version: int) -> int | None:
     """The table's version before one; None for the first, or where the one before was forgotten."""
     try:
-        found: int = lake.table(name).version_at(version - 1)
+        return version_at(lake, name, version - 1)
     except VersionNotFound:
         return None
-    return found

@@ -110,8 +110,11 @@ def draw_version(commit: Commit) -> None:
 def draw_difference(a: int, b: int) -> None:
     found = versions.read_difference(lake, table.name, a, b, interval)
     shell.figures(found.totals)
+    if not found.columns.empty:
+        st.dataframe(found.columns, hide_index=True, alt="Changes of columns", key="column changes")
     if found.chunks.empty:
-        shell.empty("Nothing differs between them here.")
+        what = "Nothing" if found.columns.empty else "No segment and no tombstone"
+        shell.empty(f"{what} differs between them here.")
         return
     by_chunk, by_entry, by_row = st.tabs(["By chunk", "Segments and tombstones", "Rows"])
     with by_chunk:
@@ -122,6 +125,14 @@ def draw_difference(a: int, b: int) -> None:
         st.caption("Not all are listed; the figures count all.")
     with by_row:
         draw_changes(a, b)
+
+
+def draw_schemas() -> None:
+    """The columns that the table had, if they ever changed."""
+    if not table.spec.schema_number:
+        return
+    shell.section("Columns over time", "Each version reads with the columns that the table had then.")
+    st.dataframe(versions.list_schemas(lake, table.name), hide_index=True, alt="Columns over time", key="schemas")
 
 
 def draw_changes(a: int, b: int) -> None:
@@ -168,7 +179,7 @@ def newest_listed() -> int:
     """The picked version, or else the newest that passes the filters."""
     if pick.as_of() is None and st.session_state["of"] == "table" and not listed.empty:
         return int(listed["version"].iloc[0])
-    return pick.version()
+    return versions.version_at(lake, table.name, pick.as_of())
 
 
 def versions_to_compare() -> tuple[int | None, int]:
@@ -178,7 +189,7 @@ def versions_to_compare() -> tuple[int | None, int]:
     )
     version = newest_listed()
     if compared.strip():
-        return table.version_at(compared.strip()), version
+        return versions.version_at(lake, table.name, compared.strip()), version
     return versions.version_before(lake, table.name, version), version
 
 
@@ -186,7 +197,7 @@ listed = draw_filters()
 draw_log()
 shell.section("What changed")
 before, version = versions_to_compare()
-commits = table.log(1, before=version + 1)
+commits = table.log(1, before=version + 1, definitions=True)
 if not commits or commits[0].version != version:
     shell.empty("Nothing was written to this table at that version.")
 else:
@@ -198,6 +209,7 @@ else:
         with shell.frame():
             draw_difference(before, version)
     draw_actions(version)
+draw_schemas()
 copied.offer(
     "versions",
     copied.Copied(

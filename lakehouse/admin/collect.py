@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lakehouse.catalog.forget.garbage import Batch, Collection
-from lakehouse.core.expire import Collected
+from lakehouse.core.expire import GRACE_SECONDS, Collected
 from lakehouse.errors import StorageUnavailable, writing_to
 from lakehouse.faults import reach
 from lakehouse.session.session import Session
 from lakehouse.storage.files import delete_files, delete_operation, measure
-
-GRACE_SECONDS = 3600.0
 
 
 def collect(session: Session, *, grace_seconds: float = GRACE_SECONDS, dry_run: bool = False) -> Collected:

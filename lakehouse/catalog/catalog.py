@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -11,7 +12,9 @@ from sqlalchemy import Connection
 from lakehouse.catalog.commit import erasure, leftover
 from lakehouse.catalog.forget import expiry
 from lakehouse.catalog.forget.garbage import Collection
+from lakehouse.catalog.inspect.cells import Held, read_cells
 from lakehouse.catalog.inspect.checking import Checks
+from lakehouse.catalog.inspect.whereabouts import Whereabouts, read_whereabouts
 from lakehouse.catalog.state.summaries import Summaries
 from lakehouse.catalog.state.tombstone_sets import ReadFile, no_files
 from lakehouse.catalog.store.database import Database
@@ -126,9 +129,39 @@ class Catalog(CatalogWriter):
         """Where values of rows erased from a table may remain."""
         return self._read(leftover.read_leftovers, spec)
 
+    def count_readable(self, spec: TableSpec) -> int:
+        """How many versions of a table can be read."""
+        return self._read(leftover.count_readable, spec)
+
     def newest_erasure(self) -> int:
         """The version of the lake's newest erasure, 0 without any."""
         return self._read(leftover.newest_erasure)
+
+    def search(self, begin: Callable[[], Callable[[Held], None]]) -> Whereabouts:
+        """Give everything that the database holds to what ``begin`` returns; what it knows of files at that moment.
+
+        It begins again if the connection is lost.
+        """
+
+        def question(connection: Connection) -> Whereabouts:
+            look = begin()
+            for one in read_cells(connection):
+                look(one)
+            return read_whereabouts(connection)
+
+        return self._read(question)
+
+    def vacuum(self) -> None:
+        """Write a SQLite file anew, without what was deleted from it."""
+        self._database.vacuum()
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of a SQLite database; none of a server's."""
+        if not self._database.is_sqlite:
+            return []
+        path = Path(str(self._database.url.database))
+        return [one for end in ("", "-wal", "-journal") if (one := path.with_name(path.name + end)).exists()]
 
     # The table service
 

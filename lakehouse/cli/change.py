@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,13 +11,21 @@ from lakehouse.cli.options import (
     CatalogOption,
     JsonOption,
     MessageOption,
+    SchemaOption,
     TableArgument,
     WarehouseOption,
     open_lake,
 )
-from lakehouse.cli.output import print_json, print_line
+from lakehouse.cli.output import print_json, print_line, show_bytes
 from lakehouse.cli.write import FileArgument, counted, print_commit
 from lakehouse.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.core.erased import Erased, Verified
+    from lakehouse.lake import Lake
+    from lakehouse.table.table import Table
 
 WhereArgument = Annotated[
     str, typer.Argument(metavar="WHERE", help="a condition in SQL: 'client = 12'; TRUE: all", show_default=False)
@@ -64,20 +72,63 @@ def erase(
     table: TableArgument,
     where: WhereArgument,
     is_sure: Annotated[bool, typer.Option("--yes", help="do it: this cannot be undone")] = False,
+    reason: Annotated[str | None, typer.Option(help="stored with the commit", show_default=False)] = None,
+    is_verified: Annotated[
+        bool, typer.Option("--verify", help="search all that the lake keeps for the values; without --yes only that")
+    ] = False,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--value", help="search for this instead of the condition's values; repeat", show_default=False),
+    ] = None,
+    vacuum: Annotated[
+        bool, typer.Option("--vacuum", help="before the search, write a SQLite catalog anew without what was deleted")
+    ] = False,
     message: MessageOption = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove the rows for which a condition is true from every version. `collect` deletes the old files."""
-    if not is_sure:
+    """Remove the rows for which a condition is true from every version. `collect` deletes the old files.
+
+    With --verify, exits with 1 if a value is found anywhere.
+    """
+    if not (is_sure or is_verified):
         raise typer.BadParameter("this removes rows from every version and cannot be undone; add --yes to do it")
+    if (values or vacuum) and not is_verified:
+        raise typer.BadParameter("--value and --vacuum belong to --verify")
     with open_lake(catalog, warehouse) as lake:
-        erased = lake.table(table).erase(where, message=message)
-    print_commit(erased, as_json)
-    if not as_json:
+        target = lake.table(table)
+        if is_verified:
+            _check_search(lake, target, where, values or (), vacuum=vacuum)
+        erased = target.erase(where, reason=reason, message=message) if is_sure else None
+        found = lake.verify_erased(table, where, values=values or (), vacuum=vacuum) if is_verified else None
+    if as_json:
+        print_json(erased if found is None else {"erased": erased, "verified": found})
+    else:
+        _print_erasure(erased, found)
+    if found is not None and not found.is_clean:
+        raise typer.Exit(1)
+
+
+def _check_search(lake: Lake, table: Table, where: str, values: Sequence[str], *, vacuum: bool) -> None:
+    """Refuse a search that could not be made, before anything is erased."""
+    from lakehouse.admin.traces import read_wanted  # noqa: PLC0415 - loaded with the lake, and not for --help
+
+    read_wanted(lake.session, table.spec, where, values, vacuum=vacuum)
+
+
+def _print_erasure(erased: Erased | None, found: Verified | None) -> None:
+    if erased is not None:
+        print_commit(erased, False)
         for one in erased.residue:
             print_line(f"remains: {one}")
+    if found is not None:
+        for one in found.findings:
+            print_line(f"found: {one}")
+        for name in found.unread:
+            print_line(f"not read: {name}")
+        many = len(found.findings) or "nothing"
+        print_line(f"{many} found in {found.files:,} files ({show_bytes(found.bytes)}) and {found.cells:,} cells")
 
 
 def upsert(
@@ -86,6 +137,7 @@ def upsert(
     newest: Annotated[
         str | None, typer.Option(help="of rows with the same key, keep the one with the greatest value of this column")
     ] = None,
+    schema: SchemaOption = "strict",
     message: MessageOption = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
@@ -95,7 +147,7 @@ def upsert(
     with open_lake(catalog, warehouse) as lake:
         target = lake.table(table)
         with counted(open_rows(file, target.schema), f"upsert into {table}") as rows:
-            commit = target.upsert(rows, newest=newest, message=message)
+            commit = target.upsert(rows, newest=newest, message=message, schema=schema)
     print_commit(commit, as_json)
 
 

@@ -21,6 +21,7 @@ from lakehouse.cli.options import (
 from lakehouse.cli.output import console, last_instant, plain, print_json, print_line, print_table, show, show_bytes
 from lakehouse.cli.picture import LEGEND, draw
 from lakehouse.core.bars import bars
+from lakehouse.core.erased import receipt_text
 from lakehouse.core.interval import Interval
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _log_line(commit: Commit, tags: list[str]) -> list[Any]:
         _rows_changed(commit),
         _change(commit.tombstones_added, commit.tombstones_dropped),
         tags,
-        commit.message,
+        commit.message or receipt_text(commit),
     ]
 
 
@@ -225,12 +226,17 @@ def diff(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what was added to and dropped from a table between two versions, by chunk."""
+    """Show what was added to and dropped from a table between two versions, by chunk, and how its columns changed."""
     with open_lake(catalog, warehouse) as lake:
         found = lake.table(table).diff(point_in_history(a), point_in_history(b))
     rows = found.to_arrow().to_pylist()
     if as_json:
-        return print_json({"table": table, "from": found.a, "to": found.b, "changes": rows})
+        columns = list(found.columns)
+        return print_json({"table": table, "from": found.a, "to": found.b, "changes": rows, "columns": columns})
+    for change in found.columns:
+        print_line(str(change))
+    if not rows and found.columns:
+        return None
     if not rows:
         return print_line(f"{table} is the same at {found.a} and {found.b}")
     print_table(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import lakehouse
+from lakehouse.arguments import Fit
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
@@ -42,6 +43,13 @@ IntervalOption = Annotated[
 ]
 MessageOption = Annotated[
     str | None, typer.Option("--message", "-m", help="stored with the commit", show_default=False)
+]
+SchemaOption = Annotated[
+    Fit,
+    typer.Option(
+        "--schema",
+        help="rows with other columns than the table's: refuse them, add columns to the table, or leave them out",
+    ),
 ]
 
 

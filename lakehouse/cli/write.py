@@ -17,6 +17,7 @@ from lakehouse.cli.options import (
     IntervalOption,
     JsonOption,
     MessageOption,
+    SchemaOption,
     TableArgument,
     WarehouseOption,
     open_lake,
@@ -81,6 +82,7 @@ def init(
 def append(
     table: TableArgument,
     file: FileArgument,
+    schema: SchemaOption = "strict",
     message: MessageOption = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
@@ -90,7 +92,7 @@ def append(
     with open_lake(catalog, warehouse) as lake:
         target = lake.table(table)
         with counted(open_rows(file, target.schema), f"append to {table}") as rows:
-            commit = target.append(rows, message=message)
+            commit = target.append(rows, message=message, schema=schema)
     print_commit(commit, as_json)
 
 
@@ -115,6 +117,7 @@ def replace(
         list[str] | None,
         typer.Option(help="only rows with COLUMN=VALUE; repeat for more values or columns", show_default=False),
     ] = None,
+    schema: SchemaOption = "strict",
     message: MessageOption = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
@@ -131,7 +134,7 @@ def replace(
             commit = target.replace(None, window, keys=keys, message=message)
         else:
             with counted(open_rows(file, target.schema), f"replace in {table}") as rows:
-                commit = target.replace(rows, window, keys=keys, message=message)
+                commit = target.replace(rows, window, keys=keys, message=message, schema=schema)
     print_commit(commit, as_json)
 
 

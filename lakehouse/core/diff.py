@@ -38,16 +38,42 @@ class ChunkDiff:
         return bool(self.added_segments or self.dropped_segments or self.added_tombstones or self.dropped_tombstones)
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """One way in which a column, or a part of one, differs between two versions.
+
+    ``kind``: *added*, *dropped*, *renamed*, *widened*, *narrowed* (by a restore), *retyped*, *nullability*, *default*
+    (for new rows), *commented* or *moved*. ``column`` is its name after the change, or the last that it had, with those
+    of what it is in: ``place.zone``.
+
+    >>> str(ColumnChange("widened", "delay", "int32", "int64"))
+    'column delay widened: int32 to int64'
+    """
+
+    kind: str
+    column: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        if self.kind in ("added", "dropped"):
+            return f"column {self.column} {self.kind}: {self.before or self.after}"
+        return f"column {self.column} {self.kind}: {self.before or 'nothing'} to {self.after or 'nothing'}"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Diff:
     """The ADD and DROP that lead from version ``a`` to version ``b`` of a table, by chunk in order of time.
 
-    ``added`` and ``dropped`` list every segment and tombstone once, whatever the number of chunks it touches.
+    They are versions that changed rows; ``columns`` are the changes of columns between the versions that were asked
+    for, which may have come after the rows. ``added`` and ``dropped`` list every segment and tombstone once, whatever
+    the number of chunks it touches.
     """
 
     a: int
     b: int
     chunks: Mapping[Interval, ChunkDiff] = field(default_factory=dict, hash=False)
+    columns: tuple[ColumnChange, ...] = ()
 
     @property
     def added(self) -> Listing[Segment | Tombstone]:
@@ -65,7 +91,10 @@ class Diff:
 
     def __repr__(self) -> str:
         added, dropped = len(self.added), len(self.dropped)
-        return f"<diff from {self.a} to {self.b}: {added} added, {dropped} dropped in {len(self.chunks)} chunks>"
+        columns = "".join(f"; {one}" for one in self.columns)
+        return (
+            f"<diff from {self.a} to {self.b}: {added} added, {dropped} dropped in {len(self.chunks)} chunks{columns}>"
+        )
 
     def to_arrow(self) -> pa.Table:
         """A row for every ADD and DROP in every chunk."""

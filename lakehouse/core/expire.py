@@ -24,6 +24,10 @@ LIVE = np.iinfo(np.int64).max
 _MOST_VERSIONS = 2**62
 
 
+GRACE_SECONDS = 3600.0
+"""How long files that nothing can reach are kept, if a collection does not say: readers may have planned before."""
+
+
 @dataclass(frozen=True, slots=True)
 class RetentionRequest:
     """What a caller wants kept: versions of this many seconds, or since a time, or this many; or what either keeps."""

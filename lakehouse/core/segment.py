@@ -14,6 +14,8 @@ from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidInput
 
 SegmentId = NewType("SegmentId", int)
+BOUND_LENGTH = 128
+"""Longer string and binary bounds are cut (the upper one rounded up), so the catalog stays small."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,10 +39,11 @@ _COLUMN = re.compile(r"[^\W_][^`\"\x00-\x1f]{0,127}")
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """The columns that a table has had from a version on."""
+    """The columns that a table has had from a version on; ``changes`` made them of those before, in words."""
 
     version: int
     schema: pa.Schema
+    changes: tuple[str, ...] = ()
 
 
 def field_id_of(column: pa.Field) -> int:

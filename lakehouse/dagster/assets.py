@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from lakehouse.arguments import Fit
 from lakehouse.core.interval import Interval
 from lakehouse.core.spec import TableSpec
 from lakehouse.dagster.cells import cells_of, run_cells
@@ -53,16 +54,22 @@ def chunk_asset(
 
 
 def replace_chunks(
-    context: dg.AssetExecutionContext, table: "Table", rows: Any, *, console_url: str | None = None
+    context: dg.AssetExecutionContext,
+    table: "Table",
+    rows: Any,
+    *,
+    schema: Fit = "strict",
+    console_url: str | None = None,
 ) -> dg.MaterializeResult[None]:
     """Replace exactly the partitions of the run by rows, in one commit, and describe it to Dagster.
 
     ``rows`` is anything that `Table.replace` takes; a row outside the run's partitions fails the run and nothing is
-    committed. A retry of a run that had committed changes nothing and reports that commit; a new run replaces again.
+    committed. ``schema`` is that of `Table.replace`: what becomes of rows with other columns than the table's. A retry
+    of a run that had committed changes nothing and reports that commit; a new run replaces again.
     """
     cells = run_cells(context)
     started = time.monotonic()
-    commit = write_rows(table, rows, cells, **origin(context))
+    commit = write_rows(table, rows, cells, schema=schema, **origin(context))
     seconds = time.monotonic() - started
     add_partition_rows(context, table, commit)
     metadata = commit_metadata(table, commit, hull(cells), duration_seconds=seconds, console_url=console_url)
@@ -74,6 +81,7 @@ def replace_each_chunk(
     table: "Table",
     rows_of: Callable[[Interval], Any],
     *,
+    schema: Fit = "strict",
     console_url: str | None = None,
 ) -> None:
     """Replace the partitions of the run one by one, with a commit each: these stay if a later one fails.
@@ -81,6 +89,7 @@ def replace_each_chunk(
     ``rows_of`` returns the rows of one time chunk. The asset needs ``output_required=False``: each partition is
     reported as materialized when it is committed, and no others. A retry continues where the run failed: it calls
     ``rows_of`` again for committed chunks, but writes only the others. The price is one version for each chunk.
+    ``schema`` is that of `Table.replace`.
 
     Examples
     --------
@@ -95,7 +104,7 @@ def replace_each_chunk(
     for key in context.partition_keys:
         (cell,) = cells_of(partitions, [key])
         started = time.monotonic()
-        commit = write_rows(table, rows_of(cell.interval), [cell], **origin(context, key=key))
+        commit = write_rows(table, rows_of(cell.interval), [cell], schema=schema, **origin(context, key=key))
         seconds = time.monotonic() - started
         metadata = commit_metadata(table, commit, cell.interval, duration_seconds=seconds, console_url=console_url)
         tags = {"dagster/data_version": str(commit.version), "dagster/data_version_is_user_provided": "true"}
@@ -108,14 +117,15 @@ def replace_together(
     rows: Mapping[str, Any],
     interval: Any = None,
     *,
+    schema: Fit = "strict",
     console_url: str | None = None,
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Replace an interval of several tables in one commit: readers see all of it or none.
 
     ``rows`` maps each table to its new rows, or to a pair of rows and the interval that they replace: facts of a day
     together with look-ups of all time, say. ``interval`` is for tables without their own; by default the partitions of
-    the run. In a timeless table all rows are replaced; in a run with partitions, give None as its interval. The
-    materialized assets are named like the tables.
+    the run. In a timeless table all rows are replaced; in a run with partitions, give None as its interval. ``schema``
+    is that of `Table.replace`. The materialized assets are named like the tables.
     """
     specs = {name: lake.table(name).spec for name in rows}
     has_partitions = context.assets_def.partitions_def is not None
@@ -127,7 +137,7 @@ def replace_together(
     started = time.monotonic()
     with lake.transaction(**marks) as transaction:
         for name, (frame, span) in spans.items():
-            transaction.table(name).replace(frame, span, txn=txn)
+            transaction.table(name).replace(frame, span, txn=txn, schema=schema)
     seconds = time.monotonic() - started
     commit = transaction.commit()
     for name, (_, span) in spans.items():

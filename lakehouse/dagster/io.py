@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 from pydantic import Field, PrivateAttr
 
+from lakehouse.arguments import read_fit
 from lakehouse.core.interval import ALL_TIME
 from lakehouse.dagster.cells import ALL, Cell, cells_of
 from lakehouse.dagster.frames import Form, as_rows, form_of, load
@@ -34,8 +35,10 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
 
     **Outputs** are Spark, Arrow, pandas or polars tables, streams of Arrow batches or DuckDB relations. They replace
     the partitions of the run in one commit, whatever their number (without any: the whole table), or are appended or
-    upserted, as ``table_metadata(mode=...)`` says. A replace fails for a row outside those partitions. A retry of a run
-    that had committed writes nothing and reports that commit, so nothing is doubled; a new run writes again.
+    upserted, as ``table_metadata(mode=...)`` says. A replace fails for a row outside those partitions. Outputs with
+    other columns than the table's fail, are fitted, or give the table columns in the same commit, as
+    ``table_metadata(schema=...)`` or ``schema_mode`` says. A retry of a run that had committed writes nothing and
+    reports that commit, so nothing is doubled; a new run writes again.
 
     **Inputs** come in the form of their annotation, and hold exactly the rows of the partitions that Dagster maps to
     those of the run. ``AssetIn(metadata={"columns": [...], "where": "...", "as_of": ...})`` reads fewer columns or
@@ -66,6 +69,11 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
     """
 
     mode: str = Field(default="replace", description="append, replace or upsert, for assets that do not say themselves")
+    schema_mode: str = Field(
+        default="strict",
+        description="strict, merge or ignore: what becomes of outputs with other columns than the table's, "
+        "for assets that do not say themselves",
+    )
     as_of: str | None = Field(default=None, description="A tag or time at which inputs are read; default: the head")
     form: str = Field(default="arrow", description="The form of inputs without an annotation")
     _lake: Any = PrivateAttr(default=None)
@@ -90,7 +98,8 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
         table = options.find_or_create(lake, rows, partitions)
         mode = options.mode or _mode(self.mode)
         started = time.monotonic()
-        commit = write_rows(table, rows, cells, mode=mode, newest=options.newest, **_marks(context, mode))
+        fit = options.schema or read_fit(self.schema_mode)
+        commit = write_rows(table, rows, cells, mode=mode, newest=options.newest, schema=fit, **_marks(context, mode))
         self._report(context, table, commit, cells, time.monotonic() - started)
 
     def load_input(self, context: dg.InputContext) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pyarrow as pa
 
+from lakehouse.arguments import Fit, read_fit
 from lakehouse.dagster.frames import schema_of
 from lakehouse.dagster.partitions import partitions_grain
 from lakehouse.dagster.write import MODES, Mode
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from lakehouse.table.table import Table
 
 PREFIX = "lakehouse/"
-_NAMES = ("table", "mode", "time", "grain", "primary_key", "cluster_by", "newest", "properties")
+_NAMES = ("table", "mode", "time", "grain", "primary_key", "cluster_by", "newest", "schema", "properties")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class TableOptions:
     primary_key: tuple[str, ...] = ()
     cluster_by: Any = ()
     newest: str | None = None
+    schema: Fit | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
     """The column of each dimension of the partitions."""
@@ -48,6 +50,8 @@ class TableOptions:
             columns = {"": columns}
         if ours.get("mode") not in (None, *MODES):
             raise InvalidArgument("no such mode; choose one", asset=key, mode=ours["mode"], modes=MODES)
+        if ours.get("schema") is not None:
+            read_fit(ours["schema"])
         ours["primary_key"] = _listed(ours.get("primary_key", ()))
         return cls(**({"table": "_".join(key.path)} | ours), columns=columns)
 
@@ -111,13 +115,16 @@ def table_metadata(
     primary_key: Sequence[str] = (),
     cluster_by: Sequence[str] | Mapping[str, int] = (),
     newest: str | None = None,
+    schema: Fit | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Metadata that says which table an asset is and how it is written.
 
     By default, the table is named like the asset (parts joined by ``_``), the mode is the IO manager's, the time is the
     only timestamp column, and the grain is that of the partitions, or a day. Without partitions and timestamp columns
-    the table is timeless. ``newest``: see `Table.upsert`. What defines the table only matters until it exists.
+    the table is timeless. ``newest``: see `Table.upsert`. ``schema`` is that of `Table.append`: what becomes of rows
+    with other columns than the table's; by default the IO manager's. What defines the table only matters until it
+    exists.
 
     Examples
     --------
@@ -132,6 +139,7 @@ def table_metadata(
         "primary_key": list(primary_key),
         "cluster_by": dict(cluster_by) if isinstance(cluster_by, Mapping) else list(cluster_by),
         "newest": newest,
+        "schema": schema,
         "properties": dict(properties or {}),
     }
     return {f"{PREFIX}{name}": value for name, value in given.items() if value}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.arguments import Fit
 from lakehouse.core.interval import ALL_TIME, Interval
 from lakehouse.core.spec import TableSpec
 from lakehouse.dagster.cells import ALL, Cell
@@ -31,6 +32,7 @@ def write_rows(
     mode: Mode = "replace",
     txn: "Txn | None" = None,
     newest: str | None = None,
+    schema: Fit = "strict",
     message: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> "Commit":
@@ -38,14 +40,15 @@ def write_rows(
 
     ``replace`` replaces all rows in the cells by them; a row outside the cells fails the write and nothing is
     committed. Contiguous cells are one replace; scattered ones are dropped and written in one pass, with appends
-    running beside as for a replace. ``append`` and ``upsert`` ignore cells: late rows may be of any time.
+    running beside as for a replace. ``append`` and ``upsert`` ignore cells: late rows may be of any time. ``schema``
+    says what becomes of rows with other columns than the table's, as for `Table.append`.
 
     Raises `InvalidInput` for rows outside, and for partitions of a timeless table; `LockTimeout` if another
     replace holds a cell for too long.
     """
     if list(cells) != [ALL]:
         require_time(table.spec)
-    marks: dict[str, Any] = {"message": message, "properties": properties}
+    marks: dict[str, Any] = {"message": message, "properties": properties, "schema": schema}
     if mode == "append":
         return table.append(rows, txn=txn, **marks)
     if mode == "upsert":
@@ -53,27 +56,37 @@ def write_rows(
     typed = [cell.typed(table.spec) for cell in cells]
     if len(typed) == 1:
         return table.replace(rows, typed[0].interval, keys=typed[0].keys, txn=txn, **marks)
-    return _replace_scattered(table, rows, typed, txn, marks)
+    del marks["schema"]
+    return _replace_scattered(table, rows, typed, txn, schema, marks)
 
 
 def _replace_scattered(
-    table: "Table", rows: Any, cells: Sequence[Cell], txn: "Txn | None", marks: Mapping[str, Any]
+    table: "Table",
+    rows: Any,
+    cells: Sequence[Cell],
+    txn: "Txn | None",
+    schema: Fit,
+    marks: Mapping[str, Any],
 ) -> "Commit":
     # DuckDB takes a second to import, for which loading a code location need not wait.
     from lakehouse.table.transaction import Transaction  # noqa: PLC0415
 
     with Transaction(table.session, **marks) as transaction:
         written = transaction.table(table.name)
+        rows = written.fit(rows, schema, txn)  # columns that the rows need come before the drops
+        spec = transaction.columns.get(table.spec.id, table.spec)
         for place, cell in enumerate(cells, start=1):
             written.replace(None, cell.interval, keys=cell.keys, txn=txn and (f"{txn[0]}/{place}", txn[1]))
         # One pass over the rows. An append's ordinal is its commit's: above those of the drops.
-        written.append(_guarded(rows, table.spec, cells), txn=txn)
+        written.append(
+            _guarded(rows, spec, cells, schema), txn=txn, schema="strict" if schema == "strict" else "ignore"
+        )
     commit = transaction.commit()
     assert commit is not None
     return commit
 
 
-def _guarded(rows: Any, spec: TableSpec, cells: Sequence[Cell]) -> Any:
+def _guarded(rows: Any, spec: TableSpec, cells: Sequence[Cell], schema: Fit) -> Any:
     """The rows, with an error while writing if one lies in none of the cells."""
     if is_spark_frame(rows):
         return _guarded_frame(rows, spec, cells)
@@ -81,7 +94,7 @@ def _guarded(rows: Any, spec: TableSpec, cells: Sequence[Cell]) -> Any:
     from lakehouse.engine.conform import Fills, conform  # noqa: PLC0415
     from lakehouse.engine.duckdb.source import tables  # noqa: PLC0415
 
-    fills = Fills(spec.defaults_for_new)
+    fills = Fills(spec.defaults_for_new, is_lenient=schema != "strict")
     table = pa.concat_tables([conform(part, spec.schema, fills=fills) for part in tables(rows, spec.schema.names)])
     outside = table.filter(~_inside(spec, cells))
     if outside.num_rows:
@@ -104,7 +117,10 @@ def _inside(spec: TableSpec, cells: Sequence[Cell]) -> pc.Expression:
 
 
 def _guarded_frame(rows: Any, spec: TableSpec, cells: Sequence[Cell]) -> Any:
-    # PySpark is loaded, since the rows are its own.
+    # As above; and PySpark is loaded, since the rows are its own.
+    from lakehouse.engine.conform import check_there  # noqa: PLC0415
+
+    check_there([spec.time, *sorted({name for cell in cells for name in cell.keys or {}})], rows.columns)
     from pyspark.sql import functions  # noqa: PLC0415
 
     inside = functions.expr(" OR ".join(cell.predicate(spec.time) for cell in cells))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,17 +71,27 @@ class Fills:
 
 def check_names(found: list[str], expected: list[str]) -> None:
     """Raise `InvalidInput` unless both have the same names, each once, in any order."""
-    if len(set(found)) < len(found):
-        twice = sorted({name for name in found if found.count(name) > 1})
-        raise InvalidRows("a column is there twice; drop or rename one", column=",".join(twice))
-    missing = [name for name in expected if name not in found]
-    if missing:
-        raise InvalidRows("missing column; add it, with nulls if need be", column=",".join(missing))
+    check_once(found)
+    check_there(expected, found)
     unknown = [name for name in found if name not in expected]
     if unknown:
         raise InvalidRows(
             "unknown column; drop it or choose one of the table's", column=",".join(unknown), columns=",".join(expected)
         )
+
+
+def check_once(found: list[str]) -> None:
+    """Raise `InvalidInput` if a name is there twice."""
+    if len(set(found)) < len(found):
+        twice = sorted({name for name in found if found.count(name) > 1})
+        raise InvalidRows("a column is there twice; drop or rename one", column=",".join(twice))
+
+
+def check_there(expected: Collection[str], found: Collection[str]) -> None:
+    """Raise `InvalidInput` unless all names are found."""
+    missing = [name for name in expected if name not in found]
+    if missing:
+        raise InvalidRows("missing column; add it, with nulls if need be", column=",".join(missing))
 
 
 def _column(values: pa.Array | pa.ChunkedArray, field: pa.Field, origin: Origin) -> pa.Array | pa.ChunkedArray:

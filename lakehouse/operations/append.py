@@ -11,16 +11,17 @@ from lakehouse.session.session import Session
 
 
 class Append(Operation):
-    """Adds rows. It takes no lock, never waits and never conflicts.
-
-    With ``is_lenient`` columns that rows lack are null, or their default, and others than the table's are left out.
-    """
+    """Adds rows. It takes no lock, never waits and never conflicts."""
 
     kind = Kind.APPEND
 
-    def __init__(self, session: Session, begun: Begun, *, is_lenient: bool = False, **marks: Any) -> None:
+    def __init__(self, session: Session, begun: Begun, **marks: Any) -> None:
         super().__init__(session, begun, **marks)
-        self._is_lenient = is_lenient
+        self._is_lenient = False
+
+    def write_leniently(self) -> None:
+        """From now on, columns that rows lack are null, or their default, and others than the table's are left out."""
+        self._is_lenient = True
 
     def write(self, data: Any) -> None:
         """Write rows; any number of times. Raises `InvalidInput` for rows that do not fit the table."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -26,7 +25,7 @@ from lakehouse.predicate import (
     parse_expression,
 )
 from lakehouse.predicate.literals import literal_term
-from lakehouse.schema import from_spark_type
+from lakehouse.schema import from_spark_schema
 
 ROW_TIME = "_row_time"
 """What a source that names rows by their ids calls their time; no column of a table has such a name."""
@@ -154,13 +153,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def source_schema(source: Any) -> pa.Schema:
     """The columns of a merge's source. Raises `InvalidInput` if two names differ at most by case."""
-    if is_spark_frame(source):
-        found = pa.schema(
-            [pa.field(one["name"], from_spark_type(one["type"], one["name"]))
-             for one in json.loads(source.schema.json())["fields"]]
-        )  # fmt: skip
-    else:
-        found = source.schema
+    found = from_spark_schema(source.schema) if is_spark_frame(source) else source.schema
     folded = [name.casefold() for name in found.names]
     twice = sorted({name for name in folded if folded.count(name) > 1})
     if twice:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import getpass
 import logging
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import EraseContribution
-from lakehouse.core.erased import Erased
+from lakehouse.core.erased import Erased, receipt
+from lakehouse.core.expire import GRACE_SECONDS
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Kind, LookAgain, Rewrite
 from lakehouse.core.plan import plan_read
@@ -130,6 +132,7 @@ class Erase(RunOperation):
                 since, self._seen = self._seen, self._session.catalog.head()
                 with self._ended_by_errors():
                     self._look([self._session.catalog.come(self._begun.table, since, self._seen)])
+            self._write_receipt()
             reach("erase.looked")
             return super(Erase, self)._commit_now(if_useful=if_useful)
 
@@ -143,5 +146,25 @@ class Erase(RunOperation):
                 operation=self.id,
             ) from error
 
+    def _write_receipt(self) -> None:
+        """Say in the commit's properties what it does: its rows are gone, and nothing else will tell."""
+        removed = sum(one.written == "" for one in self._left)
+        numbers = receipt(
+            segments_rewritten=len(self._left) - removed,
+            segments_removed=removed,
+            files_to_go=len(self._left),
+            grace_seconds=int(GRACE_SECONDS),
+            versions_readable=self._session.catalog.count_readable(self._begun.table) + 1,
+        )
+        self._properties = {"by": _user(), **(self._properties or {}), **numbers}
+
     def _note_again(self, _: LookAgain) -> None:
         logger.debug("others committed copies of what they had read; erasure %s scans again", self.id)
+
+
+def _user() -> str:
+    """The name of who runs this process, if it has one."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "unknown"

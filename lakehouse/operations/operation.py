@@ -103,6 +103,11 @@ class Operation:
         self._begun = replace(self._begun, table=spec)
 
     @property
+    def is_repeat(self) -> bool:
+        """Whether its ``txn`` had been committed when it began: it writes nothing, and its commit is that one."""
+        return self._is_repeat
+
+    @property
     def txn(self) -> Txn | None:
         """The caller's idempotency key, which commits once."""
         return self._txn

@@ -17,7 +17,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.engine.conform import conform
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import DuplicateKey, InvalidRows, NoPrimaryKey
+from lakehouse.errors import DuplicateKey, InvalidRows, NoPrimaryKey, UnknownColumn
 from lakehouse.operations.append import Append
 from lakehouse.session.session import Session
 from lakehouse.storage.columns import read_columns
@@ -86,11 +86,12 @@ class Upsert(KeyedWrite):
             return
         engine = self._session.engine_for(data)
         written = len(self._segments)
-        if self._newest is not None:
-            data = engine.newest(data, self._begun.table, self._newest)
-        self._store(engine, data)
-        paths = [one.path for one in self._segments[written:]]
         spec = self._begun.table
+        if self._newest is not None:
+            require_column(self._newest, spec)
+            data = engine.newest(data, spec, self._newest)
+        self._store(engine, data, is_lenient=self._is_lenient)
+        paths = [one.path for one in self._segments[written:]]
         try:
             self._add(require_keys(read_columns(self._session.warehouse, paths, spec.primary_key, spec), spec))
         except BaseException:
@@ -159,6 +160,12 @@ def keys_interval(keys: pa.Table, spec: TableSpec) -> Interval:
         return Interval(None, None)
     bounds = pc.min_max(keys.column(spec.time).cast(pa.timestamp("us")).cast(pa.int64()))
     return Interval(bounds["min"].as_py(), bounds["max"].as_py() + 1)
+
+
+def require_column(newest: str, spec: TableSpec) -> None:
+    """Refuse a column of the newest row that the table has not."""
+    if newest not in spec.schema.names:
+        raise UnknownColumn("no such column", table=spec.name, newest=newest, columns=spec.schema.names)
 
 
 def require_primary_key(spec: TableSpec) -> None:

@@ -9,7 +9,7 @@ from lakehouse.schema.history import history_fields, history_value
 from lakehouse.schema.layout import key_fields
 from lakehouse.schema.names import check_column_name, check_table_name
 from lakehouse.schema.nested import default_of
-from lakehouse.schema.read import from_spark_type, read_type, to_schema
+from lakehouse.schema.read import from_spark_schema, from_spark_type, read_type, to_schema
 from lakehouse.schema.values import typed_value
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "define_table",
     "definition_from_json",
     "definition_to_json",
+    "from_spark_schema",
     "from_spark_type",
     "history_fields",
     "history_value",

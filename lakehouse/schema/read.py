@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -140,6 +141,12 @@ def _fields(schema: Any) -> list[pa.Field]:
 def _from_spark_field(field: Mapping[str, Any]) -> pa.Field:
     refuse_surrogates(field["name"], "a column's name")
     return pa.field(field["name"], from_spark_type(field["type"], field["name"]), bool(field.get("nullable", True)))
+
+
+def from_spark_schema(schema: Any) -> pa.Schema:
+    """The columns of Spark's StructType, by Arrow's types. Raises `InvalidInput` as `from_spark_type`."""
+    fields = json.loads(schema.json())["fields"]
+    return pa.schema([pa.field(one["name"], from_spark_type(one["type"], one["name"])) for one in fields])
 
 
 def from_spark_type(kind: Any, column: str) -> pa.DataType:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakehouse.core.interval import ALL_TIME, MAX_TIME, MIN_TIME, Interval, from_us, to_us
-from lakehouse.core.segment import NewSegment
+from lakehouse.core.segment import BOUND_LENGTH, NewSegment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import InvalidRows, LakehouseError, SegmentUnreadable
 from lakehouse.schema import definition_from_json
@@ -29,8 +29,6 @@ _END_US = to_us(MAX_TIME)
 _THREADS = 8
 _BUCKETS = "lakehouse.buckets"
 _CODECS = {"ZSTD": "zstd", "LZ4": "lz4", "SNAPPY": "snappy", "UNCOMPRESSED": "none"}
-_BOUND_LENGTH = 128
-"""Longer string and binary bounds are cut (the upper one rounded up), so the catalog stays small."""
 DAMAGE = (
     pa.ArrowException,
     OSError,
@@ -251,17 +249,17 @@ def _time_bounds(file: pq.ParquetFile, column: str, gathered: _Gathered) -> tupl
 def _lower(value: Any) -> Any:
     if isinstance(value, float):
         return value + 0.0  # Parquet writes a minimum of zero as -0.0
-    return value[:_BOUND_LENGTH] if isinstance(value, str | bytes) else value
+    return value[:BOUND_LENGTH] if isinstance(value, str | bytes) else value
 
 
 def _upper(value: Any) -> Any:
     """A shorter upper bound: cut, with its last character incremented. None if that is impossible."""
-    if not isinstance(value, str | bytes) or len(value) <= _BOUND_LENGTH:
+    if not isinstance(value, str | bytes) or len(value) <= BOUND_LENGTH:
         return value
     if isinstance(value, bytes):
-        head = value[:_BOUND_LENGTH].rstrip(b"\xff")
+        head = value[:BOUND_LENGTH].rstrip(b"\xff")
         return head[:-1] + bytes([head[-1] + 1]) if head else None
-    for length in range(_BOUND_LENGTH, 0, -1):
+    for length in range(BOUND_LENGTH, 0, -1):
         raised = ord(value[length - 1]) + 1
         if raised < 0xD800 or 0xE000 <= raised <= 0x10FFFF:
             return value[: length - 1] + chr(raised)

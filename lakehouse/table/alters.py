@@ -29,6 +29,7 @@ from lakehouse.schema.changes import (
     SetPrimaryKey,
     WidenColumn,
 )
+from lakehouse.schema.difference import column_changes
 from lakehouse.table.begins import as_altered, marks_of
 from lakehouse.table.writes import Writes
 
@@ -240,6 +241,10 @@ class Alters(Writes):
             return commit_together(self._session, operations, marks["message"], marks["properties"])
 
     def schemas(self) -> Listing[TableSchema]:
-        """The columns that the table had, each with the version from which on it had them, oldest first."""
+        """The columns that the table had, oldest first, each with the version from which on, and what had changed."""
         found = self._session.catalog.definitions(self._spec, self._created_version)
-        return Listing(TableSchema(version, spec.schema) for version, spec in found)
+        before = [None, *(spec for _, spec in found)]
+        return Listing(
+            TableSchema(version, spec.schema, () if old is None else tuple(map(str, column_changes(old, spec))))
+            for old, (version, spec) in zip(before, found, strict=False)
+        )

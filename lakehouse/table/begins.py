@@ -14,7 +14,7 @@ from lakehouse.core.operation import Altered, Begun, Kind, Priority
 from lakehouse.core.replace import check_replaceable
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidInput, InvalidInterval, UnknownColumn
+from lakehouse.errors import InvalidInput, InvalidInterval
 from lakehouse.operations.append import Append
 from lakehouse.operations.clauses import Whens, read_arguments, read_clauses, read_source, require_names_kept
 from lakehouse.operations.compaction import Clean, Compaction, locked_for_compaction
@@ -25,7 +25,7 @@ from lakehouse.operations.replace import Replace
 from lakehouse.operations.resolve import Resolve
 from lakehouse.operations.restore import Restore
 from lakehouse.operations.row_change import Delete, Update, read_assignments
-from lakehouse.operations.upsert import DeleteKeys, Upsert, require_primary_key
+from lakehouse.operations.upsert import DeleteKeys, Upsert, require_column, require_primary_key
 from lakehouse.predicate import parse
 from lakehouse.schema import typed_scope
 from lakehouse.session.session import Session
@@ -100,7 +100,11 @@ class Begins:
         >>> flights.count()
         5
         """
-        return self._begin(Append, marks_of(message, properties, txn))
+        return self._begin_append(marks_of(message, properties, txn))
+
+    @as_altered
+    def _begin_append(self, marks: dict[str, Any]) -> Append:
+        return self._begin(Append, marks)
 
     def _begin_ahead(self, marks: dict[str, Any]) -> Append:
         """Begin an append with one of the operations that the process has registered in advance."""
@@ -277,10 +281,15 @@ class Begins:
         ``newest``: of rows with the same key, the one with the greatest value in this column is kept.
         Raises `NoPrimaryKey`, `UnknownColumn`.
         """
+        if newest is not None:
+            require_column(newest, self._spec)
+        return self._begin_upsert(newest, marks_of(message, properties, txn))
+
+    @as_altered
+    def _begin_upsert(self, newest: str | None, marks: dict[str, Any]) -> Upsert:
+        """Begin an upsert; whether the table has the column ``newest`` is checked by its write."""
         require_primary_key(self._spec)
-        if newest is not None and newest not in self._spec.schema.names:
-            raise UnknownColumn("no such column", table=self.name, newest=newest, columns=self._spec.schema.names)
-        return self._begin(Upsert, marks_of(message, properties, txn), newest=newest)
+        return self._begin(Upsert, marks, newest=newest)
 
     @as_altered
     def begin_delete_keys(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 from warnings import warn
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 from lakehouse.arguments import read_limit
 from lakehouse.core.chunk import Chunk
 from lakehouse.core.commit import Commit
-from lakehouse.core.diff import Diff
+from lakehouse.core.diff import ColumnChange, Diff
 from lakehouse.core.history import Touch
 from lakehouse.core.interval import Interval
 from lakehouse.core.key_frame import ChainLink, KeyFrame
@@ -32,6 +33,7 @@ from lakehouse.reading.row_count import MOST_ROWS, count_visible
 from lakehouse.reading.scan import Scan
 from lakehouse.reading.statistics import read_statistics
 from lakehouse.schema import seen_at
+from lakehouse.schema.difference import column_changes
 from lakehouse.table.alters import Alters
 
 SchemaOf = Literal["then", "current"]
@@ -330,8 +332,19 @@ class Table(Alters):
         return again_if_forgotten(lambda: self._session.catalog.chain(self._spec, self._at(as_of), within), as_of)
 
     def diff(self, a: Any, b: Any) -> Diff:
-        """Segments and tombstones added and dropped between two versions, by chunk."""
-        return self._session.catalog.diff(self._spec, self._at(a), self._at(b))
+        """Segments and tombstones added and dropped between two versions, by chunk, and what became of columns."""
+        found = self._session.catalog.diff(self._spec, self._at(a), self._at(b))
+        return replace(found, columns=tuple(self.column_changes(a, b)))  # which may have changed after the rows
+
+    def column_changes(self, a: Any, b: Any) -> Listing[ColumnChange]:
+        """How columns differ between two versions, tags or times. Cost: two definitions; no deltas are read.
+
+        >>> before = flights.version
+        >>> commit = flights.rename_column("delay", "late")
+        >>> [str(one) for one in flights.column_changes(before, commit.version)]
+        ['column late renamed: delay to late']
+        """
+        return Listing(column_changes(self._point(a).spec, self._point(b).spec))
 
     def locks(self) -> Listing[ChunkLock]:
         """Locks of running operations, one for each chunk (one in all for a range of more than 10,000 chunks)."""

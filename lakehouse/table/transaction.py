@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from lakehouse.arguments import Txn
+from lakehouse.arguments import Fit, Txn, read_fit, read_txn
 from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
@@ -21,8 +21,9 @@ from lakehouse.operations.operation import Operation, commit_together
 from lakehouse.operations.replace import Replace
 from lakehouse.operations.row_change import Delete, RowChange, Update
 from lakehouse.operations.upsert import DeleteKeys, Upsert
-from lakehouse.schema import SchemaChange, altered
+from lakehouse.schema import SchemaChange, altered, merging
 from lakehouse.session.session import Session
+from lakehouse.table.fits import with_columns
 from lakehouse.table.table import Table
 from lakehouse.table.tables import open_table
 
@@ -143,6 +144,7 @@ def may_follow(kind: Kind, others: set[Kind]) -> bool:
     return kind is Kind.APPEND or (kind is Kind.REPLACE and others == {Kind.REPLACE})
 
 
+A = TypeVar("A", bound=Append)
 C = TypeVar("C", bound=RowChange)
 
 
@@ -160,32 +162,32 @@ class TransactionTable:
         self._transaction.columns[operation.begun.table.id] = altered(operation.begun.table, list(changes))
         return operation
 
-    def append(self, data: Any, *, txn: Txn | None = None) -> Append:
-        """Add rows."""
-        operation = self._table.begin_append(txn)
-        self._add(operation)
-        operation.write(data)
-        return operation
+    def append(self, data: Any, *, txn: Txn | None = None, schema: Fit = "strict") -> Append:
+        """Add rows. ``schema`` is that of `Table.append`; columns are made before other writes to the table only."""
+        data = self.fit(data, schema, txn)
+        return self._written(self._table.begin_append(txn), data, schema)
 
     def replace(
-        self, data: Any, interval: Any = None, *, keys: Mapping[str, Any] | None = None, txn: Txn | None = None
+        self,
+        data: Any,
+        interval: Any = None,
+        *,
+        keys: Mapping[str, Any] | None = None,
+        txn: Txn | None = None,
+        schema: Fit = "strict",
     ) -> Replace:
         """Replace the rows of an interval (and of these keys); must come before an append to the table."""
-        operation = self._table.begin_replace(interval, keys, txn)
-        self._add(operation)
-        operation.write(data)
-        return operation
+        data = self.fit(data, schema, txn)
+        return self._written(self._table.begin_replace(interval, keys, txn), data, schema)
 
     def drop(self, interval: Any = None, *, keys: Mapping[str, Any] | None = None) -> Replace:
         """Drop the rows of an interval (and of these keys)."""
         return self.replace(None, interval, keys=keys)
 
-    def upsert(self, data: Any, *, newest: str | None = None, txn: Txn | None = None) -> Upsert:
+    def upsert(self, data: Any, *, newest: str | None = None, txn: Txn | None = None, schema: Fit = "strict") -> Upsert:
         """Insert rows, replacing those with the same primary keys; must come before other writes to the table."""
-        operation = self._table.begin_upsert(txn, newest=newest)
-        self._add(operation)
-        operation.write(data)
-        return operation
+        data = self.fit(data, schema, txn)
+        return self._written(self._table.begin_upsert(txn, newest=newest), data, schema)
 
     def delete_keys(self, data: Any, *, txn: Txn | None = None) -> DeleteKeys:
         """Remove every row with one of these primary keys; must come before other writes to the table."""
@@ -239,6 +241,31 @@ class TransactionTable:
     def change_found(self, find: Callable[[int], pa.Table], columns: Sequence[str] | None) -> Merge:
         """Change or delete the rows that ``find`` names; must come before other writes to the table."""
         return self._run(self._table.begin_found_rows(find, columns))
+
+    def fit(self, data: Any, schema: Fit, txn: Txn | None = None) -> Any:
+        """Rows to write later; with ``merge`` the transaction first makes the columns that they need.
+
+        Writes call it. Call it before the first write to the table, if that is one of other rows. Nothing is made for a
+        ``txn`` that was committed before.
+        """
+        if read_fit(schema) != "merge" or data is None:
+            return data
+        self._table.refresh()
+        spec = self._transaction.columns.get(self._table.spec.id, self._table.spec)
+        rows, columns = with_columns(data, spec.schema.names)
+        changes = merging(spec, columns)
+        mark = read_txn(txn)
+        if changes and not (mark is not None and self._table.session.catalog.committed(spec.id, mark)):
+            self.alter(changes)
+        return rows
+
+    def _written(self, operation: A, data: Any, schema: Fit) -> A:
+        """An operation, added and with rows."""
+        self._add(operation)
+        if schema != "strict":
+            operation.write_leniently()
+        operation.write(data)
+        return operation
 
     def _add(self, operation: Operation) -> None:
         """Add an operation; it writes for the columns that the transaction makes."""

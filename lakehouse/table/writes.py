@@ -4,38 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any, Literal, get_args
+from typing import Any
 
 import pyarrow as pa
 
 from lakehouse.admin.export import renew_exports
-from lakehouse.arguments import Txn, read_properties, read_text
+from lakehouse.arguments import Fit, Txn, read_properties, read_text
 from lakehouse.catalog.reader import ReadPoint
 from lakehouse.core.commit import Commit
 from lakehouse.core.erased import Erased
-from lakehouse.engine.duckdb.source import as_arrow
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidArgument, LockLost, LockTimeout, WriteConflict
-from lakehouse.operations.alter import Alter
+from lakehouse.errors import LockLost, LockTimeout, WriteConflict
 from lakehouse.operations.append import Append
-from lakehouse.operations.clauses import Whens, read_arguments, read_source, source_schema
+from lakehouse.operations.clauses import Whens, read_arguments, read_source
 from lakehouse.operations.compaction import commit_if_useful
 from lakehouse.operations.erase import Erase
-from lakehouse.operations.operation import commit_together
+from lakehouse.operations.replace import Replace
 from lakehouse.operations.retry import retried
 from lakehouse.operations.row_change import RowChange
-from lakehouse.schema import SchemaChange, altered, merging
-from lakehouse.table.begins import Begins, marks_of
-
-Fit = Literal["strict", "merge", "ignore"]
-"""What becomes of rows with other columns than the table's."""
+from lakehouse.table.begins import marks_of
+from lakehouse.table.fits import Fits
 
 
-class Writes(Begins):
+class Writes(Fits):
     """Writes to one table. ``message``, ``properties`` and ``txn`` are those of `Begins`.
 
     ``data`` is a Spark frame (written by Spark's tasks), or anything that Arrow can read: pyarrow, pandas, polars,
-    DuckDB relations, readers of batches (written in process, without a job). Its columns are matched by name.
+    DuckDB relations, readers of batches (written in process, without a job). Its columns are matched by name;
+    ``schema`` says what becomes of others than the table's (`Fits`).
 
     All of them may raise `InvalidInput` for invalid arguments and rows (nothing is committed then),
     `StorageUnavailable` for a full or broken disk, `CatalogUnavailable`, and `CommitUnknown` if the answer to the
@@ -53,45 +49,20 @@ class Writes(Begins):
     ) -> Commit:
         """Add rows and return the commit. It takes no lock and never waits.
 
-        ``schema`` says what becomes of rows with other columns than the table's. ``strict`` refuses them, but for
-        columns with a default for new rows. ``ignore`` leaves columns out that the table lacks, and makes those null
-        that the rows lack, if they have no default. ``merge`` adds columns that the table lacks and widens those that
-        do not hold the rows' type, in the same version, and otherwise does as ``ignore``.
-
-        Cost: the rows; the commit does not depend on the size of the table. Raises `InvalidRows`, and for ``merge``
-        `InvalidSchema` and `InvalidName`.
+        Cost: the rows; the commit does not depend on the size of the table. Raises `InvalidRows`, and for
+        ``schema="merge"`` `InvalidSchema` and `InvalidName`.
 
         >>> flights.append(late, message="two late flights", txn=("nightly", 17)).rows_added
         2
         >>> flights.append(late, txn=("nightly", 17)).message, flights.count()
         ('two late flights', 5)
         """
-        if schema not in get_args(Fit):
-            raise InvalidArgument("schema is strict, merge or ignore", schema=repr(schema)[:100])
         marks = marks_of(message, properties, txn)
-        if schema == "merge":
-            self.refresh()
-            data = data if is_spark_frame(data) else as_arrow(data, self._spec.schema.names)
-            changes = merging(self._spec, source_schema(data))
-            if changes:
-                return self._append_altered(data, changes, marks)
-        marks["is_lenient"] = schema != "strict"
-        op = self._begin(Append, marks) if is_spark_frame(data) else self._begin_ahead(marks)
-        with op:
-            op.write(data)
-            return op.commit()
 
-    def _append_altered(self, data: Any, changes: Sequence[SchemaChange], marks: dict[str, Any]) -> Commit:
-        """Append rows with columns that the same version makes."""
-        alter = self._begin(Alter, marks_of(None, None), changes=changes)
-        with alter:
-            op = self._begin(Append, marks, is_lenient=True)
-            with op:
-                op.write_as(altered(self._spec, changes))
-                op.write(data)
-                commit = commit_together(self._session, [alter, op], marks["message"], marks["properties"])
-        self.refresh()
-        return commit
+        def begin(alone: bool) -> Append:
+            return self._begin_ahead(marks) if alone and not is_spark_frame(data) else self._begin_append(marks)
+
+        return self._write(begin, data, schema, marks)
 
     def replace(
         self,
@@ -103,6 +74,7 @@ class Writes(Begins):
         wait_seconds: float | None = None,
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
+        schema: Fit = "strict",
     ) -> Commit:
         """Replace every row of the interval (and of these keys) by ``data``; None or no rows drops them.
 
@@ -110,16 +82,18 @@ class Writes(Begins):
 
         Arguments as for `begin_replace`. Cost: the rows, and what is live in the interval's chunks.
         Raises `RowsOutside` for rows outside the interval or keys, `LockTimeout` if another replace holds a chunk for
-        too long, `LockLost` if the operation's lease expired and another one took its chunks.
+        too long, `LockLost` if the operation's lease expired and another one took its chunks; errors of columns are
+        those of `append`.
 
         >>> flights.replace(late.slice(0, 1), "2013-01-05").rows_deleted
         2
         """
-        with self.begin_replace(
-            interval, keys=keys, txn=txn, wait_seconds=wait_seconds, message=message, properties=properties
-        ) as op:
-            op.write(data)
-            return op.commit()
+        marks = marks_of(message, properties, txn)
+
+        def begin(_: bool) -> Replace:
+            return self.begin_replace(interval, keys=keys, wait_seconds=wait_seconds, **marks)
+
+        return self._write(begin, data, schema, marks)
 
     def drop(
         self,
@@ -211,8 +185,9 @@ class Writes(Begins):
         and compactions that read such rows and have not committed retry. Keys of replaces are removed if the predicate
         has only values of cluster columns; ``residue`` of the result names where values of the rows may remain.
 
-        ``reason``: stored in the commit's properties. ``engine``: ``duckdb`` (in process, the default) or ``spark``,
-        whose tasks then search the segments.
+        ``reason``: stored in the commit's properties, with a receipt: who (``by``: as given, else the process's user),
+        segments rewritten and removed, files to go and their grace, versions that stay readable. ``engine``: ``duckdb``
+        (in process, the default) or ``spark``, whose tasks then search the segments.
 
         Cost: the filter's columns in segments of all versions that its bounds do not rule out; a copy of those with
         such rows. Raises `SegmentUnreadable`, and changes nothing, if a file cannot be read; `WriteConflict` if updates
@@ -242,19 +217,20 @@ class Writes(Begins):
         txn: Txn | None = None,
         message: str | None = None,
         properties: Mapping[str, str] | None = None,
+        schema: Fit = "strict",
     ) -> Commit:
         """Insert rows, replacing those with the same primary keys. Reads nothing, never waits, never conflicts.
 
         ``newest``: of several rows with the same key, the one with the greatest value in this column is kept. Cost: the
-        rows. Raises `NoPrimaryKey`, `DuplicateKey` for a repeated key without ``newest``, `InvalidRows`.
+        rows. Raises `NoPrimaryKey`, `DuplicateKey` for a repeated key without ``newest``; errors of columns are those
+        of `append`.
 
         >>> added = flights.upsert(late)
         >>> flights.scan(where="id IN (1, 4)").to_arrow()["delay"].to_pylist()
         [42, 7]
         """
-        with self.begin_upsert(txn, newest=newest, message=message, properties=properties) as op:
-            op.write(data)
-            return op.commit()
+        marks = marks_of(message, properties, txn)
+        return self._write(lambda _: self._begin_upsert(newest, marks), data, schema, marks)
 
     def delete_keys(
         self,

@@ -83,6 +83,12 @@ def test_two_versions_are_compared_and_the_older_one_is_restored(
     expect(page.get_by_text("From version 3 to version 7")).to_be_visible()
     expect(figure(page, "Tombstones")).to_have_text("+2")
 
+    flights.rename_column("delay", "late")
+    page.goto(f"{address}/versions?table=flights")
+    expect(page.get_by_text("No segment and no tombstone differs between them here.")).to_be_visible()
+    for name in ("Changes of columns", "Columns over time"):
+        expect(page.get_by_role("region", name=name)).to_be_visible()
+
     page.goto(f"{address}/versions?table=flights&version=3")
     page.get_by_role("button", name="Restore this version").click()
     expect(page.get_by_text("Make flights what it was at version 3, by a new version.")).to_be_visible()

@@ -27,6 +27,10 @@ def texts(app: Any) -> str:
     return "\n".join(one.value for one in app.text)
 
 
+def headings(app: Any) -> list[str]:
+    return [one.value for one in app.subheader]
+
+
 # Lake
 
 
@@ -95,6 +99,35 @@ def test_two_versions_are_compared_by_chunk(open_page: Any, flights: lakehouse.T
     assert list(chunks["chunk"]) == [chunk.start.date().isoformat() for chunk in found.chunks]
     assert figures(app)["Segments"] == "+1 −1"
     assert figures(app)["Tombstones"] == "+2"
+
+
+def test_changes_of_columns_are_compared_and_listed_over_time(
+    open_page: Any, lake: lakehouse.Lake, flights: lakehouse.Table
+) -> None:
+    assert "Columns over time" not in headings(open_page("versions"))
+    before = flights.version
+    flights.rename_column("delay", "late")
+    flights.add_column("place", "STRUCT<zone: INT>", comment="<b>where</b>")
+    flights.drop_column("late")
+    flights.add_column("delay", "BIGINT")
+    altered = flights.add_column(("place", "gate"), "STRING", first=True).version
+    app = open_page("versions", version=str(altered), compare=str(before))
+    changes = next(one.value for one in app.dataframe if "change" in one.value.columns)
+    assert [(one.column, one.change) for one in changes.itertuples()] == [
+        ("delay", "dropped"), ("place", "added"), ("delay", "added"),
+    ]  # fmt: skip
+    assert next(one.value for one in app.info).startswith("No segment and no tombstone differs")
+    assert "Columns over time" in headings(app)
+    listed = next(one.value for one in app.dataframe if "from version" in one.value.columns)
+    assert list(listed["changes"])[:2] == ["column place.gate added: string", "column delay added: int64"]
+    assert list(listed["changes"])[-1] == "created"
+    lake.tag("altered", altered)
+    app = open_page("versions", version="altered")
+    assert f"to version {altered}" in texts(app)
+    changes = next(one.value for one in app.dataframe if "change" in one.value.columns)
+    assert [(one.column, one.change) for one in changes.itertuples()] == [("place.gate", "added")]
+    app = open_page("versions", version=str(flights.append(hours_of(40, 1).drop(["delay"]), schema="ignore").version))
+    assert not any("change" in one.value.columns for one in app.dataframe)
 
 
 def test_rows_between_two_versions_are_counted_when_asked(open_page: Any, flights: lakehouse.Table) -> None:

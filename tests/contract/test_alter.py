@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from lakehouse.errors import (
     WriteConflict,
 )
 from lakehouse.schema.changes import AddColumn, DropColumn, RenameColumn, WidenColumn
+from lakehouse.testing.faults import armed, on_count
 
 DAY = datetime(2013, 1, 5, tzinfo=UTC)
 
@@ -208,6 +210,166 @@ def test_rows_with_other_columns_are_refused_fitted_or_make_columns(trips):
         trips.append(rows([7], price=["7"], gate=["C3"]), schema="merge")
     with pytest.raises(InvalidInput, match="strict, merge or ignore"):
         trips.append(rows([7], price=[7], gate=["C3"]), schema="loose")
+    with pytest.raises(InvalidName, match="case does not count"):
+        trips.append(rows([7], Price=[7]), schema="merge")
+    given = rows([7], price=[7])
+    with pytest.raises(InvalidRows, match="twice"):
+        trips.append(given.append_column("id", given["id"]), schema="merge")
+
+
+def test_a_difference_of_versions_says_what_became_of_columns(lake, trips):
+    """By who a column is: a dropped name that is used again is another column, and a restore brings back the first."""
+    before = trips.version
+    lake.tag("before")
+    trips.add_column("place", "STRUCT<zone: INT>", after="at")
+    trips.widen_column(("place", "zone"), "BIGINT")
+    trips.drop_column("price")
+    again = trips.add_column("price", "INT").version
+    found = trips.diff("before", again)
+    assert [str(one) for one in found.columns] == [
+        "column price dropped: int32", "column place added: struct<zone: int64>", "column price added: int32",
+    ]  # fmt: skip
+    assert found.columns == tuple(trips.column_changes(before, again))
+    assert "column price dropped" in repr(found)
+    assert [str(one) for one in trips.column_changes(again, before)] == [
+        "column place dropped: struct<zone: int64>", "column price dropped: int32", "column price added: int32",
+    ]  # fmt: skip
+    trips.restore("before")
+    assert trips.diff("before", trips.version).columns == ()
+    assert [one.changes for one in trips.schemas()][1:3] == [
+        ("column place added: struct<zone: int32>",), ("column place.zone widened: int32 to int64",),
+    ]  # fmt: skip
+    assert trips.append(rows([9], price=[9])).version == trips.version
+    assert trips.diff(trips.version - 1, trips.version).columns == ()
+
+
+FIT = {"strict": 0, "ignore": 1, "merge": 2}
+COLUMNS = {"at": "time", "id": 64, "price": 32, "tax": 32}
+"""The columns of the table below with their bits; tax has a default for new rows."""
+
+
+def fitted(given, fit):
+    """What becomes of rows of integers, in plain Python: the table's columns after them, and the rows; None: refused.
+
+    ``given`` are lists of values by column, and their bits.
+    """
+    columns = dict(COLUMNS)
+    for name, (bits, values) in given.items():
+        if name not in columns and fit == "strict":
+            return None
+        if fit == "merge" and name != "at":
+            columns[name] = max(columns.get(name, 0), bits)
+        if name in columns and any(abs(value) >> (columns[name] - 1) for value in values):
+            return None
+    if fit == "strict" and "price" not in given:
+        return None
+    missing = {"tax": 7}
+    count = len(given["id"][1])
+    return columns, [
+        {name: given[name][1][n] if name in given else missing.get(name) for name in columns if name != "at"}
+        for n in range(count)
+    ]
+
+
+ROWS_OF_OTHER_COLUMNS = [
+    {"id": (64, [2, 9]), "price": (32, [5, 6])},
+    {"id": (64, [2, 9])},
+    {"id": (64, [2, 9]), "price": (64, [5, 6])},
+    {"id": (64, [2, 9]), "price": (64, [5, 1 << 40])},
+    {"id": (32, [2, 9]), "price": (32, [5, 6]), "gate": (32, [1, 2])},
+    {"id": (64, [2, 9]), "gate": (64, [1, 2]), "tax": (32, [8, 9])},
+]
+
+
+@pytest.mark.parametrize("fit", FIT)
+@pytest.mark.parametrize("kind", ["append", "replace", "upsert"])
+def test_rows_of_other_columns_become_what_a_list_says_by_every_write(lake, kind, fit):
+    for number, given in enumerate(ROWS_OF_OTHER_COLUMNS):
+        table = lake.create_table(f"t{number}", "at TIMESTAMP, id BIGINT, price INT", time="at", primary_key=["id"])
+        table.add_column("tax", "INT", default_for_new=7)
+        table.append(rows([1, 2], price=[10, 20], tax=pa.array([0, 0], pa.int32())))
+        kinds = {32: pa.int32(), 64: pa.int64()}
+        frame = rows(given["id"][1], **{name: pa.array(held, kinds[bits]) for name, (bits, held) in given.items()})
+        interval = {"interval": ("2013-01-05T00:02", "2013-01-06")} if kind == "replace" else {}
+        expected, before = fitted(given, fit), len(lake.log())
+        if expected is None:
+            with pytest.raises(InvalidRows):
+                getattr(table, kind)(frame, schema=fit, **interval)
+            assert (len(lake.log()), table.refresh(), table.scan().count()) == (before, False, 2), given
+            continue
+        commit = getattr(table, kind)(frame, schema=fit, **interval)
+        assert (commit.version, len(lake.log())) == (lake.head, before + 1), given
+        columns, added = expected
+        assert table.schema.names == list(columns), given
+        assert {name: table.schema.field(name).type for name in columns if name != "at"} == {
+            name: kinds[bits] for name, bits in columns.items() if name != "at"
+        }, given  # fmt: skip
+        gone = () if kind == "append" else (2,)
+        kept = [{"id": one, "price": 10 * one, "tax": 0} for one in (1, 2) if one not in gone]
+        whole = [{name: row.get(name) for name in columns if name != "at"} for row in kept] + added
+        found = table.scan(columns=[name for name in columns if name != "at"]).to_arrow().to_pylist()
+        assert sorted(found, key=str) == sorted(whole, key=str), given
+
+
+def test_a_merge_of_columns_repeats_where_others_make_the_same_ones_meanwhile(trips, elsewhere):
+    """The other one has committed when this one has written its rows: it writes them again, for the columns of now."""
+    other = elsewhere.table("trips")
+    add = on_count(1, lambda: other.append(rows([8], price=[80], gate=["Z"]), schema="merge"))
+    with armed({"write.after": add}):
+        trips.replace(rows([2, 9], price=[5, 6], gate=["A", "B"]), ("2013-01-05T00:02", "2013-01-05T00:10"),
+                      schema="merge")  # fmt: skip
+    assert trips.schema.names == ["at", "id", "price", "gate"]
+    assert seen(trips, "id", "gate") == [(1, None), (2, "A"), (9, "B")]
+    once = on_count(1, lambda: other.add_column("note", "STRING"))
+    stream = rows([7], price=[7], note=["n"]).to_reader()
+    with armed({"write.after": once}), pytest.raises(InvalidName):
+        trips.append(stream, schema="merge")  # a stream is read once
+    assert seen(trips, "id") == [(1,), (2,), (9,)]
+
+
+def test_threads_that_share_a_table_make_columns_at_once_and_each_row_has_its_own(trips):
+    def write(name):
+        for number in range(3):
+            trips.append(rows([100 + number], **{f"{name}{number}": [number], "shared": [number]}), schema="merge")
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, "xyz"))
+    found = trips.scan(where="id >= 100").to_arrow().to_pylist()
+    expected = [(f"{name}{number}", number) for name in "xyz" for number in range(3)]
+    own = [(name, value) for row in found for name, value in row.items() if name[0] in "xyz" and value is not None]
+    assert sorted(own) == expected
+    assert all(row["shared"] == row["id"] - 100 for row in found)
+
+
+def test_a_repeated_write_makes_no_column_again(lake, trips):
+    given, mark = rows([4], price=[40], gate=["B2"]), ("job", 1)
+    first = trips.upsert(given, schema="merge", txn=mark).version
+    trips.drop_column("gate")
+    assert trips.upsert(given, schema="merge", txn=mark).version == first
+    with lake.transaction() as tx:
+        tx.table("trips").upsert(given, schema="merge", txn=mark)
+    assert trips.schema.names == ["at", "id", "price"]
+    assert [one.operation for one in lake.log(2)] == ["alter", "transaction"]
+
+
+def test_a_transaction_makes_the_columns_of_its_rows(lake, trips):
+    with lake.transaction() as tx:
+        table = tx.table("trips")
+        table.replace(rows([4], price=[1 << 40], gate=["B2"]), "2013-01-05", schema="merge")
+        table.append(rows([5], gate=["B3"]), schema="ignore")
+    assert seen(trips, "id", "price", "gate") == [(4, 1 << 40, "B2"), (5, None, "B3")]
+    assert tx.version == lake.head
+    assert len(lake.log()) == 3
+
+
+def test_the_newest_row_may_be_told_by_a_column_that_the_rows_bring(trips):
+    given = rows([3, 3], price=[1, 2], stamp=[5, 4])
+    with pytest.raises(UnknownColumn, match="stamp"):
+        trips.upsert(given, newest="stamp")
+    trips.upsert(given, newest="stamp", schema="merge")
+    assert seen(trips, "id", "price", "stamp")[2:] == [(3, 1, 5)]
+    with pytest.raises(InvalidRows, match=r"missing column.*stamp"):
+        trips.upsert(rows([3], price=[1]), newest="stamp", schema="ignore")
 
 
 def test_rows_are_erased_from_versions_that_have_other_columns(lake, trips):

@@ -205,9 +205,12 @@ def test_changes_have_no_erased_row(table):
 
 def test_an_erasure_is_reported_like_any_commit(lake, table):
     history(table)
-    version = table.erase(f"client = '{WHO}'", properties={"ticket": "17"}).version
+    given = {"ticket": "17", "by": "Ada"}
+    erased = table.erase(f"client = '{WHO}'", properties=given)
+    version = erased.version
     (newest,) = table.log(1)
-    assert (newest.version, newest.operation, newest.properties) == (version, "erase", {"ticket": "17"})
+    assert (newest.version, newest.operation, newest.properties) == (version, "erase", erased.properties)
+    assert {name: text for name, text in newest.properties.items() if not name.startswith("erased.")} == given
     assert lake.log(1)[0].version == version == table.version
     assert table.log(operation="erase") == [newest]
     assert table.diff(version - 1, version).added == []

@@ -16,7 +16,7 @@ from sqlalchemy import make_url
 
 import lakehouse
 from lakehouse.catalog.store.models import operation, tombstone
-from lakehouse.core.erased import Erased
+from lakehouse.core.erased import Erased, receipt_text
 from lakehouse.core.sets import decode_set
 from lakehouse.errors import InternalError
 from lakehouse.operations.summarize import build_indexes, missing_indexes
@@ -166,7 +166,16 @@ def test_no_byte_of_an_erased_client_is_left(lake: Any, clients: Any, warehouse:
     assert kept != others
     erased = clients.erase(mine, reason="request 17")
     assert isinstance(erased, Erased)
-    assert (erased.rows, erased.properties) == (erased.rows_deleted, {"reason": "request 17"})
+    assert erased.rows == erased.rows_deleted
+    assert {name: erased.properties[name] for name in ("reason", "erased.segments_rewritten", "erased.segments_removed",
+                                                       "erased.versions_readable")} == {
+        "reason": "request 17",
+        "erased.segments_rewritten": str(erased.segments_rewritten),
+        "erased.segments_removed": str(erased.segments_removed),
+        "erased.versions_readable": str(erased.versions_readable),
+    }  # fmt: skip
+    assert [one.properties for one in clients.log(1)] == [erased.properties]
+    assert receipt_text(erased).endswith("reason: request 17")
     assert erased.rows > 0
     assert erased.segments_rewritten > 0
     assert erased.segments_removed > 0

@@ -428,6 +428,33 @@ def test_a_rename_is_not_needed_for_assets_with_a_prefix(run: Callable[..., Any]
     assert lake.tables() == ["raw_trips"]
 
 
+@pytest.mark.parametrize("mode", ["append", "replace", "upsert", "scattered"])
+@pytest.mark.parametrize("given", ["asset", "manager"])
+def test_an_output_with_other_columns_gives_them_to_the_table_in_its_commit(
+    mode: str, given: str, run: Callable[..., Any], lake: lakehouse.Lake
+) -> None:
+    table = lake.create_table("trips", SCHEMA, time="at", primary_key=["client"] if mode == "upsert" else ())
+    table.append(rows_of("2013-01-04", clients=(12,)))
+    said = {"schema": "merge"} if given == "asset" else {}
+    metadata = table_metadata(mode="replace" if mode == "scattered" else mode, **said)
+    weekdays = dg.TimeWindowPartitionsDefinition(
+        "2013-01-01", "%Y-%m-%d", end="2013-03-01", cron_schedule="0 0 * * *", exclusions=["0 0 * * 6", "0 0 * * 0"]
+    )
+
+    @chunk_asset(partitions_def=weekdays, name="trips", metadata=metadata)
+    def trips() -> pa.Table:
+        return rows_of("2013-01-07").append_column("gate", pa.array(["B2"]))
+
+    options = {"manager": {"schema_mode": "merge"}} if given == "manager" else {}
+    commits, last = len(lake.log()), "2013-01-08" if mode == "scattered" else "2013-01-07"
+    first = "2013-01-04" if mode == "scattered" else last
+    run(trips, first=first, last=last, **options)
+    assert len(lake.log()) == commits + 1
+    found = lake.table("trips").scan(columns=["client", "gate"]).to_arrow().to_pylist()
+    assert {"client": 77, "gate": "B2"} in found
+    assert ({"client": 12, "gate": None} in found) == (mode != "scattered")
+
+
 def test_rows_that_lack_a_column_fail_and_the_table_keeps_it(run: Callable[..., Any], lake: lakehouse.Lake) -> None:
     lake.create_table("trips", SCHEMA, time="at").append(rows_of("2013-01-05", "2013-01-06"))
 

@@ -88,6 +88,24 @@ def test_frames_that_lack_columns_get_their_defaults_and_new_columns_are_made(la
     ]  # fmt: skip
 
 
+def test_frames_of_other_columns_are_written_by_every_kind_as_rows_are(lake, spark):
+    """What Spark's tasks write is what the in-process engine writes of the same rows, and what a list says."""
+    ddl = "at TIMESTAMP, id BIGINT, price INT"
+    ran = [("append", 1, {}), ("upsert", 2, {}), ("replace", 3, {"interval": ("2013-01-05", "2013-01-06")})]
+    tables = [lake.create_table(name, ddl, time="at", primary_key=["id"]) for name in ("of_spark", "of_arrow")]
+    for kind, number, options in ran:
+        frame = spark.createDataFrame(
+            [(DAY, number, 1 << 40, f"g{number}")], f"at TIMESTAMP, id BIGINT, price BIGINT, {kind} STRING"
+        )
+        for table, given in zip(tables, (frame.repartition(2), frame.toArrow()), strict=True):
+            getattr(table, kind)(given, schema="merge", **options)
+    found = [rows(table.read()) for table in tables]
+    assert found[0] == found[1]
+    assert [{name: value for name, value in row.items() if name != "at"} for row in found[0]] == [
+        {"id": 3, "price": 1 << 40, "append": None, "upsert": None, "replace": "g3"}
+    ]
+
+
 def test_parts_of_columns_read_by_spark_as_in_process(lake, spark):
     table = lake.create_table(
         "t",

@@ -102,6 +102,21 @@ def test_a_write_that_fails_shows_nothing(spark: Any, options: dict[str, str], f
     assert flights.scan().count() == 0
 
 
+def test_writing_gives_the_table_the_columns_of_the_rows_or_leaves_them_out(
+    spark: Any, options: dict[str, str], flights: Any
+) -> None:
+    frame = spark.sql("SELECT TIMESTAMP '2013-01-05' AS time, 'a' AS client, 1L AS value, id AS more FROM range(4)")
+    wider = frame.repartition(3).write.format("lakehouse").mode("append")
+    with pytest.raises(Exception, match="more"):
+        wider.options(**options).save()
+    wider.options(**options, schema="ignore").save()
+    version = flights.version
+    wider.options(**options, schema="merge").save()
+    assert flights.version == version + 1
+    found = flights.scan(columns=["more"]).to_arrow()["more"].to_pylist()
+    assert sorted(found, key=str) == [0, 1, 2, 3, None, None, None, None]
+
+
 def test_overwriting_names_the_remedy(spark: Any, options: dict[str, str], flights: Any) -> None:
     with pytest.raises(Exception, match="replace"):
         read(spark, options).write.format("lakehouse").options(**options).mode("overwrite").save()

@@ -17,7 +17,7 @@ from sqlalchemy import text
 import lakehouse
 from lakehouse.core.predicate import Unknown
 from lakehouse.engine.spark import to_spark_type
-from lakehouse.errors import InvalidInterval, VersionNotFound
+from lakehouse.errors import InvalidInterval, VersionNotFound, WriteConflict
 from lakehouse.spark_source import LakehouseSource, predicate_of
 from lakehouse.testing import behind
 from lakehouse.testing.rows import KEYED, arrow, plain, visible
@@ -175,13 +175,22 @@ def test_a_filter_that_is_not_plainly_understood_leaves_nothing_out(pushed: Any)
     assert isinstance(predicate_of(pushed, schema), Unknown)
 
 
-def written(made: Any, first: int, attempt: int, *, slowly: threading.Event | None = None) -> Any:
+def written(
+    made: Any,
+    first: int,
+    attempt: int,
+    *,
+    slowly: threading.Event | None = None,
+    more: dict[str, pa.Array] | None = None,
+) -> Any:
     """What a task does: one attempt's rows."""
     context = TaskContext._getOrCreate()
     context._taskAttemptId = attempt  # type: ignore[misc] - as Spark's worker does
 
     def batches() -> Any:
         table = arrow([(f"{DAY}T07:00", "w", first + place) for place in range(4)])
+        for name, values in (more or {}).items():
+            table = table.append_column(name, values)
         yield from table.slice(0, 2).to_batches()
         if slowly is not None:
             slowly.wait()
@@ -198,6 +207,28 @@ def test_attempts_that_failed_or_lost_count_for_nothing(options: dict[str, str],
     assert [row[2] for row in visible(flights) if row[2] >= 1000] == [1000, 1001, 1002, 1003, 2000, 2001, 2002, 2003]
     commit = flights.log(1)[0]
     assert (commit.operation, commit.rows_added, commit.message) == ("append", 8, "by Spark")
+    assert lake.check().findings == []
+
+
+@pytest.mark.parametrize("others", [0, 1, 2])
+def test_columns_that_a_write_makes_are_made_of_the_table_that_it_began_with_or_not_at_all(
+    options: dict[str, str], lake: Any, flights: Any, others: int
+) -> None:
+    """Columns that others make meanwhile get the ids for which the rows were written."""
+    schema = pa.schema([*KEYED, ("gate", pa.int64())])
+    made = source(options, schema="merge").writer(to_spark_type(schema), overwrite=False)
+    done = written(made, 1000, 0, more={"gate": pa.array([1, 2, 3, 4])})
+    for number in range(others):
+        flights.add_column(f"other{number}", "BIGINT")
+    before = flights.version
+    if others:
+        with pytest.raises(WriteConflict, match="altered the table"):
+            made.commit([done])
+        made.abort([])
+        assert (flights.version, [row for row in visible(flights) if row[2] >= 1000]) == (before, [])
+    else:
+        made.commit([done])
+        assert flights.scan(where="value >= 1000", columns=["gate"]).to_arrow()["gate"].to_pylist() == [1, 2, 3, 4]
     assert lake.check().findings == []
 
 

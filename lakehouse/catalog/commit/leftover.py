@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from lakehouse.catalog.store.encoding import decode_keys
+from lakehouse.catalog.store.encoding import decode_keys, decode_map, encode_map
 from lakehouse.catalog.store.models import (
     commit_log,
     commit_table,
@@ -25,6 +25,7 @@ from lakehouse.catalog.store.models import (
     txn,
 )
 from lakehouse.catalog.versions.horizon import read_horizon
+from lakehouse.core.erased import words_of
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.keys import KeyScope
 from lakehouse.core.operation import Begun
@@ -139,14 +140,14 @@ def read_leftovers(connection: Connection, spec: TableSpec) -> Leftovers:
         ended=connection.execute(ended).scalar_one(),
         scopes=tuple(one for one in scopes if one is not None),
         key_sets=connection.execute(sets).scalar_one(),
-        readable=_readable(connection, spec),
-        texts=tuple(_texts(connection.execute(log).all())),
+        readable=count_readable(connection, spec),
+        texts=tuple(_texts((version, message, _words(held)) for version, message, held in connection.execute(log))),
         marks=tuple(_texts(connection.execute(marks).all())),
         tags=tuple(_texts(connection.execute(select(tag.c.version, tag.c.name)).all())),
     )
 
 
-def _readable(connection: Connection, spec: TableSpec) -> int:
+def count_readable(connection: Connection, spec: TableSpec) -> int:
     """How many versions of a table are retained: those since the horizon, and the newest at it and at older tags."""
     mine = select(commit_table.c.version).where(commit_table.c.table_id == spec.id)
     versions = sorted(connection.execute(mine).scalars())
@@ -157,6 +158,11 @@ def _readable(connection: Connection, spec: TableSpec) -> int:
         place = bisect_right(versions, point)
         kept |= {versions[place - 1]} if place else set()
     return len(kept)
+
+
+def _words(properties: str | None) -> str | None:
+    """What users wrote into the properties of a commit."""
+    return encode_map(words_of(decode_map(properties)))
 
 
 def _texts(rows: Iterable[Any]) -> list[tuple[int, str]]:

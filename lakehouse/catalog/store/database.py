@@ -340,6 +340,35 @@ class Database:
 
         return self.read(question)
 
+    def vacuum(self) -> None:
+        """Write a SQLite file anew without what was deleted, and empty its log. Waits for whoever holds it.
+
+        Raises `InvalidArgument` for a server's database, `CatalogHeld`.
+        """
+        if not self.is_sqlite:
+            raise InvalidArgument(
+                "only a SQLite file is written anew; ask who runs the server for VACUUM FULL", catalog=self.url.database
+            )
+        tries = Tries()
+        while True:
+            try:
+                with self._connected() as opened, self._giving_up_broken(opened):
+                    cursor = opened.connection.cursor()
+                    cursor.execute("VACUUM")
+                    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                    is_read, *_ = cursor.fetchone() or (1,)
+                    cursor.close()
+                    if is_read:  # so what was deleted is still in the file
+                        raise CatalogHeld(
+                            "others read the catalog, so its file could not be written anew; vacuum again later",
+                            catalog=self.url.database,
+                        )
+                    return
+            except DBAPIError as error:
+                reaction = reaction_of(error)
+                if not tries.again(reaction):
+                    raise translated(error, self.url, reaction) from error
+
     def _refuse_damaged(self, error: Exception) -> None:
         """Raise `CatalogUnavailable` if an error comes from damaged values in the catalog."""
         if not isinstance(error, LakehouseError):

@@ -270,21 +270,27 @@ def decode_page(form: SegmentsForm, page: bytes) -> tuple[pa.Table, list[Tombsto
 
     Raises `DamagedPage` for any other bytes.
     """
-    page, checksum = page[:-_CHECKSUM_BYTES], page[-_CHECKSUM_BYTES:]
-    if zlib.crc32(page).to_bytes(_CHECKSUM_BYTES, "big") != checksum:
-        raise DamagedPage("its checksum is another one")
     try:
         return _decode(form, page)
     except pa.ArrowException as error:
         raise DamagedPage(str(error)) from error
 
 
-def _decode(form: SegmentsForm, page: bytes) -> tuple[pa.Table, list[Tombstone]]:
+def page_tables(page: bytes) -> tuple[pa.Table, pa.Table | None]:
+    """A key frame's page as it is stored: segments, and tombstones if there are any. Raises `DamagedPage`."""
+    page, checksum = page[:-_CHECKSUM_BYTES], page[-_CHECKSUM_BYTES:]
+    if zlib.crc32(page).to_bytes(_CHECKSUM_BYTES, "big") != checksum:
+        raise DamagedPage("its checksum is another one")
     whole = pa.py_buffer(page)
     if not page.startswith(_STREAM):
         whole = _CODEC.decompress(whole[_SIZE_BYTES:], decompressed_size=int.from_bytes(page[:_SIZE_BYTES], "big"))
     source = pa.BufferReader(whole)
     held = pa.ipc.open_stream(source).read_all()
+    return held, None if source.tell() == len(whole) else pa.ipc.open_stream(source).read_all()
+
+
+def _decode(form: SegmentsForm, page: bytes) -> tuple[pa.Table, list[Tombstone]]:
+    held, masks = page_tables(page)
     columns = dict(zip(held.column_names, held.columns, strict=True))
     arrays = []
     for field in form.schema:
@@ -299,9 +305,7 @@ def _decode(form: SegmentsForm, page: bytes) -> tuple[pa.Table, list[Tombstone]]
             column = column.cast(field.type)
         arrays.append(column)
     body = pa.Table.from_arrays(arrays, schema=form.schema)
-    if source.tell() == len(whole):
-        return body, []
-    rows = pa.ipc.open_stream(source).read_all().to_pylist()
+    rows = [] if masks is None else masks.to_pylist()
     return body, [tombstone_from_row(row, form.current) for row in rows]
 
 

@@ -2,7 +2,7 @@
 
 from lakehouse.engine.duckdb.engine import DuckDBEngine
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
-from lakehouse.engine.duckdb.room import most_in_process, most_memory, spill_place
+from lakehouse.engine.duckdb.room import most_in_process, most_memory, spill_folders, spill_place
 from lakehouse.engine.duckdb.statement import (
     QueryLimits,
     StatementDatabase,
@@ -28,5 +28,6 @@ __all__ = [
     "naming_ends",
     "read_relation",
     "run_limited",
+    "spill_folders",
     "spill_place",
 ]

@@ -14,6 +14,7 @@ import pyarrow as pa
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Matches, Query, WriteTarget, Written
+from lakehouse.engine.conform import check_there
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
 from lakehouse.engine.duckdb.join import matched
@@ -75,6 +76,7 @@ class DuckDBEngine:
     def newest(self, rows: Any, spec: TableSpec, column: str) -> pa.RecordBatchReader:
         """Of rows with one primary key that which has the greatest value in a column, nulls being least."""
         given = pa.concat_tables(tables(rows, spec.schema.names))
+        check_there((*spec.primary_key, column), given.column_names)
         keys, by = sql.listed(sql.name(one) for one in spec.primary_key), sql.name(column)
         statement = (
             f"SELECT * FROM given QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {by} DESC NULLS LAST) = 1"  # noqa: S608

@@ -18,6 +18,7 @@ from uuid import uuid4
 from lakehouse.forks import watch_forks
 
 _PREFIX = "lakehouse-spill-"
+SORTS = "lakehouse-sort-"
 _OWNER = "owner"
 _PART_OF_MEMORY = 0.4
 """A lake has two databases, one for statements and one for everything else; Arrow, Python and files need the rest."""
@@ -114,6 +115,12 @@ def _sweep() -> None:
 
 
 _folder = _Folder()
+
+
+def spill_folders() -> list[Path]:
+    """Folders of this machine into which queries and sorts of any process put what their memory does not hold."""
+    home = Path(tempfile.gettempdir())
+    return sorted(path for prefix in (_PREFIX, SORTS) for path in home.glob(f"{prefix}*") if path.is_dir())
 
 
 def spilling(place: Path | None = None) -> dict[str, str]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from lakehouse.engine import Query
 from lakehouse.engine.duckdb.connection import open_memory
 from lakehouse.engine.duckdb.result import DuckDBRows
+from lakehouse.engine.duckdb.room import SORTS
 from lakehouse.engine.order import SAMPLE_ROWS, plan_order
 
 MEMORY = "1GB"
@@ -40,7 +41,7 @@ def sorted_batches(
             yield from _sorted(rows, query, by, connection)
         return
     with (
-        tempfile.TemporaryDirectory(prefix="lakehouse-sort-") as folder,
+        tempfile.TemporaryDirectory(prefix=SORTS) as folder,
         open_memory(memory_limit=memory, temp_directory=folder) as connection,
     ):
         yield from _sorted(rows, query, by, connection)

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark p
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Matches, Query, WriteTarget, Written
+from lakehouse.engine.conform import check_there
 from lakehouse.engine.spark.collect import collect_rows
 from lakehouse.engine.spark.columns import quoted, value
 from lakehouse.engine.spark.each import each
@@ -71,6 +72,7 @@ class SparkEngine:
 
     def newest(self, rows: Any, spec: TableSpec, column: str) -> DataFrame:
         """Of rows with one primary key that which has the greatest value in a column, nulls being least."""
+        check_there((*spec.primary_key, column), rows.columns)
         keys = [F.col(quoted(one)) for one in spec.primary_key]
         place = F.row_number().over(Window.partitionBy(*keys).orderBy(F.col(quoted(column)).desc_nulls_last()))
         chosen: DataFrame = rows.withColumn("_place", place).where("_place = 1").drop("_place")

@@ -112,6 +112,18 @@ def test_a_key_that_is_no_value_of_its_column_is_named(run: Run, trips: Path) ->
     assert run("replace", "trips", "2013-01-05", "--key", "client", "--empty").code == 2
 
 
+def test_a_file_with_other_columns_is_refused_fitted_or_gives_the_table_columns(
+    run: Run, trips: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "more.csv").write_text("at,client,gate\n2013-01-09 01:00,5,B2\n")
+    assert run("append", "trips", "more.csv").code == 1
+    for command in (("append", "trips"), ("replace", "trips", "2013-01-09")):
+        assert run(*command, "more.csv", "--schema", "ignore").code == 0
+    assert run("replace", "trips", "2013-01-09", "more.csv", "--schema", "merge").code == 0
+    assert [(row["client"], row["gate"]) for row in rows()][-1] == (5, "B2")
+    assert run("append", "trips", "more.csv", "--schema", "loose").code == 2
+
+
 def test_rows_outside_the_interval_fail_in_one_line_and_change_nothing(run: Run, trips: Path) -> None:
     ran = run("replace", "trips", "2013-01-09", str(trips))
     assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
@@ -233,6 +245,12 @@ def test_diff_lists_what_came_and_went(run: Run, trips: Path) -> None:
     assert [(change["action"], change["kind"]) for change in document["changes"]] == [("drop", "segment")]
     assert "the same" in run("diff", "trips", "2", "2").out
     assert "drop" in run("diff", "trips", "2", head).out
+    run("alter", "trips", "ADD COLUMN gate STRING")
+    altered = str(json.loads(run("tables", "--json").out)["head"])
+    ran = run("diff", "trips", head, altered)
+    assert (ran.code, ran.out) == (0, "column gate added: string\n")
+    changes = json.loads(run("diff", "trips", "2", altered, "--json").out)["columns"]
+    assert changes == [{"kind": "added", "column": "gate", "before": "", "after": "string"}]
 
 
 def test_the_timeline_is_drawn_and_reported(run: Run, trips: Path) -> None:
@@ -346,6 +364,22 @@ def test_an_erasure_asks_to_be_confirmed(run: Run, trips: Path) -> None:
     done = run("erase", "trips", "client = 77", "--yes", "--message", "request 17", "--json")
     assert json.loads(done.out)["rows_deleted"] == sum(one["client"] == 77 for one in before) > 0
     assert all(one["client"] != 77 for one in rows())
+
+
+def test_an_erasure_is_verified_until_its_files_are_collected(run: Run, trips: Path) -> None:
+    ran = run("erase", "trips", "client = 77", "--yes", "--verify", "--reason", "request 17")
+    assert ran.code == 1
+    assert "found: value 1 in" in ran.out
+    assert "run collect" in ran.out
+    assert "reason: request 17" in run("log", "trips").out
+    run("collect", "--grace", "0")
+    ran = run("erase", "trips", "client = 77", "--verify", "--json")
+    assert (ran.code, json.loads(ran.out)["erased"]) == (0, None)
+    assert run("erase", "trips", "client > 77", "--verify", "--value", "request 17").code == 1
+    assert run("erase", "trips", "client = 77", "--yes", "--vacuum").code == 2
+    before = len(rows())
+    ran = run("erase", "trips", "client > 0", "--yes", "--verify")
+    assert (ran.code, "no list" in ran.err, len(rows())) == (1, True, before)
 
 
 def test_rows_are_counted_and_called_stored_where_they_are_too_many_to_count(
