@@ -40,11 +40,11 @@ class ChunkDiff:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """One way in which a column, or a part of one, differs between two versions.
+    """One way in which a column, a part of one, or the table's layout differs between two versions.
 
     ``kind``: *added*, *dropped*, *renamed*, *widened*, *narrowed* (by a restore), *retyped*, *nullability*, *default*
     (for new rows), *commented* or *moved*. ``column`` is its name after the change, or the last that it had, with those
-    of what it is in: ``place.zone``.
+    of what it is in: ``place.zone``. Without a column it is *primary key*, *cluster by* or *grain*, of the table.
 
     >>> str(ColumnChange("widened", "delay", "int32", "int64"))
     'column delay widened: int32 to int64'
@@ -56,6 +56,8 @@ class ColumnChange:
     after: str
 
     def __str__(self) -> str:
+        if not self.column:
+            return f"{self.kind}: {self.before or 'none'} to {self.after or 'none'}"
         if self.kind in ("added", "dropped"):
             return f"column {self.column} {self.kind}: {self.before or self.after}"
         return f"column {self.column} {self.kind}: {self.before or 'nothing'} to {self.after or 'nothing'}"

@@ -12,6 +12,7 @@ from lakehouse.core.column import COMMENT, stored_name
 from lakehouse.core.diff import ColumnChange
 from lakehouse.core.spec import TableSpec, field_id_of
 from lakehouse.core.widening import is_wider
+from lakehouse.schema.layout import key_fields
 from lakehouse.schema.nested import ELEMENT, KEY, VALUE
 
 _NULLS = {True: "may be null", False: "never null"}
@@ -19,6 +20,8 @@ _NULLS = {True: "may be null", False: "never null"}
 
 def column_changes(before: TableSpec, after: TableSpec) -> list[ColumnChange]:
     """The changes of columns from one definition to another: those dropped first, then the others in their order.
+
+    The last are those of the layout.
 
     A column is its field id, and a struct's field its name in files: one that was renamed is the same, and one of a
     dropped one's name is another. A column may have changed in several ways, each of which is one change. Where columns
@@ -33,7 +36,21 @@ def column_changes(before: TableSpec, after: TableSpec) -> list[ColumnChange]:
     >>> [str(change) for change in column_changes(spec, after)]
     ['column late renamed: delay to late', 'column at.gate added: string', 'column delay added: double']
     """
-    return list(_between("", _columns(before), _columns(after)))
+    return [*_between("", _columns(before), _columns(after)), *_of_layout(before, after)]
+
+
+def _of_layout(before: TableSpec, after: TableSpec) -> Iterator[ColumnChange]:
+    """What became of keys, cluster columns and time chunks."""
+    if key_fields(before) != key_fields(after):
+        yield ColumnChange("primary key", "", ", ".join(before.primary_key), ", ".join(after.primary_key))
+    if before.cluster_by != after.cluster_by:
+        yield ColumnChange("cluster by", "", _clustered(before), _clustered(after))
+    if before.grain != after.grain:
+        yield ColumnChange("grain", "", before.grain.value, after.grain.value)
+
+
+def _clustered(spec: TableSpec) -> str:
+    return ", ".join(f"{name} in {count} buckets" if count else name for name, count in spec.cluster_by.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,7 @@ class Begins:
 
     @as_altered
     def _begin_append(self, marks: dict[str, Any]) -> Append:
+        self.refresh()  # an append begins without a look at the table
         return self._begin(Append, marks)
 
     def _begin_ahead(self, marks: dict[str, Any]) -> Append:

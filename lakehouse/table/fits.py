@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -34,6 +34,18 @@ class Fits(Begins):
         """Begin, write rows and commit. ``begin`` is given whether the operation will commit alone."""
         if read_fit(schema) == "merge" and data is not None:
             return self._write_merging(begin, data, marks)
+        if schema == "ignore":
+            self.refresh()  # or a column that others made would be left out
+        known = self._spec.schema_number
+        try:
+            return self._write_fitting(begin, data, schema)
+        except InvalidInput:
+            self.refresh()
+            if not is_read_again(data) or self._spec.schema_number == known:
+                raise
+        return self._write_fitting(begin, data, schema)
+
+    def _write_fitting(self, begin: Callable[[bool], Append], data: Any, schema: Fit) -> Commit:
         with begin(True) as op:
             if schema != "strict":
                 op.write_leniently()
@@ -52,7 +64,7 @@ class Fits(Begins):
                 self.refresh()
             except (WriteConflict, InvalidInput):
                 self.refresh()
-                if isinstance(rows, pa.RecordBatchReader) or self._spec.schema_number == known:
+                if not is_read_again(rows) or self._spec.schema_number == known:
                     raise
 
     def _write_and_alter(
@@ -73,6 +85,11 @@ class Fits(Begins):
                 commit = commit_together(self._session, [alter, op], marks["message"], marks["properties"])
         self.refresh()
         return commit
+
+
+def is_read_again(data: Any) -> bool:
+    """Whether rows can be read a second time, unlike a reader's."""
+    return not isinstance(data, pa.RecordBatchReader | Iterator)
 
 
 def with_columns(data: Any, names: list[str]) -> tuple[Any, pa.Schema]:

@@ -60,6 +60,19 @@ def test_a_change_is_one_version_and_touches_no_file(lake, trips):
     ]  # fmt: skip
 
 
+def test_appends_by_objects_from_before_have_the_columns_of_now(trips, elsewhere):
+    elsewhere.table("trips").rename_column("price", "cost")
+    with trips.begin_append() as op:
+        op.write(rows([4], cost=[40]))
+    elsewhere.table("trips").rename_column("cost", "fare")
+    trips.append(rows([5], fare=[50]))
+    elsewhere.table("trips").rename_column("fare", "sum")
+    trips.append(rows([6], sum=[60]), schema="ignore")
+    with pytest.raises(InvalidRows, match="column=sum"):
+        trips.append(rows([7], fare=[70]))
+    assert seen(trips, "id", "sum") == [(1, 10), (2, 20), (3, 30), (4, 40), (5, 50), (6, 60)]
+
+
 def test_an_append_that_began_before_a_change_commits_after_it(trips, elsewhere):
     op = trips.begin_append()
     op.write(rows([4], price=[40]))

@@ -138,6 +138,10 @@ def test_a_rebuild_is_one_version_that_changes_no_row_and_keeps_ids(lake):
     assert len(table.diff(before, commit.version).dropped) == 7
     table.upsert(rows_of([(0, 5, "z", 9), (99, 1, "z", 9)]))
     assert table.scan(where="b = 9").count() == 2
+    assert list(map(str, table.column_changes(before, commit.version))) == [
+        "column id nullability: may be null to never null", "primary key: none to id",
+        "cluster by: a in 8 buckets to b in 32 buckets", "grain: day to year",
+    ]  # fmt: skip
     assert [one.cluster_by for one in (table.spec_at(before), table.spec_at(None))] == [{"a": 8}, {"b": 32}]
     assert not lake.check(deep=True).findings
 
