@@ -154,11 +154,13 @@ class RestoreContribution(Contribution):
 class AlterContribution(Contribution):
     """Changes of the table's columns, in their order: values of `lakehouse.schema.changes`.
 
-    ``rows_seen``: the version whose rows were found to have one primary key each, if they make one.
+    ``rows_seen``: the version whose rows were found to have one primary key each, if they make one, of the columns
+    ``key_seen`` (field ids).
     """
 
     changes: tuple[Any, ...]
     rows_seen: int | None = None
+    key_seen: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

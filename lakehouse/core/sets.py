@@ -17,7 +17,7 @@ from pyroaring import BitMap64
 
 from lakehouse.core.bucket import BucketSet
 from lakehouse.core.skyline import IntArray
-from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.core.spec import DROPPED, ROW_ID, TableSpec
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.errors import InternalError, SchemaMismatch
 
@@ -101,7 +101,7 @@ def scope_field(name: str, spec: TableSpec) -> pa.Field:
             "rows of that time are hidden by values of a column that the table has no more; read them with "
             'schema="then"',
             table=spec.name,
-            column=name,
+            column=name.removeprefix(DROPPED),
         )
     return spec.schema.field(place)
 

@@ -26,6 +26,8 @@ ORDINAL = "_ordinal"
 """Name of the column of segments' ordinals, which no file stores."""
 SIDES = {"target": "_lake_target", "source": "_lake_source"}
 """What engines call the two sides of a merge, whose columns may be called target and source."""
+DROPPED = "_dropped_"
+"""Before the name of a dropped column, where another one has that name now."""
 FIELD_ID = b"PARQUET:field_id"
 """Metadata key under which Arrow keeps a column's Parquet field id."""
 TARGET_ROWS = 5_000_000
@@ -157,8 +159,11 @@ class TableSpec:
         """
         if not self.columns:
             return {}
-        named = ((column.name, self.history(column).stored) for column in self.schema)
-        return {name: stored for name, stored in named if stored != name}
+        named = {column.name: self.history(column).stored for column in self.schema}
+        found = {name: stored for name, stored in named.items() if stored != name}
+        # What a dropped column has in files and tombstones is not that of a later one of its name.
+        held = set(named.values())
+        return {**found, **{DROPPED + name: name for name in found if name not in held}}
 
     @property
     def names_in_files(self) -> set[str]:

@@ -30,6 +30,7 @@ class Alter(Operation):
         super().__init__(session, begun, **marks)
         self._changes = tuple(changes)
         self._rows_seen: int | None = None
+        self._key_seen: tuple[int, ...] = ()
         if any(isinstance(one, SetPrimaryKey) and one.columns for one in changes):
             try:
                 self._check_rows()
@@ -45,6 +46,7 @@ class Alter(Operation):
         wanted = key_fields(altered(spec, self._changes))
         if not now.keys() >= {*wanted}:
             raise InvalidSchema("a column that is added has one value; fill it before it is a key", table=spec.name)
+        self._key_seen = wanted
         columns = tuple(now[one] for one in wanted)
         scan = Scan(
             self._session, spec, self.base_version, columns=columns, where=None, interval=None, best_effort=False,
@@ -65,4 +67,6 @@ class Alter(Operation):
         )
 
     def _contribution(self) -> AlterContribution:
-        return AlterContribution(**self._written, changes=self._changes, rows_seen=self._rows_seen)
+        return AlterContribution(
+            **self._written, changes=self._changes, rows_seen=self._rows_seen, key_seen=self._key_seen
+        )

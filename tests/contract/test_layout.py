@@ -187,6 +187,11 @@ def test_rows_that_come_while_a_key_is_checked_make_it_look_again(lake):
     with pytest.raises(WriteConflict, match="rows came"):
         alter.commit()
     alter = table.begin_alter([SetPrimaryKey(["b", "a"])])
+    lake.table("t").alter([RenameColumn("a", "c"), RenameColumn("b", "a"), RenameColumn("c", "b")])
+    with pytest.raises(WriteConflict, match="columns changed"):
+        alter.commit()
+    lake.table("t").alter([RenameColumn("a", "c"), RenameColumn("b", "a"), RenameColumn("c", "b")])
+    alter = table.begin_alter([SetPrimaryKey(["b", "a"])])
     table.compact()
     alter.commit()
     assert table.schema == table.schema
@@ -299,6 +304,39 @@ def test_buckets_are_of_the_column_and_not_of_its_name(lake):
     table.replace(None, "2024-01-30", keys={"a": [5], "b": "y"})
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4, 6, 7]
     assert not lake.check(deep=True).findings
+
+
+def test_a_name_that_another_column_has_now_hides_and_takes_no_rows(lake):
+    table = make(lake, primary_key=["id"])
+    first = table.append(rows_of([(1, 0, "x", 5), (2, 30, "y", 5)])).version
+    upserted = table.upsert(rows_of([(1, 0, "z", 6)])).version
+    table.resolve()
+    table.set_primary_key()
+    table.drop_column("id")
+    table.add_column("id", "STRING", default="n")
+    assert sorted(table.scan(as_of=upserted).to_arrow()["a"].to_pylist()) == ["y", "z"]
+    with pytest.raises(SchemaMismatch, match="column=id"):
+        table.scan(as_of=upserted, schema="current").to_arrow()
+    with pytest.raises(SchemaMismatch, match="column=id"):
+        table.changes(first).to_arrow()
+    assert not lake.check(deep=True).findings
+
+
+@pytest.mark.parametrize("kind", ["replace", "delete"])
+def test_what_takes_rows_by_a_column_that_a_restore_exchanges_is_told_to_begin_again(lake, kind):
+    table = make(lake)
+    before = table.append(rows_of([(1, 0, "x", 5), (2, 2, "y", 1), (3, 30, "z", 1)])).version
+    table.alter([RenameColumn("b", "old"), RenameColumn("id", "b")])
+    table.set_cluster_by(["b"])
+    if kind == "replace":
+        op = table.begin_replace("2024-01-30", keys={"b": 1})
+    else:
+        op = table.begin_delete("b = 1")
+        op.run()
+    lake.table("t").restore(before)
+    with pytest.raises(WriteConflict, match=r"another one since|others"):
+        op.commit()
+    assert seen(lake.table("t").scan()) == [(1, 0, "x", 5), (2, 2, "y", 1), (3, 30, "z", 1)]
 
 
 def test_layouts_change_in_sql(lake):

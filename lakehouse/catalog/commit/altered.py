@@ -14,9 +14,11 @@ from lakehouse.core.column import is_uuid_column
 from lakehouse.core.contribution import (
     AlterContribution,
     Contribution,
+    EraseContribution,
     KeyChangeContribution,
     ResolveContribution,
     RowChangeContribution,
+    ScopeDeleteContribution,
 )
 from lakehouse.core.spec import TableId, TableSpec, field_id_of
 from lakehouse.core.widening import is_wider
@@ -43,7 +45,7 @@ def as_altered(connection: Connection, given: Sequence[tuple[Contribution, int]]
             before = after.get(table.id) or _current(connection, table, number)
             after[table.id] = altered(before, one.changes)
             if key_fields(before) != key_fields(after[table.id]):
-                _check_key(connection, one, before)
+                _check_key(connection, one, before, after[table.id])
     known = {one.begun.table.id: one.begun.table for one, _ in given if isinstance(one, AlterContribution)}
     for one, _ in given:
         table = one.begun.table
@@ -75,6 +77,15 @@ def _as_altered(connection: Connection, one: Contribution, number: int, after: T
             table=spec.name,
             operation=begun.id,
         )
+    for name in _scoped(one):
+        field = spec.schema.get_field_index(name)
+        if field < 0 or field_id_of(spec.schema.field(field)) != field_id_of(begun.table.schema.field(name)):
+            raise WriteConflict(
+                "the column by whose values rows were to go is another one since the operation began; run it again",
+                table=spec.name,
+                column=name,
+                operation=begun.id,
+            )
     if one.segments:
         _check_fits(one, spec)
     if begun.locks and spec.grain != begun.table.grain:
@@ -82,7 +93,15 @@ def _as_altered(connection: Connection, one: Contribution, number: int, after: T
     return replace(one, begun=replace(begun, table=spec))
 
 
-def _check_key(connection: Connection, one: AlterContribution, before: TableSpec) -> None:
+def _scoped(one: Contribution) -> list[str]:
+    """Columns whose values say which rows an operation takes over."""
+    match one:
+        case ScopeDeleteContribution(keys=keys) | EraseContribution(scope=(_, keys)):
+            return list(keys or {})
+    return list(one.begun.keys or {})
+
+
+def _check_key(connection: Connection, one: AlterContribution, before: TableSpec, after: TableSpec) -> None:
     """Refuse another primary key if rows came since they were looked at, or if tombstones name rows by the one before.
 
     Cost: the commits since, and the table's live tombstones.
@@ -95,9 +114,13 @@ def _check_key(connection: Connection, one: AlterContribution, before: TableSpec
                 table=before.name,
                 primary_key=",".join(before.primary_key),
             )
-    if one.rows_seen is not None and rows_came_since(connection, before, one.rows_seen):
+    if one.rows_seen is not None and (
+        key_fields(after) != one.key_seen or rows_came_since(connection, before, one.rows_seen)
+    ):
         raise WriteConflict(
-            "rows came while the new primary key was checked; run it again", table=before.name, operation=one.begun.id
+            "rows came, or columns changed, while the new primary key was checked; run it again",
+            table=before.name,
+            operation=one.begun.id,
         )
 
 
