@@ -36,7 +36,9 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class AppendContribution(Contribution):
-    """Rows that are added."""
+    """Rows that are added; ``as_known``: only to the columns for which they were written."""
+
+    as_known: bool = False
 
 
 @dataclass(frozen=True, slots=True)

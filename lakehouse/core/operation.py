@@ -66,7 +66,7 @@ class LookAgain(Exception):
 
 
 class Altered(Exception):
-    """What an operation found when it began: the table has other columns than its caller knows."""
+    """What an operation found when it began, or commits: the table has other columns than its caller knows."""
 
 
 class Priority(IntEnum):

@@ -18,6 +18,11 @@ class Append(Operation):
     def __init__(self, session: Session, begun: Begun, **marks: Any) -> None:
         super().__init__(session, begun, **marks)
         self._is_lenient = False
+        self._as_known = False
+
+    def commit_as_known(self) -> None:
+        """Let the commit raise `Altered` if others changed the columns before: a begin alone takes no notice of that."""
+        self._as_known = True
 
     def write_leniently(self) -> None:
         """From now on, columns that rows lack are null, or their default, and others than the table's are left out."""
@@ -30,4 +35,4 @@ class Append(Operation):
             self._store(self._session.engine_for(data), data, is_lenient=self._is_lenient)
 
     def _contribution(self) -> Contribution:
-        return AppendContribution(**self._written)
+        return AppendContribution(**self._written, as_known=self._as_known)

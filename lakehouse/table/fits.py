@@ -36,19 +36,23 @@ class Fits(Begins):
             return self._write_merging(begin, data, marks)
         if schema == "ignore":
             self.refresh()  # or a column that others made would be left out
-        known = self._spec.schema_number
-        try:
-            return self._write_fitting(begin, data, schema)
-        except InvalidInput:
-            self.refresh()
-            if not is_read_again(data) or self._spec.schema_number == known:
-                raise
-        return self._write_fitting(begin, data, schema)
+        while True:
+            known = self._spec.schema_number
+            try:
+                return self._write_fitting(begin, data, schema)
+            except Altered:
+                self.refresh()
+            except InvalidInput:
+                self.refresh()
+                if not is_read_again(data) or self._spec.schema_number == known:
+                    raise
 
     def _write_fitting(self, begin: Callable[[bool], Append], data: Any, schema: Fit) -> Commit:
         with begin(True) as op:
             if schema != "strict":
                 op.write_leniently()
+            if is_read_again(data):
+                op.commit_as_known()
             op.write(data)
             return op.commit()
 

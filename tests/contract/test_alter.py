@@ -71,6 +71,22 @@ def test_appends_by_objects_from_before_have_the_columns_of_now(trips, elsewhere
     with pytest.raises(InvalidRows, match="column=sum"):
         trips.append(rows([7], fare=[70]))
     assert seen(trips, "id", "sum") == [(1, 10), (2, 20), (3, 30), (4, 40), (5, 50), (6, 60)]
+    other = elsewhere.table("trips")
+    other.add_column("gate", "INT", default=5)
+    other.set_default("gate", 6)
+    other.drop_column("sum")
+    other.add_column("sum", "INT")
+    trips.append(rows([8], sum=[80]))
+    assert seen(trips, "id", "sum", "gate")[-2:] == [(6, None, 5), (8, 80, 6)]
+
+
+@pytest.mark.parametrize("schema", ["ignore", "merge"])
+def test_rows_without_columns_are_as_many_as_they_are(lake, schema):
+    table = lake.create_table("t", "id BIGINT")
+    for none in (pa.table({}), pa.Table.from_pylist([]), pa.RecordBatchReader.from_batches(pa.schema([]), [])):
+        assert table.append(none, schema=schema).rows_added == 0
+    assert table.append(pa.table({"id": [1, 2]}).select([]), schema=schema).rows_added == 2
+    assert table.scan().to_arrow()["id"].to_pylist() == [None, None]
 
 
 def test_an_append_that_began_before_a_change_commits_after_it(trips, elsewhere):

@@ -13,6 +13,7 @@ from lakehouse.catalog.versions.definitions import read_definition
 from lakehouse.core.column import is_uuid_column
 from lakehouse.core.contribution import (
     AlterContribution,
+    AppendContribution,
     Contribution,
     EraseContribution,
     KeyChangeContribution,
@@ -20,6 +21,7 @@ from lakehouse.core.contribution import (
     RowChangeContribution,
     ScopeDeleteContribution,
 )
+from lakehouse.core.operation import Altered
 from lakehouse.core.spec import TableId, TableSpec, field_id_of
 from lakehouse.core.widening import is_wider
 from lakehouse.errors import InvalidSchema, SchemaMismatch, WriteConflict
@@ -62,6 +64,8 @@ def _as_altered(connection: Connection, one: Contribution, number: int, after: T
     begun = one.begun
     if after is None and number == begun.table.schema_number:
         return one
+    if isinstance(one, AppendContribution) and one.as_known:
+        raise Altered
     spec = _current(connection, begun.table, number) if after is None else after
     if isinstance(one, RowChangeContribution) and _naming(spec) != _naming(begun.table):
         raise WriteConflict(

@@ -61,6 +61,9 @@ def _check_names(rows: Any) -> None:
 
 
 def _slices(table: pa.Table) -> Iterator[pa.Table]:
+    if not table.num_columns:  # of which every slice has as many rows as are asked for
+        yield table
+        return
     for start in range(0, max(table.num_rows, 1), SLICE_ROWS):
         yield table.slice(start, SLICE_ROWS)
 
