@@ -232,10 +232,8 @@ def count_changes(lake: Any, name: str, a: int, b: int) -> ChangedRows:
 
 def version_at(lake: Any, name: str, as_of: Any) -> int:
     """The newest version at or before ``as_of`` that changed the table's rows or columns. Raises `VersionNotFound`."""
-    table = lake.table(name)
-    of_rows: int = table.version_at(as_of)
-    altered = table.log(1, before=lake.catalog.resolve(as_of) + 1, definitions=True)
-    return max([of_rows, *(commit.version for commit in altered)])
+    found: int = lake.table(name).version_at(as_of)
+    return found
 
 
 def version_before(lake: Any, name: str, version: int) -> int | None:

@@ -21,7 +21,7 @@ class Append(Operation):
         self._as_known = False
 
     def commit_as_known(self) -> None:
-        """Let the commit raise `Altered` if others changed the columns before: a begin alone takes no notice of that."""
+        """Let the commit raise `Altered` if others changed the columns before: a begin takes no notice of that."""
         self._as_known = True
 
     def write_leniently(self) -> None:

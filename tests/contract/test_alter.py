@@ -97,7 +97,9 @@ def test_an_append_that_began_before_a_change_commits_after_it(trips, elsewhere)
     other.widen_column("price", "BIGINT")
     other.rename_column("price", "cost")
     op.commit()
-    trips.append(rows([5], price=[50]))  # this object has not heard of it
+    with pytest.raises(InvalidRows, match="column=cost"):
+        trips.append(rows([5], price=[50]))  # this object hears of it
+    trips.append(rows([5], cost=[50]))
     assert seen(other, "id", "cost", "gate")[2:] == [(3, 30, "A1"), (4, 40, "A1"), (5, 50, "A1")]
 
 

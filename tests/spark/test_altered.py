@@ -163,7 +163,9 @@ def test_files_of_every_older_type_and_without_columns_read_with_the_later_ones(
     for number, (kind, default) in enumerate(ADDED.items()):
         table.add_column(f"d{number}", kind, default=default)
     table.rename_column("c0", "renamed")
-    added = {f"d{number}": default for number, default in enumerate(ADDED.values())}
+    for last in ("id", "s"):  # so that what is added is not last in what is read
+        table.add_column(last, "INT")
+    added = {f"d{number}": default for number, default in enumerate(ADDED.values())} | {"id": None, "s": None}
     kinds = {field.name: field.type for field in table.schema}
 
     def widened(name, value):

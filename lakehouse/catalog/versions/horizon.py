@@ -32,8 +32,8 @@ from lakehouse.errors import TableNotFound, VersionNotFound
 
 _HORIZON = Prepared(lambda _: select(lake.c.horizon))
 _ERASED = Prepared(lambda _: select(lake_table.c.erased_version).where(lake_table.c.id == bindparam("table")))
-STATES = (Kind.CREATE.value, *(kind.value for kind in Kind if kind not in DEFINITIONS))
-"""Kinds of commits that change a table's state, or create it."""
+STATES = (Kind.CREATE.value, Kind.ALTER.value, *(kind.value for kind in Kind if kind not in DEFINITIONS))
+"""Kinds of commits that change what is read of a table, or create it."""
 _KEEP = Prepared(lambda _: select(lake.c.horizon).with_for_update(read=True, key_share=True))
 
 

@@ -45,7 +45,8 @@ def _table(_: str) -> Any:
     dropped = known.with_only_columns(lake_table.c.dropped_version)
     number = known.with_only_columns(lake_table.c.schema_number)
     newest = select(func.max(commit_table.c.version)).where(
-        commit_table.c.table_id == bindparam("table"), *(commit_table.c.operation != kind.value for kind in DEFINITIONS)
+        commit_table.c.table_id == bindparam("table"),
+        *(commit_table.c.operation != kind.value for kind in DEFINITIONS if kind is not Kind.ALTER),
     )
     of_table = (one.scalar_subquery() for one in (known, dropped, newest, number))
     return select(lake.c.head, lake.c.horizon, *of_table)
@@ -140,8 +141,8 @@ def version_numbers(connection: Connection, table: TableId) -> list[int]:
 
 
 def newest_version(connection: Connection, table: TableId, created: int, at_most: int | None = None) -> int:
-    """A table's newest version at or before ``at_most``; its creation if nothing was written yet."""
-    scope = and_(commit_table.c.table_id == table, on_rows)
+    """A table's newest version at or before ``at_most``, of rows or columns; its creation if there is none."""
+    scope = and_(commit_table.c.table_id == table, on_rows | _is_alter)
     if at_most is not None:
         scope = and_(scope, commit_table.c.version <= at_most)
     found: int | None = connection.execute(select(func.max(commit_table.c.version)).where(scope)).scalar()
@@ -176,7 +177,7 @@ def resolve_on_table(connection: Connection, spec: TableSpec, created: int, as_o
         )
     check_not_dropped(spec, dropped, resolved, horizon)
     version = newest_version(connection, spec.id, created, resolved)
-    scope = and_(commit_table.c.table_id == spec.id, commit_table.c.version > version, on_rows)
+    scope = and_(commit_table.c.table_id == spec.id, commit_table.c.version > version, on_rows | _is_alter)
     following: int | None = connection.execute(select(func.min(commit_table.c.version)).where(scope)).scalar()
     if following is None:
         return Resolved(version, head, resolved, number)

@@ -18,7 +18,7 @@ from lakehouse.engine import Query
 from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.engine.spark.columns import quoted
 from lakehouse.engine.spark.failures import explaining_jobs
-from lakehouse.engine.spark.layouts import joined
+from lakehouse.engine.spark.layouts import joining
 from lakehouse.engine.spark.read import conditions, listing_settings, read_frame, verified_files
 from lakehouse.engine.spark.scan import PLACE, asked_of_rows, names_in_rows, scan
 from lakehouse.engine.spark.settings import held
@@ -40,7 +40,7 @@ def collect_rows(session: SparkSession, query: Query) -> pa.Table:
     here: Spark compiles a scan anew for each condition, and to compile the expressions for these takes it longer than
     to run them.
     """
-    parts = plan_parts(query, joined)
+    parts = plan_parts(query, joining(session))
     if not parts or not (query.row_ids and query.ordinals) or any(part.masks for part in parts):
         return to_arrow(read_frame(session, query), query)
     rows, known = _found(session, query, parts)

@@ -2,16 +2,21 @@
 
 Spark's Parquet reader widens integers and floats by itself, and a column with `EXISTS_DEFAULT` has that in files which
 lack it (Spark's ``ParquetVectorUpdaterFactory`` and ``ResolveDefaultColumns``, since 4.0 and 3.4). Filters that are
-pushed down know of both.
+pushed down know of both. The latter is true of its reader of batches alone: that of rows, which a session may choose,
+takes null for all such columns but the last.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
+from pyspark.sql import SparkSession
 from pyspark.sql import types as spark
 
 from lakehouse.core.column import Held, Layout
 from lakehouse.core.widening import is_wider
+from lakehouse.engine.hidden import Joining
 from lakehouse.engine.spark.types import column_type, to_spark_type
 from lakehouse.predicate.literals import literal_term
 
@@ -19,15 +24,23 @@ EXISTS_DEFAULT = "EXISTS_DEFAULT"
 """Metadata of a column that Spark knows: its value where a file lacks it, as SQL."""
 
 
-def joined(one: Layout, other: Layout) -> Layout | None:
-    """How files of two layouts are read in one scan; None if Spark cannot.
+_BATCHED = ("spark.sql.parquet.enableVectorizedReader", "spark.sql.parquet.enableNestedColumnVectorizedReader")
+
+
+def joining(session: SparkSession) -> Joining:
+    """How a session reads files of two layouts in one scan, by the reader that it has chosen."""
+    return partial(joined, fills=all(session.conf.get(one, "true") == "true" for one in _BATCHED))
+
+
+def joined(one: Layout, other: Layout, *, fills: bool = True) -> Layout | None:
+    """How files of two layouts are read in one scan; None if Spark cannot. ``fills``: whether it knows defaults.
 
     >>> held = Held("delay", "delay", pa.int32(), pa.int64(), default=7)
     >>> both = joined((held,), (held._replace(type=None),))
     >>> both[0].type, both[0].is_lacked
     (DataType(int32), True)
     """
-    both = [_both(*pair) for pair in zip(one, other, strict=True)]
+    both = [_both(*pair, fills) for pair in zip(one, other, strict=True)]
     return None if None in both else tuple(held for held in both if held is not None)
 
 
@@ -53,14 +66,14 @@ def _metadata(held: Held) -> dict[str, str]:
     return {EXISTS_DEFAULT: f"CAST({literal_term(held.default, held.wanted).spark} AS {kind})"}
 
 
-def _both(one: Held, other: Held) -> Held | None:
+def _both(one: Held, other: Held, fills: bool) -> Held | None:
     if one == other:
         return one
     if one.type is None:
         one, other = other, one
     if other.type is None:
         # Spark's reader of batches fills in no bytes, and no value of parts.
-        is_filled = not pa.types.is_nested(one.wanted) and not pa.types.is_binary(one.wanted)
+        is_filled = fills and not pa.types.is_nested(one.wanted) and not pa.types.is_binary(one.wanted)
         return one._replace(is_lacked=True) if is_filled or one.default is None else None
     is_lacked = one.is_lacked or other.is_lacked
     if one.type == other.type:

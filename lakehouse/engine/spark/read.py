@@ -17,7 +17,7 @@ from lakehouse.engine import ORDINAL, Query
 from lakehouse.engine.hidden import Part, plan_parts, stored_columns_read
 from lakehouse.engine.spark.columns import quoted
 from lakehouse.engine.spark.each import each
-from lakehouse.engine.spark.layouts import joined
+from lakehouse.engine.spark.layouts import joining
 from lakehouse.engine.spark.masked import masked_frame
 from lakehouse.engine.spark.places import split_places, without_places
 from lakehouse.engine.spark.scan import FILES_LOOKED_UP, placed_scan, scan, scan_with_row_ids
@@ -35,7 +35,7 @@ def read_frame(session: SparkSession, query: Query) -> DataFrame:
 
     Raises `SegmentUnreadable` naming a file that is not. One that vanishes later fails the job, which names it.
     """
-    parts = plan_parts(query, joined)
+    parts = plan_parts(query, joining(session))
     files = verified_files(session, query, parts)
     extras = [name for name, is_wanted in ((ROW_ID, query.row_ids), (ORDINAL, query.ordinals)) if is_wanted]
     with held(session, listing_settings(session, len(files))):
