@@ -163,9 +163,7 @@ def test_files_of_every_older_type_and_without_columns_read_with_the_later_ones(
     for number, (kind, default) in enumerate(ADDED.items()):
         table.add_column(f"d{number}", kind, default=default)
     table.rename_column("c0", "renamed")
-    for last in ("id", "s"):  # so that what is added is not last in what is read
-        table.add_column(last, "INT")
-    added = {f"d{number}": default for number, default in enumerate(ADDED.values())} | {"id": None, "s": None}
+    added = {f"d{number}": default for number, default in enumerate(ADDED.values())}
     kinds = {field.name: field.type for field in table.schema}
 
     def widened(name, value):
@@ -223,3 +221,15 @@ def test_a_table_that_is_laid_out_anew_reads_by_spark_and_is_rebuilt_by_it(file_
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [one for one, _ in expected]
     assert len(seen(table.scan(as_of=before).to_spark())) == len(expected) + 2
     assert not file_lake.check(deep=True).findings
+
+
+def test_columns_that_files_lack_have_their_defaults_by_the_reader_of_rows_too(file_lake, spark):
+    table = file_lake.create_table("t", "id INT, s STRING")
+    bare = pa.schema([(field.name, field.type) for field in table.schema])
+    table.append(pa.Table.from_pylist([{"id": 1, "s": "a"}, {"id": 2, "s": None}], schema=bare))
+    table.add_column("n", "DOUBLE", default=0.5, first=True)
+    table.append(pa.table({"n": [1.5, None], "id": pa.array([3, 4], pa.int32()), "s": ["b", "c"]}))
+    with held(spark, {"spark.sql.parquet.enableVectorizedReader": "false"}):
+        found = {row["id"]: row["n"] for row in table.read().toArrow().to_pylist()}
+        assert found == {1: 0.5, 2: 0.5, 3: 1.5, 4: None}
+        assert table.read().where("n = 0.5").count() == 2
