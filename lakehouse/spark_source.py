@@ -104,10 +104,11 @@ class LakehouseSource(spark_source.DataSource):
             table = lake.table(self.options["table"])
             fit = read_fit(self.options.get("schema", "strict"))
             changes = merging(table.spec, from_spark_schema(schema)) if fit == "merge" else []
+            made = altered(table.spec, changes) if changes else None  # what cannot be is refused before it begins
             begun = table.begin_append().begun
             lake.catalog.renew([begun])
-            if changes:  # tasks write for the columns that the commit will make
-                begun = replace(begun, table=altered(begun.table, changes))
+            if made is not None:  # tasks write for the columns that the commit will make
+                begun = replace(begun, table=made)
             return _Writer(dict(self.options), begun, fit, changes)
 
 

@@ -86,13 +86,14 @@ def made_by(commit: Commit) -> str:
 
 def list_schemas(lake: Any, name: str) -> pd.DataFrame:
     """A row for each set of columns that a table had, newest first, with what the one before it became."""
+    listed = lake.table(name).schemas()
     rows = [
         {
             "from version": one.version,
-            "changes": shown("; ".join(one.changes) or "created"),
+            "changes": shown("; ".join(one.changes) or ("created" if one is listed[0] else "nothing that is read")),
             "columns": shown(", ".join(f"{column.name} {column.type}" for column in one.schema)),
         }
-        for one in lake.table(name).schemas()
+        for one in listed
     ]
     return pd.DataFrame(rows[::-1])
 

@@ -145,18 +145,19 @@ def show_table(
     with open_lake(catalog, warehouse) as lake:
         shown = lake.table(table)
         point = pinned(shown, as_of)
-        window = None if interval is None else shown.spec.interval_of(interval)
+        spec = shown.spec_at(as_of)
+        window = None if interval is None else spec.interval_of(interval)
         document: dict[str, Any] = {
             "name": shown.name,
             "version": shown.version if as_of is None else point,
-            "time": shown.time,
-            "grain": str(shown.grain),
-            "primary_key": list(shown.primary_key),
-            "cluster_by": shown.cluster_by,
+            "time": spec.time or None,
+            "grain": spec.grain.value,
+            "primary_key": list(spec.primary_key),
+            "cluster_by": dict(spec.cluster_by),
             "properties": shown.properties,
             "policy": shown.policy.described(),
             "schema": [
-                {"name": field.name, "type": str(field.type), "nullable": field.nullable} for field in shown.schema
+                {"name": field.name, "type": str(field.type), "nullable": field.nullable} for field in spec.schema
             ],
             "chunks": [
                 one

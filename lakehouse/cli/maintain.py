@@ -95,7 +95,8 @@ def alter(
             name = lake.table(table).name
             commit = lake.sql(f"ALTER TABLE {name} {' '.join(changes)}")
         if commit is None:
-            return print_json(None) if as_json else print_line("nothing changed")
+            is_name = " ".join(changes).upper().split()[:2] == ["RENAME", "TO"]
+            return print_json(None) if as_json else print_line("renamed" if is_name else "nothing changed")
         return print_commit(commit, as_json)
     given: dict[str, str | None] = {}
     for one in changes:

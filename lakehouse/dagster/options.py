@@ -8,6 +8,7 @@ import dagster as dg
 import pyarrow as pa
 
 from lakehouse.arguments import Fit, read_fit
+from lakehouse.core.chunk import Grain
 from lakehouse.dagster.frames import schema_of
 from lakehouse.dagster.partitions import partitions_grain
 from lakehouse.dagster.write import MODES, Mode
@@ -66,7 +67,7 @@ class TableOptions:
                 self.table,
                 schema,
                 time=self._time(schema, partitions),
-                grain=self.grain or partitions_grain(partitions),
+                grain=None if self.grain == Grain.ALL else self.grain or partitions_grain(partitions),
                 primary_key=self.primary_key,
                 cluster_by=clustered,
                 properties=self.properties or None,
@@ -89,6 +90,8 @@ class TableOptions:
 
     def _time(self, schema: Any, partitions: dg.PartitionsDefinition[Any] | None) -> str | None:
         """The time column; None for a table without one: of an asset without partitions, whose rows have no times."""
+        if self.grain == Grain.ALL:
+            return None
         named = self.time
         if named is None and isinstance(partitions, dg.TimeWindowPartitionsDefinition):
             named = self.columns.get("")
@@ -122,9 +125,9 @@ def table_metadata(
 
     By default, the table is named like the asset (parts joined by ``_``), the mode is the IO manager's, the time is the
     only timestamp column, and the grain is that of the partitions, or a day. Without partitions and timestamp columns
-    the table is timeless. ``newest``: see `Table.upsert`. ``schema`` is that of `Table.append`: what becomes of rows
-    with other columns than the table's; by default the IO manager's. What defines the table only matters until it
-    exists.
+    the table is timeless, and so it is with ``grain="all"``, whatever timestamps it has. ``newest``: see
+    `Table.upsert`. ``schema`` is that of `Table.append`: what becomes of rows with other columns than the table's; by
+    default the IO manager's. What defines the table only matters until it exists.
 
     Examples
     --------

@@ -122,12 +122,20 @@ def merging(spec: TableSpec, found: pa.Schema) -> list[SchemaChange]:
         kind = column.type
         if pa.types.is_null(kind):
             continue
-        kind = normal_type(kind, column.name)
         if column.name not in spec.schema.names:
-            changes.append(AddColumn(column.name, kind))
-        elif is_wider(kind, spec.schema.field(column.name).type):
+            changes.append(AddColumn(column.name, normal_type(kind, column.name)))
+        elif is_wider(kind, spec.schema.field(column.name).type) and _may_widen(spec, column.name, kind):
             changes.append(WidenColumn(column.name, kind))
     return changes
+
+
+def _may_widen(spec: TableSpec, name: str, kind: pa.DataType) -> bool:
+    """Whether nothing uses a column of the table as it is; its values are then checked one by one."""
+    try:
+        _widened(spec, name, kind)
+    except InvalidSchema:
+        return False
+    return True
 
 
 def restored(current: TableSpec, then: TableSpec, between: Sequence[TableSpec]) -> TableSpec:
@@ -326,6 +334,11 @@ def _widened(spec: TableSpec, name: str, kind: pa.DataType) -> TableSpec:
     if _wider(column.type, kind, name) == column.type:
         if not is_uuid_column(column):
             return spec
+        if name in spec.primary_key:
+            raise InvalidSchema(
+                "a column of the primary key can only become a longer integer", column=name, wanted=kind
+            )
+        _refuse_used(spec, name, "widened")
         text = table_column(name, kind, column.nullable, field_id_of(column))
         return _with_columns(spec, [text if one.name == name else one for one in spec.schema])
     if name in spec.primary_key and kind not in INTEGERS:

@@ -20,6 +20,11 @@ from lakehouse.schema.read import to_schema
 from lakehouse.schema.values import typed_value
 
 _MAX_BUCKETS = 1 << 20
+_LAYOUT = {
+    "cluster_by": "set_cluster_by or ALTER TABLE ... CLUSTER BY",
+    "primary_key": "set_primary_key or ALTER TABLE ... ADD PRIMARY KEY",
+    "grain": "set_grain or ALTER TABLE ... PARTITIONED BY",
+}
 _KNOWN = (*NAMES, "ragged", "compression", "verify")
 
 
@@ -119,6 +124,8 @@ def read_table_properties(given: Mapping[Any, Any], columns: pa.Schema, *, has_t
             Codecs.of(text)
         if key == "verify" and text not in VERIFY:
             raise InvalidProperty(f"property verify is one of {', '.join(VERIFY)}", verify=text)
+        if key in _LAYOUT:
+            raise InvalidProperty(f"this is no property; change it with {_LAYOUT[key]}", property=key)
         if key not in _KNOWN and (close := difflib.get_close_matches(key, _KNOWN, 1, 0.8)):
             raise InvalidProperty(f"unknown property; did you mean {close[0]}", property=key)
         kept[key] = text

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakehouse.core.column import COMMENT, stored_name
+from lakehouse.core.column import COMMENT, is_uuid_column, stored_name
 from lakehouse.core.diff import ColumnChange
 from lakehouse.core.spec import TableSpec, field_id_of
 from lakehouse.core.widening import is_wider
 from lakehouse.schema.layout import key_fields
 from lakehouse.schema.nested import ELEMENT, KEY, VALUE
 
+_UUID = pa.uuid()
 _NULLS = {True: "may be null", False: "never null"}
 
 
@@ -73,7 +74,8 @@ def _columns(spec: TableSpec) -> _Parts:
     for column in spec.schema:
         known = spec.history(column)
         default = "" if known.default_for_new is None else repr(known.default_for_new)
-        found[field_id_of(column)] = _Part(column.name, column.type, column.nullable, default, known.comment or "")
+        kind = pa.uuid() if is_uuid_column(column) else column.type
+        found[field_id_of(column)] = _Part(column.name, kind, column.nullable, default, known.comment or "")
     return found
 
 
@@ -85,12 +87,12 @@ def _fields(struct: pa.DataType) -> _Parts:
 def _between(above: str, old: _Parts, new: _Parts) -> Iterator[ColumnChange]:
     for key, part in old.items():
         if key not in new:
-            yield ColumnChange("dropped", above + part.name, str(part.type), "")
+            yield ColumnChange("dropped", above + part.name, _said(part.type), "")
     moved = set(_moved([key for key in old if key in new], [key for key in new if key in old]))
     for key, part in new.items():
         path = above + part.name
         if key not in old:
-            yield ColumnChange("added", path, "", str(part.type))
+            yield ColumnChange("added", path, "", _said(part.type))
             continue
         yield from _of_one(path, old[key], part)
         if key in moved:
@@ -119,8 +121,13 @@ def _of_type(path: str, old: pa.DataType, new: pa.DataType) -> Iterator[ColumnCh
     elif pa.types.is_list(old) and pa.types.is_list(new):
         yield from _of_type(f"{path}.{ELEMENT}", old.value_type, new.value_type)
     elif old != new:
-        kind = "widened" if is_wider(new, old) else "narrowed" if is_wider(old, new) else "retyped"
-        yield ColumnChange(kind, path, str(old), str(new))
+        is_widened = old == _UUID or is_wider(new, old)
+        kind = "widened" if is_widened else "narrowed" if new == _UUID or is_wider(old, new) else "retyped"
+        yield ColumnChange(kind, path, _said(old), _said(new))
+
+
+def _said(kind: pa.DataType) -> str:
+    return "uuid" if kind == _UUID else str(kind)
 
 
 def _moved(before: list[Hashable], after: list[Hashable]) -> Iterator[Hashable]:

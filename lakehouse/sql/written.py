@@ -20,6 +20,8 @@ from lakehouse.sql.tree import most_nested, put
 
 _MOST_COPIED = 5
 _SECONDS = ("SECOND", "SECONDS")
+_COMPARING = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between)
+"""Where Spark would leave out row groups for -0.0 that hold 0.0, which equals it."""
 
 
 def _within_group(writer: Generator, node: exp.WithinGroup) -> str:
@@ -30,6 +32,11 @@ def _within_group(writer: Generator, node: exp.WithinGroup) -> str:
     name = "percentile_cont" if isinstance(node.this, exp.PercentileCont) else "percentile_disc"
     order = f"{writer.sql(item.this)}{' DESC' if item.args.get('desc') else ''}"
     return f"{name}({writer.sql(node.this.this)}) WITHIN GROUP (ORDER BY {order})"
+
+
+def _is_zero(node: exp.Expr) -> bool:
+    literal = node.this if isinstance(node, exp.Cast) else node
+    return isinstance(literal, exp.Literal) and not literal.is_string and not literal.name.strip("0.eE+-")
 
 
 class _SparkGenerator(SparkGenerator):
@@ -51,6 +58,11 @@ class _SparkGenerator(SparkGenerator):
         columns = ", ".join(self.sql(one) for one in alias.args["columns"])
         outer = "OUTER " if expression.args.get("outer") else ""
         return f" LATERAL VIEW {outer}{self.sql(expression, 'this')} {self.sql(alias, 'this')} AS {columns}"
+
+    def neg_sql(self, expression: exp.Neg) -> str:
+        if isinstance(expression.parent, _COMPARING) and _is_zero(expression.this):
+            return self.sql(expression.this)
+        return str(super().neg_sql(expression))
 
     def literal_sql(self, expression: exp.Literal) -> str:
         return text_term(expression.name).spark if expression.is_string else str(expression.name)

@@ -175,7 +175,7 @@ class Alters(Writes):
         """Give the table another primary key, or none. The rows are looked at before it is accepted.
 
         Cost: the columns of the key are read; appends that come meanwhile make it look again. Raises `DuplicateKey` and
-        `InvalidRows` for rows that share a key or have nulls in it, and `WriteConflict` while tombstones name rows by
+        `InvalidRows` for rows that share a key or have nulls in it, and `InvalidSchema` while tombstones name rows by
         the key that there is: call `resolve` first.
 
         >>> commit = flights.set_primary_key("id")

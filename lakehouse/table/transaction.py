@@ -21,7 +21,7 @@ from lakehouse.operations.operation import Operation, commit_together
 from lakehouse.operations.replace import Replace
 from lakehouse.operations.row_change import Delete, RowChange, Update
 from lakehouse.operations.upsert import DeleteKeys, Upsert
-from lakehouse.schema import SchemaChange, altered, merging
+from lakehouse.schema import SchemaChange, altered, key_fields, merging
 from lakehouse.session.session import Session
 from lakehouse.table.fits import with_columns
 from lakehouse.table.table import Table
@@ -177,6 +177,7 @@ class TransactionTable:
         schema: Fit = "strict",
     ) -> Replace:
         """Replace the rows of an interval (and of these keys); must come before an append to the table."""
+        self._require_layout()
         data = self.fit(data, schema, txn)
         return self._written(self._table.begin_replace(interval, keys, txn), data, schema)
 
@@ -186,11 +187,13 @@ class TransactionTable:
 
     def upsert(self, data: Any, *, newest: str | None = None, txn: Txn | None = None, schema: Fit = "strict") -> Upsert:
         """Insert rows, replacing those with the same primary keys; must come before other writes to the table."""
+        self._require_layout()
         data = self.fit(data, schema, txn)
         return self._written(self._table.begin_upsert(txn, newest=newest), data, schema)
 
     def delete_keys(self, data: Any, *, txn: Txn | None = None) -> DeleteKeys:
         """Remove every row with one of these primary keys; must come before other writes to the table."""
+        self._require_layout()
         operation = self._table.begin_delete_keys(txn)
         self._add(operation)
         operation.write(data)
@@ -274,7 +277,23 @@ class TransactionTable:
         if columns is not None:
             operation.write_as(columns)
 
+    def _require_layout(self) -> None:
+        """Refuse a write that locks, clusters or names rows by a layout that the transaction changes."""
+        known = self._table.spec
+        made = self._transaction.columns.get(known.id, known)
+        if (key_fields(made), made.cluster_by, made.grain) != (key_fields(known), known.cluster_by, known.grain):
+            raise InvalidArgument(
+                "the transaction gives the table other keys or another layout, by which its own writes cannot go; "
+                "commit that first",
+                table=known.name,
+            )
+
     def _run(self, operation: C) -> C:
+        try:
+            self._require_layout()
+        except InvalidArgument:
+            operation.abort()
+            raise
         self._transaction.add(operation)
         operation.run()
         return operation

@@ -11,6 +11,8 @@ import pytest
 import lakehouse
 from lakehouse.errors import (
     DuplicateKey,
+    InvalidArgument,
+    InvalidProperty,
     InvalidRows,
     InvalidSchema,
     LockTimeout,
@@ -18,7 +20,7 @@ from lakehouse.errors import (
     UnknownColumn,
     WriteConflict,
 )
-from lakehouse.schema.changes import AddColumn, RenameColumn, SetPrimaryKey
+from lakehouse.schema.changes import AddColumn, RenameColumn, SetClusterBy, SetGrain, SetPrimaryKey
 
 START = datetime(2024, 1, 30, tzinfo=UTC)
 STEPS = ("append", "append", "replace", "delete", "update", "cluster", "grain", "compact", "rebuild")
@@ -363,3 +365,82 @@ def test_layouts_change_in_sql(lake):
         with pytest.raises((lakehouse.errors.InvalidStatement, UnknownColumn)):
             lake.sql(f"ALTER TABLE t {text}")
     assert lake.head == before
+
+
+def test_a_refused_change_leaves_nothing_by_which_later_plans_prune(lake):
+    table, other = make(lake), lake.create_table("u", "k BIGINT, n BIGINT")
+    table.append(rows_of([(1, 0, "x", 100), (2, 1, "y", 200)]))
+    lake.sql("INSERT INTO u VALUES (1, 1)")
+    swap = [RenameColumn("b", "c"), RenameColumn("id", "b"), RenameColumn("c", "id")]
+    tx = lake.transaction()
+    tx.table("t").alter(swap)
+    tx.table("t").replace(None, ("2024-01-30T12", "2024-01-30T13"))
+    tx.table("u").update({"n": "n + 1"}, "k = 1")
+    other.update({"n": "5"}, "k = 1")
+    with pytest.raises(WriteConflict):
+        tx.commit()
+    table.comment("the id", "id")
+    assert [table.scan(where=one).count() for one in ("id = 1", "b = 200", "id = 100")] == [1, 1, 0]
+    table.append(rows_of([(3, 0, "z", 300)]))
+    assert [table.scan(where=one).count() for one in ("id = 1", "b = 300", "TRUE")] == [1, 1, 3]
+
+
+def test_a_transaction_that_changes_the_layout_takes_appends_only(lake):
+    table = make(lake, cluster_by=["a"], primary_key=["id"])
+    table.append(rows_of([(1, 0, "x", 5), (2, 2, "y", 6)]))
+    writes = {
+        "replace": lambda one: one.replace(None, "2024-01-30", keys={"a": "x"}),
+        "upsert": lambda one: one.upsert(rows_of([(2, 2, "z", 7)])),
+        "delete_keys": lambda one: one.delete_keys(pa.table({"id": [1]})),
+        "delete": lambda one: one.delete("id = 1"),
+    }
+    for change in (SetPrimaryKey(()), SetClusterBy(["b"]), SetGrain("month")):
+        for write in writes.values():
+            tx = lake.transaction()
+            tx.table("t").alter([change])
+            with pytest.raises(InvalidArgument, match="commit that first"):
+                write(tx.table("t"))
+            tx.abort()
+    with lake.transaction() as tx:
+        tx.table("t").alter([SetClusterBy(["b"]), SetGrain("month")])
+        tx.table("t").append(rows_of([(3, 30, "z", 7)]))
+    table = lake.table("t")
+    assert (table.cluster_by, table.grain) == ({"b": 0}, "month")
+    assert seen(table.scan()) == [(1, 0, "x", 5), (2, 2, "y", 6), (3, 30, "z", 7)]
+
+
+def test_buckets_of_dates_leave_no_timestamp_out(lake):
+    table = lake.create_table("t", "at TIMESTAMP, c DATE", time="at")
+    row = pa.table({"at": pa.array([START], pa.timestamp("us", "UTC")), "c": [START.date()]})
+    before = table.append(row).version
+    table.widen_column("c", "TIMESTAMP")
+    wide = table.set_cluster_by({"c": 4096}).version
+    table.restore(before)
+    between = table.set_cluster_by({"c": 4096}).version
+    op = table.begin_append()
+    op.write(row)
+    table.restore(wide)
+    op.commit()
+    where = "c = TIMESTAMP '2024-01-30 00:00:00'"
+    assert table.scan(where=where).count() == table.scan().count() == 2
+    assert table.scan(as_of=between, schema="current", where=where).count() == 1
+    table.replace(None, "2024-01", keys={"c": START})
+    assert table.scan().count() == 0
+    assert not lake.check(deep=True).findings
+
+
+def test_key_frames_from_before_a_layout_are_sound(lake):
+    table = make(lake, cluster_by={"b": 64})
+    table.append(rows_of([(1, 0, "x", 1), (2, 0, "x", 9)]))
+    table.set_cluster_by()
+    while not table.key_frames():
+        table.append(rows_of([(5, 1, "y", 6)]))
+    table.set_cluster_by({"b": 64})
+    assert not lake.check(deep=True).findings
+
+
+def test_layouts_are_no_properties(lake):
+    table = make(lake)
+    for name in ("cluster_by", "primary_key", "grain"):
+        with pytest.raises(InvalidProperty, match="this is no property"):
+            table.set_properties({name: "id"})

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import count, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,7 +35,7 @@ from lakehouse.core.bins import bin_interval, bin_ranges
 from lakehouse.core.interval import Interval, hull
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import IntArray
-from lakehouse.core.spec import TableSpec
+from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD
 from lakehouse.errors import InternalError
@@ -77,7 +77,7 @@ class BinState:
 
 
 _Key = tuple[int, int]
-"""A table and its schema number: states have the names and types that columns have under it."""
+"""A table, and a number for each of its definitions: states have the names and types that columns have under it."""
 
 
 class _Memory:
@@ -105,10 +105,6 @@ class _Memory:
         self._bins.clear()
 
 
-def _key(spec: TableSpec) -> _Key:
-    return spec.id, spec.schema_number
-
-
 def _cost(state: BinState) -> int:
     return 16 + len(state.body) + 4 * len(state.tombstones)
 
@@ -131,7 +127,8 @@ class StateReader:
 
     def __init__(self, size: int = _REMEMBERED) -> None:
         self._memory = _Memory(size)
-        self._forms: dict[_Key, tuple[TableSpec, SegmentsForm]] = {}
+        self._forms: dict[tuple[TableId, int], tuple[TableSpec, SegmentsForm, _Key]] = {}
+        self._keys = count()
 
     def forget(self) -> None:
         """Drop the cache."""
@@ -145,7 +142,7 @@ class StateReader:
         Bins that are empty at that version are left out. Cost: one look-up for each selected bin; the page of each that
         is not cached, and the deltas after it.
         """
-        form, key = self._form(spec), _key(spec)
+        form, key = self._form(spec)
         states: dict[int, BinState] = {}
         changed: dict[int, int] = {}
         frames: list[tuple[int, int]] = []
@@ -180,11 +177,21 @@ class StateReader:
             self._memory.put(key, states[number])
         return dict(sorted(states.items()))
 
-    def _form(self, spec: TableSpec) -> SegmentsForm:
-        known = self._forms.get(_key(spec))
-        if known is None or known[0] != spec:
-            known = self._forms[_key(spec)] = spec, SegmentsForm.of(spec)
-        return known[1]
+    def _form(self, spec: TableSpec) -> tuple[SegmentsForm, _Key]:
+        """The form of a table's states, and what they are kept under.
+
+        A schema number alone is not enough: a commit that is refused had read the table with columns that were never
+        made, and another change gets their number.
+        """
+        place = spec.id, spec.schema_number
+        known = self._forms.get(place)
+        if known is not None and known[0] == spec:
+            return known[1:]
+        form = SegmentsForm.of(spec)
+        is_alike = known is not None and known[1].is_like(form)
+        key = known[2] if known is not None and is_alike else (spec.id, next(self._keys))
+        self._forms[place] = spec, form, key
+        return form, key
 
     def _changes(
         self, connection: Connection, spec: TableSpec, after: Sequence[tuple[int, int]], version: int
@@ -202,7 +209,7 @@ class StateReader:
                     added[is_tombstone].setdefault(entry, len(added[is_tombstone]))
         rows = rows_by_id(connection, "segment", added[False])
         rows.sort(key=lambda row: added[False][row["id"]])
-        form = self._form(spec)
+        form, _ = self._form(spec)
         listed = rows_by_id(connection, "tombstone", added[True])
         tombstones = {row["id"]: tombstone_from_row(row, form.current) for row in listed}
         if len(rows) < len(added[False]) or len(tombstones) < len(added[True]):

@@ -22,6 +22,7 @@ from lakehouse.catalog.store.encoding import (
 )
 from lakehouse.core.chunk import Grain
 from lakehouse.core.codec import codec_number
+from lakehouse.core.column import Held
 from lakehouse.core.interval import from_us, to_us, to_utc
 from lakehouse.core.segment import Segment
 from lakehouse.core.segment_columns import BUCKETS, FIELDS, HIGH, LOW, NULLS
@@ -169,17 +170,29 @@ class SegmentsForm:
     def is_known(self, column: str, numbers: Sequence[int | None]) -> list[bool] | None:
         """Of bounds of a column, whether its type holds those of segments of some schema numbers; None: all.
 
-        A restore may have made it narrower again.
+        A restore may have made it narrower again. So for buckets: those of a date are not those of its midnight.
         """
         prefix, _, name = column.partition(":")
-        if self.spec is None or not self.spec.columns or f"{prefix}:" not in (LOW, HIGH):
+        if self.spec is None or not self.spec.columns or f"{prefix}:" not in (LOW, HIGH, BUCKETS):
             return None
         place = self.spec.schema.get_field_index(name)
         if place < 0:
             return None
         found = {number: self.spec.layout(number or 0)[place] for number in set(numbers)}
-        holds = {number: one.type is None or is_held(one.type, one.wanted) for number, one in found.items()}
+        is_bucket = f"{prefix}:" == BUCKETS
+
+        def holds_all(one: Held) -> bool:
+            if one.type is None or one.type == one.wanted:
+                return True
+            return is_held(one.type, one.wanted) and not (is_bucket and pa.types.is_date(one.type))
+
+        holds = {number: holds_all(one) for number, one in found.items()}
         return None if all(holds.values()) else [holds[number] for number in numbers]
+
+    def is_like(self, other: SegmentsForm) -> bool:
+        """Whether states of one form are states of another: tables alike but for properties."""
+        columns = [{} if one.spec is None else one.spec.columns for one in (self, other)]
+        return self.schema.equals(other.schema) and self.stored == other.stored and columns[0] == columns[1]
 
     def stored_name(self, column: str) -> str:
         """The name in the catalog of a column of the schema, such as ``min:delay``."""
