@@ -87,7 +87,9 @@ class Value:
             case str():
                 return value == self.text if self.number is not None else self.text in value
             case bytes():
-                return self.text.encode()[:_MOST] in value
+                needle = self.text.encode()[:_MOST]
+                # What is short, or a number, is inside of others by chance.
+                return value == needle if self.number is not None or len(needle) < SHORT else needle in value
             case bool() | None:
                 return False
             case float():

@@ -166,6 +166,25 @@ def test_what_users_wrote_in_definitions_views_and_messages_is_found_however_sho
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("STRING", "Zöe Müller-Löwe"), ("STRING", 'Joe "the" Doe'), ("BINARY", b"secret-name"),
+     ("DECIMAL(12, 2)", Decimal("7654321.50")), ("TIMESTAMP", datetime(1987, 6, 5, 7, 8, 9, tzinfo=UTC))],
+)  # fmt: skip
+def test_defaults_of_fields_of_structs_are_found(lake, kind, value):
+    lake.create_table("t", "id BIGINT, p STRUCT<a: INT>").add_column(("p", "f"), kind, default=value)
+    wanted = value.decode() if isinstance(value, bytes) else value
+    assert any("definition" in place for place in places(lake, wanted))
+
+
+def test_values_that_a_view_writes_with_escapes_are_found(lake):
+    lake.create_table("t", "s STRING")
+    for number, name in enumerate(["O'Brien-Smith", "back\\slash-es"]):
+        written = name.replace("\\", "\\\\").replace("'", "\\'")
+        lake.create_view(f"v{number}", f"SELECT s FROM t WHERE s = '{written}'")
+        assert "lake_view.query" in places(lake, name)
+
+
 def test_what_queries_put_on_the_disk_is_read(lake, clients):
     with tempfile.TemporaryDirectory(prefix="lakehouse-spill-") as folder:
         Path(folder, "block").write_bytes(TEXT.encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from sqlmodel import SQLModel
 
 from lakehouse.catalog.store.encoding import decode_keys, decode_map, decode_statistics
 from lakehouse.catalog.store.rows import DamagedPage, page_tables
+from lakehouse.core.column import DEFAULT
 from lakehouse.core.erased import words_of
 from lakehouse.core.segment_columns import HIGH, LOW
 from lakehouse.core.sets import decode_set
@@ -22,8 +24,8 @@ from lakehouse.schema.json_values import decode_value
 
 OF_USERS = frozenset({"message", "app", "name", "query", "columns", "comment"})
 """Columns whose texts users wrote."""
-_WORDS = ("comment", "lakehouse:default")
-"""What definitions call texts of users."""
+_PART_DEFAULT = DEFAULT.decode()
+_ESCAPED = re.compile(r"\\(.)")
 _DEFAULTS = ("default", "default_for_new")
 
 
@@ -35,7 +37,8 @@ class Held:
     """The catalog's table and column, as in ``segment.statistics``."""
     texts: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
-    values: tuple[tuple[str, Any], ...] = ()
+    values: tuple[tuple[str | None, Any], ...] = ()
+    """Each with the column that it is of, as far as that is known."""
     columns: tuple[tuple[str, pa.ChunkedArray], ...] = ()
     is_damaged: bool = False
     """Whether it is not what was written, and so was not unpacked."""
@@ -74,7 +77,11 @@ def unpacked(table: str, column: str, cell: Any) -> Held:
     if column == "definition":
         words, values = told_in(cell)
         return Held(place, texts=tuple(texts_of(cell)), words=words, values=values)
-    return Held(place, words=tuple(texts_of(cell))) if column in OF_USERS else Held(place, texts=tuple(texts_of(cell)))
+    if column not in OF_USERS:
+        return Held(place, texts=tuple(texts_of(cell)))
+    # A view's query may have escaped what it compares with.
+    plain = (_ESCAPED.sub(r"\1", cell), cell.replace("''", "'")) if column == "query" else ()
+    return Held(place, words=(*texts_of(cell), *plain))
 
 
 def _of_content(place: str, column: str, content: bytes) -> Held:
@@ -108,18 +115,18 @@ def keys_in(place: str, content: bytes) -> Held:
 def texts_of(text: str) -> Iterator[str]:
     """A text, and the texts inside it if it is JSON, where characters are written in another way."""
     yield text
-    for key, leaf in _leaves("", _json(text)):
+    for key, leaf in _leaves("", _json(text) if text[:1] in ("{", "[") else None):
         yield from (key, leaf) if isinstance(leaf, str) else (key,)
 
 
-def told_in(definition: str) -> tuple[tuple[str, ...], tuple[tuple[str, Any], ...]]:
+def told_in(definition: str) -> tuple[tuple[str, ...], tuple[tuple[str | None, Any], ...]]:
     """Words and values of users in a table's definition: comments, properties, defaults with their columns' names.
 
     >>> told_in('{"properties": {"comment": "of Ada"}, "columns": {"3": {"stored": "x", "default": 7}}}')
     (('of Ada',), (('x', 7),))
     """
     words: list[str] = []
-    values: list[tuple[str, Any]] = []
+    values: list[tuple[str | None, Any]] = []
 
     def look(held: Any) -> None:
         match held:
@@ -127,14 +134,15 @@ def told_in(definition: str) -> tuple[tuple[str, ...], tuple[tuple[str, Any], ..
                 stored = held.get("stored")
                 values.extend((str(stored), decode_value(held[one])) for one in _DEFAULTS if stored and one in held)
                 properties = held.get("properties")
-                words.extend(str(held[one]) for one in _WORDS if held.get(one))
+                words.extend([str(held["comment"])] if held.get("comment") else [])
+                values.extend([(None, decode_value(_json(held[_PART_DEFAULT])))] if _PART_DEFAULT in held else [])
                 words.extend(map(str, properties.values()) if isinstance(properties, Mapping) else ())
                 for one in (one for name, one in held.items() if name != "properties"):
                     look(one)
             case list():
                 for one in held:
                     look(one)
-            case str():
+            case str() if held[:1] in ("{", "["):
                 look(_json(held))
 
     look(_json(definition))
@@ -142,9 +150,7 @@ def told_in(definition: str) -> tuple[tuple[str, ...], tuple[tuple[str, Any], ..
 
 
 def _json(text: str) -> Any:
-    """What a text is that is an object or list of JSON; None for others."""
-    if text[:1] not in ("{", "["):
-        return None
+    """What a text is as JSON; None for others."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
