@@ -444,3 +444,15 @@ def test_layouts_are_no_properties(lake):
     for name in ("cluster_by", "primary_key", "grain"):
         with pytest.raises(InvalidProperty, match="this is no property"):
             table.set_properties({name: "id"})
+
+
+def test_the_service_brings_rows_to_new_chunks_by_itself(lake):
+    table = make(lake, properties={"small_files": "4"})
+    for day in range(8):
+        table.append(rows_of([(day, day * 24, "x", day)]))
+    lake.maintain()
+    table.set_grain("year")
+    assert any(task.kind == "compact" for task in lake.maintain().tasks)
+    assert len(table.segments()) == 1
+    assert lake.maintain().tasks == []
+    assert len(seen(table.scan())) == 8
