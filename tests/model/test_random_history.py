@@ -170,6 +170,7 @@ class History(RuleBasedStateMachine):
             table.widen_column(others[0], "BIGINT")
         else:
             table.move_column(others[0])
+        self.note(name, table.version, self.numbers[name][max(self.numbers[name])])
         found = self.there.table(self.names[name]).scan().to_arrow()
         for column in set(found.column_names) - set(COLUMNS):
             assert set(found[column].to_pylist()) <= {int(column[1:])}
