@@ -53,7 +53,9 @@ NEED_NO_BASE = (RESERVED, Kind.APPEND, Kind.REPLACE, Kind.UPSERT, Kind.DELETE_KE
 """Kinds whose commit needs nothing of the version that they began at."""
 COPIERS = (Kind.UPDATE, Kind.MERGE, Kind.ERASE, Kind.COMPACTION, Kind.TRANSACTION)
 """Kinds that write what they make of rows that they read, or may."""
-DEFINITIONS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE, Kind.ALTER, Kind.CREATE_VIEW, Kind.DROP_VIEW)
+NAMINGS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE, Kind.CREATE_VIEW, Kind.DROP_VIEW)
+"""Kinds that change nothing that is read of a table: neither rows nor columns."""
+DEFINITIONS = (*NAMINGS, Kind.ALTER)
 """Kinds that change what a table or view is, not rows."""
 
 

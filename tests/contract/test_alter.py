@@ -17,6 +17,7 @@ from lakehouse.errors import (
     InvalidSchema,
     SchemaMismatch,
     UnknownColumn,
+    VersionNotFound,
     WriteConflict,
 )
 from lakehouse.schema.changes import AddColumn, DropColumn, RenameColumn, WidenColumn
@@ -567,4 +568,18 @@ def test_versions_with_a_wider_column_than_now_are_read_as_they_were(lake, trips
     assert seen(trips, "id", as_of=wide) == [(1,), (2,), (3,)]
     trips.restore(wide)
     assert trips.schema.field("price").type == pa.decimal128(12, 2)
+    assert not lake.check(deep=True).findings
+
+
+def test_an_expiry_keeps_the_version_that_changed_columns_last(lake, trips):
+    before = trips.version
+    altered = trips.add_column("gate", "STRING", default="A1").version
+    lake.create_table("other", "id BIGINT")
+    lake.expire(keep_last=1)
+    assert trips.version == altered
+    assert seen(trips, "id", "gate", as_of=altered) == [(1, "A1"), (2, "A1"), (3, "A1")]
+    with pytest.raises(VersionNotFound):
+        trips.scan(as_of=before)
+    trips.restore(trips.version)
+    assert seen(trips, "id", "gate") == [(1, "A1"), (2, "A1"), (3, "A1")]
     assert not lake.check(deep=True).findings

@@ -36,11 +36,11 @@ from lakehouse.catalog.store.models import (
 )
 from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import Values, spec_from_row
+from lakehouse.catalog.versions.horizon import STATES
 from lakehouse.catalog.versions.log import version_at
 from lakehouse.core.bins import bins_of
 from lakehouse.core.expire import Numbers, newest_at, reached_by_none
 from lakehouse.core.interval import Interval, from_us
-from lakehouse.core.operation import DEFINITIONS, Kind
 from lakehouse.core.policy import Policy
 from lakehouse.core.spec import TableSpec
 
@@ -147,8 +147,7 @@ def find_forgotten(connection: Connection, clean: int, points: Numbers) -> list[
         .where(commit_table.c.version <= clean)
         .order_by(commit_table.c.version)
     ).all()
-    moves = {Kind.CREATE.value} | ({kind.value for kind in Kind} - {k.value for k in DEFINITIONS})
-    states = [(row.version, row.table_id) for row in rows if row.operation in moves]  # a rename changes no row
+    states = [(row.version, row.table_id) for row in rows if row.operation in STATES]
     # The drop of a table that an older tag shows may be gone from the log.
     drops = select(lake_table.c.dropped_version, lake_table.c.id).where(lake_table.c.dropped_version <= clean)
     versions, tables = zip(*states, *connection.execute(drops), strict=True) if states else ((), ())

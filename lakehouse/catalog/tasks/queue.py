@@ -27,7 +27,7 @@ from lakehouse.catalog.tasks.rows import (
     with_names,
 )
 from lakehouse.core.listing import Listing
-from lakehouse.core.operation import DEFINITIONS, REWRITES, Kind
+from lakehouse.core.operation import NAMINGS, REWRITES
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.task import Amplification, Gain, Task, TaskKind, TaskState, Worker
 from lakehouse.errors import LockLost, UnknownTask
@@ -114,7 +114,7 @@ class TaskQueue:
                 select(func.max(commit_table.c.version))
                 .where(
                     commit_table.c.table_id == lake_table.c.id,
-                    commit_table.c.operation.not_in([kind.value for kind in DEFINITIONS if kind is not Kind.ALTER]),
+                    commit_table.c.operation.not_in([kind.value for kind in NAMINGS]),
                 )
                 .correlate(lake_table)
                 .scalar_subquery()

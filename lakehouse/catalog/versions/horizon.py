@@ -26,13 +26,13 @@ from sqlalchemy import (
 from lakehouse.catalog.store.database import stand_in_line
 from lakehouse.catalog.store.models import commit_table, lake, lake_table, pin, tag
 from lakehouse.catalog.store.prepared import Prepared
-from lakehouse.core.operation import DEFINITIONS, Kind
+from lakehouse.core.operation import NAMINGS, Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import TableNotFound, VersionNotFound
 
 _HORIZON = Prepared(lambda _: select(lake.c.horizon))
 _ERASED = Prepared(lambda _: select(lake_table.c.erased_version).where(lake_table.c.id == bindparam("table")))
-STATES = (Kind.CREATE.value, Kind.ALTER.value, *(kind.value for kind in Kind if kind not in DEFINITIONS))
+STATES = (Kind.CREATE.value, *(kind.value for kind in Kind if kind not in NAMINGS))
 """Kinds of commits that change what is read of a table, or create it."""
 _KEEP = Prepared(lambda _: select(lake.c.horizon).with_for_update(read=True, key_share=True))
 

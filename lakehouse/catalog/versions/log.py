@@ -24,7 +24,7 @@ from lakehouse.catalog.versions.horizon import (
 from lakehouse.core.commit import Commit
 from lakehouse.core.interval import from_us, to_us, to_utc
 from lakehouse.core.listing import Listing
-from lakehouse.core.operation import DEFINITIONS, Kind
+from lakehouse.core.operation import DEFINITIONS, NAMINGS, Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import AlreadyExists, InvalidInput, InvalidName, InvalidVersion, VersionNotFound
 
@@ -36,7 +36,8 @@ EXPORTED = "exported_version"
 """Property of a recovery's version: the newest known version before it."""
 on_rows = commit_table.c.operation.not_in([kind.value for kind in DEFINITIONS])
 """Whether a version changed a table's rows, not only its definition."""
-_is_alter = commit_table.c.operation == Kind.ALTER.value
+_on_table = commit_table.c.operation.not_in([kind.value for kind in NAMINGS])
+"""Whether it changed its rows or columns."""
 
 
 def _table(_: str) -> Any:
@@ -46,7 +47,7 @@ def _table(_: str) -> Any:
     number = known.with_only_columns(lake_table.c.schema_number)
     newest = select(func.max(commit_table.c.version)).where(
         commit_table.c.table_id == bindparam("table"),
-        *(commit_table.c.operation != kind.value for kind in DEFINITIONS if kind is not Kind.ALTER),
+        *(commit_table.c.operation != kind.value for kind in NAMINGS),
     )
     of_table = (one.scalar_subquery() for one in (known, dropped, newest, number))
     return select(lake.c.head, lake.c.horizon, *of_table)
@@ -88,7 +89,7 @@ def read_commits(
         newest = newest.where(commit_log.c.version.in_(touching))
     if table is not None:
         newest = newest.join(commit_table, commit_table.c.version == commit_log.c.version).where(
-            commit_table.c.table_id == table, (on_rows | _is_alter) if definitions else on_rows, is_readable(table)
+            commit_table.c.table_id == table, _on_table if definitions else on_rows, is_readable(table)
         )
     elif version is None:
         horizon = select(lake.c.horizon).scalar_subquery()
@@ -142,7 +143,7 @@ def version_numbers(connection: Connection, table: TableId) -> list[int]:
 
 def newest_version(connection: Connection, table: TableId, created: int, at_most: int | None = None) -> int:
     """A table's newest version at or before ``at_most``, of rows or columns; its creation if there is none."""
-    scope = and_(commit_table.c.table_id == table, on_rows | _is_alter)
+    scope = and_(commit_table.c.table_id == table, _on_table)
     if at_most is not None:
         scope = and_(scope, commit_table.c.version <= at_most)
     found: int | None = connection.execute(select(func.max(commit_table.c.version)).where(scope)).scalar()
@@ -177,7 +178,7 @@ def resolve_on_table(connection: Connection, spec: TableSpec, created: int, as_o
         )
     check_not_dropped(spec, dropped, resolved, horizon)
     version = newest_version(connection, spec.id, created, resolved)
-    scope = and_(commit_table.c.table_id == spec.id, commit_table.c.version > version, on_rows | _is_alter)
+    scope = and_(commit_table.c.table_id == spec.id, commit_table.c.version > version, _on_table)
     following: int | None = connection.execute(select(func.min(commit_table.c.version)).where(scope)).scalar()
     if following is None:
         return Resolved(version, head, resolved, number)
