@@ -8,6 +8,7 @@ from typing import Any
 from lakehouse.core.contribution import AlterContribution
 from lakehouse.core.operation import Begun, Kind
 from lakehouse.core.spec import field_id_of
+from lakehouse.engine.duckdb import literals as sql
 from lakehouse.errors import DuplicateKey, InvalidRows, InvalidSchema
 from lakehouse.operations.operation import Operation
 from lakehouse.reading.scan import Scan
@@ -52,7 +53,7 @@ class Alter(Operation):
             self._session, spec, self.base_version, columns=columns, where=None, interval=None, best_effort=False,
             held_version=self.base_version,
         )  # fmt: skip
-        names = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in columns]
+        names = [sql.name(name) for name in columns]
         counted = scan.relation().aggregate(f"{', '.join(names)}, count(*) AS _rows", ", ".join(names))
         found = counted.filter(" OR ".join(["_rows > 1", *(f"{name} IS NULL" for name in names)])).limit(1).fetchall()
         if not found:

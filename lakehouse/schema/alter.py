@@ -27,6 +27,7 @@ from lakehouse.schema.changes import (
     LayoutChange,
     MakeNullable,
     MoveColumn,
+    NamedChange,
     RenameColumn,
     SchemaChange,
     SetDefault,
@@ -176,8 +177,7 @@ def read_change(given: Any) -> SchemaChange:
         raise InvalidSchema("not a change of columns; use the classes of lakehouse.schema", change=repr(given)[:200])
     if isinstance(given, LayoutChange):
         return read_layout(given)
-    change: AddColumn | DropColumn | RenameColumn | MoveColumn | WidenColumn | MakeNullable | CommentColumn | SetDefault
-    change = given
+    change: NamedChange = given
     path: Any = (change.name,) if isinstance(change.name, str) else change.name
     if not isinstance(path, tuple | list) or not path or not all(isinstance(one, str) for one in path):
         raise InvalidName("a column is text, or texts for a part of one: ('a', 'b')", column=repr(path)[:200])

@@ -146,9 +146,10 @@ class SetGrain:
         return f"grain {self.grain}"
 
 
+NamedChange = (
+    AddColumn | DropColumn | RenameColumn | MoveColumn | WidenColumn | MakeNullable | CommentColumn | SetDefault
+)
+"""Changes of one column or a part of one, by its name."""
 LayoutChange = SetClusterBy | SetPrimaryKey | SetGrain
 """Changes of how rows are laid out and found, which leave the columns as they are."""
-SchemaChange = (
-    AddColumn | DropColumn | RenameColumn | MoveColumn | WidenColumn | MakeNullable | CommentColumn | SetDefault
-    | SetClusterBy | SetPrimaryKey | SetGrain
-)  # fmt: skip
+SchemaChange = NamedChange | LayoutChange

@@ -221,7 +221,7 @@ class Alters(Writes):
             changes.append(SetGrain(grain))
         text = "; ".join(map(str, map(read_change, changes))) or None
         marks = marks_of(text if message is None else message, properties)
-        wait = self._session.wait_seconds if wait_seconds is None else wait_seconds
+        wait = self._wait(wait_seconds)
         commit = retried(lambda: self._rebuild(changes, engine, wait, marks), on=WriteConflict, wait_seconds=wait)
         self.refresh()
         return commit

@@ -36,7 +36,7 @@ from lakehouse.catalog.store.models import (
 from lakehouse.catalog.store.rows import (
     DamagedPage,
     SegmentsForm,
-    decode_page,
+    named_tables,
     page_tables,
     segments_from_rows,
     spec_from_row,
@@ -326,15 +326,16 @@ def _of_frames(
         changes = changes[changes[:, 1] <= row.version]
         live = replay([], changes[:, 1], changes[:, 3], changes[:, 2]).tolist()
         try:
-            body, tombstones = decode_page(form, row.page)
-        except DamagedPage as error:
+            tables = page_tables(row.page)
+            body, tombstones = named_tables(form, *tables)
+        except (DamagedPage, pa.ArrowException) as error:
             yield Finding("key frame", place, f"the key frame is damaged: {error}")
             continue
         held = [entries[one] for one in live if one in entries]
         segments = [one for one in held if "kind" not in one]
         expected = segments_from_rows(form, segments)
         ids = {"segments": body.column("id").to_pylist(), "tombstones": [one.id for one in tombstones]}
-        stored = set(page_tables(row.page)[0].column_names)
+        stored = set(tables[0].column_names)
         told = [name for name in expected.column_names if form.stored_name(name) in stored]  # when it was written
         is_same = _same(body.select(told), expected.select(told))
         if not key_frame_holds(live, **ids, entries=row.entries) or not is_same:

@@ -284,7 +284,7 @@ def decode_page(form: SegmentsForm, page: bytes) -> tuple[pa.Table, list[Tombsto
     Raises `DamagedPage` for any other bytes.
     """
     try:
-        return _decode(form, page)
+        return named_tables(form, *page_tables(page))
     except pa.ArrowException as error:
         raise DamagedPage(str(error)) from error
 
@@ -302,8 +302,8 @@ def page_tables(page: bytes) -> tuple[pa.Table, pa.Table | None]:
     return held, None if source.tell() == len(whole) else pa.ipc.open_stream(source).read_all()
 
 
-def _decode(form: SegmentsForm, page: bytes) -> tuple[pa.Table, list[Tombstone]]:
-    held, masks = page_tables(page)
+def named_tables(form: SegmentsForm, held: pa.Table, masks: pa.Table | None) -> tuple[pa.Table, list[Tombstone]]:
+    """What `page_tables` gives, with the names and types that columns have in a form."""
     columns = dict(zip(held.column_names, held.columns, strict=True))
     arrays = []
     for field in form.schema:
