@@ -61,8 +61,8 @@ def altered(spec: TableSpec, changes: Sequence[SchemaChange]) -> TableSpec:
     >>> from lakehouse.schema import define_table
     >>> spec = define_table("flights", "ts TIMESTAMP, delay INT", time="ts")
     >>> after = altered(spec, [RenameColumn("delay", "late"), AddColumn("delay", pa.float64())])
-    >>> after.schema.names, after.stored_names, after.schema_number
-    (['ts', 'late', 'delay'], {'late': 'delay', 'delay': '_3_delay'}, 1)
+    >>> after.schema.names, [after.stored_names[name] for name in ("late", "delay")], after.schema_number
+    (['ts', 'late', 'delay'], ['delay', '_3_delay'], 1)
     """
     if not changes:
         raise InvalidSchema("name at least one change of the columns", table=spec.name)
