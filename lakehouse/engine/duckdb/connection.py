@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -34,6 +36,12 @@ def open_memory(**more: Any) -> duckdb.DuckDBPyConnection:
 _of_parents: list[duckdb.DuckDBPyConnection] = []
 
 
+def interrupt(connection: duckdb.DuckDBPyConnection) -> None:
+    """End what a connection runs now; one that was closed meanwhile runs nothing."""
+    with suppress(duckdb.ConnectionException):
+        connection.interrupt()
+
+
 class KeptDatabase:
     """A database that is opened when it is first needed, and kept. Safe to share between threads."""
 
@@ -58,7 +66,7 @@ class KeptDatabase:
             if self._database is None:
                 self._database = self._opened()
             cursor = self._database.cursor()
-        watch(cursor.interrupt)
+        watch(partial(interrupt, cursor))
         return cursor
 
     def let_go(self) -> duckdb.DuckDBPyConnection | None:

@@ -102,10 +102,18 @@ class _Visible:
         scans = self._scans(part, [name for name in _EXTRAS if name in needed])
         if not part.places and not part.masks:
             return scans
-        joins = [_anti_join(mask, f"m{number}") for number, mask in enumerate(part.masks) if mask.is_ordered]
-        tests = [_not_in(mask.columns, mask.table) for mask in part.masks if not mask.is_ordered]
+        joins, tests = [], []
+        for number, mask in enumerate(part.masks):
+            if mask.is_ordered or not self.is_joined:
+                joins.append(_anti_join(mask, f"m{number}"))
+            else:
+                tests.append(_not_in(mask.columns, mask.table))
         if part.places:
-            tests.append(f"r.{sql.name(ROW_ID)} NOT IN (SELECT unnest({sql.numbers(part.hidden_ids)}))")
+            ids, row_id = f"unnest({sql.numbers(part.hidden_ids)})", f"r.{sql.name(ROW_ID)}"
+            if self.is_joined:
+                tests.append(f"{row_id} NOT IN (SELECT {ids})")
+            else:
+                joins.append(f"ANTI JOIN (SELECT {ids} AS id) AS h ON {row_id} = h.id")
         columns = sql.listed(f"r.{sql.name(name)}" for name in (*self.names, *wanted))
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         return f"SELECT {columns} FROM ({scans}) AS r {' '.join(joins)}{where}"  # noqa: S608 - quoted by `literals`
@@ -249,8 +257,9 @@ def _row_id(segments: Segments, *, stored: bool) -> str:
 def _not_in(columns: Sequence[str], hidden: pa.Table) -> str:
     """Whether rows of relation ``r`` have none of some values. No value is null, on either side.
 
-    An anti join would do the same. But those take part in DuckDB's search for an order of a statement's joins, as a
-    relation each, and beyond a dozen of them it guesses: orders with cross products came of that.
+    An anti join does the same, and is faster by a twentieth. But those take part in DuckDB's search for an order of a
+    statement's joins, as a relation each, and beyond a dozen of them it guesses: orders with cross products came of
+    that. So this is for rows that are joined with others.
     """
     names = [f"r.{sql.name(name)}" for name in columns]
     row = names[0] if len(names) == 1 else f"({sql.listed(names)})"
@@ -258,10 +267,11 @@ def _not_in(columns: Sequence[str], hidden: pa.Table) -> str:
 
 
 def _anti_join(mask: KeyMask, alias: str) -> str:
-    """What is left of relation ``r`` by a mask of keys that hide rows of older segments only."""
+    """What is left of relation ``r`` by a mask."""
     conditions = [f"r.{sql.name(name)} = {alias}.{sql.name(name)}" for name in mask.columns]
-    conditions.append(f"{alias}.{sql.name(ORDINAL)} > r.{sql.name(ORDINAL)}")
-    lists = sql.listed(_unnested(mask.table.column_names, mask.table))
+    if mask.is_ordered:
+        conditions.append(f"{alias}.{sql.name(ORDINAL)} > r.{sql.name(ORDINAL)}")
+    lists = sql.listed(_unnested([*mask.columns, *([ORDINAL] if mask.is_ordered else [])], mask.table))
     return f"ANTI JOIN (SELECT {lists}) AS {alias} ON {' AND '.join(conditions)}"
 
 

@@ -128,7 +128,7 @@ class DuckDBRows:
         """The rows as a relation of a connection, the engine's own if none is given; ``among``: see `rows_query`."""
         files, parts = self._verified()
         held = connection if connection is not None else self._cursor()
-        statement = rows_query(self._query, parts, files, among, is_joined=True)
+        statement = rows_query(self._query, parts, files, among)
         return self._run(lambda: held.sql(statement))
 
     def sql(self, *, is_joined: bool = False) -> str:

@@ -8,15 +8,16 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import duckdb
 import pyarrow as pa
 
-from lakehouse.cancelling import watch
+from lakehouse.cancelling import watched
 from lakehouse.engine.duckdb import literals as sql
-from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
+from lakehouse.engine.duckdb.connection import KeptDatabase, interrupt, open_memory
 from lakehouse.engine.duckdb.room import most_memory, spilling
 from lakehouse.engine.recursion import MOST_STEPS, TOO_MANY
 from lakehouse.errors import InvalidInput, InvalidStatement, QueryLimitExceeded, SegmentUnreadable
@@ -77,7 +78,7 @@ class StatementDatabase:
         with self._guard:
             found = [cursor for cursor, maker in self._cursors.items() if thread in (None, maker)]
         for cursor in found:
-            cursor.interrupt()
+            interrupt(cursor)
 
     def run(self, text: str, relations: Relations) -> duckdb.DuckDBPyRelation:
         """The rows of a query, lazily. ``text`` names each relation by its key, in double quotes and nowhere else.
@@ -88,8 +89,8 @@ class StatementDatabase:
 
     def explain(self, text: str, relations: Relations) -> str:
         """DuckDB's plan of a query, a line an operator's line, with the rows that it expects of each."""
-        with _confined(open_memory(temp_directory=""), self._warehouse) as connection:  # nothing is run, or spilled
-            watch(connection.interrupt)
+        opened = _confined(open_memory(temp_directory=""), self._warehouse)  # nothing is run, or spilled
+        with opened as connection, watched(partial(interrupt, connection)):
             return _bound(connection, text, relations).explain().strip()
 
     def of_rows(self, rows: pa.Table) -> duckdb.DuckDBPyRelation:

@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 import lakehouse
+from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
 from lakehouse.errors import StatementCancelled
 from lakehouse.testing.faults import Gate, armed
 from lakehouse.testing.rows import many
@@ -122,6 +123,19 @@ def test_the_statements_of_other_threads_go_on(numbers: lakehouse.Lake) -> None:
         kept.join()
     assert kept.outcome.rows_added == 1
     assert numbers.sql("SELECT score FROM clients WHERE name = 'kept'").fetchall() == [(1,)]
+
+
+def test_a_work_is_cancelled_that_has_closed_a_connection(numbers: lakehouse.Lake) -> None:
+    kept, works = KeptDatabase(open_memory), numbers.session.works
+
+    def work() -> None:
+        with works.runs():
+            kept.cursor().close()
+            works.cancel(threading.current_thread())
+            kept.cursor()
+
+    with pytest.raises(StatementCancelled):
+        work()
 
 
 def test_what_is_cancelled_before_its_commit_is_not_committed_and_after_it_is(numbers: lakehouse.Lake) -> None:
