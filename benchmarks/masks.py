@@ -31,6 +31,7 @@ from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query, WriteTarget
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.schema import define_table
+from lakehouse.storage.files import Folder
 from lakehouse.storage.footer import read_footers
 
 DAYS = 30
@@ -65,7 +66,7 @@ def store(folder: Path, rows: pa.Table, *, is_ragged: bool) -> Query:
         there = replace(one, path=f"{folder.name}/1/{one.path}")
         segments.append(there.added(number, ordinal=1, first_row_id=first))
         first += one.rows
-    return Query(plan_read(segments, [], version=1), spec, folder.parent)
+    return Query(plan_read(segments, [], version=1), spec, Folder(folder.parent))
 
 
 def under(query: Query, kind: Any, matched: BitMap64 | pa.Table) -> Query:

@@ -33,7 +33,8 @@ from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
 from lakehouse.session.addresses import addresses
 from lakehouse.session.session import Session
 from lakehouse.sql import Statements
-from lakehouse.storage.paths import warehouse_path
+from lakehouse.storage.cache import Cache
+from lakehouse.storage.opening import open_warehouse
 from lakehouse.storage.sets import read_set
 from lakehouse.table.table import Table
 from lakehouse.table.tables import create_table, open_table, table_names
@@ -48,6 +49,9 @@ def connect(
     lease_seconds: float = 60.0,
     wait_seconds: float = 30.0,
     pin_seconds: float = 3600.0,
+    storage_options: Mapping[str, Any] | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+    cache_bytes: int | None = None,
 ) -> Lake:
     """Open a lake; create it if there is none.
 
@@ -57,7 +61,8 @@ def connect(
         ``sqlite:///path`` or ``postgresql+psycopg://user@host/database``; default ``$LAKEHOUSE_CATALOG``, else SQLite
         in ``./.lakehouse/``.
     warehouse
-        A path or ``file://`` URI; default ``$LAKEHOUSE_WAREHOUSE``, else ``./.lakehouse/warehouse``.
+        A path, ``file://`` URI, or an object store's ``s3://bucket/prefix``, ``gs://`` or ``az://``; default
+        ``$LAKEHOUSE_WAREHOUSE``, else ``./.lakehouse/warehouse``.
     spark
         A SparkSession, classic or Connect. Without one, a local session starts when an operation first needs it. `sql`
         runs in process all the same where it can; ``engine="spark"`` asks for it.
@@ -69,6 +74,12 @@ def connect(
     pin_seconds
         How long a lazy result (a Spark frame, a DuckDB relation, a stream) protects its version from expiry, while this
         process lives. A `Scan` protects its own for as long as it exists.
+    storage_options
+        Of an object store: ``endpoint``, ``region``, ``access_key_id``, ``secret_access_key``, ``allow_http`` and what
+        else `obstore` knows; default ``LAKEHOUSE_STORAGE_*``, else the usual ``AWS_*``, ``GOOGLE_*``, ``AZURE_*``.
+    cache_dir, cache_bytes
+        Where copies of an object store's files lie on this machine, and how many bytes they may take: default
+        ``$LAKEHOUSE_CACHE_DIR``, else ``~/.cache/lakehouse``; ``$LAKEHOUSE_CACHE_BYTES``, else 20 GiB.
 
     Raises
     ------
@@ -86,11 +97,13 @@ def connect(
     ([], 0)
     """
     url, place = addresses(catalog, warehouse)
-    root = warehouse_path(place)
+    opened = open_warehouse(place, storage_options, cache_dir, cache_bytes)
     return Lake(
         Session(
-            Catalog(url, lease_seconds=read_seconds(lease_seconds, "lease_seconds"), read_file=partial(read_set, root)),
-            root,
+            Catalog(
+                url, lease_seconds=read_seconds(lease_seconds, "lease_seconds"), read_file=partial(read_set, opened)
+            ),
+            opened,
             spark=spark,
             wait_seconds=read_wait(wait_seconds),
             pin_seconds=read_seconds(pin_seconds, "pin_seconds"),
@@ -110,9 +123,18 @@ class Lake(Statements):
         return self.session.catalog
 
     @property
-    def warehouse(self) -> Path:
-        """The folder of the tables' files."""
-        return self.session.warehouse
+    def warehouse(self) -> Path | str:
+        """The folder of the tables' files, or the URL of the object store."""
+        warehouse = self.session.warehouse
+        return warehouse.root if warehouse.cache is None else warehouse.address
+
+    @property
+    def cache(self) -> Cache:
+        """The copies of an object store's files on this machine. Raises `InvalidArgument` for a folder."""
+        cache = self.session.warehouse.cache
+        if cache is None:
+            raise InvalidArgument("a warehouse in a folder needs no cache", warehouse=self.session.warehouse.address)
+        return cache
 
     @property
     def spark(self) -> Any:
@@ -306,13 +328,17 @@ class Lake(Statements):
         """
         checks = self.catalog.checks()
         found = check(
-            checks, self.warehouse, rebuild_key_frames=rebuild_key_frames, delete_unknown=delete_unknown, content=deep
+            checks,
+            self.session.warehouse,
+            rebuild_key_frames=rebuild_key_frames,
+            delete_unknown=delete_unknown,
+            content=deep,
         )
         if deep:
             rows = check_rows(self.session, {one.subject for one in found.findings})
             found = replace(found, findings=Listing([*found.findings, *rows]))
         if add_checksums:
-            made = add_checksums_to(checks, self.warehouse, {one.subject for one in found.findings})
+            made = add_checksums_to(checks, self.session.warehouse, {one.subject for one in found.findings})
             found = replace(found, unsummed=found.unsummed - made)
         return found
 
@@ -405,7 +431,7 @@ class Lake(Statements):
 
         `lakehouse.recover` makes a new catalog from it if this one is lost. The newest ``keep`` exports stay.
         """
-        return write_export(self.catalog, self.warehouse, keep=keep)
+        return write_export(self.catalog, self.session.warehouse, keep=keep)
 
     def close(self) -> None:
         """Close the catalog's connections. The Spark session keeps running."""

@@ -33,7 +33,6 @@ from lakehouse.operations.append import Append
 from lakehouse.operations.operation import commit_together
 from lakehouse.reading.scan import plan_at, sets_of
 from lakehouse.schema import SchemaChange, altered, from_spark_schema, merging
-from lakehouse.storage.files import delete_files
 from lakehouse.table.table import Table
 
 _PARTITION_BYTES = 128 * 1024 * 1024
@@ -58,7 +57,7 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(LakehouseSource)
 
 
-def _open(options: Mapping[str, str], **kept: float) -> tuple[Lake, Table]:
+def _open(options: Mapping[str, str], **kept: Any) -> tuple[Lake, Table]:
     name = options.get("table")
     if not name:
         raise InvalidArgument('name the table, as in .option("table", "flights")', option="table")
@@ -151,7 +150,7 @@ class _Reader(spark_source.DataSourceReader):
             # Spark takes no lists of fixed size from a Python source.
             lists = [column.with_type(listed_type(column.type)) for column in self._spec.schema]
             spec = replace(self._spec, schema=pa.schema(lists))
-            query = Query(plan, spec, lake.warehouse, sets=sets_of(lake.session, plan), verify=spec.verify)
+            query = Query(plan, spec, lake.session.warehouse, sets=sets_of(lake.session, plan), verify=spec.verify)
             yield from lake.session.local_engine.read(query).reader()
 
 
@@ -230,7 +229,8 @@ class _Writer(spark_source.DataSourceArrowWriter):
             lake.catalog.renew([self._begun])
             lake.session.heartbeat.watch(self._begun)
             spec = self._begun.table
-            folder = lake.warehouse / spec.folder / self._begun.id
+            warehouse = lake.session.warehouse
+            folder = warehouse.root / spec.folder / self._begun.id
             rows = pa.RecordBatchReader.from_batches(first.schema, _chained(first, iterator))
             now_us = to_us(lake.catalog.now())
             target = WriteTarget(
@@ -240,6 +240,7 @@ class _Writer(spark_source.DataSourceArrowWriter):
                 batch=context.taskAttemptId(),
                 is_lenient=self._is_lenient,
                 now_us=now_us,
+                publish=warehouse.publish,
             )
             return _Task(tuple(lake.session.local_engine.write(rows, target)))
 
@@ -251,8 +252,10 @@ class _Writer(spark_source.DataSourceArrowWriter):
             Append(lake.session, self._begun, message=self._options.get("message")) as op,
         ):
             folder = f"{self._begun.table.folder}/{self._begun.id}"
-            stored = {path.relative_to(lake.warehouse / folder).as_posix() for path in _files(lake.warehouse / folder)}
-            delete_files(lake.warehouse, {f"{folder}/{name}" for name in stored - {file.name for file in files}})
+            warehouse = lake.session.warehouse
+            written = warehouse.root / folder
+            stored = {path.relative_to(written).as_posix() for path in _files(written)}
+            warehouse.delete({f"{folder}/{name}" for name in stored - {file.name for file in files}})
             op.take(files)
             if self._changes:
                 self._commit_altered(lake, op)

@@ -118,7 +118,7 @@ def count_rows(
     for masks in ((), tombstones):
         plan = plan_read([segment], masks, version=version, interval=instant)
         columns = tuple(keys or (table.spec.lean_column,))
-        query = Query(plan, table.spec, lake.warehouse, columns, sets=sets_of(lake.session, plan))
+        query = Query(plan, table.spec, lake.session.warehouse, columns, sets=sets_of(lake.session, plan))
         try:
             rows = lake.session.local_engine.collect(query)
         except SegmentUnreadable:

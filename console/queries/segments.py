@@ -22,7 +22,7 @@ from lakehouse.predicate import parse
 from lakehouse.reading.scan import sets_of
 from lakehouse.storage.checksums import check_plain
 from lakehouse.storage.footer import DAMAGE
-from lakehouse.storage.paths import Locator
+from lakehouse.storage.verify import verified
 from queries.words import framed, size_text, text_of
 from shown import shown
 
@@ -131,7 +131,7 @@ def _buckets_text(buckets: bytes) -> str:
 
 def read_file(lake: Any, segment: Segment) -> File:
     """The file's Parquet schema and row groups. Cost: its footer. Raises `SegmentUnreadable`."""
-    path = Locator(lake.warehouse).file(segment.path)
+    (path,) = verified(lake.session.warehouse, [segment]).values()
     size = check_plain(path, segment.bytes).st_size
     try:
         with pq.ParquetFile(path) as file:
@@ -170,7 +170,7 @@ def preview(lake: Any, name: str, version: int, segment: Segment, tombstones: tu
     """The first rows of a segment that are visible at a version, by the in-process engine."""
     table = lake.table(name)
     plan = plan_read([segment], tombstones, version=version)
-    query = Query(plan, table.spec, lake.warehouse, tuple(table.schema.names), sets=sets_of(lake.session, plan))
+    query = Query(plan, table.spec, lake.session.warehouse, tuple(table.schema.names), sets=sets_of(lake.session, plan))
     found: list[pa.RecordBatch] = []
     reader = lake.session.local_engine.read(query).reader()
     for batch in reader:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from lakehouse.catalog.inspect.checking import Checks
 from lakehouse.core.check import Checked, Finding, StoredFile
 from lakehouse.core.listing import Listing
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.checksums import checksum_file
-from lakehouse.storage.files import delete_files
 from lakehouse.storage.inspect import find_faults, list_files
-from lakehouse.storage.paths import Locator
+from lakehouse.storage.warehouse import Warehouse
 
 _DAY_SECONDS = 24 * 3600
 
 
 def check(
-    checks: Checks, warehouse: Path, *, rebuild_key_frames: bool, delete_unknown: bool, content: bool = False
+    checks: Checks, warehouse: Warehouse, *, rebuild_key_frames: bool, delete_unknown: bool, content: bool = False
 ) -> Checked:
     """Check everything; with ``content`` also every byte of every file that has a checksum.
 
@@ -47,17 +45,17 @@ def check(
     )
 
 
-def add_checksums(checks: Checks, warehouse: Path, but: Iterable[str]) -> int:
+def add_checksums(checks: Checks, warehouse: Warehouse, but: Iterable[str]) -> int:
     """Add checksums to files that have none, except some paths; return how many there were.
 
     Cost: every byte of these files, and writing every key frame again.
     """
-    locator, passed_over = Locator(warehouse), set(but)
+    passed_over = set(but)
     made = {}
     for one in checks.files():
         if not one.checksum and one.path not in passed_over:
             try:
-                made[one.path] = checksum_file(locator.file(one.path), one.bytes)
+                made[one.path] = checksum_file(warehouse.fresh(one), one.bytes)
             except SegmentUnreadable:
                 continue  # the next check reports it
     if made:
@@ -66,19 +64,19 @@ def add_checksums(checks: Checks, warehouse: Path, but: Iterable[str]) -> int:
     return len(made)
 
 
-def _file_faults(checks: Checks, warehouse: Path, files: list[StoredFile], *, content: bool) -> Iterator[Finding]:
+def _file_faults(checks: Checks, warehouse: Warehouse, files: list[StoredFile], *, content: bool) -> Iterator[Finding]:
     found = list(find_faults(warehouse, files, content=content))
     if found:
         still = {one.path for one in checks.files()}  # files collected meanwhile are not missing
         yield from (Finding(kind, path, problem) for path, kind, problem in found if path in still)
 
 
-def _unknown(checks: Checks, warehouse: Path, stored: dict[str, float], *, delete: bool) -> Iterator[Finding]:
+def _unknown(checks: Checks, warehouse: Warehouse, stored: dict[str, float], *, delete: bool) -> Iterator[Finding]:
     """Files that the catalog does not explain; those in tables' folders that are a day old are deleted on request."""
     files, folders = checks.explained()
     unknown = [path for path in sorted(stored) if path not in files and "/".join(path.split("/")[:2]) not in folders]
     old = [path for path in unknown if stored[path] < time.time() - _DAY_SECONDS]
     gone = checks.unexplained(old) if delete and old else []
-    delete_files(warehouse, gone)
+    warehouse.delete(gone)
     for path in unknown:
         yield Finding("unknown", path, "no segment and no running operation has this file", path in set(gone))

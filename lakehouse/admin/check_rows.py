@@ -15,10 +15,9 @@ from lakehouse.errors import InternalError, SegmentUnreadable, VersionNotFound
 from lakehouse.reading.again import again_if_forgotten
 from lakehouse.reading.changes import Changes
 from lakehouse.session.session import Session
-from lakehouse.storage.checksums import read_content
 from lakehouse.storage.examine import examine
 from lakehouse.storage.footer import DAMAGE
-from lakehouse.storage.paths import Locator
+from lakehouse.storage.sets import read_set
 from lakehouse.storage.summaries import Summarizing
 
 _MAINTENANCE = {kind.value for kind in (*REWRITES, Kind.RESOLVE)}
@@ -61,7 +60,6 @@ def _summaries(
     session: Session, spec: TableSpec, segments: list[Segment], damaged: Collection[str]
 ) -> Iterator[Finding]:
     """Indexes and sketches that differ from newly built ones of their segments."""
-    locator = Locator(session.warehouse)
     for kind in SummaryKind:
         work = Summarizing(spec, session.warehouse, "", kind)
         for first in range(0, len(segments), _SEGMENTS):
@@ -78,7 +76,9 @@ def _summaries(
                 for one in held:
                     if one.path in damaged or one.field_id not in made or one.field_id in changed:
                         continue
-                    content = read_content(locator.file(one.path), one.bytes) if one.path else one.content
+                    content = one.content
+                    if one.path:
+                        content = read_set(session.warehouse, one.path, one.bytes, one.checksum)
                     if content != made[one.field_id]:
                         what = f"the {kind.value} of field {one.field_id} is not that of the rows; drop it"
                         yield Finding("summary", by_id[entry].path, what)

@@ -7,14 +7,13 @@ the next collection. Storage is never listed to find out what is garbage.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from lakehouse.catalog.forget.garbage import Batch, Collection
 from lakehouse.core.expire import GRACE_SECONDS, Collected
 from lakehouse.errors import StorageUnavailable, writing_to
 from lakehouse.faults import reach
 from lakehouse.session.session import Session
-from lakehouse.storage.files import delete_files, delete_operation, measure
+from lakehouse.storage.warehouse import Warehouse
 
 
 def collect(session: Session, *, grace_seconds: float = GRACE_SECONDS, dry_run: bool = False) -> Collected:
@@ -22,35 +21,33 @@ def collect(session: Session, *, grace_seconds: float = GRACE_SECONDS, dry_run: 
     collection, warehouse = session.catalog.collection(grace_seconds), session.warehouse
     if dry_run:
         return _foreseen(collection, warehouse)
-    if not warehouse.is_dir():
+    if not warehouse.exists():
         if collection.files_to_come(0):
-            raise StorageUnavailable("the warehouse is not there; mount it, then collect again", path=warehouse)
+            raise StorageUnavailable("the warehouse is not there; mount it, then collect again", path=warehouse.address)
         return Collected(0, 0, 0)  # nothing was ever written
     collection.end_late()
     reach("collect.marked")
     folders = _deleted(collection.folders, _delete_folders(warehouse), collection.note_collected, warehouse)
-    files = _deleted(
-        collection.files, lambda batch: delete_files(warehouse, batch.paths), collection.note_deleted, warehouse
-    )
+    files = _deleted(collection.files, lambda batch: warehouse.delete(batch.paths), collection.note_deleted, warehouse)
     return Collected(folders.files + files.files, folders.bytes + files.bytes, folders.operations)
 
 
-def _delete_folders(warehouse: Path) -> Callable[[Batch], object]:
+def _delete_folders(warehouse: Warehouse) -> Callable[[Batch], object]:
     def delete(batch: Batch) -> None:
         for path in batch.paths:
-            delete_operation(warehouse, path)
+            warehouse.delete_operation(path)
 
     return delete
 
 
 def _deleted(
-    ask: Callable[[int], Batch], delete: Callable[[Batch], object], note: Callable[[Batch], None], warehouse: Path
+    ask: Callable[[int], Batch], delete: Callable[[Batch], object], note: Callable[[Batch], None], warehouse: Warehouse
 ) -> Collected:
     """Delete what the catalog names, batch by batch; ``operations`` counts the named ones."""
     found = Collected(0, 0, 0)
     for batch in _batches(ask):
-        with writing_to(warehouse, then="collect again"):
-            files, size = measure(warehouse, batch.paths)
+        with writing_to(warehouse.address, then="collect again"):
+            files, size = warehouse.measure(batch.paths)
             reach("collect.before_delete")
             delete(batch)
         reach("collect.after_delete")
@@ -66,8 +63,8 @@ def _batches(ask: Callable[[int], Batch]) -> Iterator[Batch]:
         after = batch.numbers[-1]
 
 
-def _foreseen(collection: Collection, warehouse: Path) -> Collected:
+def _foreseen(collection: Collection, warehouse: Warehouse) -> Collected:
     folders = list(_batches(collection.folders_to_come))
     paths = [path for batch in (*folders, *_batches(collection.files_to_come)) for path in batch.paths]
-    files, size = measure(warehouse, paths)
+    files, size = warehouse.measure(paths)
     return Collected(files, size, sum(len(batch) for batch in folders))

@@ -8,7 +8,8 @@ from pathlib import Path
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.catalog.recovery.export import Snapshot
 from lakehouse.errors import InvalidArgument, writing_to
-from lakehouse.storage.exports import ExportWriter, discard_export, find_exports, prune_exports
+from lakehouse.storage.exports import EXPORTS, ExportWriter, discard_export, find_exports, prune_exports
+from lakehouse.storage.warehouse import Warehouse
 
 KEEP = 3
 """How many exports are kept by default."""
@@ -25,24 +26,25 @@ class Exported:
     segments: int
 
 
-def write_export(catalog: Catalog, warehouse: Path, *, keep: int = KEEP) -> Exported:
+def write_export(catalog: Catalog, warehouse: Warehouse, *, keep: int = KEEP) -> Exported:
     """Write one state of a catalog below the warehouse, durably; then delete all but the newest ``keep`` exports.
 
     Raises `StorageUnavailable` if the warehouse cannot be written; nothing is deleted then.
     """
     if type(keep) is not int or keep < 1:
         raise InvalidArgument("keep is a number of exports of at least 1", keep=keep)
-    with writing_to(warehouse, then="export again"):
+    with writing_to(warehouse.address, then="export again"):
         snapshot, path = _written(catalog, warehouse)
         while catalog.newest_erasure() > snapshot.version:
-            discard_export(path)  # it began before rows were erased, and holds values of them
+            discard_export(warehouse, path)  # it began before rows were erased, and holds values of them
             snapshot, path = _written(catalog, warehouse)
         size = sum(one.stat().st_size for one in path.iterdir())
         prune_exports(warehouse, path, keep)
-    return Exported(snapshot.version, str(path), size, len(snapshot.folders), snapshot.segments)
+    stored = f"{warehouse.address}/{EXPORTS}/{path.name}"
+    return Exported(snapshot.version, stored, size, len(snapshot.folders), snapshot.segments)
 
 
-def _written(catalog: Catalog, warehouse: Path) -> tuple[Snapshot, Path]:
+def _written(catalog: Catalog, warehouse: Warehouse) -> tuple[Snapshot, Path]:
     writer = ExportWriter(warehouse)
     try:
         snapshot = catalog.export(writer.write)
@@ -52,6 +54,6 @@ def _written(catalog: Catalog, warehouse: Path) -> tuple[Snapshot, Path]:
         raise
 
 
-def renew_exports(catalog: Catalog, warehouse: Path) -> Exported | None:
+def renew_exports(catalog: Catalog, warehouse: Warehouse) -> Exported | None:
     """Replace all exports by a new one; None if there are none."""
     return write_export(catalog, warehouse, keep=1) if find_exports(warehouse) else None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lakehouse.catalog.recovery.contents import Contents
 from lakehouse.catalog.recovery.recover import Rebuilding, address, require_empty
@@ -19,11 +20,12 @@ from lakehouse.errors import InvalidAddress, LakehouseError, SegmentUnreadable, 
 from lakehouse.schema import definition_from_json
 from lakehouse.session.addresses import addresses
 from lakehouse.storage.blocks import found_checksum
-from lakehouse.storage.exports import find_exports, read_manifest, read_part
+from lakehouse.storage.exports import EXPORTS, find_exports, read_manifest, read_part
 from lakehouse.storage.footer import DAMAGE, read_footers
 from lakehouse.storage.listing import DataFile, Origin, data_files, read_origin
-from lakehouse.storage.paths import warehouse_path
+from lakehouse.storage.opening import open_warehouse
 from lakehouse.storage.verify import check_files
+from lakehouse.storage.warehouse import Warehouse
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +76,12 @@ class Recovered:
 
 
 def recover(
-    warehouse: str | os.PathLike[str], catalog: str | None = None, *, adopt: bool = False, dry_run: bool = False
+    warehouse: str | os.PathLike[str],
+    catalog: str | None = None,
+    *,
+    adopt: bool = False,
+    dry_run: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Recovered:
     """Make a new catalog for a warehouse; nothing in the warehouse is changed.
 
@@ -89,6 +96,8 @@ def recover(
         replaced, dropped, compacted or never committed after the export.
     dry_run
         Only report what there is.
+    storage_options
+        Of an object store, as in `connect`.
 
     Raises
     ------
@@ -105,9 +114,9 @@ def recover(
     >>> recover(f"{folder}/warehouse", f"sqlite:///{folder}/new.db").tables
     ('flights',)
     """
-    root = warehouse_path(warehouse)
-    if not root.is_dir():
-        raise InvalidAddress("there is no such warehouse; name the folder of the data files", warehouse=str(root))
+    root = open_warehouse(warehouse, storage_options)
+    if not root.exists():
+        raise InvalidAddress("there is no such warehouse; name the folder of the data files", warehouse=root.address)
     url, _ = addresses(catalog)
     require_empty(url)
     export, version, damaged = _newest_export(root)
@@ -116,8 +125,8 @@ def recover(
     survey.look()
     found = Recovered(
         catalog=address(url),
-        warehouse=str(root),
-        export=None if export is None else str(export),
+        warehouse=root.address,
+        export=None if export is None else f"{root.address}/{EXPORTS}/{export.name}",
         version=version,
         head=None,
         tables=tuple(sorted(survey.names.values())),
@@ -133,12 +142,12 @@ def recover(
     return found if dry_run else _rebuild(found, url, contents, survey, adopt=adopt)
 
 
-def _newest_export(warehouse: Path) -> tuple[Path | None, int | None, tuple[str, ...]]:
+def _newest_export(warehouse: Warehouse) -> tuple[Path | None, int | None, tuple[str, ...]]:
     """The newest sound export, its version, and problems of newer ones."""
     damaged: list[str] = []
     for export in find_exports(warehouse):
         try:
-            return export, read_manifest(export).version, tuple(damaged)
+            return export, read_manifest(warehouse, export).version, tuple(damaged)
         except SegmentUnreadable as error:
             logger.warning("%s", coded(error))
             damaged.append(str(error))
@@ -177,7 +186,7 @@ class _Left:
 class _Survey:
     """Compares the files of an export with those in the warehouse."""
 
-    warehouse: Path
+    warehouse: Warehouse
     contents: Contents
     known: dict[str, TableSpec] = field(default_factory=dict)
     """Tables of the export, by folder."""
@@ -272,7 +281,9 @@ class _Survey:
         if described.problem is not None or spec is None:
             return _Left(described)
         try:
-            found = read_footers(self.warehouse / folder / operation, [file.name for file in files], spec)
+            for error in self.warehouse.fetch(files).values():
+                raise error
+            found = read_footers(self.warehouse.root / folder / operation, [file.name for file in files], spec)
         except LakehouseError as error:
             return _Left(replace(described, problem=str(error)))
         if not found:
@@ -290,6 +301,6 @@ class _Survey:
             return _Left(replace(described, problem=str(error)))
 
 
-def _segment(warehouse: Path, prefix: str, file: NewSegment) -> NewSegment:
+def _segment(warehouse: Warehouse, prefix: str, file: NewSegment) -> NewSegment:
     """A file to adopt, with the checksum of its current bytes. Raises `SegmentUnreadable` if it contradicts itself."""
-    return replace(file, path=f"{prefix}/{file.path}", checksum=found_checksum(warehouse / prefix / file.path))
+    return replace(file, path=f"{prefix}/{file.path}", checksum=found_checksum(warehouse.root / prefix / file.path))

@@ -73,7 +73,7 @@ def search(session: Session, values: Sequence[Value], *, vacuum: bool = False) -
     if vacuum:
         session.catalog.vacuum()
     looking = _Looking(values)
-    root = Path(os.path.realpath(session.warehouse))
+    root = Path(os.path.realpath(session.warehouse.root))
     # Listed before the catalog is read, which registers each operation before its first byte.
     listed = list(_files(root, looking.unread))
     known = session.catalog.search(looking.begin)

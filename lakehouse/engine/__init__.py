@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,8 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import FIELD_ID, ORDINAL, ROW_ID, TableSpec, Verify
 from lakehouse.core.widening import is_held
 from lakehouse.errors import SchemaMismatch, SegmentUnreadable
+from lakehouse.storage.files import sync_files
+from lakehouse.storage.warehouse import Warehouse
 from lakehouse.storage.work import Made, SegmentWork
 
 __all__ = ["ORDINAL", "ROW_ID_FIELD", "Engine", "Query", "WriteTarget", "Written"]
@@ -41,6 +43,8 @@ class WriteTarget:
     """Whether columns that rows lack are null, and columns that the table lacks are left out."""
     now_us: int | None = None
     """When the rows are written, by which files get the codec for their age; None before all of them."""
+    publish: Callable[[Iterable[Path]], None] = sync_files
+    """Makes files durable, for others too: `Warehouse.publish`."""
 
     @property
     def inside(self) -> str:
@@ -61,18 +65,19 @@ class Written:
         return Written(f"{folder}/{self.name}", self.checksum)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Query:
     """What a reader wants of a plan's rows.
 
     ``where`` is a filter in the engine's own SQL dialect, already checked; ``columns`` are names in order, None for
     all; ``row_ids`` adds the ``_row_id`` column at the end, ``ordinals`` after it ``_ordinal``, that of the row's
     segment. ``sets`` holds, by id, what the plan's row and key tombstones match: row ids, or a table of primary keys.
+    Copies of a store's files stay for as long as it lives.
     """
 
     plan: ReadPlan
     spec: TableSpec
-    warehouse: Path
+    warehouse: Warehouse
     columns: tuple[str, ...] | None = None
     where: str | None = None
     row_ids: bool = False

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,10 +20,9 @@ from lakehouse.core.widening import is_held
 from lakehouse.engine import Query, WriteTarget
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.write import write_segment
-from lakehouse.storage.files import sync_files
 from lakehouse.storage.footer import read_definition
-from lakehouse.storage.paths import Locator
-from lakehouse.storage.verify import verify_file
+from lakehouse.storage.verify import verified, verify_file
+from lakehouse.storage.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class Erasing:
     """Writes segments without the rows that a filter, in DuckDB's dialect, lets through, below an own ``folder``."""
 
     spec: TableSpec
-    warehouse: Path
+    warehouse: Warehouse
     folder: str
     operation_id: str
     where: str
@@ -73,7 +71,7 @@ class Erasing:
         query = replace(query, verify="size")
         own = self._spec_of(segment)
         kept = self._kept(query) if own is query.spec else self._kept_as(own, query)
-        folder = self.warehouse / self.folder
+        folder = self.warehouse.root / self.folder
         target = WriteTarget(own, folder, self.operation_id, row_ids=True, now_us=self.now_us)
         name = f"{segment.id}{attempt}.parquet"
         checksum = write_segment(kept, target, name, _not_numbers(own, segment), segment.interval.end_us - 1)
@@ -95,7 +93,8 @@ class Erasing:
         """The definition that the file was written with: versions that have its columns still read it."""
         if segment.schema_number == self.spec.schema_number:
             return self.spec
-        return read_definition(Locator(self.warehouse).file(segment.path), self.spec.folder)
+        (path,) = verified(self.warehouse, [segment]).values()
+        return read_definition(path, self.spec.folder)
 
     def _kept(self, query: Query) -> Iterator[pa.Table]:
         kept = _engine().read(replace(query, where=f"({self.where}) IS NOT TRUE")).reader()
@@ -111,7 +110,7 @@ class Erasing:
 
     def sync(self, made: Iterable[Left]) -> None:
         """Make files durable."""
-        sync_files(self.warehouse / path for one in made for path in self.files(one))
+        self.warehouse.publish(self.warehouse.root / path for one in made for path in self.files(one))
 
     def files(self, made: Left) -> list[str]:
         """The stored path of a file that was written."""

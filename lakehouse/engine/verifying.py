@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import VERIFY, Verify
 from lakehouse.engine import Engine
 from lakehouse.storage.verify import Verifying, raised
+from lakehouse.storage.warehouse import Warehouse
 
 
 def at_least(verify: Verify, least: Verify) -> Verify:
@@ -20,7 +20,7 @@ def at_least(verify: Verify, least: Verify) -> Verify:
     return max(verify, least, key=VERIFY.index)
 
 
-def verify_whole(engine: Engine, warehouse: Path, segments: Sequence[Segment]) -> None:
+def verify_whole(engine: Engine, warehouse: Warehouse, segments: Sequence[Segment]) -> None:
     """Compare every byte of segments' files, in process or in Spark's tasks, before something is made of them.
 
     Raises `SegmentUnreadable` naming one that is not what was written.

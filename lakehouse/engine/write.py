@@ -29,7 +29,7 @@ from lakehouse.errors import InternalError, InvalidInput, InvalidRows
 from lakehouse.schema import definition_to_json, schema_to_json
 from lakehouse.storage.blocks import write_blocks
 from lakehouse.storage.checksums import HashedFile
-from lakehouse.storage.files import make_folder, sync_files
+from lakehouse.storage.files import make_folder
 from lakehouse.storage.footer import write_buckets
 
 _ROW_GROUP_ROWS = 1 << 17
@@ -82,7 +82,7 @@ def write_tables(
             expected=expected_rows,
             found=files.rows,
         )
-    sync_files(target.folder / name for name in files.names)
+    target.publish(target.folder / name for name in files.names)
     return [Written(name, files.checksums[name]) for name in files.names]
 
 

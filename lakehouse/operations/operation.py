@@ -27,7 +27,6 @@ from lakehouse.errors import InternalError, LakehouseError, OperationEnded, Writ
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
 from lakehouse.session.session import Session
-from lakehouse.storage.files import delete_operation
 from lakehouse.storage.footer import read_footers
 from lakehouse.storage.sets import write_set
 
@@ -170,7 +169,7 @@ class Operation:
         self._state = state
         self._session.heartbeat.forget(self._begun)
         if self._session.catalog.abort(self._begun):  # no commit can follow, so the files can never become visible
-            delete_operation(self._session.warehouse, f"{self._begun.table.folder}/{self.id}")
+            self._session.warehouse.delete_operation(f"{self._begun.table.folder}/{self.id}")
 
     def _fail(self) -> None:
         """Abort after an error, which is the one that the caller should see."""
@@ -227,12 +226,20 @@ class Operation:
         with self._guard:
             self._require_running()
             batch, self._batches = self._batches, self._batches + 1
-        folder = self._session.warehouse / spec.folder / self.id
+        warehouse = self._session.warehouse
+        folder = warehouse.root / spec.folder / self.id
         reach("write.before")
         try:
             with writing_to(folder, then="begin again"):
                 target = WriteTarget(
-                    spec, folder, self.id, batch=batch, row_ids=row_ids, is_lenient=is_lenient, now_us=self._now_us()
+                    spec,
+                    folder,
+                    self.id,
+                    batch=batch,
+                    row_ids=row_ids,
+                    is_lenient=is_lenient,
+                    now_us=self._now_us(),
+                    publish=warehouse.publish,
                 )
                 self.take(engine.write(rows, target))
         except BaseException:
@@ -263,9 +270,9 @@ class Operation:
             return replace(made, content=content)
         with self._guard:
             batch, self._batches = self._batches, self._batches + 1
-        name = f"{batch:05d}.{kind}s"
-        checksum = write_set(self._session.warehouse / spec.folder / self.id, name, content)
-        return replace(made, path=f"{spec.folder}/{self.id}/{name}", bytes=len(content), checksum=checksum)
+        path = f"{spec.folder}/{self.id}/{batch:05d}.{kind}s"
+        checksum = write_set(self._session.warehouse, path, content)
+        return replace(made, path=path, bytes=len(content), checksum=checksum)
 
     def take(self, written: Sequence[Written]) -> None:
         """Add durable files below the operation's folder, named relative to it, to the commit.
@@ -274,7 +281,7 @@ class Operation:
         """
         spec = self._begun.table
         checksums = {one.name: one.checksum for one in written}
-        files = read_footers(self._session.warehouse / spec.folder / self.id, list(checksums), spec)
+        files = read_footers(self._session.warehouse.root / spec.folder / self.id, list(checksums), spec)
         self._check(files)
         prefix = f"{spec.folder}/{self.id}"
         with self._guard:

@@ -34,7 +34,7 @@ class Replace(Append):
 
     def _check(self, files: list[NewSegment]) -> None:
         begun = self._begun
-        folder = self._session.warehouse / begun.table.folder / self.id
+        folder = self._session.warehouse.root / begun.table.folder / self.id
         outside = values_outside(folder, files, begun.table, begun.locked, begun.keys)
         if outside is not None:
             raise RowsOutside(

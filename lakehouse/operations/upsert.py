@@ -21,7 +21,6 @@ from lakehouse.errors import DuplicateKey, InvalidRows, NoPrimaryKey, UnknownCol
 from lakehouse.operations.append import Append
 from lakehouse.session.session import Session
 from lakehouse.storage.columns import read_columns
-from lakehouse.storage.files import delete_files
 
 
 class KeyedWrite(Append):
@@ -50,7 +49,7 @@ class KeyedWrite(Append):
     def _add(self, keys: pa.Table) -> None:
         """Add keys. If a failed commit has made a tombstone already, it lacks these keys, so a new one is made."""
         self._keys.append(keys)
-        delete_files(self._session.warehouse, {one.path for one in self._tombstones if one.path})
+        self._session.warehouse.delete({one.path for one in self._tombstones if one.path})
         self._tombstones = ()
 
     def _make_tombstone(self) -> None:

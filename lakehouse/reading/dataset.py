@@ -53,7 +53,7 @@ class Datasets:
                 segments=len(segments),
             )
         columns = None if query.verify != "pages" else columns_read(query, parts)
-        files = verified(query.warehouse, segments, query.verify, columns)
+        files = verified(query.warehouse, segments, query.verify, columns, query)
         guaranteed = {spec.time, *spec.cluster_by, *spec.primary_key}.intersection(self.schema.names)
         parquet, system = pads.ParquetFileFormat(), LocalFileSystem()
         fragments = [

@@ -118,7 +118,7 @@ def is_replaced(session: Session, error: SegmentUnreadable) -> bool:
     A read planned before the erasure then plans again. Cost: a pass over the catalog's files, only after a failure.
     """
     path = str(error.facts.get("path", ""))
-    return bool(path) and not session.catalog.checks().names(path.removeprefix(f"{session.warehouse}/"))
+    return bool(path) and not session.catalog.checks().names(path.removeprefix(f"{session.warehouse.root}/"))
 
 
 class Scan:

@@ -15,6 +15,7 @@ from lakehouse.core.task import Task, TaskState, Worker
 from lakehouse.errors import LakehouseError, coded
 from lakehouse.service.rounds import Limits, work
 from lakehouse.session.session import Session
+from lakehouse.storage.opening import variables_of
 
 logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.5
@@ -109,4 +110,9 @@ def _command(limits: Limits) -> list[str]:
 
 def _places(session: Session) -> dict[str, str]:
     """The lake's address in the environment of a child process, not in its arguments, which everybody can see."""
-    return {"LAKEHOUSE_CATALOG": session.catalog.address, "LAKEHOUSE_WAREHOUSE": str(session.warehouse)}
+    warehouse = session.warehouse
+    return {
+        "LAKEHOUSE_CATALOG": session.catalog.address,
+        "LAKEHOUSE_WAREHOUSE": warehouse.address,
+        **variables_of(warehouse.settings),
+    }

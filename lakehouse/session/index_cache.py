@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -23,8 +22,8 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import Summary, SummaryKind, field_id, indexed_columns
 from lakehouse.errors import SegmentUnreadable, coded
 from lakehouse.remembered import Remembered
-from lakehouse.storage.paths import Locator
 from lakehouse.storage.summaries import read_part
+from lakehouse.storage.warehouse import Warehouse
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +43,7 @@ class IndexCache:
     with a warning, and its segment is read.
     """
 
-    def __init__(self, summaries: Summaries, warehouse: Path, size: int = _REMEMBERED_BYTES) -> None:
+    def __init__(self, summaries: Summaries, warehouse: Warehouse, size: int = _REMEMBERED_BYTES) -> None:
         self._summaries = summaries
         self._warehouse = warehouse
         self._held: Remembered[tuple[int, int], _Held] = Remembered(size)
@@ -85,10 +84,9 @@ class IndexCache:
         there = [(place, held[one]) for place, one in enumerate(ids) if one in held]
         inline = [(place, one) for place, one in there if not isinstance(one, Summary)]
         found[[place for place, _ in inline]] = may_hold_any([one for _, one in inline], probe)
-        locator = Locator(self._warehouse)
         for place, one in there:
             if isinstance(one, Summary):
-                found[place] = _holds_any(one, probe, locator)
+                found[place] = _holds_any(one, probe, self._warehouse)
         return found
 
     def _indexes(self, segments: list[int], field: int) -> dict[int, _Held]:
@@ -127,10 +125,12 @@ def _has_other_values(spec: TableSpec, column: str, segments: Segments) -> Mask:
     return np.isin(numbers, [number for number, one in held.items() if one.type != one.wanted])
 
 
-def _holds_any(held: Summary, probe: Probe, locator: Locator) -> bool:
+def _holds_any(held: Summary, probe: Probe, warehouse: Warehouse) -> bool:
     """Whether an index in a file may hold one of some values; one that cannot be read may hold anything."""
     try:
-        read = partial(read_part, locator.file(held.path))
+        for error in warehouse.fetch([held]).values():
+            raise error
+        read = partial(read_part, warehouse.file(held.path))
         return bool(may_hold_stored(held.bytes, read, probe, Owner(held.segment, held.field_id)).any())
     except (DamagedFilter, OSError, SegmentUnreadable) as error:
         logger.warning("the index in %s is skipped, its segment is read: %s", held.path, coded(error))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from lakehouse.apart import QueryProcesses
@@ -19,6 +18,7 @@ from lakehouse.session.heartbeat import Heartbeat
 from lakehouse.session.index_cache import IndexCache
 from lakehouse.session.pins import Pins
 from lakehouse.session.plan_counts import PlanCounter
+from lakehouse.storage.warehouse import Warehouse
 
 _TRANSLATED_LETTERS = 4_000_000
 """Of all statements whose translation is cached, including the texts for the engines."""
@@ -42,7 +42,7 @@ class Session:
     def __init__(
         self,
         catalog: Catalog,
-        warehouse: Path,
+        warehouse: Warehouse,
         *,
         spark: Any = None,
         wait_seconds: float = 30.0,
@@ -57,13 +57,18 @@ class Session:
         self.heartbeat.also = self._beat
         self.index_cache = IndexCache(catalog.summaries, warehouse)
         self.local_engine = DuckDBEngine()
-        self.statements = StatementDatabase(warehouse)
+        self.statements = StatementDatabase(warehouse.root)
         self.works = Works()
         self.most_in_process = most_in_process()
         """Bytes of files from which on a query is run by Spark, unless its caller chooses."""
         self.translations: Remembered[tuple[str | None, str], Any] = Remembered(_TRANSLATED_LETTERS)
         self.query_processes = QueryProcesses(
-            {"catalog": catalog.address, "warehouse": str(warehouse), "lease_seconds": catalog.lease_seconds},
+            {
+                "catalog": catalog.address,
+                "warehouse": warehouse.address,
+                **warehouse.settings,
+                "lease_seconds": catalog.lease_seconds,
+            },
             catalog.unpin,
         )
         self._spark = spark
@@ -115,4 +120,4 @@ class Session:
         self.catalog.close()
 
     def __repr__(self) -> str:
-        return f"<session {self.catalog.url} in {self.warehouse}>"
+        return f"<session {self.catalog.url} in {self.warehouse.address}>"

@@ -77,7 +77,7 @@ class BoundQuery:
     def first(self, limits: QueryLimits) -> tuple[pa.Table, bool]:
         """The first rows, and whether there are more, calculated in process with limited memory."""
         with self._naming_files():
-            return run_limited(self.text, self._relations() | self._changed(), self.session.warehouse, limits)
+            return run_limited(self.text, self._relations() | self._changed(), self.session.warehouse.root, limits)
 
     def _relations(self) -> dict[str, str | pa.Table]:
         is_joined = len(self.reads) > 1

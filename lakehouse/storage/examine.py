@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,22 +16,21 @@ from lakehouse.core.interval import ALL_TIME, to_us, to_utc
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.storage.checksums import check_plain
 from lakehouse.storage.footer import DAMAGE, codec_of, primitive_columns
-from lakehouse.storage.paths import Locator
+from lakehouse.storage.verify import verified
+from lakehouse.storage.warehouse import Warehouse
 
 _Problem = tuple[str, str]
 """The kind of a finding, and the problem."""
 
 
-def examine(warehouse: Path, segment: Segment, spec: TableSpec) -> list[_Problem]:
+def examine(warehouse: Warehouse, segment: Segment, spec: TableSpec) -> list[_Problem]:
     """Problems with the rows of a segment's file, or with its statistics in the catalog and the footer.
 
     Kinds: *rows*, *statistics*. Raises `SegmentUnreadable` for a file that does not decode. Cost: the file, a row group
     in memory.
     """
-    path = Locator(warehouse).file(segment.path)
-    check_plain(path, segment.bytes)
+    (path,) = verified(warehouse, [segment]).values()
     try:
         with pq.ParquetFile(path) as file:
             return list(_problems(file, segment, spec))

@@ -14,7 +14,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from lakehouse.errors import SegmentUnreadable, coded
 from lakehouse.faults import reach
 from lakehouse.storage.checksums import check_plain, opened, read_content
 from lakehouse.storage.files import make_folder, sync
+from lakehouse.storage.warehouse import Listed, Warehouse
 
 logger = logging.getLogger(__name__)
 
@@ -73,8 +74,9 @@ class _HashedPart:
 class ExportWriter:
     """Writes one export; nothing of it looks like an export before `finish` has returned."""
 
-    def __init__(self, warehouse: Path) -> None:
-        self._home = warehouse / EXPORTS
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
+        self._home = warehouse.root / EXPORTS
         self._folder = self._home / f".partial-{uuid4().hex}"
         self._parts: dict[str, tuple[int, str]] = {}
         make_folder(self._folder)
@@ -100,6 +102,8 @@ class ExportWriter:
         final = self._home / f"{version:020d}-{time.time_ns() // 1000:016d}-{uuid4().hex[:8]}"
         self._folder.rename(final)
         sync(self._home)
+        self._warehouse.publish(sorted(final.glob("*.arrow")))
+        self._warehouse.publish([final / _MANIFEST])
         return final
 
     def abandon(self) -> None:
@@ -107,24 +111,22 @@ class ExportWriter:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def find_exports(warehouse: Path) -> list[Path]:
+def find_exports(warehouse: Warehouse) -> list[Path]:
     """Folders of finished exports, highest version first, without a check that they are sound."""
-    home = warehouse / EXPORTS
-    if not home.is_dir():
-        return []
-    found = [one for one in home.iterdir() if _NAME.fullmatch(one.name) and one.is_dir() and not one.is_symlink()]
-    return sorted(found, key=lambda one: one.name, reverse=True)
+    names = {one.path.split("/")[1] for one in warehouse.listed(EXPORTS)}
+    return [warehouse.root / EXPORTS / name for name in sorted(names, reverse=True) if _NAME.fullmatch(name)]
 
 
-def count_exports(warehouse: Path) -> tuple[int, int]:
+def count_exports(warehouse: Warehouse) -> tuple[int, int]:
     """How many exports are finished, and how many are being written or were abandoned."""
-    home = warehouse / EXPORTS
+    home = warehouse.root / EXPORTS
     unfinished = sum(_PARTIAL.fullmatch(one.name) is not None for one in home.iterdir()) if home.is_dir() else 0
     return len(find_exports(warehouse)), unfinished
 
 
-def read_manifest(export: Path) -> Manifest:
+def read_manifest(warehouse: Warehouse, export: Path) -> Manifest:
     """An export's manifest, after verifying every byte of its parts. Raises `SegmentUnreadable` for a damaged one."""
+    _bring(warehouse, export)
     manifest = _manifest(export)
     for name, (size, checksum) in manifest.parts.items():
         path = export / f"{name}.arrow"
@@ -150,7 +152,7 @@ def read_part(export: Path, name: str) -> Iterator[pa.RecordBatch]:
             yield file.get_batch(number)
 
 
-def prune_exports(warehouse: Path, export: Path, keep: int) -> None:
+def prune_exports(warehouse: Warehouse, export: Path, keep: int) -> None:
     """Delete all but the newest ``keep`` of the exports that ``export`` supersedes, and leftovers of dead writers.
 
     It supersedes exports up to its version of which it holds all tables; exports of a lost catalog do not qualify and
@@ -159,24 +161,35 @@ def prune_exports(warehouse: Path, export: Path, keep: int) -> None:
     mine = set(_manifest(export).folders)
     kept = 0
     for one in find_exports(warehouse):
-        if one.name > export.name or not _is_held(one, mine):
+        if one.name > export.name or not _is_held(warehouse, one, mine):
             continue
         kept += 1
         if kept > keep:
-            discard_export(one)
-    for one in (warehouse / EXPORTS).iterdir():
+            discard_export(warehouse, one)
+    for one in (warehouse.root / EXPORTS).iterdir():
         if _PARTIAL.fullmatch(one.name) and not one.is_symlink() and _age_seconds(one) > _ABANDONED_SECONDS:
             shutil.rmtree(one, ignore_errors=True)
 
 
-def discard_export(export: Path) -> None:
-    """Delete an export such that half of it is never visible under its name; a missing one is fine."""
+def discard_export(warehouse: Warehouse, export: Path) -> None:
+    """Delete an export such that half of it is never taken for one; a missing one is fine."""
+    stored = sorted((one.path for one in _stored(warehouse, export)), key=lambda path: not path.endswith(_MANIFEST))
     doomed = export.with_name(f".partial-{uuid4().hex}")
-    try:
+    with suppress(FileNotFoundError):
         export.rename(doomed)
-    except FileNotFoundError:
-        return
-    shutil.rmtree(doomed, ignore_errors=True)
+        shutil.rmtree(doomed, ignore_errors=True)
+    for path in stored:
+        warehouse.delete([path])
+
+
+def _stored(warehouse: Warehouse, export: Path) -> list[Listed]:
+    return list(warehouse.listed(f"{EXPORTS}/{export.name}"))
+
+
+def _bring(warehouse: Warehouse, export: Path) -> None:
+    """Fetch an export's files. Raises `SegmentUnreadable`."""
+    for error in warehouse.fetch(_stored(warehouse, export)).values():
+        raise error
 
 
 def _age_seconds(folder: Path) -> float:
@@ -186,8 +199,9 @@ def _age_seconds(folder: Path) -> float:
         return 0.0
 
 
-def _is_held(export: Path, folders: set[str]) -> bool:
+def _is_held(warehouse: Warehouse, export: Path, folders: set[str]) -> bool:
     try:
+        _bring(warehouse, export)
         theirs = set(_manifest(export).folders)
     except SegmentUnreadable as error:
         if not export.exists():  # another process has just deleted it

@@ -1,4 +1,4 @@
-"""Durable folders and files, and deletion of exactly what is named.
+"""A warehouse that is a folder: durable files, and deletion of exactly what is named.
 
 A failed fsync is final, because Linux may then report success for pages that it dropped: the error is raised, the
 operation fails, and a new operation writes the rows again under a new name.
@@ -10,14 +10,19 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterable
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lakehouse.durable import make_folder as make_folder
 from lakehouse.durable import sync as sync
-from lakehouse.errors import InternalError
+from lakehouse.errors import InternalError, SegmentUnreadable
+from lakehouse.storage.cache import Cache
 from lakehouse.storage.paths import Locator
+from lakehouse.storage.warehouse import Committed, Listed
 
 _OPERATION = re.compile(r"[^/]+/[0-9a-f]{32}")
 _SYNC_THREADS = 8
@@ -38,23 +43,118 @@ def sync_files(files: Iterable[Path]) -> None:
                 pass
 
 
-def delete_files(warehouse: Path, stored: Iterable[str]) -> int:
-    """Delete the files of stored paths, and folders that become empty; return how many files existed.
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A `lakehouse.storage.warehouse.Warehouse` in a folder, on a disk of this machine or a shared one."""
 
-    Never lists a folder to find garbage. A path that leaves the warehouse raises before anything is deleted.
-    """
-    locator = Locator(warehouse)
-    files = [locator.file(one) for one in stored]
-    deleted = 0
-    for path in files:
-        try:
-            path.unlink()
-            deleted += 1
-        except FileNotFoundError:
-            continue
-    for folder in sorted({path.parent for path in files}, key=lambda one: len(one.parts), reverse=True):
-        _remove_empty(folder, Path(os.path.realpath(warehouse)))
-    return deleted
+    root: Path
+
+    @property
+    def address(self) -> str:
+        """The folder."""
+        return str(self.root)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
+
+    @property
+    def cache(self) -> Cache | None:
+        """None."""
+        return None
+
+    def exists(self) -> bool:
+        """Whether the folder is there."""
+        return self.root.is_dir()
+
+    def file(self, stored: str) -> Path:
+        """The file at a stored path. For many use one `Locator`, which caches what it finds out of folders."""
+        return Locator(self.root).file(stored)
+
+    def publish(self, files: Iterable[Path]) -> None:
+        """Flush them. Raises `OSError`."""
+        sync_files(files)
+
+    def fetch(
+        self, files: Sequence[Committed], columns: Collection[str] | None = None, holder: object = None
+    ) -> Mapping[str, SegmentUnreadable]:
+        """Nothing: they are there, or will be found missing by who opens them."""
+        return {}
+
+    def size(self, stored: str) -> int:
+        """The length of a file, by its status."""
+        path = self.file(stored)
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            raise SegmentUnreadable("not a plain file; restore it from a copy", path=stored)
+        return status.st_size
+
+    def fresh(self, file: Committed) -> Path:
+        """The file itself."""
+        return self.file(file.path)
+
+    def delete(self, stored: Iterable[str]) -> int:
+        """Delete files, and folders that become empty."""
+        locator = Locator(self.root)
+        files = [locator.file(one) for one in stored]
+        deleted = 0
+        for path in files:
+            try:
+                path.unlink()
+                deleted += 1
+            except FileNotFoundError:
+                continue
+        for folder in sorted({path.parent for path in files}, key=lambda one: len(one.parts), reverse=True):
+            _remove_empty(folder, Path(os.path.realpath(self.root)))
+        return deleted
+
+    def delete_operation(self, stored: str) -> None:
+        """Delete an operation's folder; another process may delete it, or write to it, at the same time."""
+        require_operation(stored)
+        folder = self.file(stored)
+        if folder.is_symlink():
+            raise InternalError("an operation's folder cannot be a link", path=stored)
+        for attempt in range(_ATTEMPTS):
+            if not folder.is_dir():
+                return
+            try:
+                shutil.rmtree(folder)
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _ATTEMPTS - 1:
+                    raise
+
+    def measure(self, stored: Iterable[str]) -> tuple[int, int]:
+        """The number of files and bytes, by their status."""
+        locator = Locator(self.root)
+        files = size = 0
+        for path in map(locator.file, stored):
+            inside = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+            for one in inside if path.is_dir() and not path.is_symlink() else (path,):
+                try:
+                    size += one.lstat().st_size
+                    files += 1
+                except FileNotFoundError:
+                    continue
+        return files, size
+
+    def listed(self, below: str = "") -> Iterator[Listed]:
+        """Every file, links too, in no order."""
+        root = os.path.realpath(self.root)
+        for folder, _, names in os.walk(Path(root, below)):
+            for name in names:
+                path = Path(folder, name)
+                try:
+                    status = path.lstat()
+                except FileNotFoundError:
+                    continue
+                yield Listed(path.relative_to(root).as_posix(), status.st_size, status.st_mtime)
+
+
+def require_operation(stored: str) -> None:
+    """Raise `InternalError` for a stored path that is no operation's own folder."""
+    if not _OPERATION.fullmatch(stored):
+        raise InternalError("only an operation's own folder can be deleted as a whole", path=stored)
 
 
 def _remove_empty(folder: Path, warehouse: Path) -> None:
@@ -65,40 +165,3 @@ def _remove_empty(folder: Path, warehouse: Path) -> None:
         except OSError:
             return
         folder = folder.parent
-
-
-def measure(warehouse: Path, stored: Iterable[str]) -> tuple[int, int]:
-    """The number of files and bytes at stored paths of files, and below those of folders; missing ones are fine."""
-    locator = Locator(warehouse)
-    files = size = 0
-    for path in map(locator.file, stored):
-        inside = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-        for one in inside if path.is_dir() and not path.is_symlink() else (path,):
-            try:
-                size += one.lstat().st_size
-                files += 1
-            except FileNotFoundError:
-                continue
-    return files, size
-
-
-def delete_operation(warehouse: Path, stored: str) -> None:
-    """Delete everything in one operation's own folder, ``<table folder>/<operation id>``; a missing one is fine.
-
-    Another process may delete it, or write to it, at the same time.
-
-    Raises `InternalError` for any other path, so that a mistake cannot delete a table.
-    """
-    if not _OPERATION.fullmatch(stored):
-        raise InternalError("only an operation's own folder can be deleted as a whole", path=stored)
-    folder = Locator(warehouse).file(stored)
-    if folder.is_symlink():
-        raise InternalError("an operation's folder cannot be a link", path=stored)
-    for attempt in range(_ATTEMPTS):
-        if not folder.is_dir():
-            return
-        try:
-            shutil.rmtree(folder)
-        except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _ATTEMPTS - 1:
-                raise

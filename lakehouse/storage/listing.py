@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from lakehouse.core.checksum import Checksum
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.footer import DAMAGE
+from lakehouse.storage.warehouse import Warehouse
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -30,6 +30,11 @@ class DataFile:
         """The path as a catalog stores it."""
         return f"{self.folder}/{self.operation}/{self.name}"
 
+    @property
+    def checksum(self) -> Checksum:
+        """Not known."""
+        return b""
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -41,18 +46,19 @@ class Origin:
     definition: str | None
 
 
-def data_files(warehouse: Path) -> Iterator[DataFile]:
-    """Every data file, in order of tables and operations. Links are not followed; other folders are left alone."""
-    for folder in _folders(warehouse):
-        for operation in _folders(warehouse / folder):
-            root = warehouse / folder / operation
-            found = sorted(_parquet(root, ""))
-            yield from (DataFile(folder, operation, name, size) for name, size in found)
+def data_files(warehouse: Warehouse) -> Iterator[DataFile]:
+    """Every data file, in order of tables and operations. Other folders are left alone."""
+    found = []
+    for one in warehouse.listed():
+        folder, operation, *rest = [*one.path.split("/", 2), ""]
+        if _ID.fullmatch(folder) and _ID.fullmatch(operation) and rest[0].endswith(".parquet"):
+            found.append(DataFile(folder, operation, rest[0], one.bytes))
+    yield from sorted(found, key=lambda file: (file.folder, file.operation, file.name))
 
 
-def read_origin(warehouse: Path, file: DataFile) -> Origin:
+def read_origin(warehouse: Warehouse, file: DataFile) -> Origin:
     """A file's origin. Raises `SegmentUnreadable` for a file that is cut short, or is not where it was written."""
-    path = warehouse / file.path
+    path = warehouse.fresh(file)
     try:
         held = pq.read_metadata(path).metadata or {}
     except DAMAGE as error:
@@ -68,19 +74,3 @@ def read_origin(warehouse: Path, file: DataFile) -> Origin:
 
 def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode(errors="replace")
-
-
-def _folders(folder: Path) -> list[str]:
-    if not folder.is_dir():
-        return []
-    with os.scandir(folder) as entries:
-        return sorted(one.name for one in entries if _ID.fullmatch(one.name) and one.is_dir(follow_symlinks=False))
-
-
-def _parquet(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
-    with os.scandir(folder) as entries:
-        for one in entries:
-            if one.is_dir(follow_symlinks=False):
-                yield from _parquet(Path(one.path), f"{prefix}{one.name}/")
-            elif one.name.endswith(".parquet") and one.is_file(follow_symlinks=False):
-                yield prefix + one.name, one.stat(follow_symlinks=False).st_size

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import NamedTuple
 
 from lakehouse.core.checksum import Checksum
 from lakehouse.storage.checksums import check_bytes, checksum_of, read_content
-from lakehouse.storage.files import make_folder, sync_files
-from lakehouse.storage.paths import Locator
+from lakehouse.storage.files import make_folder
+from lakehouse.storage.warehouse import Warehouse
 
 
-def write_set(folder: Path, name: str, content: bytes) -> Checksum:
-    """Write a set below an operation's folder, durably, and return its checksum. Raises `OSError`."""
-    make_folder(folder)
-    path = folder / name
+class _Set(NamedTuple):
+    """What the catalog says of a set's file."""
+
+    path: str
+    bytes: int
+    checksum: Checksum
+
+
+def write_set(warehouse: Warehouse, stored: str, content: bytes) -> Checksum:
+    """Write a set at a stored path, durably, and return its checksum. Raises `OSError`."""
+    path = warehouse.root / stored
+    make_folder(path.parent)
     path.write_bytes(content)
-    sync_files([path])
+    warehouse.publish([path])
     return checksum_of(content)
 
 
-def read_set(warehouse: Path, stored: str, size: int, checksum: Checksum) -> bytes:
+def read_set(warehouse: Warehouse, stored: str, size: int, checksum: Checksum) -> bytes:
     """The content of a stored path. Raises `SegmentUnreadable` if it is missing or not what was written."""
-    path = Locator(warehouse).file(stored)
+    file = _Set(stored, size, checksum)
+    for error in warehouse.fetch([file]).values():
+        raise error
+    path = warehouse.file(stored)
     content = read_content(path, size)
     check_bytes(path, content, checksum)
     return content

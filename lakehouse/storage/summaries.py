@@ -18,9 +18,10 @@ from lakehouse.core.spec import FIELD_ID, TableSpec
 from lakehouse.core.summary import INLINE_BYTES, Summary, SummaryKind, columns_of, field_id
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.checksums import checksum_of, opened
-from lakehouse.storage.files import make_folder, sync_files
+from lakehouse.storage.files import make_folder
 from lakehouse.storage.footer import DAMAGE, primitive_columns
 from lakehouse.storage.verify import verified
+from lakehouse.storage.warehouse import Warehouse
 
 _BATCH_ROWS = 1 << 17
 
@@ -30,7 +31,7 @@ class Summarizing:
     """Builds summaries of one kind, below an operation's ``folder``, a stored path."""
 
     spec: TableSpec
-    warehouse: Path
+    warehouse: Warehouse
     folder: str
     kind: SummaryKind
 
@@ -60,7 +61,7 @@ class Summarizing:
 
     def sync(self, made: Iterable[list[Summary]]) -> None:
         """Make the files of summaries durable, many at once. Raises `OSError`."""
-        sync_files(self.warehouse / path for one in made for path in self.files(one))
+        self.warehouse.publish(self.warehouse.root / path for one in made for path in self.files(one))
 
     def files(self, made: list[Summary]) -> list[str]:
         """Stored paths of the files of summaries."""
@@ -102,7 +103,7 @@ class Summarizing:
                 yield Summary(segment.id, column, content)
                 continue
             name = f"{segment.id}-{column}{attempt}.{self.kind.value}"
-            path = self.warehouse / self.folder / name
+            path = self.warehouse.root / self.folder / name
             make_folder(path.parent)
             path.write_bytes(content)
             yield Summary(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,7 @@ from lakehouse.remembered import Remembered
 from lakehouse.storage.blocks import check_blocks
 from lakehouse.storage.checksums import check_content, check_plain
 from lakehouse.storage.paths import Locator
+from lakehouse.storage.warehouse import Warehouse
 
 _THREADS = min(8, os.cpu_count() or 1)
 _ALONE_BYTES = 8 << 20
@@ -46,19 +47,20 @@ def verify_once(path: Path, segment: Segment) -> None:
 
 
 def check_files(
-    warehouse: Path,
+    warehouse: Warehouse,
     segments: Iterable[Segment],
     verify: Verify = "size",
     columns: Collection[str] | None = None,
+    holder: object = None,
 ) -> tuple[dict[str, Path], list[SegmentUnreadable]]:
     """Verify each segment's file: its size (an ``lstat``), its pages of some columns (None: all), or all its content.
 
     Returns the files by stored path, and one error for each file that is missing or not what was committed
     (``best_effort`` reads go on without them).
     """
-    locator = Locator(warehouse)
+    locator = Locator(warehouse.root)
     listed = segments if isinstance(segments, Sequence) else list(segments)
-    look = partial(_look, locator, verify, columns)
+    look = partial(_look, locator, verify, columns, warehouse.fetch(listed, columns, holder))
     if verify != "size" and len(listed) > 1 and sum(one.bytes for one in listed) > _ALONE_BYTES:
         with ThreadPoolExecutor(_THREADS, "lakehouse-verify") as pool:
             return _gathered(pool.map(look, listed))
@@ -79,8 +81,14 @@ def _gathered(
 
 
 def _look(
-    locator: Locator, verify: Verify, columns: Collection[str] | None, segment: Segment
+    locator: Locator,
+    verify: Verify,
+    columns: Collection[str] | None,
+    errors: Mapping[str, SegmentUnreadable],
+    segment: Segment,
 ) -> tuple[str, Path | SegmentUnreadable]:
+    if segment.path in errors:
+        return segment.path, errors[segment.path]
     try:
         path = locator.file(segment.path)
         if verify == "size" or not segment.checksum:
@@ -95,13 +103,17 @@ def _look(
 
 
 def verified(
-    warehouse: Path, segments: Iterable[Segment], verify: Verify = "size", columns: Collection[str] | None = None
+    warehouse: Warehouse,
+    segments: Iterable[Segment],
+    verify: Verify = "size",
+    columns: Collection[str] | None = None,
+    holder: object = None,
 ) -> dict[str, Path]:
     """The files of segments by stored path, verified by `check_files`.
 
     Raises `SegmentUnreadable` naming the first bad file; ``others`` counts the rest.
     """
-    files, errors = check_files(warehouse, segments, verify, columns)
+    files, errors = check_files(warehouse, segments, verify, columns, holder)
     if errors:
         first = errors[0]
         if len(errors) > 1:
@@ -115,16 +127,17 @@ def _text(error: SegmentUnreadable) -> str:
     return str(error.args[0]).partition(" (path=")[0]
 
 
-def verify_file(warehouse: Path, segment: Segment) -> None:
+def verify_file(warehouse: Warehouse, segment: Segment) -> None:
     """Compare every byte of a segment's file, even if it was compared before. Raises `SegmentUnreadable`."""
-    check_content(Locator(warehouse).file(segment.path), segment.checksum, segment.bytes)
+    (path,) = verified(warehouse, [segment]).values()
+    check_content(path, segment.checksum, segment.bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Verifying:
     """Verifies segments' files as `check_files` does, or all their bytes again; a work without results."""
 
-    warehouse: Path
+    warehouse: Warehouse
     verify: Verify | None = None
     columns: Collection[str] | None = None
     folder: str = ""

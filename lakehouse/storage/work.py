@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
 from lakehouse.core.segment import Segment
+from lakehouse.storage.warehouse import Warehouse
 
 Made = TypeVar("Made")
 
@@ -15,7 +15,7 @@ class SegmentWork(Protocol[Made]):
     """A work that can be pickled. It writes files below ``folder``, a stored path in the ``warehouse``."""
 
     @property
-    def warehouse(self) -> Path:
+    def warehouse(self) -> Warehouse:
         """The warehouse."""
 
     @property

@@ -43,7 +43,7 @@ def check(expected: Expected, lake: Any, step: Step | None) -> bool:
         table = lake.table(name)
         _require_rows(table, rows, step)
         _require_found(table, rows, expected.chance)
-        verified(lake.warehouse, table.segments())
+        verified(lake.session.warehouse, table.segments())
     known = list(expected.versions)
     place, version = expected.chance.randrange(2), expected.chance.choice(known)
     _check_entries(expected, lake, {*known[-2:], version})
@@ -203,7 +203,7 @@ def check_all(expected: Expected, lake: Any) -> None:
         for version in expected.chance.sample(list(expected.versions), min(_SCANNED, len(expected.versions))):
             for name, rows in zip(expected.world.names, expected.versions[version].rows, strict=True):
                 _require_rows(lake.table(name), rows, None, as_of=version)
-                verified(lake.warehouse, lake.table(name).segments(as_of=version))
+                verified(lake.session.warehouse, lake.table(name).segments(as_of=version))
         forget_key_frames(lake)
     lake.catalog._read(_check_catalog)
 

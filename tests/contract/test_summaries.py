@@ -119,7 +119,7 @@ def test_what_is_remembered_is_bounded_and_look_ups_are_right_without_it(lake, e
         lambda kind, segments, field: asked.extend(segments) or ask(kind, segments, field),
     )
     for size, kept in ((0, 1), (1_500, 3), (1 << 20, 12)):
-        lake.session.index_cache = IndexCache(lake.catalog.summaries, warehouse, size=size)
+        lake.session.index_cache = IndexCache(lake.catalog.summaries, lake.session.warehouse, size=size)
         for _ in range(2):
             asked.clear()
             assert len(events.scan(where="value = 7919").plan().segments) == 1

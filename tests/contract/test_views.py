@@ -14,6 +14,7 @@ from lakehouse.catalog.store.models import lake_view
 from lakehouse.core.operation import Kind
 from lakehouse.errors import AlreadyExists, BrokenView, LakehouseError, VersionNotFound, ViewNotFound
 from lakehouse.storage.exports import find_exports
+from lakehouse.storage.files import Folder
 from lakehouse.testing import behind
 from lakehouse.testing.rows import SCHEMA, arrow
 
@@ -172,7 +173,7 @@ def test_an_export_of_a_release_that_had_no_views_is_recovered_from(
 ) -> None:
     table.append(arrow([(DAY, "a", 1)]))
     lake.export()
-    (folder,) = find_exports(warehouse)
+    (folder,) = find_exports(Folder(warehouse))
     manifest = folder / "manifest.json"
     said = json.loads(manifest.read_text().split("\n")[0])
     del said["parts"]["lake_view"]

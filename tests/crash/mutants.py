@@ -95,7 +95,7 @@ def files_after_commit(victim: Victim) -> None:
     def late(self: Operation) -> Any:
         found = original(self)
         for one in found.segments:
-            path = Path(self._session.warehouse, one.path)
+            path = Path(self._session.warehouse.root, one.path)
             path.rename(path.with_suffix(".late"))
             pending.append(path)
         return found

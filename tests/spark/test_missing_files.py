@@ -30,8 +30,8 @@ def test_a_file_that_is_gone_is_named_by_the_call_that_needs_it(
             table.append(arrow([(DAY, "a", first + value) for value in range(20)]))
         gone = warehouse / table.segments()[0].path
 
-        def looked_at(*args: Any) -> Any:
-            files = verified(*args)
+        def looked_at(*args: Any, **options: Any) -> Any:
+            files = verified(*args, **options)
             gone.unlink(missing_ok=True)
             return files
 

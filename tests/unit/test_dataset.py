@@ -126,7 +126,7 @@ def test_what_is_not_whole_files_is_refused_by_name(table: lakehouse.Table) -> N
 
 
 def test_a_dataset_keeps_its_version_and_plans_again_after_an_erasure(table: lakehouse.Table) -> None:
-    lake = lakehouse.connect(table.session.catalog.url, table.session.warehouse, pin_seconds=0.001)
+    lake = lakehouse.connect(table.session.catalog.url, table.session.warehouse.root, pin_seconds=0.001)
     dataset, planned = lake.table("t").scan().to_dataset(), lake.table("t").scan()
     planned.prepare()
     table.replace(None, "2013-01-05")
@@ -134,7 +134,7 @@ def test_a_dataset_keeps_its_version_and_plans_again_after_an_erasure(table: lak
         gc.collect()
         lake.session.pins.beat()
         table.session.catalog.head()
-    other = lakehouse.connect(table.session.catalog.url, table.session.warehouse)
+    other = lakehouse.connect(table.session.catalog.url, table.session.warehouse.root)
     other.expire(keep_last=1)
     other.collect(grace_seconds=0)
     assert dataset.count_rows() == 80

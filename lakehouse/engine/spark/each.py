@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 from lakehouse.core.segment import Segment
 from lakehouse.engine.each import REPORT, TaskWork
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.storage.files import delete_files
 from lakehouse.storage.work import Made, SegmentWork
 
 _PARTS = 64
@@ -31,9 +30,9 @@ def each(
     frame = session.createDataFrame(rows, "segment BINARY").repartition(min(_PARTS, len(rows)))
     found = [pickle.loads(row.report) for row in frame.mapInArrow(TaskWork(own), REPORT).collect()]  # noqa: S301
     kept = {path for made in found if not isinstance(made, Exception) for path in own.files(made)}
-    folder = work.warehouse / own.folder
+    folder = work.warehouse.root / own.folder
     if own.folder and folder.is_dir():
-        delete_files(work.warehouse, {f"{own.folder}/{path.name}" for path in folder.iterdir()} - kept)
+        work.warehouse.delete({f"{own.folder}/{path.name}" for path in folder.iterdir()} - kept)
     for made in found:
         if isinstance(made, Exception) and not isinstance(made, SegmentUnreadable):
             raise made

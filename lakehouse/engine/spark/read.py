@@ -56,11 +56,11 @@ def verified_files(session: SparkSession, query: Query, parts: Sequence[Part]) -
     segments = query.plan.segments
     if query.verify == "size" or segments.bytes <= ALONE_BYTES:
         columns = stored_columns_read(query, parts) if query.verify == "pages" else None
-        return verified(query.warehouse, segments, query.verify, columns)
+        return verified(query.warehouse, segments, query.verify, columns, query)
     work = Verifying(query.warehouse, query.verify, stored_columns_read(query, parts))
     for _ in raised(each(session, work, list(segments))):
         pass
-    return verified(query.warehouse, segments)
+    return verified(query.warehouse, segments, holder=query)
 
 
 def _as_one(parts: list[Part]) -> list[Part]:

@@ -20,6 +20,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Engine, Query, WriteTarget
 from lakehouse.schema import define_table
+from lakehouse.storage.files import Folder
 from lakehouse.storage.footer import read_footers
 
 FOLDER = "table-1"
@@ -62,7 +63,7 @@ class Store:
     ) -> Query:
         """A query over segments that all tombstones mask, or over groups."""
         listed = (ReadGroup(tuple(segments), tuple(tombstones)),) if groups is None else tuple(groups)
-        return Query(ReadPlan(1, interval, listed), spec, self.warehouse, **rest)
+        return Query(ReadPlan(1, interval, listed), spec, Folder(self.warehouse), **rest)
 
 
 def spec_of(schema: Any, **rest: Any) -> TableSpec:

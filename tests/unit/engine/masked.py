@@ -21,6 +21,7 @@ from lakehouse.core.visibility import is_visible
 from lakehouse.engine import Query
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.schema import define_table
+from lakehouse.storage.files import Folder
 from tests.unit.engine.harness import FOLDER, Store
 
 UTC = pa.timestamp("us", "UTC")
@@ -93,7 +94,7 @@ def random_case(store: Store, engine: DuckDBEngine, chosen: random.Random, key: 
         if (interval is None or interval.contains(row["ts"]))
         and is_visible(row["ts"], row, row["_row_id"], _key(row, spec), row["_ordinal"], tombstones)
     ]
-    return Case(Query(plan, spec, store.warehouse, sets=sets), sorted(seen))
+    return Case(Query(plan, spec, Folder(store.warehouse), sets=sets), sorted(seen))
 
 
 def _row(chosen: random.Random, key: str, number: int) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def test_columns_with_the_names_that_duckdb_gives_to_places_are_the_tables_own(l
 
 @pytest.mark.parametrize("place", [-2, -6])
 def test_a_file_whose_footer_is_damaged_is_named(lake: lakehouse.Lake, place: int) -> None:
-    damaged = lake.session.warehouse / lake.table("Clients").segments()[0].path
+    damaged = lake.session.warehouse.root / lake.table("Clients").segments()[0].path
     held = bytearray(damaged.read_bytes())
     held[place] ^= 0xFF
     damaged.write_bytes(held)
@@ -101,7 +101,7 @@ def test_a_file_whose_footer_is_damaged_is_named(lake: lakehouse.Lake, place: in
     with pytest.raises(SegmentUnreadable, match=str(damaged)):
         lake.query(text)
     for one in lake.table("Clients").segments():
-        (lake.session.warehouse / one.path).write_bytes(held[: one.bytes].rjust(one.bytes, b"x"))
+        (lake.session.warehouse.root / one.path).write_bytes(held[: one.bytes].rjust(one.bytes, b"x"))
     with pytest.raises(SegmentUnreadable, match=str(damaged)):
         lake.sql(text, engine="duckdb")
 

@@ -57,10 +57,10 @@ def test_only_listed_files_are_deleted_and_folders_only_when_empty(tmp_path: Pat
     for name in ("t/op1/chunk=1/a", "t/op1/chunk=1/b", "t/op1/chunk=2/c", "t/op2/d"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("rows")
-    assert files.delete_files(tmp_path, ["t/op1/chunk=1/a", "t/op1/chunk=2/c", "t/op1/absent"]) == 2
+    assert files.Folder(tmp_path).delete(["t/op1/chunk=1/a", "t/op1/chunk=2/c", "t/op1/absent"]) == 2
     left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
     assert left == ["t", "t/op1", "t/op1/chunk=1", "t/op1/chunk=1/b", "t/op2", "t/op2/d"]
-    files.delete_files(tmp_path, ["t/op1/chunk=1/b", "t/op2/d"])
+    files.Folder(tmp_path).delete(["t/op1/chunk=1/b", "t/op2/d"])
     assert [path.name for path in tmp_path.rglob("*")] == ["t"]
 
 
@@ -68,7 +68,7 @@ def test_one_path_that_leaves_the_warehouse_stops_the_deletion_of_all(tmp_path: 
     (tmp_path / "warehouse" / "t").mkdir(parents=True)
     (tmp_path / "warehouse" / "t" / "a").write_text("rows")
     with pytest.raises(SegmentUnreadable):
-        files.delete_files(tmp_path / "warehouse", ["t/a", "../secret"])
+        files.Folder(tmp_path / "warehouse").delete(["t/a", "../secret"])
     assert (tmp_path / "warehouse" / "t" / "a").exists()
 
 
@@ -78,9 +78,9 @@ def test_only_an_operations_own_folder_can_be_deleted_as_a_whole(tmp_path: Path)
     (tmp_path / operation / "chunk=1" / "a").write_text("rows")
     for wrong in ("t", f"{operation}/chunk=1", "", "/", f"../{operation}", f"t/../{'0' * 32}"):
         with pytest.raises((InternalError, SegmentUnreadable)):
-            files.delete_operation(tmp_path, wrong)
-    files.delete_operation(tmp_path, operation)
-    files.delete_operation(tmp_path, operation)
+            files.Folder(tmp_path).delete_operation(wrong)
+    files.Folder(tmp_path).delete_operation(operation)
+    files.Folder(tmp_path).delete_operation(operation)
     assert [path.name for path in tmp_path.rglob("*")] == ["t"]
 
 
@@ -90,7 +90,7 @@ def test_a_link_in_place_of_an_operations_folder_is_not_followed(tmp_path: Path)
     (tmp_path / "warehouse" / "t").mkdir(parents=True)
     (tmp_path / "warehouse" / "t" / ("0" * 32)).symlink_to(tmp_path / "precious")
     with pytest.raises(InternalError, match="link"):
-        files.delete_operation(tmp_path / "warehouse", f"t/{'0' * 32}")
+        files.Folder(tmp_path / "warehouse").delete_operation(f"t/{'0' * 32}")
     assert (tmp_path / "precious" / "rows").exists()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from lakehouse.core.segment import Segment
 from lakehouse.errors import InvalidInput, SegmentUnreadable
+from lakehouse.storage.files import Folder
 from lakehouse.storage.paths import Locator, warehouse_path
 from lakehouse.storage.verify import check_files, verified
 
@@ -67,18 +68,18 @@ def test_a_link_inside_the_warehouse_cannot_lead_out_of_it(tmp_path: Path) -> No
     (warehouse / "table").mkdir()
     (warehouse / "table" / "rows.parquet").symlink_to(tmp_path / "secret" / "rows.parquet")
     with pytest.raises(SegmentUnreadable, match="not a plain file"):
-        verified(warehouse, [_segment("table/rows.parquet", 1)])
+        verified(Folder(warehouse), [_segment("table/rows.parquet", 1)])
 
 
 def test_files_that_are_missing_or_of_another_size_are_all_named(tmp_path: Path) -> None:
     for name, size in {"good": 5, "short": 4, "long": 6}.items():
         (tmp_path / name).write_bytes(b"x" * size)
     segments = [_segment(name, 5) for name in ("good", "short", "long", "absent")]
-    files, errors = check_files(tmp_path, segments)
+    files, errors = check_files(Folder(tmp_path), segments)
     assert files == {"good": tmp_path / "good"}
     assert [Path(error.path).name for error in errors] == ["short", "long", "absent"]
     with pytest.raises(SegmentUnreadable, match=r"cut short.*others=2") as caught:
-        verified(tmp_path, segments)
+        verified(Folder(tmp_path), segments)
     assert caught.value.path == str(tmp_path / "short")
 
 

@@ -1,0 +1,240 @@
+"""Copies of a store's objects on this machine's disk, shared by its processes, under a limit.
+
+A copy is whole once it has its name: it is written aside, compared, and renamed. It never changes, since no object
+does, so none is ever stale. What a process reads it holds by a shared lock on a byte of one file, which the kernel
+releases whatever becomes of the process; only copies that nobody holds are deleted, those first that were used longest
+ago.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+import xxhash
+
+from lakehouse.errors import StorageUnavailable
+from lakehouse.forks import watch_forks
+
+LIMIT_BYTES = 20 << 30
+"""The default limit."""
+_ASIDE = ".aside"
+_LOCKS = ".held"
+_ROOM = 0.9
+"""What is left of the limit after copies were deleted, so that this is done seldom."""
+_LOOK_AGAIN = 8
+"""After a process has added this part of the limit it looks again at what others have added."""
+_MODE = 0o444
+"""Of copies; files that an operation writes have other rights until they are published."""
+
+
+class Cache:
+    """The copies below a folder. Thread-safe, and shared by processes.
+
+    >>> import tempfile
+    >>> cache = Cache(Path(tempfile.mkdtemp()), limit_bytes=10)
+    >>> cache.add("t/a", lambda file: file.write_bytes(b"12345678"))
+    >>> cache.bytes, cache.has("t/a"), cache.limit_bytes
+    (8, True, 10)
+    """
+
+    def __init__(self, root: Path, limit_bytes: int | None = None) -> None:
+        self.root = root
+        self.limit_bytes = LIMIT_BYTES if limit_bytes is None else limit_bytes
+        """What copies may take; what is in use at once may take more."""
+        self.hits = 0
+        """Copies that were there when they were needed, by this process."""
+        self.misses = 0
+        """Copies that were fetched."""
+        self.after_fork()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """A child holds nothing of its parent's."""
+        self._guard = threading.RLock()
+        self._held: Counter[str] = Counter()
+        self._released: list[str] = []
+        self._locks: int | None = None
+        self._known: int | None = None
+        self._added = 0
+
+    @property
+    def bytes(self) -> int:
+        """What all copies take now, and what operations write. Cost: a look at each."""
+        return sum(size for _, size, _ in self._copies())
+
+    def path(self, stored: str) -> Path:
+        """Where the copy of a stored path lies, if there is one."""
+        return self.root / stored
+
+    def has(self, stored: str, size: int | None = None) -> bool:
+        """Whether there is a copy, of a size if that is known; it counts as used now."""
+        try:
+            status = os.lstat(self.path(stored))
+            if not stat.S_ISREG(status.st_mode) or (size is not None and status.st_size != size):
+                return False
+            os.utime(self.path(stored))
+        except OSError:
+            return False
+        return True
+
+    def add(self, stored: str, write: Callable[[Path], object]) -> None:
+        """Make a copy: ``write`` writes and compares it; if that fails, there is none.
+
+        Raises `StorageUnavailable` if the disk is full or cannot be written.
+        """
+        aside = self.root / _ASIDE / uuid4().hex
+        try:
+            aside.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                write(aside)
+                size = aside.stat().st_size
+                aside.chmod(_MODE)
+                self.path(stored).parent.mkdir(parents=True, exist_ok=True)
+                aside.rename(self.path(stored))
+            finally:
+                with suppress(FileNotFoundError):
+                    aside.unlink()
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            remedy = (
+                "free space on its disk or give another cache_dir"
+                if full
+                else "make it writable, or give another cache_dir"
+            )
+            raise StorageUnavailable(
+                f"the cache cannot be written; {remedy}", path=str(self.root), cause=error.strerror
+            ) from error
+        self._count(size)
+
+    def keep(self, stored: str) -> None:
+        """Take a file that an operation wrote and published as the copy."""
+        path = self.path(stored)
+        path.chmod(_MODE)
+        self._count(path.stat().st_size)
+
+    def drop(self, stored: Iterable[str]) -> None:
+        """Delete copies, in use or not: who has one open goes on reading it."""
+        for one in stored:
+            with suppress(FileNotFoundError):
+                self.path(one).unlink()
+                self._remove_empty(self.path(one).parent)
+
+    def hold(self, stored: Iterable[str], holder: object) -> None:
+        """Let no process delete copies for as long as an object lives."""
+        listed = list(stored)
+        with self._guard:
+            self._settle()
+            for one in listed:
+                if not self._held[one]:
+                    fcntl.lockf(self._lock_file(), fcntl.LOCK_SH, 1, _byte(one))
+                self._held[one] += 1
+        weakref.finalize(holder, self._release, listed).atexit = False
+
+    def _release(self, stored: list[str]) -> None:
+        # A finalizer may run at any point, so it takes no lock.
+        self._released += stored
+
+    def _settle(self) -> None:
+        """Let go of what was released; call it under the lock."""
+        while self._released:
+            one = self._released.pop()
+            self._held[one] -= 1
+            if self._held[one] <= 0:
+                del self._held[one]
+                fcntl.lockf(self._lock_file(), fcntl.LOCK_UN, 1, _byte(one))
+
+    def _lock_file(self) -> int:
+        if self._locks is None:
+            self.root.mkdir(parents=True, exist_ok=True)
+            self._locks = os.open(self.root / _LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        return self._locks
+
+    def _count(self, size: int) -> None:
+        with self._guard:
+            self._added += size
+            is_new = self._known is None or self._added * _LOOK_AGAIN > self.limit_bytes
+            if is_new or (self._known or 0) + self._added > self.limit_bytes:
+                self.shrink()
+
+    def shrink(self, to_bytes: int | None = None) -> None:
+        """Delete copies that nobody holds until the rest is below the limit, those first that were used longest ago."""
+        limit = self.limit_bytes if to_bytes is None else to_bytes
+        with self._guard:
+            self._settle()
+            found = sorted(self._copies(), key=lambda one: one[2])
+            total = sum(size for _, size, _ in found)
+            target = limit * _ROOM if total > limit else limit
+            for stored, size, _ in found:
+                if total <= target:
+                    break
+                if self._deleted(stored):
+                    total -= size
+            self._known, self._added = total, 0
+
+    def clear(self) -> None:
+        """Delete every copy that nobody reads."""
+        self.shrink(0)
+
+    def _deleted(self, stored: str) -> bool:
+        """Delete one copy unless somebody holds it, or an operation still writes it."""
+        if self._held[stored]:
+            return False
+        lock, byte = self._lock_file(), _byte(stored)
+        if any(_byte(one) == byte for one in self._held):
+            return False
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+        except OSError:
+            return False
+        try:
+            path = self.path(stored)
+            if stat.S_IMODE(path.lstat().st_mode) != _MODE:
+                return False
+            path.unlink()
+            self._remove_empty(path.parent)
+        except FileNotFoundError:
+            pass
+        finally:
+            fcntl.lockf(lock, fcntl.LOCK_UN, 1, byte)
+        return True
+
+    def _copies(self) -> Iterator[tuple[str, int, float]]:
+        """Every file below the root but its own: stored path, bytes, when it was last used."""
+        for folder, folders, names in os.walk(self.root):
+            if Path(folder) == self.root:
+                folders[:] = [one for one in folders if one != _ASIDE]
+            for name in names:
+                path = Path(folder, name)
+                if name == _LOCKS:
+                    continue
+                with suppress(FileNotFoundError):
+                    status = path.lstat()
+                    yield path.relative_to(self.root).as_posix(), status.st_size, status.st_mtime
+
+    def _remove_empty(self, folder: Path) -> None:
+        while folder != self.root:
+            try:
+                folder.rmdir()
+            except OSError:
+                return
+            folder = folder.parent
+
+    def discard(self, stored_folder: str) -> None:
+        """Delete everything below a stored folder."""
+        shutil.rmtree(self.root / stored_folder, ignore_errors=True)
+
+
+def _byte(stored: str) -> int:
+    """The byte of the lock file that stands for a copy."""
+    return xxhash.xxh3_64_intdigest(stored.encode()) >> 2

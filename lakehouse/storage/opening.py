@@ -1,0 +1,108 @@
+"""Opens warehouses by their addresses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import xxhash
+
+from lakehouse.errors import InvalidAddress, InvalidArgument
+from lakehouse.storage.files import Folder
+from lakehouse.storage.paths import warehouse_path
+from lakehouse.storage.warehouse import Warehouse
+
+SCHEMES = ("s3", "gs", "az")
+_OPTIONS = "LAKEHOUSE_STORAGE_"
+
+
+def open_warehouse(
+    location: str | os.PathLike[str],
+    storage_options: Mapping[str, Any] | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+    cache_bytes: int | None = None,
+) -> Warehouse:
+    """The warehouse at a path, ``file://`` URI or an object store's URL; nothing is created, and no store asked.
+
+    Options, and the cache, are as `connect` takes them; a folder has none. Raises `InvalidAddress`, `InvalidArgument`.
+
+    >>> open_warehouse("/data/my lake").address
+    '/data/my lake'
+    >>> open_warehouse("s3://bucket/a/lake/", {"region": "eu-west-1"}).address
+    's3://bucket/a/lake'
+    """
+    text = os.fspath(location)
+    scheme = text.partition("://")[0] if "://" in text else ""
+    if scheme not in SCHEMES:
+        if storage_options:
+            raise InvalidArgument("storage_options are for object stores, as in s3://bucket/prefix", warehouse=text)
+        return Folder(warehouse_path(location))
+    url = _store_url(text)
+    options = {**_from_environment(), **_read_options(storage_options)}
+    # It loads obstore, which lakes in folders do without.
+    remote = import_module("lakehouse.storage.remote")
+    place = xxhash.xxh3_64_hexdigest(f"{url} {options.get('endpoint', '')}".encode())
+    opened: Warehouse = remote.Remote(
+        remote.Objects(url, remote.Credentials(options)), _cache_folder(cache_dir) / place, _read_limit(cache_bytes)
+    )
+    return opened
+
+
+def _store_url(text: str) -> str:
+    parts = urlsplit(text)
+    if not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc or ".." in parts.path.split("/"):
+        raise InvalidAddress(
+            "an object store is named by bucket and prefix, as in s3://bucket/prefix; credentials go into the "
+            "environment or storage_options",
+            warehouse=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}",
+        )
+    prefix = "/".join(filter(None, parts.path.split("/")))
+    return f"{parts.scheme}://{parts.netloc}/{prefix}".rstrip("/")
+
+
+def _read_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    if options is None:
+        return {}
+    if not all(type(name) is str for name in options):
+        raise InvalidArgument('storage_options are names and values, as in {"region": "eu-west-1"}')
+    return dict(options)
+
+
+def _from_environment() -> dict[str, str]:
+    """Options from ``LAKEHOUSE_STORAGE_*``, by their names in lower case."""
+    return {
+        name.removeprefix(_OPTIONS).lower(): value for name, value in os.environ.items() if name.startswith(_OPTIONS)
+    }
+
+
+def variables_of(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The environment in which a child process finds a warehouse's settings."""
+    options = settings.get("storage_options", {})
+    cache = {name: value for name, value in settings.items() if name.startswith("cache_") and value is not None}
+    return {f"{_OPTIONS}{name.upper()}": str(value) for name, value in options.items()} | {
+        f"LAKEHOUSE_{name.upper()}": str(value) for name, value in cache.items()
+    }
+
+
+def _cache_folder(given: str | os.PathLike[str] | None) -> Path:
+    found = given or os.environ.get("LAKEHOUSE_CACHE_DIR")
+    if found:
+        return Path(os.path.realpath(Path(found).expanduser()))
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "lakehouse")
+
+
+def _read_limit(given: int | None) -> int | None:
+    found = os.environ.get("LAKEHOUSE_CACHE_BYTES") if given is None else given
+    if found is None:
+        return None
+    try:
+        limit = int(found)
+    except (TypeError, ValueError):
+        limit = -1
+    if limit < 0 or isinstance(found, bool):
+        raise InvalidArgument("cache_bytes is a number of bytes, 0 to keep nothing", cache_bytes=found)
+    return limit

@@ -1,0 +1,147 @@
+"""A warehouse in an object store: files are written and read below a folder of this machine, which caches the store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.cache import Cache
+from lakehouse.storage.checksums import check_content
+from lakehouse.storage.files import require_operation
+from lakehouse.storage.objects import Credentials as Credentials
+from lakehouse.storage.objects import Objects
+from lakehouse.storage.paths import Locator
+from lakehouse.storage.warehouse import Committed, Listed
+
+_THREADS = 16
+"""Requests at a time: a store answers each late, and many as soon as one."""
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A `lakehouse.storage.warehouse.Warehouse` in an object store, with a cache on this machine."""
+
+    objects: Objects
+    root: Path
+    cache_bytes: int | None = None
+
+    @property
+    def address(self) -> str:
+        """The store's URL."""
+        return self.objects.url
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The store's options, and the cache."""
+        return {
+            "storage_options": dict(self.objects.credentials.options),
+            "cache_dir": str(self.root.parent),
+            "cache_bytes": self.cache_bytes,
+        }
+
+    @cached_property
+    def cache(self) -> Cache:
+        """The copies on this machine."""
+        return Cache(self.root, self.cache_bytes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"objects": self.objects, "root": self.root, "cache_bytes": self.cache_bytes}
+
+    def exists(self) -> bool:
+        """True: a bucket that is not there is an error of each request."""
+        return True
+
+    def file(self, stored: str) -> Path:
+        """The copy at a stored path, if there is one."""
+        return Locator(self.root).file(stored)
+
+    def publish(self, files: Iterable[Path]) -> None:
+        """Put them, many at a time; they stay as copies."""
+        names = [path.relative_to(self.root).as_posix() for path in files]
+        for _ in _together(self._put, names):
+            pass
+
+    def _put(self, stored: str) -> None:
+        self.objects.put(stored, self.cache.path(stored))
+        self.cache.keep(stored)
+
+    def fetch(
+        self, files: Sequence[Committed], columns: Collection[str] | None = None, holder: object = None
+    ) -> Mapping[str, SegmentUnreadable]:
+        """Fetch what has no copy, many at a time, each whole and compared with its checksum."""
+        listed = list({one.path: one for one in files}.values())
+        if holder is not None:
+            self.cache.hold([one.path for one in listed], holder)
+        wanted = [one for one in listed if not self.cache.has(one.path, one.bytes)]
+        self.cache.hits += len(listed) - len(wanted)
+        self.cache.misses += len(wanted)
+        found = zip(wanted, _together(self._bring, wanted), strict=True)
+        return {one.path: error for one, error in found if error is not None}
+
+    def _bring(self, file: Committed) -> SegmentUnreadable | None:
+        def write(aside: Path) -> None:
+            self.objects.get(file.path, aside, file.bytes)
+            check_content(aside, file.checksum, file.bytes)
+
+        try:
+            self.file(file.path)
+            self.cache.add(file.path, write)
+        except SegmentUnreadable as error:
+            facts = {**error.facts, "path": f"{self.address}/{file.path}"}
+            return SegmentUnreadable(str(error.args[0]).partition(" (path=")[0], **facts)
+        return None
+
+    def size(self, stored: str) -> int:
+        """The length of an object."""
+        return self.objects.size(stored)
+
+    def fresh(self, file: Committed) -> Path:
+        """The object, fetched again."""
+        self.cache.drop([file.path])
+        error = self._bring(file)
+        if error is not None:
+            raise error
+        return self.file(file.path)
+
+    def delete(self, stored: Iterable[str]) -> int:
+        """Delete objects, and this machine's copies. All that are named count."""
+        names = list(stored)
+        for one in names:
+            self.file(one)
+        self.objects.delete(names)
+        self.cache.drop(names)
+        return len(names)
+
+    def delete_operation(self, stored: str) -> None:
+        """Delete what an operation has put, and what it has written here."""
+        require_operation(stored)
+        self.objects.delete([one.path for one in self.objects.listed(stored)])
+        self.cache.discard(stored)
+
+    def measure(self, stored: Iterable[str]) -> tuple[int, int]:
+        """The number of objects and bytes: a request for each."""
+        found = [size for size in _together(self._size, list(stored)) if size is not None]
+        return len(found), sum(found)
+
+    def _size(self, stored: str) -> int | None:
+        try:
+            return self.objects.size(stored)
+        except FileNotFoundError:
+            return None
+
+    def listed(self, below: str = "") -> Iterator[Listed]:
+        """Every object."""
+        return self.objects.listed(below)
+
+
+def _together(work: Any, items: Sequence[Any]) -> list[Any]:
+    """Results in order, of many requests at a time."""
+    if len(items) < 2:
+        return [work(one) for one in items]
+    with ThreadPoolExecutor(min(_THREADS, len(items)), "lakehouse-store") as pool:
+        return list(pool.map(work, items))

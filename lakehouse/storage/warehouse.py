@@ -1,0 +1,108 @@
+"""The port to where a lake's files lie. Files are written once, under names that nobody uses again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from lakehouse.core.checksum import Checksum
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.storage.cache import Cache
+
+
+class Committed(Protocol):
+    """What the catalog says of a file: its stored path, its length, and its checksum where that is known."""
+
+    @property
+    def path(self) -> str:
+        """Relative to the warehouse."""
+
+    @property
+    def bytes(self) -> int:
+        """Its length."""
+
+    @property
+    def checksum(self) -> Checksum:
+        """Of all its bytes; empty if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A file that a listing found: its stored path, its length, and when it was last written (seconds since 1970)."""
+
+    path: str
+    bytes: int
+    modified: float
+
+    @property
+    def checksum(self) -> Checksum:
+        """Not known of what is listed."""
+        return b""
+
+
+class Warehouse(Protocol):
+    """Where a lake's files lie. It can be pickled, for tasks on other machines.
+
+    Engines read and write files of this machine below ``root``, each under its stored path. In a folder these are the
+    lake's own; of an object store they are copies, which `fetch` brings and `publish` takes away.
+    """
+
+    @property
+    def root(self) -> Path:
+        """The folder of this machine in which its files are found and written."""
+
+    @property
+    def address(self) -> str:
+        """What `connect` takes to open it, without any credential."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What `connect` takes besides the address, to open it in another process. May hold credentials."""
+
+    @property
+    def cache(self) -> Cache | None:
+        """The copies of a store's files on this machine; None where the root is the warehouse."""
+
+    def exists(self) -> bool:
+        """Whether it is there, so that what is absent in it is gone."""
+
+    def file(self, stored: str) -> Path:
+        """The file of this machine at a stored path. Raises `SegmentUnreadable` for a path that leaves the root."""
+
+    def publish(self, files: Iterable[Path]) -> None:
+        """Make files below the root durable, for all to see. Raises `StorageUnavailable`, `OSError`."""
+
+    def fetch(
+        self, files: Sequence[Committed], columns: Collection[str] | None = None, holder: object = None
+    ) -> Mapping[str, SegmentUnreadable]:
+        """See to it that files can be read below the root, as far as some columns are asked for (None: whole).
+
+        Returns an error for each that cannot, by stored path. They stay for as long as ``holder`` lives. Raises
+        `StorageUnavailable` if the store does not answer.
+        """
+
+    def size(self, stored: str) -> int:
+        """The length of a stored file. Raises `FileNotFoundError`, or `SegmentUnreadable` if it is not plain."""
+
+    def fresh(self, file: Committed) -> Path:
+        """A file as it is stored now, whatever was read of it before. Raises `SegmentUnreadable`."""
+
+    def delete(self, stored: Iterable[str]) -> int:
+        """Delete files, wherever there are copies; return how many there were. Lists nothing.
+
+        A path that leaves the warehouse raises before anything is deleted.
+        """
+
+    def delete_operation(self, stored: str) -> None:
+        """Delete everything in one operation's own folder, ``<table folder>/<operation id>``; a missing one is fine.
+
+        Raises `InternalError` for any other path, so that a mistake cannot delete a table.
+        """
+
+    def measure(self, stored: Iterable[str]) -> tuple[int, int]:
+        """The number of files and bytes at stored paths of files, and below those of folders; missing ones are fine."""
+
+    def listed(self, below: str = "") -> Iterator[Listed]:
+        """Every file, or those below a stored folder: for `check`, `recover`, exports, and what looks for garbage."""
