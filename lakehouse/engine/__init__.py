@@ -86,6 +86,11 @@ class Query:
     verify: Verify = "size"
     """What is compared of the files before they are read."""
 
+    @property
+    def compares_columns(self) -> bool:
+        """Whether it matters which columns are read before they are: to compare their pages, or to fetch them."""
+        return self.verify == "pages" or self.warehouse.cache is not None
+
 
 def require_held(column: str, held: pa.DataType, wanted: pa.DataType) -> None:
     """Raise `SchemaMismatch` if a column's type does not hold what files have, as after a restore of a narrower one."""

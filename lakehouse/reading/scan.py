@@ -90,6 +90,7 @@ def plan_at(
 ) -> ReadPlan:
     """The only way from a version to the files of a read, pruned by a predicate and an interval."""
     session.plan_counts.count(spec, within)
+    session.drop_erased()
     segments, tombstones = session.catalog.live(spec, version, within)
     plan = plan_read(segments, tombstones, version=version, interval=within, predicate=predicate)
     return session.index_cache.narrowed(plan, spec, predicate)

@@ -74,6 +74,19 @@ class Session:
         self._spark = spark
         self._spark_engine: Engine | None = None
 
+    def drop_erased(self) -> None:
+        """Drop copies of files that an erasure has replaced since this machine last looked.
+
+        Free for a warehouse in a folder; else a small read of the catalog, and after an erasure one of all files.
+        """
+        cache = self.warehouse.cache
+        if cache is None:
+            return
+        newest = self.catalog.newest_erasure()
+        if cache.erasure < newest:
+            cache.drop_others({one.path for one in self.catalog.checks().files()})
+            cache.erasure = newest
+
     def _beat(self) -> None:
         self.pins.beat()
         self.plan_counts.flush()

@@ -52,7 +52,7 @@ def check_blocks(path: Path, checksum: Checksum, size: int, columns: Collection[
     """
     require_known(path, checksum)
     with opened(path, size) as handle:
-        footer = _footer(path, _read_tail(path, handle), size, checksum)
+        footer = decoded_footer(path, _read_tail(path, handle), size, checksum)
         for first, end in _runs(footer.blocks_of(columns)):
             read = memoryview(_read(path, handle, first * BLOCK_BYTES, min(end * BLOCK_BYTES, footer.start)))
             for number in range(first, end):
@@ -63,7 +63,7 @@ def check_blocks(path: Path, checksum: Checksum, size: int, columns: Collection[
 
 
 @dataclass(frozen=True, slots=True)
-class _Footer:
+class Footer:
     """Contents of a footer: where it begins, the checksum of each block before it, and where columns lie."""
 
     start: int
@@ -72,7 +72,7 @@ class _Footer:
     """For each column and row group, the range of blocks with its pages."""
 
     @classmethod
-    def of(cls, footer: bytes, size: int) -> _Footer:
+    def of(cls, footer: bytes, size: int) -> Footer:
         """Read the footer at the end of a file of known size."""
         metadata = pq.read_metadata(pa.BufferReader(_MARK + footer))
         held: Mapping[bytes, bytes] = metadata.metadata or {}
@@ -96,17 +96,17 @@ class _Footer:
         return sorted({number for first, end in spans for number in range(first, end)})
 
 
-_footers: Remembered[Checksum, _Footer] = Remembered(_REMEMBERED)
+_footers: Remembered[Checksum, Footer] = Remembered(_REMEMBERED)
 """Recently read footers, by the checksum of their files: decoding one takes longer than comparing it."""
 
 
-def _footer(path: Path, footer: bytes, size: int, checksum: Checksum) -> _Footer:
+def decoded_footer(path: Path, footer: bytes, size: int, checksum: Checksum) -> Footer:
     """A decoded footer. Raises `SegmentUnreadable` if it is not what was written."""
     if hash_part(footer) != footer_of(checksum):
         raise changed(path, part="footer")
     known = _footers.get(checksum)
     if known is None:
-        known = _Footer.of(footer, size)
+        known = Footer.of(footer, size)
         _footers.put(checksum, known)
     return known
 
@@ -131,11 +131,16 @@ def found_checksum(path: Path) -> Checksum:
     return found
 
 
+def footer_length(tail: bytes) -> int:
+    """Bytes of a footer with its length and magic number, by the last eight of a file."""
+    return int.from_bytes(tail[-_END_BYTES:-4], "little") + _END_BYTES
+
+
 def _read_tail(path: Path, handle: int) -> bytes:
     """The bytes that should be the footer, with its length and magic number."""
     size = os.fstat(handle).st_size
     tail = _read(path, handle, max(0, size - _TAIL_BYTES), size)
-    length = int.from_bytes(tail[-_END_BYTES:-4], "little") + _END_BYTES
+    length = footer_length(tail)
     if length > size:
         raise changed(path, part="footer")
     return tail[-length:] if length <= len(tail) else _read(path, handle, size - length, size)

@@ -16,8 +16,8 @@ import stat
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -28,14 +28,18 @@ from lakehouse.forks import watch_forks
 
 LIMIT_BYTES = 20 << 30
 """The default limit."""
-_ASIDE = ".aside"
+ASIDE = ".aside"
 _LOCKS = ".held"
+_ERASURE = ".erasure"
 _ROOM = 0.9
 """What is left of the limit after copies were deleted, so that this is done seldom."""
 _LOOK_AGAIN = 8
 """After a process has added this part of the limit it looks again at what others have added."""
 _MODE = 0o444
-"""Of copies; files that an operation writes have other rights until they are published."""
+"""Of whole copies; files that an operation writes have other rights until they are published."""
+PARTIAL_MODE = 0o744
+"""Of copies with holes."""
+_RECORDS = ".parts"
 
 
 class Cache:
@@ -81,7 +85,7 @@ class Cache:
         """Whether there is a copy, of a size if that is known; it counts as used now."""
         try:
             status = os.lstat(self.path(stored))
-            if not stat.S_ISREG(status.st_mode) or (size is not None and status.st_size != size):
+            if status.st_mode != stat.S_IFREG | _MODE or (size is not None and status.st_size != size):
                 return False
             os.utime(self.path(stored))
         except OSError:
@@ -93,8 +97,8 @@ class Cache:
 
         Raises `StorageUnavailable` if the disk is full or cannot be written.
         """
-        aside = self.root / _ASIDE / uuid4().hex
-        try:
+        aside = self.root / ASIDE / uuid4().hex
+        with self.writing():
             aside.parent.mkdir(parents=True, exist_ok=True)
             try:
                 write(aside)
@@ -103,8 +107,15 @@ class Cache:
                 self.path(stored).parent.mkdir(parents=True, exist_ok=True)
                 aside.rename(self.path(stored))
             finally:
-                with suppress(FileNotFoundError):
-                    aside.unlink()
+                aside.unlink(missing_ok=True)
+            self.record(stored).unlink(missing_ok=True)
+        self.count(size)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Around what writes below the root. Raises `StorageUnavailable` if the disk is full or cannot be written."""
+        try:
+            yield
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
             remedy = (
@@ -115,20 +126,52 @@ class Cache:
             raise StorageUnavailable(
                 f"the cache cannot be written; {remedy}", path=str(self.root), cause=error.strerror
             ) from error
-        self._count(size)
 
     def keep(self, stored: str) -> None:
         """Take a file that an operation wrote and published as the copy."""
         path = self.path(stored)
         path.chmod(_MODE)
-        self._count(path.stat().st_size)
+        self.count(path.stat().st_size)
 
     def drop(self, stored: Iterable[str]) -> None:
         """Delete copies, in use or not: who has one open goes on reading it."""
         for one in stored:
             with suppress(FileNotFoundError):
-                self.path(one).unlink()
-                self._remove_empty(self.path(one).parent)
+                self._unlink(one)
+
+    @property
+    def erasure(self) -> int:
+        """The version of the erasure up to which copies were dropped, by any process of this machine."""
+        try:
+            return int((self.root / _ERASURE).read_text())
+        except (FileNotFoundError, ValueError):
+            return 0
+
+    @erasure.setter
+    def erasure(self, version: int) -> None:
+        aside = self.root / f"{_ERASURE}-{uuid4().hex}"
+        self.root.mkdir(parents=True, exist_ok=True)
+        aside.write_text(str(version))
+        aside.rename(self.root / _ERASURE)
+
+    def drop_others(self, known: Set[str]) -> None:
+        """Delete all copies but some. What operations write is no copy yet."""
+        self.drop([one for one, _, _ in self._copies() if one not in known and self._is_copy(one)])
+
+    def _is_copy(self, stored: str) -> bool:
+        with suppress(FileNotFoundError):
+            return stat.S_IMODE(self.path(stored).lstat().st_mode) in (_MODE, PARTIAL_MODE)
+        return False
+
+    def is_partial(self, stored: str) -> bool:
+        """Whether there is a copy with holes; `record` says which."""
+        with suppress(FileNotFoundError):
+            return stat.S_IMODE(self.path(stored).lstat().st_mode) == PARTIAL_MODE
+        return False
+
+    def record(self, stored: str) -> Path:
+        """Where it stands which parts of a copy are there. It goes before the copy does, and comes after its parts."""
+        return self.root / _RECORDS / stored
 
     def hold(self, stored: Iterable[str], holder: object) -> None:
         """Let no process delete copies for as long as an object lives."""
@@ -160,7 +203,8 @@ class Cache:
             self._locks = os.open(self.root / _LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         return self._locks
 
-    def _count(self, size: int) -> None:
+    def count(self, size: int) -> None:
+        """Note what was added; copies beyond the limit go."""
         with self._guard:
             self._added += size
             is_new = self._known is None or self._added * _LOOK_AGAIN > self.limit_bytes
@@ -198,29 +242,32 @@ class Cache:
         except OSError:
             return False
         try:
-            path = self.path(stored)
-            if stat.S_IMODE(path.lstat().st_mode) != _MODE:
+            if not self._is_copy(stored):
                 return False
-            path.unlink()
-            self._remove_empty(path.parent)
+            self._unlink(stored)
         except FileNotFoundError:
             pass
         finally:
             fcntl.lockf(lock, fcntl.LOCK_UN, 1, byte)
         return True
 
+    def _unlink(self, stored: str) -> None:
+        self.record(stored).unlink(missing_ok=True)
+        self.path(stored).unlink()
+        self._remove_empty(self.path(stored).parent)
+
     def _copies(self) -> Iterator[tuple[str, int, float]]:
         """Every file below the root but its own: stored path, bytes, when it was last used."""
         for folder, folders, names in os.walk(self.root):
             if Path(folder) == self.root:
-                folders[:] = [one for one in folders if one != _ASIDE]
+                folders[:] = [one for one in folders if one not in (ASIDE, _RECORDS)]
+                continue
             for name in names:
                 path = Path(folder, name)
-                if name == _LOCKS:
-                    continue
                 with suppress(FileNotFoundError):
                     status = path.lstat()
-                    yield path.relative_to(self.root).as_posix(), status.st_size, status.st_mtime
+                    size = min(status.st_size, status.st_blocks * 512)  # a copy may have holes
+                    yield path.relative_to(self.root).as_posix(), size, status.st_mtime
 
     def _remove_empty(self, folder: Path) -> None:
         while folder != self.root:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,14 @@ from lakehouse.storage.checksums import check_content
 from lakehouse.storage.files import require_operation
 from lakehouse.storage.objects import Credentials as Credentials
 from lakehouse.storage.objects import Objects
+from lakehouse.storage.partial import bring_parts, is_worth_it
 from lakehouse.storage.paths import Locator
 from lakehouse.storage.warehouse import Committed, Listed
+
+
+class _Holder:
+    """Holds copies while they are fetched."""
+
 
 _THREADS = 16
 """Requests at a time: a store answers each late, and many as soon as one."""
@@ -75,26 +81,32 @@ class Remote:
     ) -> Mapping[str, SegmentUnreadable]:
         """Fetch what has no copy, many at a time, each whole and compared with its checksum."""
         listed = list({one.path: one for one in files}.values())
-        if holder is not None:
-            self.cache.hold([one.path for one in listed], holder)
+        self.cache.hold([one.path for one in listed], _Holder() if holder is None else holder)
         wanted = [one for one in listed if not self.cache.has(one.path, one.bytes)]
-        self.cache.hits += len(listed) - len(wanted)
-        self.cache.misses += len(wanted)
-        found = zip(wanted, _together(self._bring, wanted), strict=True)
-        return {one.path: error for one, error in found if error is not None}
+        found = _together(partial(self._bring, columns=columns), wanted)
+        misses = sum(one is not True for one in found)
+        self.cache.misses += misses
+        self.cache.hits += len(listed) - misses
+        return {
+            one.path: error for one, error in zip(wanted, found, strict=True) if isinstance(error, SegmentUnreadable)
+        }
 
-    def _bring(self, file: Committed) -> SegmentUnreadable | None:
+    def _bring(self, file: Committed, columns: Collection[str] | None = None) -> SegmentUnreadable | bool:
+        """Whether what is asked for of a file was there; an error if it cannot be had."""
+
         def write(aside: Path) -> None:
             self.objects.get(file.path, aside, file.bytes)
             check_content(aside, file.checksum, file.bytes)
 
         try:
             self.file(file.path)
+            if columns is not None and is_worth_it(file, columns):
+                return bring_parts(self.cache, self.objects, file, columns)
             self.cache.add(file.path, write)
         except SegmentUnreadable as error:
             facts = {**error.facts, "path": f"{self.address}/{file.path}"}
             return SegmentUnreadable(str(error.args[0]).partition(" (path=")[0], **facts)
-        return None
+        return False
 
     def size(self, stored: str) -> int:
         """The length of an object."""
@@ -104,7 +116,7 @@ class Remote:
         """The object, fetched again."""
         self.cache.drop([file.path])
         error = self._bring(file)
-        if error is not None:
+        if isinstance(error, SegmentUnreadable):
             raise error
         return self.file(file.path)
 

@@ -60,7 +60,9 @@ def check_files(
     """
     locator = Locator(warehouse.root)
     listed = segments if isinstance(segments, Sequence) else list(segments)
-    look = partial(_look, locator, verify, columns, warehouse.fetch(listed, columns, holder))
+    look = partial(
+        _look, locator, verify, columns, warehouse.fetch(listed, None if verify == "content" else columns, holder)
+    )
     if verify != "size" and len(listed) > 1 and sum(one.bytes for one in listed) > _ALONE_BYTES:
         with ThreadPoolExecutor(_THREADS, "lakehouse-verify") as pool:
             return _gathered(pool.map(look, listed))

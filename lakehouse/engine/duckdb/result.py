@@ -139,7 +139,7 @@ class DuckDBRows:
     def _verified(self, *, counting: bool = False) -> tuple[dict[str, Path], list[Part]]:
         """The plan's files, as sure as the query wants to be of them, and its parts."""
         query, parts = self._query, plan_parts(self._query)
-        columns = None if query.verify != "pages" else stored_columns_read(query, parts, counting=counting)
+        columns = stored_columns_read(query, parts, counting=counting) if query.compares_columns else None
         return verified(query.warehouse, query.plan.segments, query.verify, columns, query), parts
 
     def _run(self, step: Callable[[], _T]) -> _T:

@@ -55,7 +55,7 @@ def verified_files(session: SparkSession, query: Query, parts: Sequence[Part]) -
     """The plan's files, as sure as the query wants to be of them: many bytes are looked through in tasks."""
     segments = query.plan.segments
     if query.verify == "size" or segments.bytes <= ALONE_BYTES:
-        columns = stored_columns_read(query, parts) if query.verify == "pages" else None
+        columns = stored_columns_read(query, parts) if query.compares_columns else None
         return verified(query.warehouse, segments, query.verify, columns, query)
     work = Verifying(query.warehouse, query.verify, stored_columns_read(query, parts))
     for _ in raised(each(session, work, list(segments))):

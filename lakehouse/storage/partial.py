@@ -1,0 +1,145 @@
+"""Copies of which only some blocks are there: those of the columns that somebody asked for, and the footer.
+
+A copy has the length of the object, with holes where nothing was fetched. What lies in it is compared block by block
+with the checksums in the footer, and that with the catalog's (`lakehouse.storage.blocks`). Which blocks are there
+stands in a file beside it, written after them; without that file none is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+import numpy as np
+
+from lakehouse.core.checksum import footer_of
+from lakehouse.storage.blocks import Footer, decoded_footer, footer_length
+from lakehouse.storage.cache import ASIDE, PARTIAL_MODE, Cache
+from lakehouse.storage.checksums import BLOCK_BYTES, changed, hash_part, require_known
+from lakehouse.storage.objects import Objects
+from lakehouse.storage.warehouse import Committed
+
+LARGE_BYTES = 4 << 20
+"""Smaller files are fetched whole: two requests would take longer than one."""
+_TAIL_BYTES = 128 << 10
+"""The first request's bytes; usually the footer is no longer."""
+_WHOLE = 0.8
+"""Once this part of the blocks is asked for, all are."""
+
+
+def is_worth_it(file: Committed, columns: Collection[str] | None) -> bool:
+    """Whether parts of a file may do: it is large, some columns are asked for, and its blocks have checksums."""
+    return columns is not None and file.bytes >= LARGE_BYTES and bool(footer_of(file.checksum))
+
+
+def bring_parts(cache: Cache, objects: Objects, file: Committed, columns: Collection[str]) -> bool:
+    """See to it that the blocks of some columns are in a copy; return whether all were.
+
+    The caller holds the copy. Cost: a request for the footer where it is not there, then one for each run of blocks
+    that is missing. Raises `SegmentUnreadable`, `StorageUnavailable`.
+    """
+    path = cache.path(file.path)
+    require_known(path, file.checksum)
+    with cache.writing():
+        there = _present(cache, file.path)
+        if there is None:
+            footer = _fetch_footer(cache, objects, file)
+            there = np.zeros(len(footer.blocks), np.bool_)
+        else:
+            footer = _held_footer(path, file)
+        wanted = np.zeros(len(footer.blocks), np.bool_)
+        wanted[footer.blocks_of(columns)] = True
+        if wanted.mean() > _WHOLE:
+            wanted[:] = True
+        missing = np.flatnonzero(wanted & ~there)
+        if not len(missing):
+            return True
+        runs = [(int(run[0]), int(run[-1]) + 1) for run in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1)]
+        _fetch(path, objects, file, footer, runs)
+        there[missing] = True
+        if there.all():
+            cache.keep(file.path)
+            cache.record(file.path).unlink(missing_ok=True)
+        else:
+            _write_record(cache, file.path, there)
+            cache.count(len(missing) * BLOCK_BYTES)
+    return False
+
+
+def _present(cache: Cache, stored: str) -> np.ndarray | None:
+    """Which blocks are there; None if it is not known of any."""
+    if not cache.is_partial(stored):
+        return None
+    try:
+        held = cache.record(stored).read_bytes()
+    except FileNotFoundError:
+        return None
+    count = int.from_bytes(held[:4], "little")
+    return np.unpackbits(np.frombuffer(held[4:], np.uint8), count=count).astype(np.bool_)
+
+
+def _write_record(cache: Cache, stored: str, there: np.ndarray) -> None:
+    content = len(there).to_bytes(4, "little") + np.packbits(there).tobytes()
+    aside = cache.root / ASIDE / uuid4().hex
+    record = cache.record(stored)
+    record.parent.mkdir(parents=True, exist_ok=True)
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    aside.write_bytes(content)
+    aside.rename(record)
+
+
+def _fetch_footer(cache: Cache, objects: Objects, file: Committed) -> Footer:
+    """The footer by one request or two; the copy is there afterwards, with it alone."""
+    first = max(0, file.bytes - _TAIL_BYTES)
+    (tail,) = map(bytes, objects.get_ranges(file.path, [(first, file.bytes)]))
+    length = footer_length(tail)
+    if length > file.bytes:
+        raise changed(cache.path(file.path), part="footer")
+    if length > len(tail):
+        (tail,) = map(bytes, objects.get_ranges(file.path, [(file.bytes - length, file.bytes)]))
+    content = tail[-length:]
+    footer = decoded_footer(cache.path(file.path), content, file.bytes, file.checksum)
+    path, aside = cache.path(file.path), cache.root / ASIDE / uuid4().hex
+    cache.record(file.path).unlink(missing_ok=True)
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with aside.open("wb") as to:
+        to.truncate(file.bytes)
+        to.seek(file.bytes - length)
+        to.write(content)
+    aside.chmod(PARTIAL_MODE)
+    with suppress(FileExistsError):  # another one has just made it
+        os.link(aside, path)
+    aside.unlink()
+    return footer
+
+
+def _held_footer(path: Path, file: Committed) -> Footer:
+    with path.open("rb") as held:
+        held.seek(-8, os.SEEK_END)
+        length = footer_length(held.read(8))
+        held.seek(-length, os.SEEK_END)
+        return decoded_footer(path, held.read(length), file.bytes, file.checksum)
+
+
+def _fetch(path: Path, objects: Objects, file: Committed, footer: Footer, runs: Sequence[tuple[int, int]]) -> None:
+    ranges = [(first * BLOCK_BYTES, min(end * BLOCK_BYTES, footer.start)) for first, end in runs]
+    handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        for (first, end), (start, to), part in zip(runs, ranges, objects.get_ranges(file.path, ranges), strict=True):
+            read = memoryview(part)
+            if len(read) != to - start:
+                raise changed(path, bytes=f"{start}..{to}", found=len(read))
+            for number in range(first, end):
+                at = (number - first) * BLOCK_BYTES
+                if hash_part(read[at : at + BLOCK_BYTES]) != footer.blocks[number]:
+                    raise changed(path, bytes=f"{start + at}..{min(start + at + BLOCK_BYTES, to)}")
+            written = 0
+            while written < len(read):
+                written += os.pwrite(handle, read[written:], start + written)
+        os.fdatasync(handle)
+    finally:
+        os.close(handle)
