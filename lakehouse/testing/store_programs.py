@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 VERSITYGW = ("github.com/versity/versitygw/cmd/versitygw", "v1.8.0")
-FAKE_GCS = ("github.com/fsouza/fake-gcs-server", "v1.56.1")
 AZURITE = "3.37.0"
 _AZURITE_BEFORE = "2026-11-24"
 _INSTALL_SECONDS = 900
@@ -31,11 +30,6 @@ class Unavailable(RuntimeError):
 def versitygw(*, install: bool = True) -> Path:
     """The program of versitygw, built by Go on first need (a minute). Raises `Unavailable`."""
     return _go_program(*VERSITYGW, install=install)
-
-
-def fake_gcs(*, install: bool = True) -> Path:
-    """The program of fake-gcs-server, built by Go on first need. Raises `Unavailable`."""
-    return _go_program(*FAKE_GCS, install=install)
 
 
 def azurite(*, install: bool = True) -> Path:
@@ -52,7 +46,7 @@ def azurite(*, install: bool = True) -> Path:
     return folder / script
 
 
-PROGRAMS: Mapping[str, Callable[..., Path]] = {"versitygw": versitygw, "azurite": azurite, "fake-gcs-server": fake_gcs}
+PROGRAMS: Mapping[str, Callable[..., Path]] = {"versitygw": versitygw, "azurite": azurite}
 """Every program by its name."""
 
 

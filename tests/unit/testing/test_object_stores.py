@@ -15,7 +15,6 @@ from lakehouse.testing import store_programs
 from lakehouse.testing.object_stores import (
     Unavailable,
     azurite_server,
-    fake_gcs_server,
     moto_server,
     versitygw_server,
 )
@@ -23,7 +22,7 @@ from lakehouse.testing.store_faults import Fault, Rule
 from lakehouse.testing.store_proxy import StoreProxy
 from lakehouse.testing.store_requests import Kind
 
-BUILT = {"versitygw": versitygw_server, "azurite": azurite_server, "fake-gcs-server": fake_gcs_server}
+BUILT = {"versitygw": versitygw_server, "azurite": azurite_server}
 ROWS = os.urandom(300_000)
 
 
@@ -71,7 +70,7 @@ def test_moto_holds_what_a_client_writes_through_a_proxy():
 @pytest.mark.parametrize("name", BUILT)
 def test_a_server_that_is_built_starts_and_any_other_says_how_to_get_it(tmp_path, name):
     if reason := why_not(store_programs.PROGRAMS[name]):
-        assert name.split("-")[0] in reason
+        assert name in reason
         assert "\n" not in reason
         return
     with BUILT[name](tmp_path, install=False) as store:
