@@ -6,16 +6,16 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
-from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 
 import psycopg
 from psycopg import sql
+
+from lakehouse.testing.processes import dies_with_parent, free_port, pause
 
 REMEDY = "PostgreSQL is not installed: run apt-get install postgresql, or put its programs on PATH"
 _START_SECONDS = 30.0
@@ -44,20 +44,6 @@ def find_programs() -> Path:
     if found is None:
         raise PostgresMissing(REMEDY)
     return Path(found).resolve().parent
-
-
-def free_port() -> int:
-    """A loopback port that nobody listens on now."""
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _dies_with_parent() -> list[str]:
-    """A prefix for a command that makes it end with this process, even if that is killed."""
-    program = shutil.which("setpriv")  # part of util-linux
-    return [] if program is None else [program, "--pdeathsig", "INT", "--"]
 
 
 class PostgresServer:
@@ -117,7 +103,7 @@ class PostgresServer:
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (self.home / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*_dies_with_parent(), str(self.programs / "postgres"), "-D", str(self.data), *options],
+                [*dies_with_parent("INT"), str(self.programs / "postgres"), "-D", str(self.data), *options],
                 stdout=log,
                 stderr=log,
                 cwd=self.home,
@@ -133,15 +119,7 @@ class PostgresServer:
             except psycopg.OperationalError:
                 if self._process.poll() is not None or time.monotonic() > give_up:
                     raise RuntimeError(f"PostgreSQL did not start: {(self.home / 'log').read_text()[-2000:]}") from None
-                self._pause()
-
-    def _pause(self) -> None:
-        """Wait a moment for the server, which has to be polled for readiness."""
-        assert self._process is not None
-        try:
-            self._process.wait(0.05)
-        except subprocess.TimeoutExpired:
-            return
+                pause(self._process)
 
     def stop(self, *, at_once: bool = False) -> None:
         """Stop the server, cutting every connection; ``at_once`` as a crash does."""

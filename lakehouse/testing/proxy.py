@@ -1,4 +1,4 @@
-"""A proxy in front of a PostgreSQL server that loses the answer to a COMMIT, as a network does."""
+"""Proxies on loopback that break connections as a network does; one loses answers to PostgreSQL's COMMIT."""
 
 from __future__ import annotations
 
@@ -6,11 +6,75 @@ import socket
 import threading
 from contextlib import suppress
 from types import TracebackType
+from typing import Self
 
 BEGIN, READ_ONLY, COMMIT = b"BEGIN", b"READ ONLY", b"COMMIT\x00"
 
 
-class CommitLosingProxy:
+class LoopbackProxy:
+    """Accepts connections on a loopback port of its own, in front of a server's, until the ``with`` block ends.
+
+    Each connection is served by `serve`, in a thread. The end of the block cuts every connection.
+    """
+
+    def __init__(self, server_port: int) -> None:
+        self._server_port = server_port
+        self._guard = threading.Lock()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.port: int = self._listener.getsockname()[1]
+        self._sockets: set[socket.socket] = {self._listener}
+        self._closed = threading.Event()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closed.set()
+        with self._guard:
+            for one in self._sockets:
+                close(one)
+
+    def serve(self, client: socket.socket) -> None:
+        """Serve one connection until it ends; an `OSError` ends it too."""
+        raise NotImplementedError
+
+    def connect(self) -> socket.socket:
+        """A connection to the server, which the end of the block cuts."""
+        server = socket.create_connection(("127.0.0.1", self._server_port))
+        self._keep(server)
+        return server
+
+    def drop(self, one: socket.socket) -> None:
+        """Close a connection, and keep it no more."""
+        with self._guard:
+            self._sockets.discard(one)
+        close(one)
+
+    def _keep(self, one: socket.socket) -> None:
+        with self._guard:
+            self._sockets.add(one)
+        if self._closed.is_set():
+            close(one)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self._keep(client)
+            threading.Thread(target=self._serve_until_it_ends, args=(client,), daemon=True).start()
+
+    def _serve_until_it_ends(self, client: socket.socket) -> None:
+        with suppress(OSError):
+            self.serve(client)
+        self.drop(client)
+
+
+class CommitLosingProxy(LoopbackProxy):
     """Forwards a loopback port to a server, except for answers to COMMIT that a test wants lost.
 
     The COMMIT reaches the server, which obeys; then the connection breaks before its answer returns. ``losses`` counts
@@ -21,46 +85,18 @@ class CommitLosingProxy:
         self.losses = 0
         self.limit = 0
         self.reads = False
-        self._server_port = server_port
-        self._guard = threading.Lock()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        self._sockets: list[socket.socket] = [self._listener]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def __enter__(self) -> CommitLosingProxy:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._guard:
-            for one in self._sockets:
-                _close(one)
+        super().__init__(server_port)
 
     def lose(self, answers: int, *, reads: bool = False) -> None:
         """Lose the answers to the next COMMITs of transactions that write, or that only read."""
         with self._guard:
             self.losses, self.limit, self.reads = 0, answers, reads
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            try:
-                server = socket.create_connection(("127.0.0.1", self._server_port))
-            except OSError:
-                _close(client)
-                continue
-            with self._guard:
-                self._sockets += [client, server]
-            cut = threading.Event()
-            threading.Thread(target=self._to_server, args=(client, server, cut), daemon=True).start()
-            threading.Thread(target=self._to_client, args=(server, client, cut), daemon=True).start()
-
-    def _to_server(self, client: socket.socket, server: socket.socket, cut: threading.Event) -> None:
+    def serve(self, client: socket.socket) -> None:
+        """Forward both ways until either side ends."""
+        server = self.connect()
+        cut = threading.Event()
+        threading.Thread(target=self._to_client, args=(server, client, cut), daemon=True).start()
         only_reads = False
         with suppress(OSError):
             while data := client.recv(65536):
@@ -69,7 +105,7 @@ class CommitLosingProxy:
                 if COMMIT in data and self._is_lost(only_reads):
                     cut.set()
                 server.sendall(data)
-        _close(server)
+        self.drop(server)
 
     def _to_client(self, server: socket.socket, client: socket.socket, cut: threading.Event) -> None:
         with suppress(OSError):
@@ -77,8 +113,8 @@ class CommitLosingProxy:
                 if cut.is_set():  # the server has answered, so the commit stands
                     break
                 client.sendall(data)
-        _close(client)
-        _close(server)
+        close(client)
+        close(server)
 
     def _is_lost(self, only_reads: bool) -> bool:
         with self._guard:
@@ -88,7 +124,8 @@ class CommitLosingProxy:
             return True
 
 
-def _close(one: socket.socket) -> None:
+def close(one: socket.socket) -> None:
+    """Close a connection both ways, and wake who waits for it."""
     with suppress(OSError):
         one.shutdown(socket.SHUT_RDWR)
     one.close()

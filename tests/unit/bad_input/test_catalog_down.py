@@ -13,7 +13,8 @@ import pytest
 
 import lakehouse
 from lakehouse.errors import CatalogUnavailable, InvalidInput, LakehouseError
-from lakehouse.testing.postgres import PostgresServer, free_port
+from lakehouse.testing.postgres import PostgresServer
+from lakehouse.testing.processes import free_port
 from lakehouse.testing.rows import SCHEMA, arrow, values
 
 
