@@ -169,7 +169,7 @@ class Operation:
         self._state = state
         self._session.heartbeat.forget(self._begun)
         if self._session.catalog.abort(self._begun):  # no commit can follow, so the files can never become visible
-            self._session.warehouse.delete_operation(f"{self._begun.table.folder}/{self.id}")
+            self._session.warehouse.abandon(f"{self._begun.table.folder}/{self.id}")
 
     def _fail(self) -> None:
         """Abort after an error, which is the one that the caller should see."""

@@ -74,7 +74,11 @@ class Cache:
 
     @property
     def bytes(self) -> int:
-        """What all copies take now, and what operations write. Cost: a look at each."""
+        """What all copies take now, and what operations write; beyond the limit, what nobody reads has gone.
+
+        Cost: a look at each.
+        """
+        self.shrink()
         return sum(size for _, size, _ in self._copies())
 
     def path(self, stored: str) -> Path:

@@ -109,6 +109,10 @@ class Folder:
             _remove_empty(folder, Path(os.path.realpath(self.root)))
         return deleted
 
+    def abandon(self, stored: str) -> None:
+        """Delete all of it."""
+        self.delete_operation(stored)
+
     def delete_operation(self, stored: str) -> None:
         """Delete an operation's folder; another process may delete it, or write to it, at the same time."""
         require_operation(stored)

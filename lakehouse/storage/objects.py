@@ -1,18 +1,22 @@
 """An object store by `obstore`: objects are put once and read whole or by ranges. Nothing here relies on a listing.
 
-Each request is repeated with back-off and jitter, by `obstore`, while a store throttles or breaks off, for a bounded
-time. What an answer means is said here, once: `_ErrorOf`.
+Each request is repeated with back-off and jitter while a store throttles or breaks off, for a bounded time. What a
+store's errors mean is said here, once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import itertools
+import os
+import random
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import obstore
 from obstore import exceptions
@@ -26,8 +30,20 @@ _TOGETHER = 1000
 _ONE_PUT_BYTES = 64 << 20
 _PART_BYTES = 16 << 20
 _PARTS_TOGETHER = 8
+_STREAM_BYTES = 4 << 20
+_NEAR_BYTES = 1 << 20
+"""Ranges so near to each other are read as one."""
 _RETRY_SECONDS = 30.0
-_CONNECT_SECONDS = 5.0
+_CONNECT_SECONDS = 3.0
+"""As long nobody may answer at all: an address is more often wrong than a store is away."""
+_FIRST_WAIT_SECONDS = 0.1
+_MOST_WAIT_SECONDS = 5.0
+_PASSING = re.compile(r"status code: (408|429|500|502|503|504)|error sending request|body error|timed out|Interrupted")
+"""What a request that may succeed when it is repeated fails with."""
+_NOBODY = ("ConnectionRefused", "dns error", "NotFound, ", "NetworkUnreachable")
+_asked_first: dict[int, int] = {}
+"""The process that asked a store first, under 0: obstore's threads do not come along into a child."""
+_T = TypeVar("_T")
 _SECRETS = ("secret", "token", "key", "password", "sas")
 
 _NO_BUCKET = "there is no such bucket; make it, or correct the address"
@@ -100,13 +116,9 @@ class Objects:
         client: Any = {
             "connect_timeout": timedelta(seconds=_CONNECT_SECONDS),
             "timeout": timedelta(minutes=5),
-            "allow_http": plain or str(options.get("endpoint", "")).startswith("http://"),
+            "allow_http": plain or any(str(value).startswith("http://") for value in options.values()),
         }
-        retry: Any = {
-            "max_retries": 1000,
-            "retry_timeout": timedelta(seconds=self.retry_seconds),
-            "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
-        }
+        retry: Any = {"max_retries": 0}  # it repeats neither 429 nor a body that breaks off
         try:
             config: Any = options
             return from_url(self.url, config=config, client_options=client, retry_config=retry)
@@ -125,11 +137,12 @@ class Objects:
         """Store a file under a name that nobody has used. Returns when the store has answered that it is kept.
 
         One request up to 64 MiB, parts of 16 MiB above. An object that is there already is this one, put by a request
-        whose answer was lost, if its length and MD5 or its bytes agree. Raises `StorageUnavailable`, and
-        `SegmentUnreadable` for another object of the name.
+        whose answer was lost, if it has the same bytes. Raises `StorageUnavailable`, and `SegmentUnreadable` for
+        another object of the name.
         """
         size = file.stat().st_size
-        with self._named(stored, "put"):
+
+        def put() -> None:
             try:
                 obstore.put(
                     self._store,
@@ -140,38 +153,43 @@ class Objects:
                     chunk_size=_PART_BYTES,
                     max_concurrency=_PARTS_TOGETHER,
                 )
-                return
-            except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
-                pass
-            held = obstore.get(self._store, stored)
-            if held.meta["size"] == size and _is_same(held, file):
-                return
-        raise SegmentUnreadable(
-            "another object has the name of a file to write; names are used once, so something else writes there",
-            path=f"{self.url}/{stored}",
-        )
+            except (exceptions.AlreadyExistsError, exceptions.PreconditionError, FileExistsError):
+                held = obstore.get(self._store, stored)
+                if held.meta["size"] != size or not _is_same(held, file):
+                    raise SegmentUnreadable(
+                        "another object has the name of a file to write; names are used once, so something else "
+                        "writes there",
+                        path=self._path(stored),
+                    ) from None
+
+        self._ask("put", stored, put)
 
     def get(self, stored: str, into: Path, size: int) -> None:
         """Write an object to a file. Raises `SegmentUnreadable` if it is gone or not of its length."""
-        with self._named(stored, "get"):
+
+        def get() -> None:
             found = obstore.get(self._store, stored)
             if found.meta["size"] != size:
                 raise _of_other_length(self._path(stored), size, found.meta["size"])
             with into.open("wb") as file:
-                for part in found.stream(min_chunk_size=4 << 20):
+                for part in found.stream(min_chunk_size=_STREAM_BYTES):
                     file.write(part)
+
+        self._ask("get", stored, get)
 
     def get_ranges(self, stored: str, ranges: Sequence[tuple[int, int]]) -> list[Any]:
         """The bytes of some ranges (first, end), near ones by one request, in parallel. Raises `SegmentUnreadable`."""
-        with self._named(stored, "get ranges of"):
-            starts, ends = [first for first, _ in ranges], [end for _, end in ranges]
-            return list(obstore.get_ranges(self._store, stored, starts=starts, ends=ends, coalesce=1 << 20))
+        starts, ends = [first for first, _ in ranges], [end for _, end in ranges]
+        return self._ask(
+            "get a part of",
+            stored,
+            lambda: list(obstore.get_ranges(self._store, stored, starts=starts, ends=ends, coalesce=_NEAR_BYTES)),
+        )
 
     def size(self, stored: str) -> int:
         """The length of an object. Raises `FileNotFoundError`."""
         try:
-            with self._named(stored, "look at"):
-                return int(obstore.head(self._store, stored)["size"])
+            return self._ask("look at", stored, lambda: int(obstore.head(self._store, stored)["size"]))
         except SegmentUnreadable as error:
             raise FileNotFoundError(self._path(stored)) from error
 
@@ -179,49 +197,82 @@ class Objects:
         """Delete objects, many by one request; those that are gone are fine."""
         listed = list(stored)
         for first in range(0, len(listed), _TOGETHER):
-            part = listed[first : first + _TOGETHER]
-            with self._named(part[0], "delete"):
-                try:
-                    obstore.delete(self._store, part)
-                except (exceptions.NotFoundError, FileNotFoundError):
-                    if len(part) > 1:  # a store that deletes one by one stopped at it
-                        for one in part:
-                            self.delete([one])
+            self._delete(listed[first : first + _TOGETHER])
+
+    def _delete(self, stored: list[str]) -> None:
+        def delete() -> None:
+            try:
+                obstore.delete(self._store, stored)
+            except FileNotFoundError:
+                if len(stored) > 1:  # a store that deletes one by one stopped at it
+                    for one in stored:
+                        self._delete([one])
+
+        self._ask("delete", stored[0], delete)
 
     def listed(self, below: str = "") -> Iterator[Listed]:
-        """Every object below a prefix of whole names."""
-        with self._named(below, "list"):
-            for batch in obstore.list(self._store, below or None, chunk_size=_TOGETHER):
-                for one in batch:
-                    yield Listed(one["path"], one["size"], one["last_modified"].timestamp())
+        """Every object below a prefix of whole names, read before the first is returned."""
+
+        def look() -> list[Listed]:
+            return [
+                Listed(one["path"], one["size"], one["last_modified"].timestamp())
+                for batch in obstore.list(self._store, below or None, chunk_size=_TOGETHER)
+                for one in batch
+            ]
+
+        yield from self._ask("list", below, look)
 
     def _path(self, stored: str) -> str:
         return f"{self.url}/{stored}"
 
-    @contextmanager
-    def _named(self, stored: str, what: str) -> Iterator[None]:
-        """Turn a store's errors into ours, with the object and what was asked of it."""
-        try:
-            yield
-        except (exceptions.NotFoundError, FileNotFoundError) as error:
-            if "NoSuchBucket" in str(error):
-                raise self._unavailable(error, stored, what) from error
-            raise SegmentUnreadable("data file is missing; restore it from a copy", path=self._path(stored)) from error
-        except (exceptions.BaseError, PermissionError, ValueError) as error:
-            raise self._unavailable(error, stored, what) from error
+    def _ask(self, what: str, stored: str, call: Callable[[], _T]) -> _T:
+        """Ask the store, again and again while it throttles or breaks off, at longer and longer intervals.
 
-    def _unavailable(self, error: Exception, stored: str, what: str) -> StorageUnavailable:
+        Raises `StorageUnavailable` that names the object, what was asked and what the answer means, and
+        `SegmentUnreadable` for an object that is not there.
+        """
+        if _asked_first.setdefault(0, os.getpid()) != os.getpid():
+            raise StorageUnavailable(
+                "a process that was forked from one that has used an object store cannot use it; start processes by "
+                "spawn",
+                path=self._path(stored),
+                asked=what,
+            )
+        started = time.monotonic()
+        for attempt in itertools.count():
+            try:
+                return call()
+            except FileNotFoundError as error:
+                if "NoSuchBucket" in str(error) or "ContainerNotFound" in str(error):
+                    raise self._unavailable(error, what, stored) from error
+                raise SegmentUnreadable(
+                    "data file is missing; restore it from a copy", path=self._path(stored)
+                ) from error
+            except (exceptions.BaseError, PermissionError, ValueError) as error:
+                wait = random.uniform(0, min(_MOST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt))  # noqa: S311
+                if time.monotonic() + wait > started + self._patience(str(error)):
+                    raise self._unavailable(error, what, stored) from error
+                time.sleep(wait)
+        raise AssertionError
+
+    def _patience(self, text: str) -> float:
+        """For how many seconds a request is repeated that failed with a text."""
+        if any(one in text for one in _NOBODY):
+            return min(_CONNECT_SECONDS, self.retry_seconds)
+        return self.retry_seconds if _PASSING.search(text) else 0.0
+
+    def _unavailable(self, error: Exception, what: str, stored: str) -> StorageUnavailable:
         text = str(error)
-        meaning = next(
-            (meaning for part, meaning in _MEANINGS.items() if part in text),
-            "the store refused a request",
-        )
+        meaning = next((meaning for part, meaning in _MEANINGS.items() if part in text), "the store refused a request")
         return StorageUnavailable(meaning, path=self._path(stored), asked=what, cause=_first_line(error))
 
 
 def _first_line(error: Exception) -> str:
     """What a store says, without the debugging that follows it."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
+    said = str(error).partition("Debug source:")[0]
+    return (
+        re.sub(r"(://[^\s?]*)\?\S*", r"\1", " ".join(said.split()))[:300] or type(error).__name__
+    )  # a query may hold a token
 
 
 def _is_same(held: Any, file: Path) -> bool:

@@ -45,7 +45,8 @@ def open_warehouse(
     options = {**_from_environment(), **_read_options(storage_options)}
     # It loads obstore, which lakes in folders do without.
     remote = import_module("lakehouse.storage.remote")
-    place = xxhash.xxh3_64_hexdigest(f"{url} {options.get('endpoint', '')}".encode())
+    endpoints = sorted(str(value) for name, value in options.items() if "endpoint" in name)
+    place = xxhash.xxh3_64_hexdigest(" ".join([url, *endpoints]).encode())
     opened: Warehouse = remote.Remote(
         remote.Objects(url, remote.Credentials(options)), _cache_folder(cache_dir) / place, _read_limit(cache_bytes)
     )

@@ -129,6 +129,12 @@ class Remote:
         self.cache.drop(names)
         return len(names)
 
+    def abandon(self, stored: str) -> None:
+        """Delete the objects of files that are in this machine's folder of an operation, and that folder."""
+        require_operation(stored)
+        self.objects.delete([one.relative_to(self.root).as_posix() for one in (self.root / stored).rglob("*.*")])
+        self.cache.discard(stored)
+
     def delete_operation(self, stored: str) -> None:
         """Delete what an operation has put, and what it has written here."""
         require_operation(stored)

@@ -95,6 +95,12 @@ class Warehouse(Protocol):
         A path that leaves the warehouse raises before anything is deleted.
         """
 
+    def abandon(self, stored: str) -> None:
+        """Delete what this machine wrote below an operation's folder, without asking what else there is.
+
+        The rest is deleted by `delete_operation` when the operation is collected.
+        """
+
     def delete_operation(self, stored: str) -> None:
         """Delete everything in one operation's own folder, ``<table folder>/<operation id>``; a missing one is fine.
 
