@@ -154,6 +154,7 @@ class Scan:
         self._row_ids = row_ids
         self.held_version = held_version
         self._let_go: Callable[[], object] | None = None
+        self._asked: Query | None = None
         self.version = version
         self.missing: list[str] = []
         """Paths that a ``best_effort`` read has left out."""
@@ -217,7 +218,8 @@ class Scan:
             sets=sets_of(self._session, plan),
             verify=self._spec.verify,
         )
-        return self._readable(query) if self._best_effort else query
+        self._asked = self._readable(query) if self._best_effort else query
+        return self._asked
 
     def _readable(self, query: Query) -> Query:
         """The query without segments whose file is missing, short, malformed, or whose pages changed.
@@ -256,9 +258,13 @@ class Scan:
     def _local(self, ask: Callable[[Any], T], *, filtered: bool = True) -> T:
         return self._read(self._session.local_engine, ask, filtered=filtered)
 
-    def _linger(self) -> None:
-        """Protects results that may be read after this scan is gone."""
+    def linger(self) -> None:
+        """Protect results that may be read after this scan is gone, for as long as `connect` says."""
         self._session.pins.linger(self.held_version)
+        cache = self._session.warehouse.cache
+        if cache is not None and self._asked is not None:
+            paths = [path for group in self._asked.plan.groups for path in Segments.of(group.segments).paths]
+            cache.linger(paths, self._session.pins.seconds)
 
     def hold(self) -> None:
         """Protect the version from expiry for as long as this scan lives, or until `release`."""
@@ -272,7 +278,7 @@ class Scan:
     def to_spark(self) -> Any:
         """A lazy Spark DataFrame. Raises `SegmentUnreadable` if a file is missing or short, `EngineUnavailable`."""
         frame = self.frame()
-        self._linger()
+        self.linger()
         return frame
 
     def frame(self) -> Any:
@@ -349,7 +355,7 @@ class Scan:
         [30]
         """
         dataset = self._read(Datasets(self._schema), lambda found: found)
-        self._linger()
+        self.linger()
         self._session.pins.hold(dataset, self._spec, self.held_version)
         return dataset
 
@@ -360,7 +366,7 @@ class Scan:
         it.
         """
         found = self.relation(connection)
-        self._linger()
+        self.linger()
         return found
 
     def relation(self, connection: Any = None) -> Any:

@@ -49,6 +49,11 @@ class Pins:
         self._retry_at = 0.0
 
     @property
+    def seconds(self) -> float:
+        """How long a lazy result is protected."""
+        return self._pin_seconds
+
+    @property
     def id(self) -> str:
         """The pin's id in the catalog."""
         return self._id

@@ -58,7 +58,7 @@ class BoundQuery:
         """The rows, lazily: a Spark frame or a DuckDB relation."""
         found = self._run()
         for one in self.reads:
-            self.session.pins.linger(one.scan.held_version)
+            one.scan.linger()
         return found
 
     def _run(self) -> Any:

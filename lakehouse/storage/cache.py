@@ -14,6 +14,7 @@ import os
 import shutil
 import stat
 import threading
+import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Set
@@ -31,6 +32,7 @@ LIMIT_BYTES = 20 << 30
 ASIDE = ".aside"
 _LOCKS = ".held"
 _ERASURE = ".erasure"
+_ABANDONED_SECONDS = 24 * 3600
 _ROOM = 0.9
 """What is left of the limit after copies were deleted, so that this is done seldom."""
 _LOOK_AGAIN = 8
@@ -68,6 +70,7 @@ class Cache:
         self._guard = threading.RLock()
         self._held: Counter[str] = Counter()
         self._released: list[str] = []
+        self._lingering: dict[str, float] = {}
         self._locks: int | None = None
         self._known: int | None = None
         self._added = 0
@@ -183,10 +186,23 @@ class Cache:
         with self._guard:
             self._settle()
             for one in listed:
-                if not self._held[one]:
-                    fcntl.lockf(self._lock_file(), fcntl.LOCK_SH, 1, _byte(one))
-                self._held[one] += 1
+                self._take(one)
         weakref.finalize(holder, self._release, listed).atexit = False
+
+    def linger(self, stored: Iterable[str], seconds: float) -> None:
+        """Let no process delete copies for some time: lazy results are read later."""
+        until = time.monotonic() + seconds
+        with self._guard:
+            self._settle()
+            for one in stored:
+                if one not in self._lingering:
+                    self._take(one)
+                self._lingering[one] = until
+
+    def _take(self, stored: str) -> None:
+        if not self._held[stored]:
+            fcntl.lockf(self._lock_file(), fcntl.LOCK_SH, 1, _byte(stored))
+        self._held[stored] += 1
 
     def _release(self, stored: list[str]) -> None:
         # A finalizer may run at any point, so it takes no lock.
@@ -194,6 +210,11 @@ class Cache:
 
     def _settle(self) -> None:
         """Let go of what was released; call it under the lock."""
+        now = time.monotonic()
+        ended = [one for one, until in self._lingering.items() if until <= now]
+        for one in ended:
+            del self._lingering[one]
+        self._released += ended
         while self._released:
             one = self._released.pop()
             self._held[one] -= 1
@@ -218,6 +239,7 @@ class Cache:
     def shrink(self, to_bytes: int | None = None) -> None:
         """Delete copies that nobody holds until the rest is below the limit, those first that were used longest ago."""
         limit = self.limit_bytes if to_bytes is None else to_bytes
+        self._remove_abandoned()
         with self._guard:
             self._settle()
             found = sorted(self._copies(), key=lambda one: one[2])
@@ -229,6 +251,14 @@ class Cache:
                 if self._deleted(stored):
                     total -= size
             self._known, self._added = total, 0
+
+    def _remove_abandoned(self) -> None:
+        """Delete what processes left that were killed while they made a copy."""
+        with suppress(FileNotFoundError):
+            for one in (self.root / ASIDE).iterdir():
+                with suppress(FileNotFoundError):
+                    if one.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                        one.unlink()
 
     def clear(self) -> None:
         """Delete every copy that nobody reads."""

@@ -1,0 +1,163 @@
+"""Copies on disk: whole or absent, below a limit, held by whoever reads them, in several processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lakehouse.errors import StorageUnavailable
+from lakehouse.storage.cache import Cache
+
+HOLDING = """
+import sys
+from pathlib import Path
+from lakehouse.storage.cache import Cache
+cache, holder = Cache(Path(sys.argv[1])), type("Holder", (), {})()
+cache.hold(["t/a"], holder)
+print("held", flush=True)
+sys.stdin.read()
+"""
+ADDING = """
+import os, signal, sys
+from pathlib import Path
+from lakehouse.storage.cache import Cache
+def write(file):
+    file.write_bytes(b"half")
+    os.kill(os.getpid(), signal.SIGKILL)
+Cache(Path(sys.argv[1])).add("t/a", write)
+"""
+
+
+class Holder:
+    """What lives as long as a test wants."""
+
+
+def add(cache: Cache, name: str, size: int = 1000) -> None:
+    cache.add(name, lambda file: file.write_bytes(bytes([len(name)]) * size))
+
+
+def used(cache: Cache, name: str, seconds: int) -> None:
+    """As if a copy had last been used then."""
+    os.utime(cache.path(name), (seconds, seconds))
+
+
+def names(cache: Cache) -> set[str]:
+    return {one.relative_to(cache.root).as_posix() for one in cache.root.rglob("?") if one.is_file()}
+
+
+def test_copies_used_longest_ago_go_first_and_those_held_stay(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, 3500)
+    for place, name in enumerate(("t/a", "t/b", "t/c")):
+        add(cache, name)
+        used(cache, name, place + 1)
+    holder = Holder()
+    cache.hold(["t/a"], holder)
+    add(cache, "t/d")
+    assert names(cache) == {"t/a", "t/c", "t/d"}
+    used(cache, "t/c", 2)
+    assert cache.has("t/c")  # which uses it
+    used(cache, "t/d", 3)
+    del holder
+    used(cache, "t/a", 1)
+    add(cache, "t/e")
+    assert names(cache) == {"t/c", "t/d", "t/e"}
+    assert cache.bytes == 3000
+    cache.clear()
+    assert names(cache) == set()
+    assert [one.name for one in tmp_path.iterdir() if one.is_dir() and one.name != ".aside"] == []
+
+
+def test_what_an_operation_writes_is_no_copy_until_it_is_published(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, 0)
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "w").write_bytes(b"rows")
+    assert not cache.has("t/w")
+    cache.clear()
+    assert names(cache) == {"t/w"}
+    cache.keep("t/w")
+    assert names(cache) == set()
+
+
+def test_a_copy_has_its_length_and_is_a_plain_file(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    add(cache, "t/a", 10)
+    assert (cache.has("t/a", 10), cache.has("t/a", 9), cache.has("t/b", 10)) == (True, False, False)
+    cache.path("t/l").symlink_to(cache.path("t/a"))
+    assert not cache.has("t/l")
+
+
+def test_a_copy_that_another_process_reads_stays_until_that_ends_however_it_does(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    add(cache, "t/a")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        cache.clear()
+        assert names(cache) == {"t/a"}
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+        cache.clear()
+        assert names(cache) == set()
+
+
+def test_a_process_killed_while_it_makes_a_copy_leaves_none(tmp_path: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", ADDING, str(tmp_path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    cache = Cache(tmp_path)
+    assert not cache.has("t/a")
+    assert cache.bytes == 0
+    (left,) = (tmp_path / ".aside").iterdir()
+    os.utime(left, (1, 1))
+    cache.shrink()
+    assert not left.exists()
+    add(cache, "t/a", 7)
+    assert cache.path("t/a").read_bytes() == bytes([3]) * 7
+
+
+def test_a_copy_that_cannot_be_made_is_named_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(StorageUnavailable, match="cache_dir"):
+        add(Cache(tmp_path / "file"), "t/a")
+
+
+def test_what_lazy_results_read_stays_for_their_time(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    add(cache, "t/a")
+    cache.linger(["t/a"], 3600)
+    cache.linger(["t/a"], 3600)
+    cache.clear()
+    assert names(cache) == {"t/a"}
+    cache.linger(["t/a"], -1)
+    cache.clear()
+    assert names(cache) == set()
+
+
+def test_a_forked_child_holds_nothing_of_its_parents(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    add(cache, "t/a")
+    holder = Holder()
+    cache.hold(["t/a"], holder)
+    child = os.fork()
+    if not child:
+        cache.clear()
+        os._exit(0 if names(cache) == {"t/a"} else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    cache.clear()
+    assert names(cache) == {"t/a"}
+
+
+def test_the_last_erasure_is_known_to_all_processes_of_a_machine(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    assert cache.erasure == 0
+    add(cache, "t/a")
+    add(cache, "t/b")
+    cache.drop_others({"t/b"})
+    cache.erasure = 7
+    assert (names(Cache(tmp_path)), Cache(tmp_path).erasure) == ({"t/b"}, 7)
