@@ -27,9 +27,6 @@ from lakehouse.storage.warehouse import Listed
 
 _TOGETHER = 1000
 """Objects of one request to delete, at most."""
-_ONE_PUT_BYTES = 64 << 20
-_PART_BYTES = 16 << 20
-_PARTS_TOGETHER = 8
 _STREAM_BYTES = 4 << 20
 _NEAR_BYTES = 1 << 20
 """Ranges so near to each other are read as one."""
@@ -41,6 +38,7 @@ _MOST_WAIT_SECONDS = 5.0
 _PASSING = re.compile(r"status code: (408|429|500|502|503|504)|error sending request|body error|timed out|Interrupted")
 """What a request that may succeed when it is repeated fails with."""
 _NOBODY = ("ConnectionRefused", "dns error", "NotFound, ", "NetworkUnreachable")
+_IS_THERE = (exceptions.AlreadyExistsError, exceptions.PreconditionError, FileExistsError)
 _asked_first: dict[int, int] = {}
 """The process that asked a store first, under 0: obstore's threads do not come along into a child."""
 _T = TypeVar("_T")
@@ -102,7 +100,8 @@ class Objects:
 
     ``options`` are those of `obstore.store.from_url`, by its names (``endpoint``, ``region``, ``access_key_id``,
     ``secret_access_key``, ``session_token``, ``allow_http``, ...); what they leave out comes from the environment
-    (``AWS_*``, ``GOOGLE_*``, ``AZURE_*``), which is where credentials that change are read from again.
+    (``AWS_*``, ``GOOGLE_*``, ``AZURE_*``), which is read again once they have expired. What is put in S3 carries a
+    checksum that the store compares, CRC64NVME unless ``checksum_algorithm`` says ``SHA256``.
     """
 
     url: str
@@ -113,6 +112,8 @@ class Objects:
     def _store(self) -> Any:
         options = dict(self.credentials.options)
         plain = str(options.pop("allow_http", "")).lower() in ("true", "1")
+        if self.url.startswith("s3://") and not {"checksum_algorithm", "aws_checksum_algorithm"} & options.keys():
+            options["checksum_algorithm"] = "CRC64NVME"
         client: Any = {
             "connect_timeout": timedelta(seconds=_CONNECT_SECONDS),
             "timeout": timedelta(minutes=5),
@@ -136,24 +137,19 @@ class Objects:
     def put(self, stored: str, file: Path) -> None:
         """Store a file under a name that nobody has used. Returns when the store has answered that it is kept.
 
-        One request up to 64 MiB, parts of 16 MiB above. An object that is there already is this one, put by a request
-        whose answer was lost, if it has the same bytes. Raises `StorageUnavailable`, and `SegmentUnreadable` for
-        another object of the name.
+        One request, whatever the size (a store takes 5 GiB): uploads in parts cannot be refused where there is an
+        object, and leave parts behind. An object that is there already is this one, put by a request whose answer was
+        lost, if it has the same bytes. Raises `StorageUnavailable`, and `SegmentUnreadable` for another object of the
+        name.
         """
         size = file.stat().st_size
 
         def put() -> None:
             try:
-                obstore.put(
-                    self._store,
-                    stored,
-                    file,
-                    mode="create",
-                    use_multipart=size > _ONE_PUT_BYTES,
-                    chunk_size=_PART_BYTES,
-                    max_concurrency=_PARTS_TOGETHER,
-                )
-            except (exceptions.AlreadyExistsError, exceptions.PreconditionError, FileExistsError):
+                obstore.put(self._store, stored, file, mode="create", use_multipart=False)
+            except (exceptions.BaseError, FileExistsError) as error:
+                if not isinstance(error, _IS_THERE) and "PreconditionFailed" not in str(error):
+                    raise
                 held = obstore.get(self._store, stored)
                 if held.meta["size"] != size or not _is_same(held, file):
                     raise SegmentUnreadable(
@@ -180,11 +176,15 @@ class Objects:
     def get_ranges(self, stored: str, ranges: Sequence[tuple[int, int]]) -> list[Any]:
         """The bytes of some ranges (first, end), near ones by one request, in parallel. Raises `SegmentUnreadable`."""
         starts, ends = [first for first, _ in ranges], [end for _, end in ranges]
-        return self._ask(
-            "get a part of",
-            stored,
-            lambda: list(obstore.get_ranges(self._store, stored, starts=starts, ends=ends, coalesce=_NEAR_BYTES)),
-        )
+
+        def get() -> list[Any]:
+            return list(obstore.get_ranges(self._store, stored, starts=starts, ends=ends, coalesce=_NEAR_BYTES))
+
+        found = self._ask("get a part of", stored, get)
+        for (first, end), part in zip(ranges, found, strict=True):
+            if len(part) != end - first:  # a range that ends beyond the object is cut without a word
+                raise _of_other_length(self._path(stored), end, first + len(part))
+        return found
 
     def size(self, stored: str) -> int:
         """The length of an object. Raises `FileNotFoundError`."""
@@ -249,6 +249,9 @@ class Objects:
                     "data file is missing; restore it from a copy", path=self._path(stored)
                 ) from error
             except (exceptions.BaseError, PermissionError, ValueError) as error:
+                if "ExpiredToken" in str(error) and not attempt:
+                    self.__dict__.pop("_store", None)  # the environment may have new credentials
+                    continue
                 wait = random.uniform(0, min(_MOST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt))  # noqa: S311
                 if time.monotonic() + wait > started + self._patience(str(error)):
                     raise self._unavailable(error, what, stored) from error

@@ -24,6 +24,7 @@ class _Holder:
     """Holds copies while they are fetched."""
 
 
+_LARGE_BYTES = 64 << 20
 _THREADS = 16
 """Requests at a time: a store answers each late, and many as soon as one."""
 
@@ -68,9 +69,11 @@ class Remote:
 
     def publish(self, files: Iterable[Path]) -> None:
         """Put them, many at a time; they stay as copies."""
-        names = [path.relative_to(self.root).as_posix() for path in files]
-        for _ in _together(self._put, names):
-            pass
+        sizes = {path.relative_to(self.root).as_posix(): path.stat().st_size for path in files}
+        large = [name for name, size in sizes.items() if size > _LARGE_BYTES]
+        _together(self._put, [name for name in sizes if name not in large])
+        for name in large:  # each is in memory while it is put
+            self._put(name)
 
     def _put(self, stored: str) -> None:
         self.objects.put(stored, self.cache.path(stored))
