@@ -31,7 +31,10 @@ from lakehouse.core.invariants import is_ordered_before, locks_are_apart, slices
 from lakehouse.errors import LockLost, LockTimeout, VersionNotFound, WriteConflict
 from lakehouse.testing import strategies
 from lakehouse.testing.model import Clauses, ModelLake
+from lakehouse.testing.object_stores import moto_server
 from lakehouse.testing.rows import COLUMNS, KEYED, SCHEMA, arrow, plain, visible
+from lakehouse.testing.store_faults import Schedule
+from lakehouse.testing.store_proxy import StoreProxy
 
 TABLES = ("one", "two")
 DAYS = tuple(datetime(2012, month, day, tzinfo=UTC) for month, day in ((2, 28), (2, 29), (3, 1), (12, 31)))
@@ -48,6 +51,10 @@ class History(RuleBasedStateMachine):
     operations = Bundle("operations")
     scans = Bundle("scans")
 
+    def open(self, url, machine, **settings):
+        """The lake as a process opens it, on one of two machines."""
+        return lakehouse.connect(url, f"{self.folder}/warehouse", **settings)
+
     @initialize(
         grain=st.sampled_from(["hour", "day", "week", "month", "all"]),
         ragged=st.booleans(),
@@ -56,8 +63,8 @@ class History(RuleBasedStateMachine):
     def create(self, grain, ragged, target_rows):
         self.folder = tempfile.mkdtemp(dir=SCRATCH)
         url = self.new_catalog()
-        self.lake = lakehouse.connect(url, f"{self.folder}/warehouse", wait_seconds=0)
-        self.there = lakehouse.connect(url, f"{self.folder}/warehouse")  # as another process sees it
+        self.lake = self.open(url, "here", wait_seconds=0)
+        self.there = self.open(url, "there")  # as another process sees it
         self.model = ModelLake()
         self.tables, self.names = {}, {}
         self.numbers: dict[str, dict[int, int]] = {}
@@ -533,7 +540,7 @@ class History(RuleBasedStateMachine):
             for version in self.numbers[name]:
                 for segment in self.tables[name].segments(as_of=version):
                     assert is_ordered_before(segment.ordinal, version)
-                    assert os.path.exists(f"{self.folder}/warehouse/{segment.path}")  # noqa: PTH110
+                    assert self.lake.session.warehouse.size(segment.path) == segment.bytes
 
     @invariant()
     def the_timeline_shows_where_rows_are_visible(self):
@@ -600,6 +607,28 @@ def test_a_random_history_is_the_models_on_sqlite(sqlite_url, tmp_path):
             return f"sqlite:///{self.folder}/catalog.db"
 
     explore(OnSqlite, 15)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.xdist_group("object_store")
+def test_a_random_history_is_the_models_in_an_object_store_that_throttles_and_breaks_off(sqlite_url, tmp_path):
+    lakehouse.connect(sqlite_url, str(tmp_path / "warehouse")).close()
+    with moto_server() as store, StoreProxy(store.port) as proxy:
+
+        class InStore(History):
+            def new_catalog(self):
+                shutil.copy(tmp_path / "catalog.db", self.folder)
+                proxy.schedule = Schedule(len(proxy.exchanges), 0.1, in_a_row=1)
+                return f"sqlite:///{self.folder}/catalog.db"
+
+            def open(self, url, machine, **settings):
+                place = store.under(os.path.basename(self.folder)).through(proxy.port)  # noqa: PTH119
+                options = dict(place.options)
+                cache = f"{self.folder}/{machine}"
+                return lakehouse.connect(url, place.url, storage_options=options, cache_dir=cache, **settings)
+
+        explore(InStore, 3)
+        assert proxy.faults()
 
 
 @pytest.mark.timeout(600)
