@@ -239,12 +239,18 @@ class CatalogReader:
 
         Cost: the bins that hold those chunks and, of each, what changed since this process last saw it.
         """
-        segments, held = live_in(self.states(spec, version, interval).values())
-        tombstones = [held[entry] for entry in sorted(held)]
-        if interval is None:
-            return segments, tombstones
-        aligned = spec.grain.align(interval)
-        return segments.within(aligned), [one for one in tombstones if aligned.overlaps(one.interval)]
+        aligned = None if interval is None else spec.grain.align(interval)
+
+        def look() -> tuple[TableSpec, Segments, list[Tombstone]]:
+            segments, held = live_in(self.states(spec, version, interval).values())
+            tombstones = [held[entry] for entry in sorted(held)]
+            if aligned is None:
+                return spec, segments, tombstones
+            return spec, segments.within(aligned), [one for one in tombstones if aligned.overlaps(one.interval)]
+
+        # A statement may name a table many times. Its definition is found with it, so that no other has its place.
+        _, segments, tombstones = self._database.once(("live", id(spec), version, aligned), look)
+        return segments, tombstones
 
     def sets(self, tombstones: Iterable[Tombstone]) -> dict[int, MatchSet]:
         """The sets of row and key tombstones, by tombstone id."""

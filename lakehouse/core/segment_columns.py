@@ -129,8 +129,9 @@ class TableColumns:
         listed = np.arange(len(self._body), dtype=np.int64) if rows is None else rows
         for first in range(0, len(listed), _BLOCK):
             block = listed[first : first + _BLOCK]
-            taken = pa.array(block)
-            columns = [self._whole(name).take(taken).to_pylist() for name in FIELDS.names]
+            taken = None if rows is None and len(block) == len(listed) else pa.array(block)
+            whole = map(self._whole, FIELDS.names)
+            columns = [(one if taken is None else one.take(taken)).to_pylist() for one in whole]
             for row, *values in zip(block.tolist(), *columns, strict=True):
                 yield _segment(self._body, row, *values)
 

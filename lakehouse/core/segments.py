@@ -19,6 +19,8 @@ from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID
 
 _MOST = int(np.iinfo(np.int64).max)
+_FEW = 256
+"""Up to how many values are kept once they are made: a plan of a few segments is gone through several times."""
 
 
 class Segments(Sequence[Segment]):
@@ -156,7 +158,11 @@ class Segments(Sequence[Segment]):
         return self._columns.segment(place if self._places is None else int(self._places[place]))
 
     def __iter__(self) -> Iterator[Segment]:
-        return self._columns.segments(self._places)
+        return iter(self._few) if self._length <= _FEW else self._columns.segments(self._places)
+
+    @cached_property
+    def _few(self) -> list[Segment]:
+        return list(self._columns.segments(self._places))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NewType, cast, get_args
 
@@ -140,7 +140,8 @@ class TableSpec:
 
     def history(self, column: pa.Field) -> ColumnHistory:
         """What became of a column of the schema."""
-        return self.columns.get(field_id_of(column)) or ColumnHistory(column.name)
+        found = self.columns.get(field_id_of(column)) if self.columns else None
+        return found or ColumnHistory(column.name)
 
     @property
     def defaults_for_new(self) -> dict[str, Any]:
@@ -170,10 +171,12 @@ class TableSpec:
         """Names that columns have or had in files."""
         return {*self.retired, *(self.history(column).stored for column in self.schema)}
 
-    def layout(self, number: int) -> Layout:
-        """How files of a schema number hold the columns of the schema."""
+    def layout(self, number: int, names: Collection[str] | None = None) -> Layout:
+        """How files of a schema number hold the columns of the schema, or those of some names."""
         found = []
         for column in self.schema:
+            if names is not None and column.name not in names:
+                continue
             known = self.history(column)
             there = known.type_in(number, column.type)
             found.append(Held(column.name, known.stored, there, column.type, known.default))

@@ -21,7 +21,8 @@ from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parts import check_parts
 from lakehouse.predicate.translate import Qualified, Translator
 
-_MAX_LENGTH = 1_000_000
+MAX_LENGTH = 1_000_000
+"""Most characters of a filter."""
 _SHORT = 4_096
 PARSER_ERRORS = (
     SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
@@ -68,8 +69,8 @@ def parse(where: Any, schema: pa.Schema, qualified: Qualified | None = None) -> 
     """
     if not isinstance(where, str) or not where.strip():
         raise InvalidPredicate('a filter is one condition in SQL, as in "client = 1"', where=repr(where)[:200])
-    if len(where) > _MAX_LENGTH:
-        raise InvalidPredicate("the filter is too long", characters=len(where), most=_MAX_LENGTH)
+    if len(where) > MAX_LENGTH:
+        raise InvalidPredicate("the filter is too long", characters=len(where), most=MAX_LENGTH)
     return (
         _remembered(where, schema) if qualified is None and len(where) <= _SHORT else _parse(where, schema, qualified)
     )

@@ -22,6 +22,8 @@ from lakehouse.sql.recursion import counted, is_recursive, parts_of
 from lakehouse.sql.samples import sampled
 from lakehouse.sql.sources import kind
 
+_MOST_LISTED = 100
+"""Columns that an error names."""
 _CLAUSES = ("where", "group", "having", "qualify", "windows")
 _ALIASED = frozenset({"expressions", "group", "having", "qualify"})
 """Clauses in which a name that the FROM does not have is one that the SELECT gives."""
@@ -321,7 +323,14 @@ class Columns:
             if depth == 0 and clause in _ALIASED and of_alias:
                 _check_one(of_alias, shown(column))
                 return
-        raise UnknownColumn("no such column", column=shown(column), clause=clause.rstrip("_").upper())
+        there = dict.fromkeys(one.name for scope in scopes for alias, one in scope.seen if not is_hidden(alias))
+        listed = ",".join([*there][:_MOST_LISTED]) + (",..." if len(there) > _MOST_LISTED else "")
+        raise UnknownColumn(
+            "no such column; choose among those there are",
+            column=shown(column),
+            clause=clause.rstrip("_").upper(),
+            columns=listed,
+        )
 
     def _write_prefix(self, column: exp.Column, alias: str) -> None:
         if alias:

@@ -11,14 +11,15 @@ from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parse import PARSER_ERRORS, parse_condition
 from lakehouse.predicate.written import shown
 from lakehouse.sql.normal import normalized
+from lakehouse.sql.tree import copied, found_in
 
 Rename = Callable[[exp.Column], tuple[str | None, str]]
 
 
 def renamed(node: exp.Expr, rename: Rename) -> exp.Expr:
     """A copy in which each column has the prefix and name that ``rename`` gives it."""
-    found = node.copy()
-    for column in list(found.find_all(exp.Column)):
+    found = copied(node)
+    for column in found_in(found, exp.Column):
         if column.args.get("db") is not None:
             raise InvalidStatement("a column has one prefix at most here", found=shown(column))
         prefix, name = rename(column)
@@ -29,12 +30,18 @@ def renamed(node: exp.Expr, rename: Rename) -> exp.Expr:
 
 def written_again(node: exp.Expr) -> str:
     """An expression's text, every name quoted. Raises `InvalidInput` unless it is read back as the same tree."""
-    node = normalized(exp.Paren(this=node.copy())).this
-    for name in node.find_all(exp.Identifier):
+    return read_back(node)[0]
+
+
+def read_back(node: exp.Expr) -> tuple[str, exp.Expr]:
+    """An expression's text, as of `written_again`, and the tree that it is read back as. The node is changed."""
+    node = normalized(exp.Paren(this=node)).this
+    for name in found_in(node, exp.Identifier):
         name.set("quoted", True)
     try:
         text = str(node.sql(dialect=DIALECT, comments=False))
-        again = normalized(exp.Paren(this=parse_condition(text))).this
+        read = parse_condition(text)
+        again = normalized(exp.Paren(this=copied(read))).this
     except InvalidInput:
         raise
     except PARSER_ERRORS as error:
@@ -43,4 +50,4 @@ def written_again(node: exp.Expr) -> str:
         ) from error
     if again != node:
         raise InvalidStatement("this expression cannot be used here; write it differently", found=shown(node))
-    return text
+    return text, read

@@ -90,7 +90,7 @@ def answer(session: Session, text: str, *, as_of: Any, limits: QueryLimits, valu
         return Answer(*_cut(show(session, statement.show), limits))
     match statement.tree:
         case exp.Describe() as tree:
-            return Answer(*_cut(describe(session, tree), limits))
+            return Answer(*_cut(describe(session, tree, as_of), limits))
         case exp.Query() | exp.Values() as tree:
             query = bind(session, tree, as_of=as_of, engine="duckdb")
         case tree:

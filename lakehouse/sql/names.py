@@ -87,7 +87,7 @@ def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Referenc
             reference = _resolved(node, known, tables, f"{prefix}{len(found)}")
             found += [reference] if reference is not None else []
             continue
-        if IN_VIEW in node.meta:
+        if node.meta_get(IN_VIEW):
             known = {}
         with_ = node.args.get("with_")
         if with_ is not None:

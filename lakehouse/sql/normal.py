@@ -8,12 +8,12 @@ from sqlglot import exp
 
 from lakehouse.sql.generators import from_select_list, name_columns
 from lakehouse.sql.ranges import is_range, name_range
-from lakehouse.sql.tree import put
+from lakehouse.sql.tree import nodes_of, put
 
 
 def normalized(tree: exp.Expr) -> exp.Expr:
     """The tree, changed in place: strict casts, plain literals, NOT by itself, named functions by their operators."""
-    for number, node in enumerate(reversed(list(tree.walk()))):  # children first: some are replaced by copies
+    for number, node in enumerate(reversed(nodes_of(tree))):  # children first: some are replaced by copies
         match node:
             case exp.TryCast() if not node.args.get("safe"):
                 put(node, exp.Cast(this=node.this, to=node.args["to"]))

@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidInput
-from lakehouse.predicate import parse
-from lakehouse.sql.condition import renamed, written_again
+from lakehouse.predicate.parse import MAX_LENGTH, translated
+from lakehouse.sql.condition import read_back, renamed
 from lakehouse.sql.names import Reference
 from lakehouse.sql.samples import is_by_row
 from lakehouse.sql.sources import Scope, Source, kind, side
@@ -58,7 +58,8 @@ def _wanted(node: exp.Table, schema: pa.Schema, scope: Scope) -> Wanted:
     columns = _columns(select, source, schema, scope)
     if node.args.get("sample") and ROW_ID not in columns:
         columns = (*columns, ROW_ID)
-    return Wanted(columns, " AND ".join(one for one in filters if one) or None)
+    where = " AND ".join(one for one in filters if one)
+    return Wanted(columns, where if 0 < len(where) <= MAX_LENGTH else None)
 
 
 def _columns(select: exp.Select, source: Source, schema: pa.Schema, scope: Scope) -> tuple[str, ...]:
@@ -94,7 +95,7 @@ def _conditions(select: exp.Select, node: exp.Expr, scope: Scope) -> Iterator[ex
         where = select.args.get("where")
         found = [*(_conjuncts(where.this) if where is not None else ()), *_inherited(select, scope)]
         seen = [one for one in sources if one.seen]
-        yield from (one for one in found if _is_about(one, source, seen))
+        yield from (one for one in found if _is_about(one, source, seen, scope))
     for place, one in enumerate(sources[own:], own):
         on = None if one.join is None else one.join.args.get("on")
         if one.join is None or on is None:
@@ -103,7 +104,7 @@ def _conditions(select: exp.Select, node: exp.Expr, scope: Scope) -> Iterator[ex
         kept_so_far = source.kept and source.seen and side(one.join) == "" and kind(one.join) != "ANTI"
         if joined_here or kept_so_far:
             seen = [other for other in sources[: place + 1] if other is one or other.seen]
-            yield from (condition for condition in _conjuncts(on) if _is_about(condition, source, seen))
+            yield from (one for one in _conjuncts(on) if _is_about(one, source, seen, scope))
 
 
 def _inherited(select: exp.Select, scope: Scope) -> Iterator[exp.Expr]:
@@ -141,11 +142,11 @@ def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
                 yield one
 
 
-def _is_about(condition: exp.Expr, source: Source, sources: Sequence[Source]) -> bool:
+def _is_about(condition: exp.Expr, source: Source, sources: Sequence[Source], scope: Scope) -> bool:
     """Whether every column of a condition can only be one of this source's own."""
-    if condition.find(exp.Query) is not None or source.columns is None:
+    columns = scope.columns_in(condition)
+    if source.columns is None or columns is None:
         return False
-    columns = list(condition.find_all(exp.Column))
     for column in columns:
         prefix, name = column.args.get("table"), column.name.casefold()
         if column.args.get("db") is not None or name not in source.columns:
@@ -162,8 +163,8 @@ def _is_about(condition: exp.Expr, source: Source, sources: Sequence[Source]) ->
 def _text(condition: exp.Expr, schema: pa.Schema) -> str | None:
     """The condition as a filter of the table; None if a filter cannot say it."""
     try:
-        text = written_again(renamed(condition, lambda column: (None, column.name)))
-        parse(text, schema)
+        text, tree = read_back(renamed(condition, lambda column: (None, column.name)))
+        translated(tree, text, schema)
     except InvalidInput:
         return None
     return f"({text})"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.core.spec import TableSpec
 from lakehouse.core.view import View
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.written import shown
@@ -16,7 +17,7 @@ from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.define_view import described_view, view_names, view_text
 from lakehouse.sql.names import SCHEMA, find_table, table_name
 from lakehouse.sql.target import check_statement
-from lakehouse.sql.types import column_type_name
+from lakehouse.sql.types import column_type_name, default_text, quoted_text
 from lakehouse.sql.view import live_view, view_of
 from lakehouse.sql.words import Show
 from lakehouse.table.tables import open_table, table_names
@@ -134,7 +135,8 @@ _SHOWN: Mapping[str, Callable[[Table, str | None], pa.Table]] = {
 def create_text(table: Table) -> str:
     """A CREATE TABLE that makes a table of the same columns, layout and properties."""
     columns = [
-        f"{_quoted(one.name)} {column_type_name(one)}{'' if one.nullable else ' NOT NULL'}" for one in table.schema
+        f"{_quoted(one.name)} {column_type_name(one)}{'' if one.nullable else ' NOT NULL'}{_commented(table, one)}"
+        for one in table.schema
     ]
     if table.primary_key:
         columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, table.primary_key))})")
@@ -145,18 +147,19 @@ def create_text(table: Table) -> str:
         lines.append(
             f"CLUSTERED BY ({_quoted(name)}) INTO {buckets} BUCKETS" if buckets else f"CLUSTER BY ({_quoted(name)})"
         )
-    held = [f"{_text(name)} = {_text(value)}" for name, value in sorted(_all_properties(table).items())]
+    held = [f"{quoted_text(name)} = {quoted_text(value)}" for name, value in sorted(_all_properties(table).items())]
     if held:
         lines.append(f"TBLPROPERTIES ({', '.join(held)})")
     return "\n".join(lines)
 
 
+def _commented(table: Table, column: pa.Field) -> str:
+    comment = table.spec.history(column).comment
+    return f" COMMENT {quoted_text(comment)}" if comment else ""
+
+
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def use(tree: exp.Use) -> None:
@@ -171,10 +174,11 @@ def use(tree: exp.Use) -> None:
         raise InvalidStatement("the lake has one schema", schema=SCHEMA)
 
 
-def describe(session: Session, tree: exp.Describe) -> pa.Table:
-    """A row for each column: name, type in Spark's words, whether it takes nulls, what it is to the table.
+def describe(session: Session, tree: exp.Describe, as_of: Any = None) -> pa.Table:
+    """A row for each column at a version: name, type in Spark's words, whether it takes nulls, what it is to the table.
 
-    DESCRIBE HISTORY gives the table's commits instead, newest first.
+    DESCRIBE EXTENDED also gives its default and its comment; DESCRIBE HISTORY gives the table's commits instead, newest
+    first, at any version.
     """
     check_statement(tree, ("this", "kind", "style"))
     style = str(tree.args.get("style") or "").upper()
@@ -199,21 +203,31 @@ def describe(session: Session, tree: exp.Describe) -> pa.Table:
     if style == "HISTORY":
         history: pa.Table = table.log(definitions=True).to_arrow()
         return history
-    return pa.table(
-        {
-            "column": pa.array(table.schema.names, pa.string()),
-            "type": pa.array([column_type_name(field) for field in table.schema], pa.string()),
-            "nullable": pa.array([field.nullable for field in table.schema], pa.bool_()),
-            "role": pa.array([_role(table, name) for name in table.schema.names], pa.string()),
-        }
+    # A table that a version had not yet, or has no more, is VersionNotFound, as for its rows.
+    return _described(
+        table.spec if as_of is None else table.unheld_scan(as_of=as_of).spec,
+        has_notes=style in ("EXTENDED", "FORMATTED"),
     )
 
 
-def _role(table: Table, name: str) -> str:
-    buckets = table.cluster_by.get(name)
+def _described(spec: TableSpec, *, has_notes: bool) -> pa.Table:
+    columns = {
+        "column": pa.array(spec.schema.names, pa.string()),
+        "type": pa.array([column_type_name(field) for field in spec.schema], pa.string()),
+        "nullable": pa.array([field.nullable for field in spec.schema], pa.bool_()),
+        "role": pa.array([_role(spec, name) for name in spec.schema.names], pa.string()),
+    }
+    if has_notes:
+        columns["default"] = pa.array([default_text(spec, field) for field in spec.schema], pa.string())
+        columns["comment"] = pa.array([spec.history(field).comment or None for field in spec.schema], pa.string())
+    return pa.table(columns)
+
+
+def _role(spec: TableSpec, name: str) -> str:
+    buckets = spec.cluster_by.get(name)
     roles = [
-        f"time by {table.grain}" if name == table.time else "",
-        "primary key" if name in table.primary_key else "",
+        f"time by {spec.grain.value}" if name == spec.time else "",
+        "primary key" if name in spec.primary_key else "",
         "" if buckets is None else f"cluster in {buckets} buckets" if buckets else "cluster",
     ]
     return ", ".join(role for role in roles if role)

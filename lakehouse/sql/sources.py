@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from lakehouse.sql.tree import found_in, nodes_of
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -41,14 +43,18 @@ class Scope:
         self._sources: dict[int, list[Source]] = {}
         self._outputs: dict[int, dict[str, exp.Column | None] | None] = {}
         self._words: dict[int, frozenset[str]] = {}
+        self._conditions: dict[int, tuple[exp.Expr, list[exp.Column] | None]] = {}
 
     @classmethod
     def of(cls, tree: exp.Expr, columns: Mapping[int, frozenset[str]]) -> Scope:
         """The scope of a resolved statement, in which every query of WITH has a name that is its own."""
         uses: dict[str, list[exp.Table]] = {}
-        for table in tree.find_all(exp.Table):
-            uses.setdefault(table.name, []).append(table)
-        queries = list(tree.find_all(exp.CTE))
+        queries: list[exp.CTE] = []
+        for node in nodes_of(tree):
+            if isinstance(node, exp.Table):
+                uses.setdefault(node.name, []).append(node)
+            elif isinstance(node, exp.CTE):
+                queries.append(node)
         scope = cls(columns, {one.alias: one for one in queries}, uses)
         for one in queries:  # in order, so that none has to look through a long chain of others
             if isinstance(one.this, exp.Select):
@@ -66,8 +72,18 @@ class Scope:
         """Every name that stands anywhere in a SELECT, folded."""
         found = self._words.get(id(select))
         if found is None:
-            found = self._words[id(select)] = frozenset(one.name.casefold() for one in select.find_all(exp.Identifier))
+            found = self._words[id(select)] = frozenset(one.name.casefold() for one in found_in(select, exp.Identifier))
         return found
+
+    def columns_in(self, condition: exp.Expr) -> list[exp.Column] | None:
+        """The columns of a condition; None if it holds a query."""
+        known = self._conditions.get(id(condition))
+        if known is None:
+            nodes = nodes_of(condition)
+            columns = [one for one in nodes if isinstance(one, exp.Column)]
+            found = None if any(isinstance(one, exp.Query) for one in nodes) else columns
+            known = self._conditions[id(condition)] = condition, found  # with the node, or another gets its id
+        return known[1]
 
     def _listed(self, select: exp.Select) -> list[Source]:
         joins = list(select.args.get("joins") or ())

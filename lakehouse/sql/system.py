@@ -50,7 +50,7 @@ OF_LAKE: Mapping[str, pa.Schema] = {
     ),
     "columns": pa.schema(
         [*_texts("table_catalog", "table_schema", "table_name", "column_name"), ("ordinal_position", pa.int32()),
-         *_texts("column_default", "is_nullable", "data_type")]
+         *_texts("column_default", "is_nullable", "data_type", "comment")]
     ),
 }  # fmt: skip
 """``information_schema.tables`` and such."""

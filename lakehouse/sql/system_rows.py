@@ -10,7 +10,7 @@ from lakehouse.core.view import View
 from lakehouse.session.session import Session
 from lakehouse.sql.names import SCHEMA
 from lakehouse.sql.system import WITH_VERSIONS, schema_of
-from lakehouse.sql.types import column_type_name
+from lakehouse.sql.types import column_type_name, default_text
 from lakehouse.table.table import Table
 from lakehouse.table.tables import open_table, table_names
 
@@ -55,7 +55,9 @@ def _of_lake(session: Session, name: str) -> list[dict[str, Any]]:
             continue
         for place, field in enumerate(table.schema, 1):
             column = {"column_name": field.name, "ordinal_position": place, "data_type": column_type_name(field)}
-            rows.append({**named, **column, "is_nullable": "YES" if field.nullable else "NO"})
+            comment = table.spec.history(field).comment or None
+            notes = {"column_default": default_text(table.spec, field), "comment": comment}
+            rows.append({**named, **column, **notes, "is_nullable": "YES" if field.nullable else "NO"})
     if name == "tables":
         rows += [{**_named(one.name), "table_type": "VIEW"} for one in _views(session)]
     return rows

@@ -22,6 +22,7 @@ from lakehouse.sql.names import Reference, resolve
 from lakehouse.sql.normal import normalized
 from lakehouse.sql.push import Wanted, pushed
 from lakehouse.sql.system import CHANGES, changes_schema, schema_of
+from lakehouse.sql.tree import copied, found_in
 from lakehouse.sql.view import Expanded, check_views, expand
 from lakehouse.sql.written import write
 from lakehouse.table.tables import open_table
@@ -100,26 +101,28 @@ def translate(
     allowed, `TableNotFound`.
     """
     check_allowed(tree, engine)
-    for one in row_ids:
-        one.meta[ROW_ID] = True  # which a copy keeps
+    for node in row_ids:
+        node.meta[ROW_ID] = True  # which a copy keeps
 
     def look() -> tuple[list[str], Expanded, dict[str, Table]]:
         names, views = session.catalog.names()
-        expanded = Expanded(tree.copy())
-        if views & _written(tree):
+        expanded = Expanded(copied(tree))
+        written = _written(expanded.tree)
+        if views & written:
             expanded = expand(session, expanded.tree, names, as_of)
-        return names, expanded, _tables(session, names, _written(expanded.tree))
+            written = _written(expanded.tree)
+        return names, expanded, _tables(session, names, written)
 
     names, expanded, tables = session.catalog.snapshot(look)
     if expanded.views:
         check_allowed(expanded.tree, engine)  # as a whole: it may be nested more deeply than any part
     tree = normalized(expanded.tree)
-    for table in tree.find_all(exp.Table):
-        if table.args.get("sample"):
-            table.meta[ROW_ID] = True
     references = resolve(tree, names, _prefix(tree))
+    for one in references:
+        if one.node.args.get("sample"):
+            one.node.meta[ROW_ID] = True
     schemas = {one.relation: _schema(tables.get(one.table), one, as_of) for one in references}
-    named = tree.copy()
+    named = copied(tree)
     try:
         columns = Columns({relation: schema.names for relation, schema in schemas.items()}, engine).of(named)
     except InvalidInput:
@@ -141,7 +144,7 @@ def translate(
 
 def _written(tree: exp.Expr) -> set[str]:
     """Every part of a table's name, folded."""
-    return {part.name.casefold() for one in tree.find_all(exp.Table) for part in one.parts}
+    return {part.name.casefold() for one in found_in(tree, exp.Table) for part in one.parts}
 
 
 def _schema(table: Table | None, reference: Reference, as_of: Any) -> pa.Schema:
@@ -151,7 +154,7 @@ def _schema(table: Table | None, reference: Reference, as_of: Any) -> pa.Schema:
     schema = table.spec_at(as_of if reference.as_of is None else reference.as_of).schema
     if reference.system:
         return changes_schema(schema)
-    return schema.append(pa.field(ROW_ID, pa.int64())) if reference.node.meta.get(ROW_ID) else schema
+    return schema.append(pa.field(ROW_ID, pa.int64())) if reference.node.meta_get(ROW_ID) else schema
 
 
 def _tables(session: Session, names: list[str], written: set[str]) -> dict[str, Table]:
@@ -160,7 +163,7 @@ def _tables(session: Session, names: list[str], written: set[str]) -> dict[str, 
 
 def _prefix(tree: exp.Expr) -> str:
     """The beginning of names that the query does not use."""
-    prefix, used = _PREFIX, " ".join(one.name.casefold() for one in tree.find_all(exp.Identifier, exp.Literal))
+    prefix, used = _PREFIX, " ".join(one.name.casefold() for one in found_in(tree, exp.Identifier, exp.Literal))
     while prefix in used:
         prefix += "_"
     return prefix

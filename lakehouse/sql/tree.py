@@ -1,4 +1,4 @@
-"""Changes of a statement's tree that cost what they touch."""
+"""Walks, copies and changes of a statement's tree that cost what they touch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,69 @@ from typing import TypeVar
 from sqlglot import exp
 
 Node = TypeVar("Node", bound=exp.Expr)
+_POSITIONS = frozenset({"line", "col", "start", "end"})
+"""What the parser notes of a name's place in the text: nobody asks for it once there is a tree."""
+
+
+def copied(tree: Node) -> Node:
+    """A copy, without comments and places in the text: those are most of what the parser's own ``copy`` copies.
+
+    >>> copied(exp.column("a", table="t")) == exp.column("a", table="t")
+    True
+    """
+    made = type(tree)()
+    waiting: list[tuple[exp.Expr, exp.Expr]] = [(tree, made)]
+    while waiting:
+        node, copy = waiting.pop()
+        if node._meta:
+            copy._meta = {key: value for key, value in node._meta.items() if key not in _POSITIONS} or None
+        for key, value in node.args.items():
+            if isinstance(value, exp.Expr):
+                held = copy.args[key] = type(value)()
+                held.parent, held.arg_key = copy, key
+                waiting.append((value, held))
+            elif type(value) is list:
+                copy.args[key] = [_begun(one, copy, key, place, waiting) for place, one in enumerate(value)]
+            else:
+                copy.args[key] = value
+    return made
+
+
+def _begun(value: object, parent: exp.Expr, key: str, place: int, waiting: list[tuple[exp.Expr, exp.Expr]]) -> object:
+    """A member of a list: a node's copy, yet to be filled, or the value itself."""
+    if not isinstance(value, exp.Expr):
+        return value
+    held = type(value)()
+    held.parent, held.arg_key, held.index = parent, key, place
+    waiting.append((value, held))
+    return held
+
+
+def nodes_of(tree: exp.Expr) -> list[exp.Expr]:
+    """A node and all below it, each before what is below it, in the order of the text.
+
+    >>> [node.key for node in nodes_of(exp.column("a", table="t"))]
+    ['column', 'identifier', 'identifier']
+    """
+    found: list[exp.Expr] = []
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        first = len(waiting)
+        for value in node.args.values():
+            if isinstance(value, exp.Expr):
+                waiting.append(value)
+            elif type(value) is list:
+                waiting += [one for one in value if isinstance(one, exp.Expr)]
+        if len(waiting) - first > 1:
+            waiting[first:] = reversed(waiting[first:])
+    return found
+
+
+def found_in(tree: exp.Expr, *kinds: type[Node]) -> list[Node]:
+    """The nodes of some kinds in a tree, in the order of `nodes_of`."""
+    return [node for node in nodes_of(tree) if isinstance(node, kinds)]
 
 
 def put(old: exp.Expr, new: Node) -> Node:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
+from math import isfinite
 
 import pyarrow as pa
 
 from lakehouse.core.column import is_uuid_column
+from lakehouse.core.spec import TableSpec
 from lakehouse.predicate.literals import SPARK_TYPES
 
 _TYPE_NAMES: Mapping[pa.DataType, str] = {
@@ -45,3 +48,32 @@ def type_name(kind: pa.DataType) -> str:
     if pa.types.is_list(kind):
         return f"ARRAY<{type_name(kind.value_type)}>"
     return _TYPE_NAMES[kind]
+
+
+def default_text(spec: TableSpec, column: pa.Field) -> str | None:
+    """What rows that are written without a column have in it, as a statement says it; None for a null.
+
+    A time is its text: ``ALTER COLUMN a SET DEFAULT`` takes it again.
+    """
+    value = spec.history(column).default_for_new
+    match value:
+        case None:
+            return None
+        case bool():
+            return str(value).upper()
+        case int() | Decimal():
+            return str(value)
+        case float() if isfinite(value):
+            return repr(value)
+        case bytes():
+            return f"X'{value.hex().upper()}'"
+    return quoted_text(str(value))
+
+
+def quoted_text(value: str) -> str:
+    r"""A text in quotes.
+
+    >>> print(quoted_text("it's"))
+    'it\'s'
+    """
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -101,7 +101,7 @@ def read_query(text: str) -> exp.Expr:
 def check_views(tree: exp.Expr, schemas: Mapping[str, pa.Schema], engine: str) -> None:
     """Raise `BrokenView` for the innermost view of a query whose columns are not found."""
     for node in reversed(list(tree.find_all(exp.Subquery))):  # the innermost come last
-        name = node.meta.get(IN_VIEW)
+        name = node.meta_get(IN_VIEW)
         if name is not None:
             try:
                 Columns({relation: schema.names for relation, schema in schemas.items()}, engine).of(node.this.copy())
@@ -146,7 +146,7 @@ class _Expansion:
         parts = plain_parts(node)
         if len(parts) == 1 and isinstance(parts[0], exp.Identifier):
             name = parts[0].name
-            view = None if node.meta.get(ROW_ID) else self._named(name, version)
+            view = None if node.meta_get(ROW_ID) else self._named(name, version)
             if view is not None:
                 return self._into(view, place, node, version)
             if place.path:

@@ -16,7 +16,8 @@ from lakehouse.predicate.parse import PARSER_ERRORS
 from lakehouse.sql.forms import FORMS, NAMED_FORMS, Form
 from lakehouse.sql.meanings import PREFIX, cast, meaning, text_of, written_out
 from lakehouse.sql.recursion import STEPS
-from lakehouse.sql.tree import most_nested, put
+from lakehouse.sql.sources import side
+from lakehouse.sql.tree import most_nested, nodes_of, put
 
 _MOST_COPIED = 5
 _SECONDS = ("SECOND", "SECONDS")
@@ -47,7 +48,7 @@ class _SparkGenerator(SparkGenerator):
     }
 
     def cte_sql(self, expression: exp.CTE) -> str:
-        most = expression.meta.get(STEPS)
+        most = expression.meta_get(STEPS)
         limit = "" if most is None else f" MAX RECURSION LEVEL {most}"  # whatever the session's own limit is
         return f"{self.sql(expression, 'alias')}{limit} AS {self.wrap(expression)}"
 
@@ -79,6 +80,14 @@ class _DuckDBGenerator(DuckDBGenerator):
     def literal_sql(self, expression: exp.Literal) -> str:
         return text_term(expression.name).duckdb if expression.is_string else str(expression.name)
 
+    def _add_arrayagg_null_filter(self, array_agg_sql: str, array_agg_expr: exp.ArrayAgg, column_expr: exp.Expr) -> str:
+        """Leave nulls out of a list; the parser's own writer does so where it sees a column, and sets no brackets."""
+        if not array_agg_expr.args.get("nulls_excluded") or isinstance(array_agg_expr.parent, exp.Filter):
+            return str(super()._add_arrayagg_null_filter(array_agg_sql, array_agg_expr, column_expr))
+        values = column_expr.expressions if isinstance(column_expr, exp.Distinct) else [column_expr]
+        tests = " AND ".join(f"({self.sql(one)}) IS NOT NULL" for one in values)
+        return f"{array_agg_sql} FILTER(WHERE {tests})"
+
     def anonymous_sql(self, expression: exp.Anonymous) -> str:
         name, arguments = str(expression.this), expression.expressions
         if name.startswith(PREFIX):
@@ -98,11 +107,15 @@ class _DuckDBText(DuckDB):
 
 
 def write(tree: exp.Expr, engine: str) -> str:
-    """The text of a query for ``spark`` or ``duckdb``. Raises `InvalidInput` for what the engine has no words for."""
-    dialect: Any = {"spark": _SparkText, "duckdb": _DuckDBText}[engine]
-    tree = tree.copy() if engine == "spark" else _for_duckdb(_named(tree.copy()))
+    """The text of a query for ``spark`` or ``duckdb``. The tree is changed in place: it is not to be used again.
+
+    Raises `InvalidInput` for what the engine has no words for.
+    """
+    dialect: Any = {"spark": _SparkText, "duckdb": _DuckDBText}[engine]()
+    tree = tree if engine == "spark" else _for_duckdb(_named(tree))
     try:
-        return str(tree.sql(dialect=dialect, comments=False, identify=True, unsupported_level=ErrorLevel.RAISE))
+        writer = dialect.generator(comments=False, identify=True, unsupported_level=ErrorLevel.RAISE)
+        return str(writer.generate(tree, copy=False))
     except InvalidInput:
         raise
     except PARSER_ERRORS as error:
@@ -111,16 +124,45 @@ def write(tree: exp.Expr, engine: str) -> str:
 
 def _for_duckdb(tree: exp.Expr) -> exp.Expr:
     """What Spark means, in DuckDB's words, where the two differ and the parser's writer does not know it."""
-    if most_nested(tree, _is_copied) > _MOST_COPIED:
+    nodes = nodes_of(tree)
+    if sum(map(_is_copied, nodes)) > _MOST_COPIED and most_nested(tree, _is_copied) > _MOST_COPIED:
         raise OnlySpark(
             'logarithms are nested too deeply; use sub-queries, or engine="spark"',
             most=_MOST_COPIED,
         )
-    for node in reversed(list(tree.walk(bfs=False))):  # children first: parents are replaced by copies
+    for node in reversed(nodes):  # children first: parents are replaced by copies
         form = NAMED_FORMS.get(str(node.this).lower()) if isinstance(node, exp.Anonymous) else _FORMS.get(type(node))
         by = form(node) if form is not None else None
         if by is not None:
             put(_whole(node) if type(node) in _EMPTY else node, by)
+    return _sorted_whole(tree)
+
+
+def _sorted_whole(tree: exp.Expr) -> exp.Expr:
+    """Where a join fills its left side with nulls, have each ORDER BY begin with what DuckDB knows nothing of.
+
+    For an ORDER BY with LIMIT, DuckDB 2.0.0 leaves rows of the left side unread that cannot be among the first by the
+    first key: the rows of the right side that they would have met then appear as rows that met none. A LIMIT around
+    such a query counts, too, and a caller that reads its first rows only.
+    """
+    nodes = nodes_of(tree)
+    if not any(isinstance(one, exp.Join) and side(one) in ("RIGHT", "FULL") for one in nodes):
+        return tree
+    for node in reversed(nodes):
+        order = node.args.get("order") if isinstance(node, exp.Query) else None
+        if order is None:
+            continue
+        if not isinstance(node, exp.Select):  # which is ordered by its own columns alone
+            over = exp.Select(expressions=[exp.Star()])
+            for part in ("order", "limit", "offset"):
+                over.set(part, node.args.get(part))
+                node.set(part, None)
+            put(node, over)
+            name = exp.TableAlias(this=exp.to_identifier("lake_sorted", quoted=True))
+            over.set("from_", exp.From(this=exp.Subquery(this=node, alias=name)))
+            tree = over if node is tree else tree
+        unknown = exp.LT(this=exp.Anonymous(this="random"), expression=exp.Literal.number(0))
+        order.set("expressions", [exp.Ordered(this=unknown), *order.expressions])
     return tree
 
 

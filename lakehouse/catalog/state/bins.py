@@ -146,7 +146,6 @@ class StateReader:
         states: dict[int, BinState] = {}
         changed: dict[int, int] = {}
         frames: list[tuple[int, int]] = []
-        empty = segments_from_rows(form, [])
         parameters = {"table": spec.id, "as_of": version, "since": since}
         rows = rows_of_pairs(connection, _BINS, ranges or bin_ranges(spec.bin_grain, None), parameters)
         erased = 0
@@ -163,7 +162,7 @@ class StateReader:
             if held is not None and held.version >= (framed or 0):
                 states[number] = held
                 continue
-            states[number] = BinState(number, -1, empty, {}, erased)
+            states[number] = BinState(number, -1, segments_from_rows(form, []), {}, erased)
             if framed is not None:
                 frames.append((number, framed))
         for row in rows_of_pairs(connection, _FRAMES, frames, {"table": spec.id}):
@@ -171,9 +170,10 @@ class StateReader:
             if state is not None:
                 states[state.bin] = state
         after = [(one, states[one].version) for one in changed if states[one].version < changed[one]]
-        changes = self._changes(connection, spec, after, version)
+        changes = self._changes(connection, spec, after, version) if after else None
         for number, newest in changed.items():
-            states[number] = changes.applied_to(states[number], newest)
+            if changes is not None:
+                states[number] = changes.applied_to(states[number], newest)
             self._memory.put(key, states[number])
         return dict(sorted(states.items()))
 

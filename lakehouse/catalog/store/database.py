@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
@@ -332,13 +332,22 @@ class Database:
         """
 
         def question(connection: Connection) -> T:
-            self._snapshot.connection = connection
+            self._snapshot.connection, self._snapshot.found = connection, {}
             try:
                 return work()
             finally:
-                self._snapshot.connection = None
+                self._snapshot.connection = self._snapshot.found = None
 
         return self.read(question)
+
+    def once(self, key: Hashable, look: Callable[[], T]) -> T:
+        """What ``look`` finds; inside of `snapshot` each key is looked for once, since nothing changes there."""
+        found: dict[Hashable, T] | None = getattr(self._snapshot, "found", None)
+        if found is None:
+            return look()
+        if key not in found:
+            found[key] = look()
+        return found[key]
 
     def vacuum(self) -> None:
         """Write a SQLite file anew without what was deleted, and empty its log. Waits for whoever holds it.

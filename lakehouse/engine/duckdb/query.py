@@ -44,8 +44,11 @@ def rows_query(
     ``among``, a semi join's text, keeps those of relation ``f`` that a caller can use before anything is made of them.
     ``is_joined`` reads first what tells DuckDB best how many rows there are, and not what was written first.
     """
-    columns = sql.listed(sql.name(column) for column in result_schema(query).names)
-    visible = _Visible(query, files, _names(query, columns_read(query, parts)), among, is_joined).of(parts)
+    wanted, names = result_schema(query).names, _names(query, columns_read(query, parts))
+    visible = _Visible(query, files, names, among, is_joined).of(parts)
+    if not query.where and wanted == [*names, *_extras(query)]:
+        return visible
+    columns = sql.listed(map(sql.name, wanted))
     return f"SELECT {columns} FROM ({visible}){_where(query)}"  # noqa: S608 - quoted by `literals`
 
 
@@ -132,7 +135,7 @@ class _Visible:
     def _scan(self, segments: Segments, condition: Term | None, extras: Sequence[str]) -> str:
         layout = self._layout(segments)
         spec = self.query.spec
-        taken = {one for one in spec.names_in_files if extras and one.lower() in _VIRTUAL}
+        taken = {one for one in spec.names_in_files if one.lower() in _VIRTUAL} if extras else set()
         renamed = {one.stored for one in layout if one.type is not None} & taken
         stored = ROW_ID in extras and bool(segments.flags("has_row_ids")[0])
         columns = [_column(one, renamed) for one in layout]
@@ -158,8 +161,7 @@ class _Visible:
     def _layout(self, segments: Segments) -> Layout:
         """The columns that are read, as the files of a part hold them."""
         spec = self.query.spec
-        wanted = set(self.names)
-        return tuple(one for one in spec.layout(_number(segments, spec)) if one.name in wanted)
+        return spec.layout(_number(segments, spec), set(self.names))
 
 
 def _number(segments: Segments, spec: TableSpec) -> int:

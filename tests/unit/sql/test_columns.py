@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import lakehouse
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, UnknownColumn
 from lakehouse.sql.parse import parse_statement
 from lakehouse.sql.query import bind
 from tests.unit.sql.conftest import rows_of
@@ -160,3 +160,23 @@ def test_what_a_statement_selects_by_place_may_share_a_name(lake: lakehouse.Lake
     before = lake.head
     assert lake.sql("INSERT INTO t SELECT at, a AS v, b AS v FROM t", engine="duckdb").rows_added == 2
     lake.table("t").restore(before)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("SELECT nowhere FROM VALUES (1, 2) v(a, b)", "a,b"),
+        ("SELECT v.nowhere FROM VALUES (1) v(a), (SELECT 1 AS one) x", "a,one"),
+        (
+            "SELECT 1 FROM (SELECT 1 AS one) x WHERE EXISTS (SELECT 1 FROM (SELECT 2 AS two) y WHERE nowhere = 1)",
+            "two,one",
+        ),
+    ],
+)
+def test_an_unknown_column_names_those_that_there_are(tmp_path: Path, text: str, named: str) -> None:
+    with (
+        lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse") as lake,
+        pytest.raises(UnknownColumn) as refused,
+    ):
+        lake.sql(text, engine="duckdb")
+    assert refused.value.facts["columns"] == named

@@ -200,3 +200,51 @@ def test_texts_are_taken_apart_and_put_together(still_lake: lakehouse.Lake) -> N
     assert rows_of(still_lake, text) == [(["b0", "a1"],)]
     text = "SELECT listagg(client, '; ') WITHIN GROUP (ORDER BY id DESC) FROM trips"
     assert rows_of(still_lake, text) == [("UA; it's; UA",)]
+
+
+def test_lists_leave_out_nulls_that_no_column_gives(still_lake: lakehouse.Lake) -> None:
+    for value in ("nullif(1, 1)", "CAST(NULL AS BIGINT)", "CASE WHEN FALSE THEN 2 END"):
+        assert rows_of(still_lake, f"SELECT collect_list({value}), array_agg({value}) FROM trips") == [([], [])]
+    text = "SELECT sort_array(collect_list(c = 1 OR d = 1)) FROM VALUES (1, NULL), (2, NULL), (2, 1) v(c, d)"
+    assert rows_of(still_lake, text) == [([True, True],)]
+
+
+_HALVES = "(SELECT * FROM VALUES (1), (2), (3) v(a)) x {} JOIN (SELECT * FROM VALUES (2), (3), (4) v(b)) y ON a = b"
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT a, b FROM {full} ORDER BY a, b LIMIT 2", [(None, 4), (1, None)]),
+        ("SELECT a, b FROM {full} ORDER BY 1, 2 LIMIT 2 OFFSET 1", [(1, None), (2, 2)]),
+        ("SELECT a, b FROM {full} ORDER BY a DESC OFFSET 1", [(2, 2), (1, None), (None, 4)]),
+        ("SELECT a AS z, b FROM {right} ORDER BY z", [(None, 4), (2, 2), (3, 3)]),
+        ("SELECT * FROM (SELECT a FROM {full} ORDER BY a) LIMIT 1", [(None,)]),
+        ("(SELECT a FROM {full}) ORDER BY a DESC LIMIT 2", [(3,), (2,)]),
+        ("SELECT a FROM {full} UNION ALL SELECT 9 ORDER BY a DESC LIMIT 2", [(9,), (3,)]),
+        ("SELECT a FROM {full} UNION SELECT 9 ORDER BY 1 OFFSET 3", [(3,), (9,)]),
+        ("SELECT count(*) FROM (SELECT a FROM {right} UNION ALL SELECT 9 ORDER BY 1 LIMIT 3)", [(3,)]),
+        ("WITH q AS (SELECT a FROM {full} ORDER BY a LIMIT 3) SELECT max(a) FROM q", [(2,)]),
+        ("SELECT DISTINCT a FROM {full} ORDER BY a LIMIT 2", [(None,), (1,)]),
+        ("SELECT a, count(*) FROM {full} GROUP BY a ORDER BY a LIMIT 2", [(None, 1), (1, 1)]),
+        ("SELECT c, (SELECT max(a) FROM {full} WHERE a < c) FROM VALUES (3) w(c) ORDER BY 1 LIMIT 1", [(3, 2)]),
+        ("SELECT sum(z) FROM VALUES (1), (3) w(c), LATERAL (SELECT a + c AS z FROM {full} ORDER BY a LIMIT 2)", [(6,)]),
+    ],
+)
+def test_first_rows_of_a_join_that_fills_its_left_side(
+    still_lake: lakehouse.Lake, text: str, rows: list[object]
+) -> None:
+    text = text.format(full=_HALVES.format("FULL"), right=_HALVES.format("RIGHT"))
+    assert rows_of(still_lake, text) == rows
+    assert still_lake.query(text, most_rows=50).rows.num_rows == len(rows)
+
+
+def test_no_left_row_is_left_unread_for_a_limit_where_right_rows_would_miss_it(still_lake: lakehouse.Lake) -> None:
+    for text in (
+        "SELECT a.id FROM trips a FULL JOIN trips b ON a.id = b.id ORDER BY a.id",
+        "SELECT a.id FROM trips a RIGHT JOIN trips b ON a.id = b.id UNION ALL SELECT 1 ORDER BY 1",
+    ):
+        for limit in ("", " LIMIT 1", " LIMIT 1 OFFSET 1"):
+            plan = still_lake.sql(f"EXPLAIN SELECT * FROM ({text}{limit}) LIMIT 1", engine="duckdb")
+            assert "Dynamic Filter" not in plan
+    assert "Dynamic Filter" in still_lake.sql("EXPLAIN SELECT id FROM trips ORDER BY id LIMIT 1", engine="duckdb")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakehouse
-from lakehouse.errors import InvalidInput, TableNotFound
+from lakehouse.errors import InvalidInput, TableNotFound, VersionNotFound
 from lakehouse.sql.show import is_like
 from tests.unit.sql.conftest import rows_of
 
@@ -126,3 +126,27 @@ def test_show_create_table_makes_the_same_table(lake: lakehouse.Lake, tmp_path: 
     assert rows_of(lake, "SHOW TBLPROPERTIES odd ('comment')") == [("comment", "of people")]
     assert rows_of(lake, "SHOW TBLPROPERTIES odd ('gone')") == []
     assert made.properties == odd
+
+
+def test_defaults_and_comments_of_columns_are_shown(lake: lakehouse.Lake) -> None:
+    before = lake.head
+    lake.sql("ALTER TABLE trips ADD COLUMN note STRING DEFAULT 'it\\'s' COMMENT 'what\\'s said'")
+    lake.sql("ALTER TABLE trips ADD COLUMN tax DECIMAL(5, 2) DEFAULT 1.5")
+    lake.sql("ALTER TABLE trips ADD COLUMN seen TIMESTAMP DEFAULT '2013-01-01 00:00:00'")
+    shown = {"note": ("'it\\'s'", "what's said"), "tax": ("1.50", None), "seen": ("'2013-01-01 00:00:00+00:00'", None)}
+    described = {row[0]: row[4:] for row in rows_of(lake, "DESCRIBE EXTENDED trips")}
+    listed = rows_of(
+        lake,
+        "SELECT column_name, column_default, comment FROM information_schema.columns WHERE table_name = 'trips'",
+    )
+    assert described == {name: shown.get(name, (None, None)) for name in lake.table("trips").schema.names}
+    assert described == {row[0]: row[1:] for row in listed}
+    assert "`note` STRING COMMENT 'what\\'s said',\n" in rows_of(lake, "SHOW CREATE TABLE trips")[0][0]
+    for name, (default, _) in shown.items():  # what is shown can be said again
+        lake.sql(f"ALTER TABLE trips ALTER COLUMN {name} SET DEFAULT {default}")
+    assert described == {row[0]: row[4:] for row in rows_of(lake, "DESCRIBE EXTENDED trips")}
+    then = lake.query("DESCRIBE trips", as_of=before).rows["column"].to_pylist()
+    assert then == [name for name in described if name not in shown]
+    assert lake.query("DESCRIBE trips").rows["column"].to_pylist() == [*described]
+    with pytest.raises(VersionNotFound):
+        lake.query("DESCRIBE trips", as_of=99)
