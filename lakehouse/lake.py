@@ -347,8 +347,9 @@ class Lake(Statements):
     ) -> Verified:
         """Search everything that the lake keeps for values that were erased, and list each place that has one.
 
-        Read are all files of the warehouse (garbage, operations that did not commit and exports too) and every row of
-        the catalog: as bytes, and Parquet, Arrow and the catalog's pages decoded. ``table`` and ``where`` are those of
+        Read are all files of the warehouse (garbage, operations that did not commit and exports too), of an object
+        store also this machine's copies, and every row of the catalog: as bytes, and Parquet, Arrow and the catalog's
+        pages decoded. ``table`` and ``where`` are those of
         the erasure, if its condition is a list of ``column = value``, joined by OR; its numbers and times are then
         looked for in columns of that name. ``values``: texts, numbers, dates and times that are looked for in every
         column instead. A text is found inside another one too. A text or number of less than five characters is looked

@@ -38,13 +38,17 @@ from lakehouse.table.table import Table
 _PARTITION_BYTES = 128 * 1024 * 1024
 LEASE_SECONDS = 3600.0
 """How long a write may continue while none of its tasks runs."""
+_STORAGE = "storage."
+"""What the names of a store's options begin with."""
 
 
 def register(spark: SparkSession) -> None:
     """Register the format ``lakehouse`` with a Spark session, classic or Connect.
 
     Options: ``table`` (needed), ``catalog`` and ``warehouse`` (default as in `connect`), ``as_of`` and ``interval`` for
-    reads, ``message`` and ``schema`` (that of `Table.append`) for writes. What a query reads is protected for an hour
+    reads, ``message`` and ``schema`` (that of `Table.append`) for writes; of an object store ``storage.region`` and
+    other ``storage_options`` of `connect`, ``cache_dir`` and ``cache_bytes``. Spark may show options: leave
+    credentials to the environment of driver and workers. What a query reads is protected for an hour
     after planning, and by each task while it reads; what a write has stored, for an hour (``lease_seconds``) after a
     task last wrote. Turns on the session's filter push-down for Python sources. Writing appends; use `Table.replace` to
     replace rows.
@@ -61,8 +65,15 @@ def _open(options: Mapping[str, str], **kept: Any) -> tuple[Lake, Table]:
     name = options.get("table")
     if not name:
         raise InvalidArgument('name the table, as in .option("table", "flights")', option="table")
-    lake = connect(options.get("catalog"), options.get("warehouse"), **kept)
+    lake = connect(options.get("catalog"), options.get("warehouse"), **_store(options), **kept)
     return lake, lake.table(name)
+
+
+def _store(options: Mapping[str, str]) -> dict[str, Any]:
+    """What `connect` takes of an object store; without these options the environment says it."""
+    storage = {name[len(_STORAGE) :]: value for name, value in options.items() if name.lower().startswith(_STORAGE)}
+    cache = {name: options[name] for name in ("cache_dir", "cache_bytes") if name in options}
+    return {"storage_options": storage or None, **cache}
 
 
 def _open_to_write(options: Mapping[str, str]) -> Lake:

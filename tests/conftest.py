@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 import lakehouse
 from lakehouse.testing import rows
+from lakehouse.testing.object_stores import Store, moto_server
 from lakehouse.testing.postgres import PostgresMissing, PostgresServer
 
 CATALOGS = ("sqlite", "postgresql")
@@ -55,6 +57,25 @@ def postgres_database(postgres: PostgresServer, postgres_template: str) -> Itera
 def postgres_url(postgres: PostgresServer, postgres_database: str) -> str:
     """The URL of an empty catalog on PostgreSQL."""
     return postgres.url(postgres_database)
+
+
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[Store]:
+    """An object store of this worker's own, in memory."""
+    with moto_server() as store:
+        yield store
+
+
+@pytest.fixture
+def store(object_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A prefix of a store, with a catalog and a cache of the test's own; the environment names all three."""
+    own = object_store.under(uuid4().hex)
+    for name, value in own.options.items():
+        monkeypatch.setenv(f"LAKEHOUSE_STORAGE_{name.upper()}", value)
+    monkeypatch.setenv("LAKEHOUSE_WAREHOUSE", own.url)
+    monkeypatch.setenv("LAKEHOUSE_CATALOG", f"sqlite:///{tmp_path}/catalog.db")
+    monkeypatch.setenv("LAKEHOUSE_CACHE_DIR", str(tmp_path / "cache"))
+    return own
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from queries.words import age_text, framed
+from queries.words import age_text, framed, size_text
 
 GROWTH_DAYS = 14
 MOST_TASKS = 10_000
@@ -46,6 +46,19 @@ def list_tables(lake: Any) -> pd.DataFrame:
         ),
         "first row",
         "last row",
+    )
+
+
+def cache_text(lake: Any) -> str:
+    """What this machine keeps of an object store's files, and how often the console found them here; "" of a folder."""
+    cache = lake.session.warehouse.cache
+    if cache is None:
+        return ""
+    held = cache.usage()
+    size, limit = size_text(held.bytes), size_text(cache.limit_bytes)
+    return (
+        f"cache on this machine: {held.files:,} copies, {size} of at most {limit}, in {cache.root}; "
+        f"the console found {cache.hits:,} there and fetched {cache.misses:,}"
     )
 
 

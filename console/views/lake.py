@@ -7,12 +7,14 @@ import copied
 import opened
 import pick
 import shell
-from queries.lake import GROWTH_DAYS, list_tables
+from queries.lake import GROWTH_DAYS, cache_text, list_tables
 from queries.words import size_text
 
 shell.title("Lakehouse", "Every table of this lake as it is stored now. Pick one to show it on every page.")
 lake = opened.lake()
 st.text(f"{lake.catalog.url}    {lake.warehouse}")
+if copies := cache_text(lake):
+    st.text(copies)
 
 
 def picked() -> None:

@@ -14,12 +14,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
+from lakehouse.admin.doctor_store import try_store
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.migration import REVISION, current_revision
 from lakehouse.catalog.store.opening import WAL_IS_SAFE_FROM, read_url, sqlite
 from lakehouse.errors import LakehouseError
 from lakehouse.session.addresses import addresses
-from lakehouse.storage.paths import warehouse_path
+from lakehouse.storage.opening import open_warehouse
 
 Status = Literal["ok", "warn", "fail"]
 PYTHON_AT_LEAST = (3, 11)
@@ -151,30 +152,61 @@ def check_catalog(catalog: str | None) -> Finding:
 
 
 def check_warehouse(warehouse: str | None) -> Iterator[Finding]:
-    """Whether data files can be written, to which file system, and the free space."""
+    """Whether data files can be written, to which file system, and the free space; of a store also its cache."""
     try:
-        folder = warehouse_path(addresses(warehouse=warehouse)[1])
+        opened = open_warehouse(addresses(warehouse=warehouse)[1])
     except LakehouseError as error:
         yield _failed("warehouse", error)
         return
-    there = folder
-    while not there.exists():
-        there = there.parent
+    if opened.cache is None:
+        remedy = "make it writable, or name another folder"
+        of_network = "a catalog in SQLite needs a local disk: use PostgreSQL, or move .lakehouse"
+        yield from _folder("warehouse", opened.root, str(opened.root), remedy, of_network)
+        return
+    try:
+        took = try_store(opened)
+    except LakehouseError as error:
+        yield _failed("warehouse", error)
+    else:
+        steps = ", ".join(f"{step} {seconds * 1000:.0f} ms" for step, seconds in took.items())
+        yield Finding("warehouse", "ok", f"{opened.address}: {steps}")
+    held, limit = opened.cache.usage().bytes, opened.cache.limit_bytes
+    found = f"{opened.root}: {_gib(held)} of at most {_gib(limit)}"
+    remedy = "give another LAKEHOUSE_CACHE_DIR"
+    yield from _folder("cache", opened.root, found, remedy, f"{remedy}, on a local disk")
+    free = shutil.disk_usage(_existing(opened.root)).free
+    if free + held < limit:
+        remedy = "lower LAKEHOUSE_CACHE_BYTES, or give another LAKEHOUSE_CACHE_DIR"
+        yield Finding("cache limit", "warn", f"{_gib(limit)}, more than its disk has room for", remedy)
+
+
+def _folder(subject: str, folder: Path, found: str, remedy: str, of_network: str) -> Iterator[Finding]:
+    """Whether a folder can be written, on which file system it is, and the space there."""
+    there = _existing(folder)
     try:
         with tempfile.TemporaryFile(dir=there) as probe:
             probe.write(b"\0")
             os.fsync(probe.fileno())
     except OSError as error:
-        yield Finding("warehouse", "fail", f"{there}: {error.strerror}", "make it writable, or name another folder")
+        yield Finding(subject, "fail", f"{there}: {error.strerror}", remedy)
     else:
-        yield Finding("warehouse", "ok", f"{folder}" if there == folder else f"{folder} (will be made)")
+        yield Finding(subject, "ok", found if there == folder else f"{found} (will be made)")
     kind = filesystem(there, Path("/proc/mounts"))
     if kind in NETWORK_FILESYSTEMS:
-        remedy = "a catalog in SQLite needs a local disk: use PostgreSQL, or move .lakehouse"
-        yield Finding("disk", "warn", f"{kind}, over the network", remedy)
+        yield Finding("disk", "warn", f"{kind}, over the network", of_network)
     else:
         yield Finding("disk", "ok", kind)
     yield check_space(shutil.disk_usage(there).free)
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists():
+        folder = folder.parent
+    return folder
+
+
+def _gib(size: int) -> str:
+    return f"{size / (1 << 30):.1f} GiB"
 
 
 def check_space(free_bytes: int) -> Finding:
@@ -186,7 +218,7 @@ def check_space(free_bytes: int) -> Finding:
     status: Status = "ok"
     if free_bytes < FREE_BYTES_WARN:
         status = "fail" if free_bytes < FREE_BYTES_FAIL else "warn"
-    return Finding("free space", status, f"{free_bytes / (1 << 30):.1f} GiB", "" if status == "ok" else "make room")
+    return Finding("free space", status, _gib(free_bytes), "" if status == "ok" else "make room")
 
 
 def filesystem(folder: Path, mounts: Path) -> str:

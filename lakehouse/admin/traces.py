@@ -26,11 +26,12 @@ from lakehouse.core.predicate import Compare, In, Or, Predicate
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.wanted import Value, needles_of
 from lakehouse.engine.duckdb import spill_folders
-from lakehouse.errors import InvalidArgument, LakehouseError, StorageUnavailable
+from lakehouse.errors import InvalidArgument, LakehouseError, SegmentUnreadable, StorageUnavailable
 from lakehouse.predicate import parse
 from lakehouse.session.session import Session
 from lakehouse.storage.exports import EXPORTS
 from lakehouse.storage.footer import DAMAGE
+from lakehouse.storage.warehouse import Listed, Warehouse
 
 _BLOCK_BYTES = 1 << 20
 _BATCH_ROWS = 1 << 16
@@ -58,6 +59,8 @@ _REMEDIES = {
 _SPILLED = "what a query of this machine put on the disk", "end the query; delete the folder of one that was killed"
 _IN_PAGES = "free pages or its log: run again with --vacuum; what rows of the catalog hold has to go first"
 _PACKED = "what was deleted from the catalog's file and is packed there: run again with --vacuum"
+_ELSEWHERE = "copies in the caches of other machines: run cache --clear there, or read there"
+_IN_PART = "a copy in part of a file that the store no longer has, which cannot be decoded; run cache --clear"
 _OF_SERVER = (
     "the files of the catalog's server: deleted rows stay there until VACUUM FULL, its log (WAL) until it is reused, "
     "archived logs and backups as long as they are kept"
@@ -76,10 +79,24 @@ def search(session: Session, values: Sequence[Value], *, vacuum: bool = False) -
     root = Path(os.path.realpath(session.warehouse.root))
     # Listed before the catalog is read, which registers each operation before its first byte.
     listed = list(_files(root, looking.unread))
+    cache = session.warehouse.cache
+    objects = [] if cache is None else list(session.warehouse.listed())
+    stored = {one.path for one in objects}
     known = session.catalog.search(looking.begin)
     for path in listed:
         name = path.relative_to(root).as_posix()
-        looking.at_file(path, name, partial(_what_it_is, name, known))
+        shown, what = name, partial(_what_it_is, name, known)
+        if cache is not None:
+            if cache.is_partial(name):
+                if name not in stored:
+                    looking.unread.append(f"{path}: {_IN_PART}")
+                continue  # its parts are those of the object, which is read below
+            shown, what = str(path), partial(_copied_here, what, is_stored=name in stored)
+        looking.at_file(path, shown, what)
+    for one in objects:
+        _at_object(looking, session.warehouse, one, partial(_what_it_is, one.path, known))
+    if cache is not None:
+        looking.unread.append(_ELSEWHERE)
     for path in (file for folder in spill_folders() for file in _files(folder, looking.unread)):
         looking.at_file(path, str(path), lambda: _SPILLED)
     for path in session.catalog.files:
@@ -95,6 +112,36 @@ def search(session: Session, values: Sequence[Value], *, vacuum: bool = False) -
         if not value.needles
     ]
     return looking.verified()
+
+
+def _at_object(looking: _Looking, warehouse: Warehouse, stored: Listed, known: Callable[[], tuple[str, str]]) -> None:
+    """Look at an object of a store, fetched for it alone: a copy that was not there does not stay."""
+    cache = warehouse.cache
+    assert cache is not None
+    was_there = cache.path(stored.path).exists()
+    holder = _Holder()
+    cache.hold([stored.path], holder)
+    try:
+        looking.at_file(warehouse.fresh(stored), f"{warehouse.address}/{stored.path}", known)
+    except SegmentUnreadable as error:
+        with suppress(FileNotFoundError):  # it was collected meanwhile
+            warehouse.size(stored.path)
+            looking.unread.append(f"{stored.path}: {str(error)[:200]}")
+    finally:
+        if not was_there:
+            cache.drop([stored.path])
+
+
+class _Holder:
+    """Keeps a copy from being deleted while it lives."""
+
+
+def _copied_here(known: Callable[[], tuple[str, str]], *, is_stored: bool) -> tuple[str, str]:
+    """What a copy on this machine is, and what takes it away."""
+    what, remedy = known()
+    if not is_stored:
+        return "a copy on this machine of a file that the store no longer has", "run cache --clear"
+    return f"a copy on this machine of {what}", f"{remedy}; then run cache --clear"
 
 
 def read_wanted(

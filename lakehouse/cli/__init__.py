@@ -13,7 +13,7 @@ import sys
 
 import typer
 
-from lakehouse.cli import change, clean, look, maintain, rescue, run, statement, write
+from lakehouse.cli import change, clean, copies, look, maintain, rescue, run, statement, write
 from lakehouse.cli.output import plain, printable
 from lakehouse.errors import InternalError, LakehouseError
 from lakehouse.interrupts import listening
@@ -53,6 +53,7 @@ for name, command in (
     ("check", clean.check),
     ("export", rescue.export),
     ("recover", rescue.recover),
+    ("cache", copies.cache),
     ("alter", maintain.alter),
     ("maintain", maintain.maintain),
     ("tasks", maintain.tasks),

@@ -27,7 +27,7 @@ WarehouseOption = Annotated[
     typer.Option(
         "--warehouse",
         envvar="LAKEHOUSE_WAREHOUSE",
-        help="folder of the data files; default: ./.lakehouse/warehouse",
+        help="folder of the data files, or s3://bucket/prefix, gs://, az://; default: ./.lakehouse/warehouse",
         show_default=False,
     ),
 ]

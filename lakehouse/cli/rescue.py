@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,9 +38,11 @@ def export(
 
 def recover(
     warehouse: Annotated[
-        Path,
+        str,
         typer.Argument(
-            metavar="WAREHOUSE", help="folder of the data files (other commands: --warehouse)", show_default=False
+            metavar="WAREHOUSE",
+            help="folder of the data files, or s3://bucket/prefix, gs://, az:// (other commands: --warehouse)",
+            show_default=False,
         ),
     ],
     adopt: Annotated[

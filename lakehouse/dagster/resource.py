@@ -18,7 +18,19 @@ class LakeSettings(SparkSettings):
     catalog: str | None = Field(
         default=None, description="sqlite:///path or postgresql+psycopg://...; default $LAKEHOUSE_CATALOG"
     )
-    warehouse: str | None = Field(default=None, description="Path or file:// URI; default $LAKEHOUSE_WAREHOUSE")
+    warehouse: str | None = Field(
+        default=None, description="Path, file:// URI, s3://bucket/prefix, gs:// or az://; default $LAKEHOUSE_WAREHOUSE"
+    )
+    storage_options: dict[str, str] = Field(
+        default_factory=dict,
+        description="Of an object store, as in lakehouse.connect; secrets as dg.EnvVar, or in the environment",
+    )
+    cache_dir: str | None = Field(
+        default=None, description="Where copies of a store's files lie; default $LAKEHOUSE_CACHE_DIR"
+    )
+    cache_bytes: int | None = Field(
+        default=None, description="What these may take; default $LAKEHOUSE_CACHE_BYTES, else 20 GiB"
+    )
     console_url: str | None = Field(
         default=None,
         description="Where the console is, for links; default $LAKEHOUSE_CONSOLE_URL, else port 8501 here",
@@ -28,14 +40,23 @@ class LakeSettings(SparkSettings):
     def open(self, *, spark: bool = True) -> "lakehouse.Lake":
         """The open lake; the caller closes it. ``spark=False`` starts no session."""
         session = self.get_spark() if spark else None
-        return lakehouse.connect(self.catalog, self.warehouse, spark=session, wait_seconds=self.wait_seconds)
+        return lakehouse.connect(
+            self.catalog,
+            self.warehouse,
+            spark=session,
+            wait_seconds=self.wait_seconds,
+            storage_options=self.storage_options or None,
+            cache_dir=self.cache_dir,
+            cache_bytes=self.cache_bytes,
+        )
 
 
 class LakehouseResource(LakeSettings, dg.ConfigurableResource[Any]):
     """A lake, and the Spark session that writes to it.
 
     Nothing is opened, and Spark does not start, before `get_lake` is called in a run. Any text may be
-    ``dg.EnvVar(...)``, which is read when a run starts and shown nowhere: use it for a catalog address with a password.
+    ``dg.EnvVar(...)``, which is read when a run starts and shown nowhere: use it for a catalog address with a password,
+    and for the credentials in ``storage_options``.
     Spark's settings and end are those of `SparkResource`.
 
     Examples

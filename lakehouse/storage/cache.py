@@ -19,6 +19,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
@@ -42,6 +43,14 @@ _MODE = 0o444
 PARTIAL_MODE = 0o744
 """Of copies with holes."""
 _RECORDS = ".parts"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What copies take: how many there are, and their bytes."""
+
+    files: int
+    bytes: int
 
 
 class Cache:
@@ -82,7 +91,12 @@ class Cache:
         Cost: a look at each.
         """
         self.shrink()
-        return sum(size for _, size, _ in self._copies())
+        return self.usage().bytes
+
+    def usage(self) -> Usage:
+        """How many copies there are, and what they take, with what operations write. Cost: a look at each."""
+        sizes = [size for _, size, _ in self._copies()]
+        return Usage(len(sizes), sum(sizes))
 
     def path(self, stored: str) -> Path:
         """Where the copy of a stored path lies, if there is one."""

@@ -42,6 +42,7 @@ _IS_THERE = (exceptions.AlreadyExistsError, exceptions.PreconditionError, FileEx
 _asked_first: dict[int, int] = {}
 """The process that asked a store first, under 0: obstore's threads do not come along into a child."""
 _T = TypeVar("_T")
+_ENDPOINTS = ("AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 _SECRETS = ("secret", "token", "key", "password", "sas")
 
 _NO_BUCKET = "there is no such bucket; make it, or correct the address"
@@ -70,9 +71,9 @@ _MEANINGS = {
     "AccessDenied": _FORBIDDEN,
     "403 Forbidden": _FORBIDDEN,
     "SlowDown": _FAILING,
-    "503": _FAILING,
-    "500": _FAILING,
-    "429": _FAILING,
+    "status code: 503": _FAILING,
+    "status code: 500": _FAILING,
+    "status code: 429": _FAILING,
     "error sending request": _SILENT,
     "Connection": _SILENT,
 }
@@ -117,7 +118,7 @@ class Objects:
         client: Any = {
             "connect_timeout": timedelta(seconds=_CONNECT_SECONDS),
             "timeout": timedelta(minutes=5),
-            "allow_http": plain or any(str(value).startswith("http://") for value in options.values()),
+            "allow_http": plain or any(value.startswith("http://") for value in _endpoints(options)),
         }
         retry: Any = {"max_retries": 0}  # it repeats neither 429 nor a body that breaks off
         try:
@@ -268,6 +269,12 @@ class Objects:
         text = str(error)
         meaning = next((meaning for part, meaning in _MEANINGS.items() if part in text), "the store refused a request")
         return StorageUnavailable(meaning, path=self._path(stored), asked=what, cause=_first_line(error))
+
+
+def _endpoints(options: Mapping[str, Any]) -> Iterator[str]:
+    """Addresses of a store as given, and as the environment names them."""
+    yield from map(str, options.values())
+    yield from (value for name, value in os.environ.items() if name.startswith(_ENDPOINTS))
 
 
 def _first_line(error: Exception) -> str:

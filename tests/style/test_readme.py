@@ -57,7 +57,7 @@ def test_the_commands_run_as_printed(empty_folder: Path, monkeypatch: pytest.Mon
     (empty_folder / "trips.csv").write_text("at,client,price\n" + line + line.replace("77", "12"))
     day = pa.table({"at": [datetime(2013, 1, 5, 9, tzinfo=UTC)], "client": [77], "price": [1.0]})
     pa.parquet.write_table(day, empty_folder / "day.parquet")
-    (_, commands) = blocks("sh")
+    (*_, commands) = blocks("sh")
     names = []
     for command in commands.splitlines():
         program, name, *rest = shlex.split(command, comments=True)
@@ -72,7 +72,14 @@ def test_the_commands_run_as_printed(empty_folder: Path, monkeypatch: pytest.Mon
 
 
 def test_every_link_leads_to_a_file() -> None:
-    pages = ("README.md", "ARCHITECTURE.md", "docs/house.md", "docs/interop.md", "docs/adr/README.md")
+    pages = (
+        "README.md",
+        "ARCHITECTURE.md",
+        "docs/house.md",
+        "docs/interop.md",
+        "docs/deployment.md",
+        "docs/adr/README.md",
+    )
     for page in (*pages, *map(str, ROOT.glob("docs/adr/0*.md"))):
         path = ROOT / page
         for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):

@@ -106,7 +106,7 @@ def test_a_catalog_on_postgresql_is_ready_once_it_was_opened(postgres_url: str) 
 def test_a_warehouse_that_is_a_file_or_of_another_kind_fails(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert [one.status for one in doctor.check_warehouse(str(tmp_path / "file"))] == ["fail"]
-    assert [one.status for one in doctor.check_warehouse("s3://bucket/lake")] == ["fail"]
+    assert [one.status for one in doctor.check_warehouse("hdfs://host/lake")] == ["fail"]
 
 
 def test_a_warehouse_that_cannot_be_written_fails() -> None:

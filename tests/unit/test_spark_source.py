@@ -20,6 +20,7 @@ from lakehouse.engine.spark import to_spark_type
 from lakehouse.errors import InvalidInterval, VersionNotFound, WriteConflict
 from lakehouse.spark_source import LakehouseSource, predicate_of
 from lakehouse.testing import behind
+from lakehouse.testing.object_stores import Store
 from lakehouse.testing.rows import KEYED, arrow, plain, visible
 
 DAY = "2013-01-05"
@@ -272,3 +273,20 @@ def test_a_timeless_table_is_read_whole_and_refuses_an_interval(options: dict[st
     assert [one for one in rows(only) if one[1] == "b"] == [one for one in visible(table) if one[1] == "b"]
     with pytest.raises(InvalidInterval, match=r"no time.*table=codes"):
         reader(options, interval="2013")
+
+
+def test_options_of_a_store_are_those_of_connect(store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    with lakehouse.connect() as lake:
+        lake.create_table("flights", KEYED, time="time", primary_key=("value",), cluster_by=("client",))
+        lake.table("flights").append(arrow([(f"{DAY}T01:00", "a", 1), (f"{DAY}T02:00", "b", 2)]))
+    for name in store.options:
+        monkeypatch.delenv(f"LAKEHOUSE_STORAGE_{name.upper()}")
+    storage = {f"storage.{name}": value for name, value in store.options.items()}
+    options = {"table": "flights", "cache_dir": str(tmp_path / "other"), "cache_bytes": "1000000", **storage}
+    made = LakehouseSource(options)
+    reader = made.reader(
+        made.schema(),
+    )
+    rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
+    assert sorted(row["value"] for row in rows) == [1, 2]
+    assert list((tmp_path / "other").rglob("*.parquet"))
