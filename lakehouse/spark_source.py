@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +32,7 @@ from lakehouse.operations.append import Append
 from lakehouse.operations.operation import commit_together
 from lakehouse.reading.scan import plan_at, sets_of
 from lakehouse.schema import SchemaChange, altered, from_spark_schema, merging
+from lakehouse.storage.work import delete_others
 from lakehouse.table.table import Table
 
 _PARTITION_BYTES = 128 * 1024 * 1024
@@ -220,6 +220,7 @@ class _Task(spark_source.WriterCommitMessage):
     """Files that one task wrote, named relative to the operation's folder."""
 
     files: tuple[Written, ...]
+    is_repeated: bool = False
 
 
 class _Writer(spark_source.DataSourceArrowWriter):
@@ -251,9 +252,9 @@ class _Writer(spark_source.DataSourceArrowWriter):
                 batch=context.taskAttemptId(),
                 is_lenient=self._is_lenient,
                 now_us=now_us,
-                publish=warehouse.publish,
+                warehouse=warehouse,
             )
-            return _Task(tuple(lake.session.local_engine.write(rows, target)))
+            return _Task(tuple(lake.session.local_engine.write(rows, target)), context.attemptNumber() > 0)
 
     def commit(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:
         """Make the files of winning attempts visible as one version; those of others are deleted."""
@@ -263,10 +264,10 @@ class _Writer(spark_source.DataSourceArrowWriter):
             Append(lake.session, self._begun, message=self._options.get("message")) as op,
         ):
             folder = f"{self._begun.table.folder}/{self._begun.id}"
-            warehouse = lake.session.warehouse
-            written = warehouse.root / folder
-            stored = {path.relative_to(written).as_posix() for path in _files(written)}
-            warehouse.delete({f"{folder}/{name}" for name in stored - {file.name for file in files}})
+            # Whether the session speculates, or ran a stage again, is not told here.
+            repeated = any(one.is_repeated for one in messages if isinstance(one, _Task))
+            kept = {f"{folder}/{file.name}" for file in files}
+            delete_others(lake.session.warehouse, folder, kept, is_repeated=repeated)
             op.take(files)
             if self._changes:
                 self._commit_altered(lake, op)
@@ -286,10 +287,6 @@ class _Writer(spark_source.DataSourceArrowWriter):
         """Abort: nothing becomes visible."""
         with _open_to_write(self._options) as lake:
             Append(lake.session, self._begun).abort()
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if path.is_file())
 
 
 def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

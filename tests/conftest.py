@@ -131,6 +131,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     home = tmp_path_factory.mktemp("spark")
+    # Workers keep copies of a store's files elsewhere than the tests do, as on other machines.
+    os.environ["LAKEHOUSE_CACHE_DIR"] = str(home / "copies")
     session = (
         SparkSession.builder.master("local[2]")
         .appName("lakehouse-tests")
@@ -145,5 +147,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         .config("spark.local.dir", str(home))
         .getOrCreate()
     )
+    del os.environ["LAKEHOUSE_CACHE_DIR"]
     yield session
     session.stop()

@@ -57,7 +57,7 @@ def _findings(catalog: str | None, warehouse: str | None, start_spark: bool) -> 
     yield check_package("pyspark", "spark")
     yield check_workers()
     if start_spark:
-        yield check_spark_start()
+        yield check_spark_start(warehouse)
     yield check_package("dagster", "dagster")
     yield check_package("streamlit", "console")
     yield check_sqlite()
@@ -102,16 +102,24 @@ def check_workers() -> Finding:
     return Finding("workers' python", "ok", f"PYSPARK_PYTHON={command}")
 
 
-def check_spark_start() -> Finding:
-    """Start Spark as the library does, and stop it."""
+def check_spark_start(warehouse: str | None = None) -> Finding:
+    """Start Spark as the library does for a warehouse, and stop it; on a cluster it needs jars to read a store."""
+    is_store = (warehouse or os.environ.get("LAKEHOUSE_WAREHOUSE", "")).startswith("s3://")
     try:
-        session = _spark_session_module().start_session()
+        session = _spark_session_module().start_session(reads_stores=is_store)
     except LakehouseError as error:
         return _failed("spark start", error)
     except ImportError as error:
         return Finding("spark start", "fail", str(error), _install("pyspark"))
-    counted = session.range(1000).count()
-    session.stop()
+    try:
+        counted = session.range(1000).count()
+        stores = import_module("lakehouse.engine.spark.stores")
+        if is_store and not stores.is_on_one_machine(session.conf.get("spark.master", None) or "local"):
+            stores.require_jars(session)
+    except LakehouseError as error:
+        return _failed("spark start", error)
+    finally:
+        session.stop()
     return Finding("spark start", "ok", f"counted {counted} rows")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,11 +13,11 @@ from pyroaring import BitMap64
 
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.plan import ReadPlan
-from lakehouse.core.segment import Segment
+from lakehouse.core.segment import NewSegment, Segment
 from lakehouse.core.spec import FIELD_ID, ORDINAL, ROW_ID, TableSpec, Verify
 from lakehouse.core.widening import is_held
 from lakehouse.errors import SchemaMismatch, SegmentUnreadable
-from lakehouse.storage.files import sync_files
+from lakehouse.storage.files import Folder
 from lakehouse.storage.warehouse import Warehouse
 from lakehouse.storage.work import Made, SegmentWork
 
@@ -43,8 +43,22 @@ class WriteTarget:
     """Whether columns that rows lack are null, and columns that the table lacks are left out."""
     now_us: int | None = None
     """When the rows are written, by which files get the codec for their age; None before all of them."""
-    publish: Callable[[Iterable[Path]], None] = sync_files
-    """Makes files durable, for others too: `Warehouse.publish`."""
+    warehouse: Warehouse | None = None
+    """That in which the folder lies; None for a folder that stands alone."""
+
+    @property
+    def home(self) -> Warehouse:
+        """The warehouse, or the folder as one."""
+        return Folder(self.folder) if self.warehouse is None else self.warehouse
+
+    def publish(self, files: Iterable[Path]) -> None:
+        """Make files below the folder durable, for others too. Raises `OSError`, `StorageUnavailable`."""
+        self.home.publish(files)
+
+    @property
+    def stored(self) -> str:
+        """The stored path of the folder."""
+        return self.folder.relative_to(self.home.root).as_posix()
 
     @property
     def inside(self) -> str:
@@ -55,14 +69,19 @@ class WriteTarget:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A durable file, named relative to the target's folder, and the checksum of what was written to it."""
+    """A durable file, named relative to the target's folder, and the checksum of what was written to it.
+
+    Of a file in an object store, ``segment`` is what its footer says, read where it was written: others need not fetch
+    it to know. None of a file in a folder, which who commits it looks at, to be sure that it is there.
+    """
 
     name: str
     checksum: Checksum
+    segment: NewSegment | None = None
 
     def below(self, folder: str) -> Written:
         """The same, named relative to what holds a folder."""
-        return Written(f"{folder}/{self.name}", self.checksum)
+        return replace(self, name=f"{folder}/{self.name}")
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

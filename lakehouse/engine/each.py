@@ -13,12 +13,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 
+from lakehouse.engine.task import attempt_of
 from lakehouse.errors import InternalError, LakehouseError
 from lakehouse.storage.work import SegmentWork
 
-REPORT = "report BINARY"
-"""What came of one segment, or the error, pickled."""
-_REPORT = pa.schema([("report", pa.binary())])
+REPORT = "report BINARY, attempt INT, stage INT"
+"""What came of one segment, or the error, pickled; how many attempts came before it, and its stage."""
+_REPORT = pa.schema([("report", pa.binary()), ("attempt", pa.int32()), ("stage", pa.int32())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class TaskWork:
         attempt = f".{context.taskAttemptId()}"
         for batch in batches:
             reports = [self._made(stored, attempt) for stored in batch.column(0).to_pylist()]
-            rows = [{"report": pickle.dumps(report)} for report in reports]
+            rows = [{"report": pickle.dumps(report), **attempt_of(context)} for report in reports]
             yield pa.RecordBatch.from_pylist(rows, _REPORT)
 
     def _made(self, stored: bytes, attempt: str) -> object:

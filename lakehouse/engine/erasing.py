@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.plan import plan_read
-from lakehouse.core.segment import Segment
+from lakehouse.core.segment import NewSegment, Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.core.widening import is_held
 from lakehouse.engine import Query, WriteTarget
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.write import write_segment
-from lakehouse.storage.footer import read_definition
+from lakehouse.storage.footer import read_definition, read_footers
 from lakehouse.storage.verify import verified, verify_file
 from lakehouse.storage.warehouse import Warehouse
 
@@ -37,6 +37,8 @@ class Left:
     rows_erased: int
     written: str = ""
     checksum: Checksum = b""
+    found: NewSegment | None = None
+    """What the new file's footer says, of one in an object store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ class Erasing:
         target = WriteTarget(own, folder, self.operation_id, row_ids=True, now_us=self.now_us)
         name = f"{segment.id}{attempt}.parquet"
         checksum = write_segment(kept, target, name, _not_numbers(own, segment), segment.interval.end_us - 1)
-        return Left(segment.id, segment.path, erased, f"{self.folder}/{name}", checksum)
+        found = None if self.warehouse.cache is None else read_footers(folder, [name], self.spec)[0]
+        return Left(segment.id, segment.path, erased, f"{self.folder}/{name}", checksum, found)
 
     def _seen_in(self, segment: Segment) -> TableSpec:
         """The table's columns with the types of the file where these are wider, as before a restore."""

@@ -16,9 +16,9 @@ from lakehouse.engine import WriteTarget, Written
 from lakehouse.engine.write import stored_schema, write_tables
 from lakehouse.errors import InternalError, LakehouseError
 
-REPORT = "names ARRAY<STRING>, checksums ARRAY<BINARY>, error BINARY"
-"""A task's only row: its files, or a pickled error."""
-_REPORT = pa.schema([("names", pa.list_(pa.string())), ("checksums", pa.list_(pa.binary())), ("error", pa.binary())])
+REPORT = "written BINARY, error BINARY, attempt INT, stage INT"
+"""A task's only row: its files or its error, pickled; how many attempts came before it, and its stage."""
+_REPORT = pa.schema([("written", pa.binary()), ("error", pa.binary()), ("attempt", pa.int32()), ("stage", pa.int32())])
 _TABLE_BYTES = 32 << 20
 _BUFFER_BYTES = 128 << 20
 """Less than the writer's own: a machine runs as many tasks as it has cores."""
@@ -33,6 +33,8 @@ class TaskWriter:
     """
 
     target: WriteTarget
+    stored: str | None = None
+    """The stored path of the folder, by which a worker of another machine finds its own."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Store all batches; yield the report."""
@@ -42,16 +44,22 @@ class TaskWriter:
         written: list[Written] = []
         error: bytes | None = None
         try:
-            target = replace(self.target, batch=context.taskAttemptId(), partition=context.partitionId())
+            target = replace(self._target(), batch=context.taskAttemptId(), partition=context.partitionId())
             written = write_tables(_tables(batches, stored_schema(target).names), target, buffer_bytes=_BUFFER_BYTES)
         except (LakehouseError, OSError) as failure:
             error = pickle.dumps(failure)
-        report = {
-            "names": [one.name for one in written],
-            "checksums": [one.checksum for one in written],
-            "error": error,
-        }
+        report = {"written": pickle.dumps(written), "error": error, **attempt_of(context)}
         yield pa.RecordBatch.from_pylist([report], _REPORT)
+
+    def _target(self) -> WriteTarget:
+        if self.stored is None:
+            return self.target
+        return replace(self.target, folder=self.target.home.root / self.stored)
+
+
+def attempt_of(context: TaskContext) -> dict[str, int]:
+    """What a report says, so that the driver knows whether other attempts may have left files."""
+    return {"attempt": context.attemptNumber(), "stage": context.stageId()}
 
 
 def _tables(batches: Iterable[pa.RecordBatch], names: list[str]) -> Iterator[pa.Table]:

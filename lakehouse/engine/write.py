@@ -30,7 +30,7 @@ from lakehouse.schema import definition_to_json, schema_to_json
 from lakehouse.storage.blocks import write_blocks
 from lakehouse.storage.checksums import HashedFile
 from lakehouse.storage.files import make_folder
-from lakehouse.storage.footer import write_buckets
+from lakehouse.storage.footer import read_footers, write_buckets
 
 _ROW_GROUP_ROWS = 1 << 17
 _DICTIONARY_BYTES = 128 << 10
@@ -82,8 +82,10 @@ def write_tables(
             expected=expected_rows,
             found=files.rows,
         )
+    unread = [] if target.home.cache is None else files.names
+    found = {one.path: one for one in read_footers(target.folder, unread, spec)}
     target.publish(target.folder / name for name in files.names)
-    return [Written(name, files.checksums[name]) for name in files.names]
+    return [Written(name, files.checksums[name], found.get(name)) for name in files.names]
 
 
 def write_segment(

@@ -79,7 +79,8 @@ class Erase(RunOperation):
         folder_here = f"{folder}/{batch:05d}"
         work = Erasing(spec, self._session.warehouse, folder_here, self.id, where, self._now_us())
         left = [one for one in self._done(work, segments) if one.rows_erased]
-        self.take([Written(one.written.removeprefix(f"{folder}/"), one.checksum) for one in left if one.written])
+        prefix = f"{folder}/"
+        self.take([Written(one.written.removeprefix(prefix), one.checksum, one.found) for one in left if one.written])
         self._left += left
         spans = {one.id: one.interval for one in segments}
         self._spans |= {one.segment: spans[one.segment] for one in left}

@@ -94,13 +94,13 @@ class Merge(RowChange):
         for place, clause in enumerate(clauses):
             values = {name: one.sql(dialect) for name, one in (clause.values or {}).items()}
             self._store(self._engine, matches.inserted(values, chosen(clauses, place, dialect)))
-        paths = [one.path for one in self._segments[written:]]
-        if not paths:
+        files = self._segments[written:]
+        if not files:
             return
-        inserted = read_columns(self._session.warehouse, paths, self._placing, spec)
+        inserted = read_columns(self._session.warehouse, files, self._placing, spec)
         self._hits = replace(self._found_hits, inserted=inserted)
         if spec.primary_key:
-            keys = require_keys(read_columns(self._session.warehouse, paths, spec.primary_key, spec), spec)
+            keys = require_keys(read_columns(self._session.warehouse, files, spec.primary_key, spec), spec)
             once = keys.group_by(keys.column_names).aggregate([])
             if len(once) < len(keys):
                 raise DuplicateKey("rows that a merge inserts have one key twice; make the source's keys unique",

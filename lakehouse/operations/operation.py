@@ -239,7 +239,7 @@ class Operation:
                     row_ids=row_ids,
                     is_lenient=is_lenient,
                     now_us=self._now_us(),
-                    publish=warehouse.publish,
+                    warehouse=warehouse,
                 )
                 self.take(engine.write(rows, target))
         except BaseException:
@@ -280,14 +280,18 @@ class Operation:
         For rows that other processes wrote. Raises `InvalidInput` for rows outside the operation's scope.
         """
         spec = self._begun.table
-        checksums = {one.name: one.checksum for one in written}
-        files = read_footers(self._session.warehouse.root / spec.folder / self.id, list(checksums), spec)
-        self._check(files)
         prefix = f"{spec.folder}/{self.id}"
+        unread = [one.name for one in written if one.segment is None]
+        read = {one.path: one for one in read_footers(self._session.warehouse.root / prefix, unread, spec)}
+        found = [(one, one.segment or read.get(one.name)) for one in written]
+        files = [
+            replace(segment, path=f"{prefix}/{one.name}", checksum=one.checksum)
+            for one, segment in found
+            if segment is not None
+        ]
+        self._check(files)
         with self._guard:
-            self._segments.extend(
-                replace(one, path=f"{prefix}/{one.path}", checksum=checksums[one.path]) for one in files
-            )
+            self._segments.extend(files)
 
     def _check(self, files: list[NewSegment]) -> None:
         """Refuse rows outside the operation's scope."""

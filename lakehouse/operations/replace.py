@@ -34,8 +34,7 @@ class Replace(Append):
 
     def _check(self, files: list[NewSegment]) -> None:
         begun = self._begun
-        folder = self._session.warehouse.root / begun.table.folder / self.id
-        outside = values_outside(folder, files, begun.table, begun.locked, begun.keys)
+        outside = values_outside(self._session.warehouse, files, begun.table, begun.locked, begun.keys)
         if outside is not None:
             raise RowsOutside(
                 "rows lie outside what is replaced; filter them or widen the interval or keys",

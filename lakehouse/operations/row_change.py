@@ -87,9 +87,9 @@ class RowChange(RunOperation):
         """Record the new values of updated rows, as far as other operations need them."""
         spec = self._begun.table
         names = [ROW_ID, *self._placing]
-        paths = [one.path for one in self._segments if one.has_row_ids]
-        if paths:
-            self._hits = replace(self._found_hits, after=read_columns(self._session.warehouse, paths, names, spec))
+        files = [one for one in self._segments if one.has_row_ids]
+        if files:
+            self._hits = replace(self._found_hits, after=read_columns(self._session.warehouse, files, names, spec))
 
     def _query(self, where: ParsedPredicate, columns: tuple[str, ...]) -> Query:
         spec = self._begun.table

@@ -90,9 +90,9 @@ class Upsert(KeyedWrite):
             require_column(self._newest, spec)
             data = engine.newest(data, spec, self._newest)
         self._store(engine, data, is_lenient=self._is_lenient)
-        paths = [one.path for one in self._segments[written:]]
+        files = self._segments[written:]
         try:
-            self._add(require_keys(read_columns(self._session.warehouse, paths, spec.primary_key, spec), spec))
+            self._add(require_keys(read_columns(self._session.warehouse, files, spec.primary_key, spec), spec))
         except BaseException:
             self._fail()
             raise

@@ -118,8 +118,9 @@ def is_replaced(session: Session, error: SegmentUnreadable) -> bool:
 
     A read planned before the erasure then plans again. Cost: a pass over the catalog's files, only after a failure.
     """
-    path = str(error.facts.get("path", ""))
-    return bool(path) and not session.catalog.checks().names(path.removeprefix(f"{session.warehouse.root}/"))
+    path, warehouse = str(error.facts.get("path", "")), session.warehouse
+    stored = path.removeprefix(f"{warehouse.root}/").removeprefix(f"{warehouse.address}/")
+    return bool(path) and not session.catalog.checks().names(stored)
 
 
 class Scan:

@@ -113,7 +113,8 @@ class Session:
         """Spark as an engine; loaded, and if need be started, on first use."""
         if self._spark_engine is None:
             # PySpark takes seconds to import, and work in process does not need it.
-            self._spark_engine = import_module("lakehouse.engine.spark").open_engine(self._spark)
+            open_engine = import_module("lakehouse.engine.spark").open_engine
+            self._spark_engine = open_engine(self._spark, reads_stores=self.warehouse.cache is not None)
         engine: Engine = self._spark_engine
         return engine
 

@@ -45,6 +45,19 @@ PARTIAL_MODE = 0o744
 _RECORDS = ".parts"
 
 
+def chosen_folder() -> str | None:
+    """The folder of caches that this process's environment chooses."""
+    return os.environ.get("LAKEHOUSE_CACHE_DIR") or None
+
+
+def cache_folder(given: str | os.PathLike[str] | None = None) -> Path:
+    """The folder of caches: a given one, else that of the environment, else the user's own."""
+    found = given or chosen_folder()
+    if found:
+        return Path(os.path.realpath(Path(found).expanduser()))
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "lakehouse")
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What copies take: how many there are, and their bytes."""

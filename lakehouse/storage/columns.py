@@ -10,20 +10,32 @@ import pyarrow.parquet as pq
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.footer import DAMAGE
-from lakehouse.storage.warehouse import Warehouse
+from lakehouse.storage.warehouse import Committed, Warehouse
 
 
-def read_columns(warehouse: Warehouse, paths: Sequence[str], names: Sequence[str], spec: TableSpec) -> pa.Table:
-    """Columns of just-written files in the table's types; ``_row_id`` may be among them."""
+class _Holder:
+    """Holds copies for as long as it lives."""
+
+
+def read_columns(warehouse: Warehouse, files: Sequence[Committed], names: Sequence[str], spec: TableSpec) -> pa.Table:
+    """Columns of just-written files in the table's types; ``_row_id`` may be among them.
+
+    Those that other machines wrote into a store are fetched, as far as the columns need.
+    """
     held = spec.stored_names
     there = [held.get(name, name) for name in names]
     fields = [pa.field(ROW_ID, pa.int64()) if name == ROW_ID else spec.schema.field(name) for name in names]
     schema = pa.schema([field.remove_metadata() for field in fields])
     parts = []
-    for stored in paths:
+    holder = _Holder()
+    for error in warehouse.fetch(files, there, holder).values():
+        raise error
+    for one in files:
         try:
-            with pq.ParquetFile(warehouse.root / stored) as file:
+            with pq.ParquetFile(warehouse.root / one.path) as file:
                 parts.append(file.read(there).select(there).rename_columns(list(names)).cast(schema))
         except DAMAGE as error:
-            raise SegmentUnreadable("a file that was just written cannot be read", path=stored, cause=error) from error
+            raise SegmentUnreadable(
+                "a file that was just written cannot be read", path=one.path, cause=error
+            ) from error
     return pa.concat_tables(parts) if parts else schema.empty_table()

@@ -266,9 +266,12 @@ class Objects:
         return self.retry_seconds if _PASSING.search(text) else 0.0
 
     def _unavailable(self, error: Exception, what: str, stored: str) -> StorageUnavailable:
-        text = str(error)
-        meaning = next((meaning for part, meaning in _MEANINGS.items() if part in text), "the store refused a request")
-        return StorageUnavailable(meaning, path=self._path(stored), asked=what, cause=_first_line(error))
+        return StorageUnavailable(meaning_of(str(error)), path=self._path(stored), asked=what, cause=_first_line(error))
+
+
+def meaning_of(text: str) -> str:
+    """What a store's answer means, with the remedy."""
+    return next((meaning for part, meaning in _MEANINGS.items() if part in text), "the store refused a request")
 
 
 def _endpoints(options: Mapping[str, Any]) -> Iterator[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import xxhash
 
 from lakehouse.errors import InvalidAddress, InvalidArgument
+from lakehouse.storage.cache import cache_folder
 from lakehouse.storage.files import Folder
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.warehouse import Warehouse
@@ -48,7 +48,10 @@ def open_warehouse(
     endpoints = sorted(str(value) for name, value in options.items() if "endpoint" in name)
     place = xxhash.xxh3_64_hexdigest(" ".join([url, *endpoints]).encode())
     opened: Warehouse = remote.Remote(
-        remote.Objects(url, remote.Credentials(options)), _cache_folder(cache_dir) / place, _read_limit(cache_bytes)
+        remote.Objects(url, remote.Credentials(options)),
+        cache_folder(cache_dir) / place,
+        _read_limit(cache_bytes),
+        is_placed=cache_dir is not None,
     )
     return opened
 
@@ -87,13 +90,6 @@ def variables_of(settings: Mapping[str, Any]) -> dict[str, str]:
     return {f"{_OPTIONS}{name.upper()}": str(value) for name, value in options.items()} | {
         f"LAKEHOUSE_{name.upper()}": str(value) for name, value in cache.items()
     }
-
-
-def _cache_folder(given: str | os.PathLike[str] | None) -> Path:
-    found = given or os.environ.get("LAKEHOUSE_CACHE_DIR")
-    if found:
-        return Path(os.path.realpath(Path(found).expanduser()))
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "lakehouse")
 
 
 def _read_limit(given: int | None) -> int | None:

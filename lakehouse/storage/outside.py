@@ -17,6 +17,7 @@ from lakehouse.core.segment import NewSegment
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.footer import DAMAGE
+from lakehouse.storage.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Outside:
 
 
 def values_outside(
-    folder: Path,
+    warehouse: Warehouse,
     files: Sequence[NewSegment],
     spec: TableSpec,
     interval: Interval | None,
@@ -46,8 +47,10 @@ def values_outside(
         keyed = [column for column, values in (keys or {}).items() if not _all_listed(one, column, values)]
         if not late and not keyed:
             continue
+        for error in warehouse.fetch([one]).values():
+            raise error
         counted = _count(
-            folder / one.path, spec, interval if late else None, {name: (keys or {})[name] for name in keyed}
+            warehouse.root / one.path, spec, interval if late else None, {name: (keys or {})[name] for name in keyed}
         )
         if counted is not None:
             found = counted if found is None else Outside(found.rows + counted.rows, found.column, found.example)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.storage.cache import Cache
+from lakehouse.storage.cache import Cache, cache_folder, chosen_folder
 from lakehouse.storage.checksums import check_content
 from lakehouse.storage.files import require_operation
 from lakehouse.storage.objects import Credentials as Credentials
@@ -36,6 +36,8 @@ class Remote:
     objects: Objects
     root: Path
     cache_bytes: int | None = None
+    is_placed: bool = False
+    """Whether a caller chose the cache's folder, rather than this machine."""
 
     @property
     def address(self) -> str:
@@ -57,7 +59,13 @@ class Remote:
         return Cache(self.root, self.cache_bytes)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"objects": self.objects, "root": self.root, "cache_bytes": self.cache_bytes}
+        return {name: getattr(self, name) for name in ("objects", "root", "cache_bytes", "is_placed")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # In a process of another machine, that one's own cache: nothing but the store is shared.
+        if not state["is_placed"] or chosen_folder():
+            state["root"] = cache_folder() / state["root"].name
+        self.__dict__.update(state)
 
     def exists(self) -> bool:
         """True: a bucket that is not there is an error of each request."""

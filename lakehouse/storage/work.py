@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Protocol, Self, TypeVar
 
 from lakehouse.core.segment import Segment
@@ -36,3 +36,13 @@ class SegmentWork(Protocol[Made]):
 
     def files(self, made: Made) -> list[str]:
         """Stored paths of the files of a segment's result."""
+
+
+def delete_others(warehouse: Warehouse, folder: str, kept: Collection[str], *, is_repeated: bool) -> None:
+    """Delete what tasks left in their job's own stored folder that is not ``kept``: files of attempts that did not win.
+
+    A store is listed for it only if a task was repeated, which the reports of those that won say. What an attempt puts
+    that still runs then stays, unused, until `check` names it.
+    """
+    if is_repeated or warehouse.cache is None:
+        warehouse.delete({one.path for one in warehouse.listed(folder)}.difference(kept))

@@ -79,11 +79,15 @@ def _go_program(module: str, version: str, *, install: bool) -> Path:
     return folder / name
 
 
-def _folder() -> Path:
-    """Where the programs lie: with the other tools of a checkout, else with the user's caches."""
+def kept_folder(name: str) -> Path:
+    """Where something that was fetched once is kept: with the tools of a checkout, else with the user's caches."""
     root = Path(__file__).resolve().parents[2]
     kept = root / ".tools" if (root / "pyproject.toml").is_file() else Path.home() / ".cache" / "lakehouse"
-    return kept / "object-stores"
+    return kept / name
+
+
+def _folder() -> Path:
+    return kept_folder("object-stores")
 
 
 @contextmanager

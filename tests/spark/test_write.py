@@ -96,6 +96,12 @@ class _Attempt:
     def partitionId(self) -> int:  # noqa: N802
         return 0
 
+    def attemptNumber(self) -> int:  # noqa: N802
+        return 0
+
+    def stageId(self) -> int:  # noqa: N802
+        return 0
+
 
 @pytest.fixture
 def in_task(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[[pa.Table], dict[str, Any]]:
@@ -122,9 +128,9 @@ def test_every_file_and_folder_is_flushed(
 
     monkeypatch.setattr(os, "fsync", watched)
     report = in_task(events(100))
-    folder = store.warehouse / "op" / "00000"
-    assert {str(folder / name) for name in report["names"]} | {str(folder), str(store.warehouse)} <= synced
-    assert (len(report["names"]), report["error"]) == (5, None)
+    folder, written = store.warehouse / "op" / "00000", pickle.loads(report["written"])
+    assert {str(folder / one.name) for one in written} | {str(folder), str(store.warehouse)} <= synced
+    assert (len(written), report["error"]) == (5, None)
     for segment in store.write(engine, frame(events(100)), spec_of(SCHEMA)):
         path = (store.warehouse / segment.path).parent.parent
         while path != store.warehouse.parent:
@@ -142,7 +148,7 @@ def test_a_failed_fsync_is_an_error_of_the_task(in_task: Any, monkeypatch: pytes
 
     monkeypatch.setattr(os, "fsync", refuse)
     report = in_task(events(100))
-    assert report["names"] == []
+    assert pickle.loads(report["written"]) == []
     assert pickle.loads(report["error"]).errno == errno.EIO
 
 

@@ -54,7 +54,7 @@ def _found(session: SparkSession, query: Query, parts: Sequence[Part]) -> tuple[
     alike: dict[tuple[tuple[str, ...], Layout | None], list[Segment]] = {}
     for part in parts:
         alike.setdefault((conditions(query, part), part.layout), []).extend(part.segments)
-    with held(session, listing_settings(session, len(files))):
+    with held(session, listing_settings(session, files)):
         frames = {one: scan(session, schema, segments, files, one[1]) for one, segments in alike.items()}
     names = {
         name: segment for one, frame in frames.items() for name, segment in names_in_rows(frame, alike[one], files)

@@ -9,8 +9,9 @@ from pyspark.sql import SparkSession
 
 from lakehouse.core.segment import Segment
 from lakehouse.engine.each import REPORT, TaskWork
+from lakehouse.engine.spark.attempts import were_repeated
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.storage.work import Made, SegmentWork
+from lakehouse.storage.work import Made, SegmentWork, delete_others
 
 _PARTS = 64
 """Tasks of one job, at most."""
@@ -28,11 +29,11 @@ def each(
     own = work.below("00000")
     rows = [(bytearray(pickle.dumps(one)),) for one in segments]
     frame = session.createDataFrame(rows, "segment BINARY").repartition(min(_PARTS, len(rows)))
-    found = [pickle.loads(row.report) for row in frame.mapInArrow(TaskWork(own), REPORT).collect()]  # noqa: S301
+    reports = frame.mapInArrow(TaskWork(own), REPORT).collect()
+    found = [pickle.loads(row.report) for row in reports]  # noqa: S301 - made by our own code in the session's workers
     kept = {path for made in found if not isinstance(made, Exception) for path in own.files(made)}
-    folder = work.warehouse.root / own.folder
-    if own.folder and folder.is_dir():
-        work.warehouse.delete({f"{own.folder}/{path.name}" for path in folder.iterdir()} - kept)
+    if own.folder:
+        delete_others(work.warehouse, own.folder, kept, is_repeated=were_repeated(session, reports))
     for made in found:
         if isinstance(made, Exception) and not isinstance(made, SegmentUnreadable):
             raise made

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -15,12 +14,11 @@ from lakehouse.engine import ORDINAL, Query
 from lakehouse.engine.hidden import KeyMask, Part
 from lakehouse.engine.spark.columns import quoted
 from lakehouse.engine.spark.scan import placed_scan, scan
+from lakehouse.engine.spark.stores import Files
 from lakehouse.engine.spark.types import to_spark_type
 
 
-def masked_frame(
-    session: SparkSession, query: Query, part: Part, files: Mapping[str, Path], extras: Sequence[str]
-) -> DataFrame:
+def masked_frame(session: SparkSession, query: Query, part: Part, files: Files, extras: Sequence[str]) -> DataFrame:
     """The part's rows that no place or mask hides; the columns of the table, and extra ones."""
     schema, layout = query.spec.schema, part.layout
     needs_ids = bool(part.places) or any(ROW_ID in mask.columns or mask.is_ordered for mask in part.masks)

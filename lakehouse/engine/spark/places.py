@@ -7,10 +7,9 @@ Jacobson, FOCS 1989).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from lakehouse.core.skyline import IntArray
 from lakehouse.engine.hidden import Part
 from lakehouse.engine.spark.arrays import Arrays
 from lakehouse.engine.spark.scan import FILES_LOOKED_UP, NO_PLACE, PLACE, ByFile, scan
+from lakehouse.engine.spark.stores import Files
 
 MOST_FILES = 8 * FILES_LOOKED_UP
 _MOST_PLACES = 1 << 20
@@ -49,7 +49,7 @@ def without_places(
     session: SparkSession,
     schema: pa.Schema,
     part: Part,
-    files: Mapping[str, Path],
+    files: Files,
     where: Sequence[str],
     extras: Sequence[str],
     layout: Layout | None = None,

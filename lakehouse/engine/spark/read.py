@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -22,6 +21,7 @@ from lakehouse.engine.spark.masked import masked_frame
 from lakehouse.engine.spark.places import split_places, without_places
 from lakehouse.engine.spark.scan import FILES_LOOKED_UP, placed_scan, scan, scan_with_row_ids
 from lakehouse.engine.spark.settings import held
+from lakehouse.engine.spark.stores import Files, files_in_store, reads_store
 from lakehouse.engine.spark.types import to_spark_type
 from lakehouse.storage.verify import Verifying, raised, verified
 
@@ -38,7 +38,7 @@ def read_frame(session: SparkSession, query: Query) -> DataFrame:
     parts = plan_parts(query, joining(session))
     files = verified_files(session, query, parts)
     extras = [name for name, is_wanted in ((ROW_ID, query.row_ids), (ORDINAL, query.ordinals)) if is_wanted]
-    with held(session, listing_settings(session, len(files))):
+    with held(session, listing_settings(session, files)):
         frames = [frame for part in _as_one(parts) for frame in _frames(session, query, part, files, extras)]
     if not frames:
         schema = pa.schema([*query.spec.schema, *(pa.field(name, pa.int64()) for name in extras)])
@@ -51,16 +51,21 @@ def read_frame(session: SparkSession, query: Query) -> DataFrame:
     return rows.select(*(quoted(name) for name in (*query.columns, *extras)))
 
 
-def verified_files(session: SparkSession, query: Query, parts: Sequence[Part]) -> dict[str, Path]:
+def verified_files(session: SparkSession, query: Query, parts: Sequence[Part]) -> Files:
     """The plan's files, as sure as the query wants to be of them: many bytes are looked through in tasks."""
-    segments = query.plan.segments
-    if query.verify == "size" or segments.bytes <= ALONE_BYTES:
+    segments, warehouse = query.plan.segments, query.warehouse
+    is_remote = reads_store(session, warehouse)
+    if query.verify != "size" and (is_remote or segments.bytes > ALONE_BYTES):
+        work = Verifying(warehouse, query.verify, stored_columns_read(query, parts))
+        for _ in raised(each(session, work, list(segments))):
+            pass
+        found = None if is_remote else verified(warehouse, segments, holder=query)
+    else:
         columns = stored_columns_read(query, parts) if query.compares_columns else None
-        return verified(query.warehouse, segments, query.verify, columns, query)
-    work = Verifying(query.warehouse, query.verify, stored_columns_read(query, parts))
-    for _ in raised(each(session, work, list(segments))):
-        pass
-    return verified(query.warehouse, segments, holder=query)
+        found = None if is_remote else verified(warehouse, segments, query.verify, columns, query)
+    if found is None:
+        return files_in_store(session, warehouse, segments)
+    return Files({stored: str(path) for stored, path in found.items()})
 
 
 def _as_one(parts: list[Part]) -> list[Part]:
@@ -76,9 +81,10 @@ def _as_one(parts: list[Part]) -> list[Part]:
     return [*(replace(part, segments=segments) for part, segments in alike.values()), *masked]
 
 
-def listing_settings(session: SparkSession, files: int) -> dict[str, str]:
+def listing_settings(session: SparkSession, files: Files) -> dict[str, str]:
     """Settings that keep Spark from starting a job to look at local files: it takes longer than looking."""
-    return {_THRESHOLD: str(1 << 20)} if files > int(session.conf.get(_THRESHOLD) or 32) else {}
+    is_many = len(files) > int(session.conf.get(_THRESHOLD) or 32)
+    return {_THRESHOLD: str(1 << 20)} if is_many and not files.options else {}
 
 
 def conditions(query: Query, part: Part) -> tuple[str, ...]:
@@ -87,9 +93,7 @@ def conditions(query: Query, part: Part) -> tuple[str, ...]:
     return tuple(one for one in (visible, query.where) if one is not None)
 
 
-def _frames(
-    session: SparkSession, query: Query, part: Part, files: Mapping[str, Path], extras: list[str]
-) -> list[DataFrame]:
+def _frames(session: SparkSession, query: Query, part: Part, files: Files, extras: list[str]) -> list[DataFrame]:
     schema = query.spec.schema
     where = conditions(query, part)
     layout = part.layout

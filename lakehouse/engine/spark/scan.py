@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from urllib.parse import unquote
 from zlib import crc32
 
@@ -23,6 +22,7 @@ from lakehouse.engine.spark.arrays import Arrays
 from lakehouse.engine.spark.columns import held_column, quoted
 from lakehouse.engine.spark.layouts import file_type
 from lakehouse.engine.spark.relations import frame_over, kept
+from lakehouse.engine.spark.stores import Files
 from lakehouse.predicate.literals import text_term
 
 PLACE = "_tmp_metadata_row_index"
@@ -42,7 +42,7 @@ def scan(
     session: SparkSession,
     schema: pa.Schema,
     segments: Sequence[Segment],
-    files: Mapping[str, Path],
+    files: Files,
     layout: Layout | None = None,
 ) -> DataFrame:
     """Columns of the segments' files, a column that a file has not as null. Nothing is opened.
@@ -53,11 +53,10 @@ def scan(
     return frame if layout is None else frame.select(*_columns(schema, layout))
 
 
-def _raw_scan(
-    session: SparkSession, kind: StructType, segments: Sequence[Segment], files: Mapping[str, Path]
-) -> DataFrame:
-    paths = [_WILD.sub(r"\\\1", str(files[segment.path])) for segment in segments]
-    return frame_over(session, (kind.json(), *paths), len(paths), lambda: _new_scan(session, kind, paths))
+def _raw_scan(session: SparkSession, kind: StructType, segments: Sequence[Segment], files: Files) -> DataFrame:
+    paths = [_WILD.sub(r"\\\1", files[segment.path]) for segment in segments]
+    key = (kind.json(), *files.options.items(), *paths)
+    return frame_over(session, key, len(paths), lambda: _new_scan(session, kind, paths, files.options))
 
 
 def _columns(schema: pa.Schema, layout: Layout) -> list[Column]:
@@ -69,7 +68,7 @@ def _columns(schema: pa.Schema, layout: Layout) -> list[Column]:
     ]
 
 
-def _new_scan(session: SparkSession, kind: StructType, paths: Sequence[str]) -> DataFrame:
+def _new_scan(session: SparkSession, kind: StructType, paths: Sequence[str], options: Mapping[str, str]) -> DataFrame:
     reader = session.read.schema(kind)
     for option, value in {
         "datetimeRebaseMode": "CORRECTED",
@@ -77,20 +76,22 @@ def _new_scan(session: SparkSession, kind: StructType, paths: Sequence[str]) -> 
         "ignoreMissingFiles": "false",
         "mergeSchema": "false",
         "recursiveFileLookup": "true",
+        **options,
     }.items():
         reader = reader.option(option, value)
     return reader.parquet(*paths)
 
 
-def names_in_rows(
-    frame: DataFrame, segments: Sequence[Segment], files: Mapping[str, Path]
-) -> Iterator[tuple[str, Segment]]:
+def names_in_rows(frame: DataFrame, segments: Sequence[Segment], files: Files) -> Iterator[tuple[str, Segment]]:
     """What rows of a scan may call their file, with the file's segment.
 
     Spark encodes a path alike everywhere, but writes ``file:///`` in one place and ``file:/`` in another.
     """
-    by_path = {str(files[one.path]): one for one in segments}
+    by_path = {files[one.path]: one for one in segments}
     known = kept(frame.sparkSession, tuple(by_path), len(by_path), lambda: tuple(frame.inputFiles()))
+    if known and not known[0].startswith("file:"):
+        yield from ((uri, by_path[unquote(uri)]) for uri in known)
+        return
     paths = [uri.removeprefix("file:").lstrip("/") for uri in known]
     for scheme in ("file:///", "file:/"):
         for path in paths:
@@ -112,9 +113,7 @@ class ByFile:
     They ask Spark for the file's name, so that Spark pushes nothing into the scan that comes after them.
     """
 
-    def __init__(
-        self, frame: DataFrame, segments: Sequence[Segment], files: Mapping[str, Path], arrays: Arrays
-    ) -> None:
+    def __init__(self, frame: DataFrame, segments: Sequence[Segment], files: Files, arrays: Arrays) -> None:
         self._segments = segments
         self._arrays = arrays
         names = dict(names_in_rows(frame, segments, files)) if len(segments) > 1 else {}
@@ -152,7 +151,7 @@ def scan_with_row_ids(
     session: SparkSession,
     schema: pa.Schema,
     segments: Sequence[Segment],
-    files: Mapping[str, Path],
+    files: Files,
     where: Sequence[str],
     extras: Sequence[str],
     layout: Layout | None = None,
@@ -170,7 +169,7 @@ def placed_scan(
     session: SparkSession,
     schema: pa.Schema,
     segments: Sequence[Segment],
-    files: Mapping[str, Path],
+    files: Files,
     layout: Layout | None = None,
 ) -> DataFrame:
     """The rows of any number of files with `ROW_ID` and `ORDINAL`, joined: later filters are pushed into the scan.

@@ -13,26 +13,27 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from lakehouse.engine.spark.stores import is_on_one_machine, jar_settings
 from lakehouse.errors import EngineUnavailable
 
 _JAVA_NEEDED = 17
 _INSTALL = "install OpenJDK 17 or newer (Debian: apt-get install openjdk-17-jre-headless) and set JAVA_HOME if need be"
 _SETTINGS = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+_ON_ONE_MACHINE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 
-def start_session(settings: Mapping[str, str] | None = None) -> SparkSession:
+def start_session(settings: Mapping[str, str] | None = None, *, reads_stores: bool = False) -> SparkSession:
     """The active session if there is one, else a new one: where ``SPARK_REMOTE`` says, or on all local cores.
 
-    Takes some seconds. ``settings`` go before our own; an active session stays as it is. Raises `EngineUnavailable`,
-    saying what to install, if Java is missing or too old or Spark does not start.
+    Takes some seconds. ``settings`` go before our own; an active session stays as it is. One that ``reads_stores``
+    gets the jars for it, if its tasks run on other machines. Raises `EngineUnavailable`, saying what to install, if
+    Java is missing or too old or Spark does not start.
     """
     active: SparkSession | None = SparkSession.getActiveSession()
     if active is not None:
@@ -44,8 +45,11 @@ def start_session(settings: Mapping[str, str] | None = None) -> SparkSession:
     if "SPARK_REMOTE" not in os.environ and "spark.remote" not in chosen:
         check_java()
         if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit has chosen the master
-            builder = builder.master(os.environ.get("LAKEHOUSE_SPARK_MASTER", "local[*]"))
-            for key, value in _SETTINGS.items():
+            master = os.environ.get("LAKEHOUSE_SPARK_MASTER", "local[*]")
+            builder = builder.master(master)
+            is_alone = is_on_one_machine(chosen.get("spark.master", master))
+            others = _ON_ONE_MACHINE if is_alone else jar_settings() if reads_stores else {}
+            for key, value in {**_SETTINGS, **others}.items():
                 builder = builder.config(key, value)
     for key, value in chosen.items():
         builder = builder.config(key, value)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from pyspark.sql import DataFrame
 
 from lakehouse.engine import WriteTarget, Written
 from lakehouse.engine.conform import Fills
+from lakehouse.engine.spark.attempts import were_repeated
 from lakehouse.engine.spark.columns import conformed
 from lakehouse.engine.spark.failures import explaining_jobs
 from lakehouse.engine.spark.settings import held
@@ -18,6 +17,7 @@ from lakehouse.engine.task import REPORT, TaskWriter
 from lakehouse.engine.write import stored_schema, write_tables
 from lakehouse.errors import InvalidRows
 from lakehouse.storage.files import make_folder
+from lakehouse.storage.work import delete_others
 
 _SETTINGS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
@@ -37,18 +37,19 @@ def write_frame(frame: DataFrame, target: WriteTarget) -> list[Written]:
     rows = conformed(frame, stored_schema(target), Fills(target.spec.defaults_for_new, target.is_lenient))
     folder = target.folder / f"{target.batch:05d}"
     make_folder(folder)
-    part = replace(target, folder=folder, batch=0)
+    part = replace(target, folder=folder, batch=0, warehouse=target.home)
     with held(frame.sparkSession, _SETTINGS), explaining_jobs():
         if _is_local(rows):
             held_here = rows.toArrow().rename_columns(stored_schema(part).names)
             return [one.below(folder.name) for one in write_tables([held_here], part)]
-        reports = rows.mapInArrow(TaskWriter(part), REPORT).collect()
+        reports = rows.mapInArrow(TaskWriter(part, part.stored), REPORT).collect()
     for report in reports:
         if report.error is not None:
             raise pickle.loads(report.error)  # noqa: S301 - made by our own code in the session's own workers
-    return _kept(
-        folder, {name: bytes(held) for one in reports for name, held in zip(one.names, one.checksums, strict=True)}
-    )
+    written = [one for report in reports for one in pickle.loads(report.written)]  # noqa: S301 - as above
+    kept = {f"{part.stored}/{one.name}" for one in written}
+    delete_others(part.home, part.stored, kept, is_repeated=were_repeated(frame.sparkSession, reports))
+    return [one.below(folder.name) for one in sorted(written, key=lambda one: one.name)]
 
 
 def _is_local(rows: DataFrame) -> bool:
@@ -58,11 +59,3 @@ def _is_local(rows: DataFrame) -> bool:
     plan = rows._jdf.queryExecution().optimizedPlan()
     is_local: bool = plan.getClass().getSimpleName() == "LocalRelation"
     return is_local and int(str(plan.stats().sizeInBytes())) <= _LOCAL_BYTES
-
-
-def _kept(folder: Path, checksums: Mapping[str, bytes]) -> list[Written]:
-    """The reported files, after deletion of all others."""
-    for path in folder.iterdir():
-        if path.name not in checksums:
-            path.unlink()
-    return [Written(name, checksums[name]).below(folder.name) for name in sorted(checksums)]

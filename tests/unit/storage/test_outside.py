@@ -11,6 +11,7 @@ import pytest
 
 from lakehouse.core.interval import Interval
 from lakehouse.core.keys import key_scope
+from lakehouse.storage.files import Folder
 from lakehouse.storage.footer import read_footers
 from lakehouse.storage.outside import Outside, values_outside
 from tests.unit.engine.harness import spec_of
@@ -27,7 +28,7 @@ def _outside(
     spec = spec_of(table.schema, cluster_by="client")
     pq.write_table(table, folder / "a.parquet", row_group_size=2)
     files = read_footers(folder, ["a.parquet"], spec)
-    return values_outside(folder, files, spec, interval, key_scope(keys))
+    return values_outside(Folder(folder), files, spec, interval, key_scope(keys))
 
 
 def test_rows_inside_are_fine(tmp_path: Path) -> None:

@@ -1,0 +1,152 @@
+"""Spark's tasks as on other machines: their copies are not the driver's, and nothing but the store is shared.
+
+On a whole cluster `python -m lakehouse.testing.cluster` does more of this, with Spark reading the store itself.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+import lakehouse
+from lakehouse.engine.spark.failures import explaining_jobs
+from lakehouse.engine.spark.stores import files_in_store, s3a_options
+from lakehouse.errors import EngineUnavailable, RowsOutside, StorageUnavailable
+from lakehouse.storage.work import delete_others
+from lakehouse.testing.object_stores import moto_server
+from lakehouse.testing.store_proxy import StoreProxy
+from lakehouse.testing.store_requests import Kind
+
+COLUMNS = "at TIMESTAMP, id BIGINT, v STRING"
+DAY = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+
+
+def rows_of(ids, *values):
+    """Rows of some ids, their days and values in turn."""
+    return {one: (DAY + dt.timedelta(days=one % 2, seconds=one), values[one // 2 % len(values)]) for one in ids}
+
+
+@pytest.fixture
+def place(spark: Any, sqlite_url: str, tmp_path: Path) -> Iterator[tuple[Any, Any, StoreProxy]]:
+    """A lake whose copies lie elsewhere than those of Spark's workers, a table, and what counts its requests."""
+    with moto_server() as store, StoreProxy(store.port) as proxy:
+        options = dict(store.through(proxy.port).options)
+        with lakehouse.connect(
+            sqlite_url, store.url, spark=spark, storage_options=options, cache_dir=tmp_path / "copies"
+        ) as lake:
+            yield lake, lake.create_table("events", COLUMNS, time="at", cluster_by="v"), proxy
+
+
+def held(table: Any) -> dict[int, tuple[dt.datetime, str]]:
+    return {row["id"]: (row["at"], row["v"]) for row in table.scan().to_arrow().to_pylist()}
+
+
+def test_what_tasks_write_needs_nothing_of_their_machine(place: Any, spark: Any) -> None:
+    lake, table, proxy = place
+
+    def frame(rows):
+        return spark.createDataFrame([(at, one, v) for one, (at, v) in rows.items()], COLUMNS).repartition(2)
+
+    rows = rows_of(range(100), "a", "b", "c")
+    proxy.forget()
+    table.append(frame(rows))
+    written = len(table.segments())
+    assert proxy.counts() == {Kind.PUT: written}
+    assert not list((lake.cache.root / table.spec.folder).rglob("*.parquet"))
+    # Bounds of these files do not say whether they hold other values: they are fetched, and read.
+    new = rows_of(range(200, 220), "a", "c")
+    with pytest.raises(RowsOutside):
+        table.replace(frame(new | rows_of(range(300, 302), "b")), "2024-01", keys={"v": ["a", "c"]})
+    table.replace(frame(new), "2024-01", keys={"v": ["a", "c"]})
+    rows = {one: row for one, row in rows.items() if row[1] == "b"} | new
+    assert held(table) == rows
+    table.delete("id % 5 = 0", engine="spark")
+    table.erase("id = 8", engine="spark")
+    rows = {one: row for one, row in rows.items() if one % 5 and one != 8}
+    assert held(table) == rows
+    lake.expire(keep_last=1)
+    lake.collect(grace_seconds=0)
+    assert lake.check(deep=True).findings == []
+
+
+def test_what_others_put_is_looked_for_only_after_a_repetition(place: Any) -> None:
+    lake, table, proxy = place
+    # What attempts put that did not win goes if one was repeated; else a store is not asked what it has.
+    folder = f"{table.spec.folder}/{'0' * 32}"
+    warehouse = lake.session.warehouse
+    for name in ("won", "lost"):
+        path = warehouse.root / folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+        warehouse.publish([path])
+    proxy.forget()
+    delete_others(warehouse, folder, {f"{folder}/won"}, is_repeated=False)
+    assert proxy.counts() == {}
+    delete_others(warehouse, folder, {f"{folder}/won"}, is_repeated=True)
+    assert [one.path for one in warehouse.listed(folder)] == [f"{folder}/won"]
+
+
+def test_a_session_without_the_jars_names_them(place: Any, spark: Any) -> None:
+    lake, table, _ = place
+    with pytest.raises(EngineUnavailable, match=r"hadoop-aws:3\.5\.0"):
+        files_in_store(spark, lake.session.warehouse, table.segments())
+    with pytest.raises(EngineUnavailable, match=r"spark_jars_packages"), explaining_jobs():
+        spark.read.schema("id BIGINT").parquet("s3a://lake/absent.parquet")
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({}, {}),
+        ({"region": "eu-west-1"}, {"endpoint.region": "eu-west-1"}),
+        (
+            {"aws_endpoint": "http://host:1", "AWS_ACCESS_KEY_ID": "k", "aws_secret_access_key": "s", "token": "t"},
+            {
+                "endpoint": "http://host:1",
+                "endpoint.region": "us-east-1",
+                "path.style.access": "true",
+                "connection.ssl.enabled": "false",
+                "access.key": "k",
+                "secret.key": "s",
+                "session.token": "t",
+            },
+        ),
+        (
+            {"endpoint": "https://host", "virtual_hosted_style_request": True, "skip_signature": "true"},
+            {
+                "endpoint": "https://host",
+                "endpoint.region": "us-east-1",
+                "path.style.access": "false",
+                "connection.ssl.enabled": "true",
+                "aws.credentials.provider": "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider",
+            },
+        ),
+    ],
+)
+def test_options_of_a_warehouse_are_those_of_its_bucket(given: Any, wanted: Any) -> None:
+    patience = s3a_options("lake", {})
+    found = s3a_options("lake", given)
+    assert patience.items() <= found.items()
+    assert {name: value for name, value in found.items() if name not in patience} == {
+        f"fs.s3a.bucket.lake.{name}": value for name, value in wanted.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("java.net.ConnectException: Connection refused", "does not answer"),
+        ("AccessDeniedException: s3a://lake/a: (Service: S3, Status Code: 403)", "do not allow it"),
+        ("UnknownStoreException: The bucket does not exist: NoSuchBucket", "no such bucket"),
+        ("The provided token has expired. (ExpiredToken)", "have expired"),
+    ],
+)
+def test_what_a_store_answers_spark_is_explained(said: str, meant: str) -> None:
+    with pytest.raises(StorageUnavailable, match=meant) as raised, explaining_jobs():
+        raise PySparkException(f"getFileStatus on s3a://lake/warehouse/a.parquet: {said}\n at Some.scala:503")
+    assert raised.value.facts["path"] == "s3://lake/warehouse/a.parquet"
