@@ -229,7 +229,7 @@ class Scan:
         """
         plan = query.plan
         columns = stored_columns_read(query, plan_parts(query))
-        files, _ = check_files(self._session.warehouse, plan.segments, at_least(query.verify, "pages"), columns)
+        files, _ = check_files(self._session.warehouse, plan.segments, at_least(query.verify, "pages"), columns, query)
         sound = {stored for stored, path in files.items() if has_footer(path)}
         self.missing = sorted(segment.path for segment in plan.segments if segment.path not in sound)
         if not self.missing:
@@ -251,6 +251,8 @@ class Scan:
             try:
                 return ask(engine.read(self._query(engine.dialect, filtered=filtered)))
             except SegmentUnreadable as error:
+                if self._session.warehouse.heal(str(error.facts.get("path", ""))):
+                    continue
                 if not is_replaced(self._session, error):
                     raise
                 del self._planned

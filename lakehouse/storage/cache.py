@@ -18,22 +18,28 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 import xxhash
 
+from lakehouse.durable import sync
 from lakehouse.errors import StorageUnavailable
 from lakehouse.forks import watch_forks
 
 LIMIT_BYTES = 20 << 30
 """The default limit."""
 ASIDE = ".aside"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _LOCKS = ".held"
 _ERASURE = ".erasure"
 _ABANDONED_SECONDS = 24 * 3600
+_RECORDS_BYTE = (1 << 62) + 1
+"""The byte that stands for all records of parts; those of copies are smaller."""
+_GLANCE_SECONDS = 10.0
+"""How long a copy stays that was fetched or written to be read at once."""
 _ROOM = 0.9
 """What is left of the limit after copies were deleted, so that this is done seldom."""
 _LOOK_AGAIN = 8
@@ -66,6 +72,134 @@ class Usage:
     bytes: int
 
 
+class _Holds:
+    """What this process holds of a folder of copies, by locks: those are a process's, so all its caches share them."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.after_fork()
+        watch_forks(self)
+
+    def after_fork(self) -> None:
+        """A child holds nothing of its parent's."""
+        self.guard = threading.RLock()
+        self.records = threading.Lock()
+        self._held: Counter[str] = Counter()
+        self._released: list[str] = []
+        self._lingering: dict[str, float] = {}
+        self._glanced: set[str] = set()
+        self._file: int | None = None
+
+    @property
+    def file(self) -> int:
+        """The file of locks. It stays open: to close any handle of it would release them all."""
+        if self._file is None:
+            try:
+                self._root.mkdir(parents=True, exist_ok=True)
+                self._file = os.open(self._root / _LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except OSError as error:
+                raise StorageUnavailable(
+                    "the cache cannot be written; make it writable, or give another cache_dir",
+                    path=str(self._root),
+                    cause=error.strerror,
+                ) from error
+        return self._file
+
+    def hold(self, stored: Iterable[str], holder: object) -> None:
+        """Hold copies for as long as an object lives."""
+        listed = list(stored)
+        with self.guard:
+            self._settle()
+            for one in listed:
+                self._take(one)
+        weakref.finalize(holder, self._release, listed).atexit = False
+
+    def linger(self, stored: Iterable[str], seconds: float) -> None:
+        """Hold copies for some time."""
+        until = time.monotonic() + seconds
+        with self.guard:
+            self._settle()
+            for one in stored:
+                if one not in self._lingering:
+                    self._take(one)
+                self._lingering[one] = max(until, self._lingering.get(one, until))
+
+    def glance(self, stored: Iterable[str]) -> None:
+        """Hold copies until they are read at once, or `end_glances` is called."""
+        listed = list(stored)
+        with self.guard:
+            self._glanced.update(one for one in listed if one not in self._lingering)
+        self.linger(listed, _GLANCE_SECONDS)
+
+    def end_glances(self) -> None:
+        """Let go of what was glanced at."""
+        with self.guard:
+            self._lingering.update(dict.fromkeys(self._glanced & self._lingering.keys(), 0.0))
+            self._glanced.clear()
+
+    def _take(self, stored: str) -> None:
+        if not self._held[stored]:
+            fcntl.lockf(self.file, fcntl.LOCK_SH, 1, _byte(stored))
+        self._held[stored] += 1
+
+    def _release(self, stored: list[str]) -> None:
+        # A finalizer may run at any point, so it takes no lock.
+        self._released += stored
+
+    def _settle(self) -> None:
+        """Let go of what was released; call it under the lock."""
+        now = time.monotonic()
+        ended = [one for one, until in self._lingering.items() if until <= now]
+        for one in ended:
+            del self._lingering[one]
+            self._glanced.discard(one)
+        self._released += ended
+        while self._released:
+            one = self._released.pop()
+            self._held[one] -= 1
+            if self._held[one] <= 0:
+                del self._held[one]
+                fcntl.lockf(self.file, fcntl.LOCK_UN, 1, _byte(one))
+
+    @contextmanager
+    def alone(self, stored: str) -> Iterator[bool]:
+        """Whether nobody holds a copy, in any process; nobody can begin to until the block ends."""
+        with self.guard:
+            self._settle()
+            byte = _byte(stored)
+            if self._held[stored] or any(_byte(one) == byte for one in self._held):
+                yield False
+                return
+            try:
+                fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+            except OSError:
+                yield False
+                return
+            try:
+                yield True
+            finally:
+                fcntl.lockf(self.file, fcntl.LOCK_UN, 1, byte)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Alone, in all processes, with the records of parts: no copy is made or goes meanwhile."""
+        with self.records:
+            fcntl.lockf(self.file, fcntl.LOCK_EX, 1, _RECORDS_BYTE)
+            try:
+                yield
+            finally:
+                fcntl.lockf(self.file, fcntl.LOCK_UN, 1, _RECORDS_BYTE)
+
+
+_holds: dict[Path, _Holds] = {}
+_making = threading.Lock()
+
+
+def _holds_of(root: Path) -> _Holds:
+    with _making:
+        return _holds.setdefault(root, _Holds(root)) if root not in _holds else _holds[root]
+
+
 class Cache:
     """The copies below a folder. Thread-safe, and shared by processes.
 
@@ -84,16 +218,7 @@ class Cache:
         """Copies that were there when they were needed, by this process."""
         self.misses = 0
         """Copies that were fetched."""
-        self.after_fork()
-        watch_forks(self)
-
-    def after_fork(self) -> None:
-        """A child holds nothing of its parent's."""
-        self._guard = threading.RLock()
-        self._held: Counter[str] = Counter()
-        self._released: list[str] = []
-        self._lingering: dict[str, float] = {}
-        self._locks: int | None = None
+        self._holds = _holds_of(root)
         self._known: int | None = None
         self._added = 0
 
@@ -131,18 +256,29 @@ class Cache:
 
         Raises `StorageUnavailable` if the disk is full or cannot be written.
         """
+        try:
+            self._add(stored, write)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise self._unwritable(error) from error
+            self.shrink(0)
+            with self.writing():
+                self._add(stored, write)
+
+    def _add(self, stored: str, write: Callable[[Path], object]) -> None:
         aside = self.root / ASIDE / uuid4().hex
-        with self.writing():
-            aside.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                write(aside)
-                size = aside.stat().st_size
-                aside.chmod(_MODE)
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            write(aside)
+            sync(aside)  # or a power cut leaves a copy of the right length with other bytes
+            size = aside.stat().st_size
+            aside.chmod(_MODE)
+            with self.recording():
                 self.path(stored).parent.mkdir(parents=True, exist_ok=True)
                 aside.rename(self.path(stored))
-            finally:
-                aside.unlink(missing_ok=True)
-            self.record(stored).unlink(missing_ok=True)
+                self.record(stored).unlink(missing_ok=True)
+        finally:
+            aside.unlink(missing_ok=True)
         self.count(size)
 
     @contextmanager
@@ -151,19 +287,21 @@ class Cache:
         try:
             yield
         except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            remedy = (
-                "free space on its disk or give another cache_dir"
-                if full
-                else "make it writable, or give another cache_dir"
-            )
-            raise StorageUnavailable(
-                f"the cache cannot be written; {remedy}", path=str(self.root), cause=error.strerror
-            ) from error
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> StorageUnavailable:
+        full = error.errno in _FULL
+        remedy = "free space on its disk" if full else "make it writable"
+        return StorageUnavailable(
+            f"the cache cannot be written; {remedy}, or give another cache_dir",
+            path=str(self.root),
+            cause=error.strerror,
+        )
 
     def keep(self, stored: str) -> None:
         """Take a file that an operation wrote and published as the copy."""
         path = self.path(stored)
+        sync(path)
         path.chmod(_MODE)
         self.count(path.stat().st_size)
 
@@ -178,7 +316,7 @@ class Cache:
         """The version of the erasure up to which copies were dropped, by any process of this machine."""
         try:
             return int((self.root / _ERASURE).read_text())
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             return 0
 
     @erasure.setter
@@ -209,55 +347,23 @@ class Cache:
 
     def hold(self, stored: Iterable[str], holder: object) -> None:
         """Let no process delete copies for as long as an object lives."""
-        listed = list(stored)
-        with self._guard:
-            self._settle()
-            for one in listed:
-                self._take(one)
-        weakref.finalize(holder, self._release, listed).atexit = False
+        self._holds.hold(stored, holder)
 
     def linger(self, stored: Iterable[str], seconds: float) -> None:
         """Let no process delete copies for some time: lazy results are read later."""
-        until = time.monotonic() + seconds
-        with self._guard:
-            self._settle()
-            for one in stored:
-                if one not in self._lingering:
-                    self._take(one)
-                self._lingering[one] = until
+        self._holds.linger(stored, seconds)
 
-    def _take(self, stored: str) -> None:
-        if not self._held[stored]:
-            fcntl.lockf(self._lock_file(), fcntl.LOCK_SH, 1, _byte(stored))
-        self._held[stored] += 1
+    def glance(self, stored: Iterable[str]) -> None:
+        """Let no process delete copies for some seconds, in which they are read; `clear` does."""
+        self._holds.glance(stored)
 
-    def _release(self, stored: list[str]) -> None:
-        # A finalizer may run at any point, so it takes no lock.
-        self._released += stored
-
-    def _settle(self) -> None:
-        """Let go of what was released; call it under the lock."""
-        now = time.monotonic()
-        ended = [one for one, until in self._lingering.items() if until <= now]
-        for one in ended:
-            del self._lingering[one]
-        self._released += ended
-        while self._released:
-            one = self._released.pop()
-            self._held[one] -= 1
-            if self._held[one] <= 0:
-                del self._held[one]
-                fcntl.lockf(self._lock_file(), fcntl.LOCK_UN, 1, _byte(one))
-
-    def _lock_file(self) -> int:
-        if self._locks is None:
-            self.root.mkdir(parents=True, exist_ok=True)
-            self._locks = os.open(self.root / _LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        return self._locks
+    def recording(self) -> AbstractContextManager[None]:
+        """Alone, in all processes, with the records of parts: no copy is made or goes meanwhile."""
+        return self._holds.recording()
 
     def count(self, size: int) -> None:
         """Note what was added; copies beyond the limit go."""
-        with self._guard:
+        with self._holds.guard:
             self._added += size
             is_new = self._known is None or self._added * _LOOK_AGAIN > self.limit_bytes
             if is_new or (self._known or 0) + self._added > self.limit_bytes:
@@ -267,8 +373,7 @@ class Cache:
         """Delete copies that nobody holds until the rest is below the limit, those first that were used longest ago."""
         limit = self.limit_bytes if to_bytes is None else to_bytes
         self._remove_abandoned()
-        with self._guard:
-            self._settle()
+        with self._holds.guard:
             found = sorted(self._copies(), key=lambda one: one[2])
             total = sum(size for _, size, _ in found)
             target = limit * _ROOM if total > limit else limit
@@ -289,33 +394,29 @@ class Cache:
 
     def clear(self) -> None:
         """Delete every copy that nobody reads."""
+        self._holds.end_glances()
         self.shrink(0)
 
     def _deleted(self, stored: str) -> bool:
         """Delete one copy unless somebody holds it, or an operation still writes it."""
-        if self._held[stored]:
-            return False
-        lock, byte = self._lock_file(), _byte(stored)
-        if any(_byte(one) == byte for one in self._held):
-            return False
-        try:
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-        except OSError:
-            return False
-        try:
-            if not self._is_copy(stored):
+        with self._holds.alone(stored) as is_free:
+            if not is_free or not (self._is_copy(stored) or self._is_abandoned(stored)):
                 return False
-            self._unlink(stored)
-        except FileNotFoundError:
-            pass
-        finally:
-            fcntl.lockf(lock, fcntl.LOCK_UN, 1, byte)
+            with suppress(FileNotFoundError):
+                self._unlink(stored)
         return True
 
+    def _is_abandoned(self, stored: str) -> bool:
+        """Whether a file that is no copy was last written so long ago that its operation is over."""
+        with suppress(FileNotFoundError):
+            return self.path(stored).lstat().st_mtime < time.time() - _ABANDONED_SECONDS
+        return False
+
     def _unlink(self, stored: str) -> None:
-        self.record(stored).unlink(missing_ok=True)
-        self.path(stored).unlink()
-        self._remove_empty(self.path(stored).parent)
+        with self.recording():
+            self.record(stored).unlink(missing_ok=True)
+            self.path(stored).unlink()
+            self._remove_empty(self.path(stored).parent)
 
     def _copies(self) -> Iterator[tuple[str, int, float]]:
         """Every file below the root but its own: stored path, bytes, when it was last used."""
@@ -331,7 +432,7 @@ class Cache:
                     yield path.relative_to(self.root).as_posix(), size, status.st_mtime
 
     def _remove_empty(self, folder: Path) -> None:
-        while folder != self.root:
+        while folder.parent != self.root:  # the table's is its operations' to make files in
             try:
                 folder.rmdir()
             except OSError:

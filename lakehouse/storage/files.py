@@ -94,6 +94,10 @@ class Folder:
         """The file itself."""
         return self.file(file.path)
 
+    def heal(self, path: str) -> bool:
+        """There are no copies."""
+        return False
+
     def delete(self, stored: Iterable[str]) -> int:
         """Delete files, and folders that become empty."""
         locator = Locator(self.root)

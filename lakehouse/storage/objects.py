@@ -43,7 +43,6 @@ _asked_first: dict[int, int] = {}
 """The process that asked a store first, under 0: obstore's threads do not come along into a child."""
 _T = TypeVar("_T")
 _ENDPOINTS = ("AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
-_SECRETS = ("secret", "token", "key", "password", "sas")
 
 _NO_BUCKET = "there is no such bucket; make it, or correct the address"
 _EXPIRED = "the credentials have expired; get new ones"
@@ -87,12 +86,7 @@ class Credentials:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        hidden = {name: "***" if _is_secret(name) else value for name, value in self.options.items()}
-        return f"Credentials({hidden})"
-
-
-def _is_secret(name: str) -> bool:
-    return any(part in name.lower() for part in _SECRETS)
+        return f"Credentials({', '.join(sorted(self.options))})"
 
 
 @dataclass(frozen=True)
@@ -124,7 +118,13 @@ class Objects:
         try:
             config: Any = options
             return from_url(self.url, config=config, client_options=client, retry_config=retry)
-        except (exceptions.BaseError, ValueError, TypeError) as error:
+        except BaseException as error:
+            # A value that it cannot convert is a PanicException, of no class that can be imported.
+            if (
+                not isinstance(error, exceptions.BaseError | ValueError | TypeError)
+                and "Panic" not in type(error).__name__
+            ):
+                raise
             raise InvalidAddress(
                 "the store cannot be opened with these options; see docs/deployment.md for their names",
                 warehouse=self.url,
@@ -239,6 +239,7 @@ class Objects:
                 path=self._path(stored),
                 asked=what,
             )
+        _ = self._store  # options that are wrong are no fault of a request
         started = time.monotonic()
         for attempt in itertools.count():
             try:
@@ -280,12 +281,11 @@ def _endpoints(options: Mapping[str, Any]) -> Iterator[str]:
     yield from (value for name, value in os.environ.items() if name.startswith(_ENDPOINTS))
 
 
-def _first_line(error: Exception) -> str:
-    """What a store says, without the debugging that follows it."""
-    said = str(error).partition("Debug source:")[0]
-    return (
-        re.sub(r"(://[^\s?]*)\?\S*", r"\1", " ".join(said.split()))[:300] or type(error).__name__
-    )  # a query may hold a token
+def _first_line(error: BaseException) -> str:
+    """What a store says, without the debugging that follows it, and without what addresses may hold of secrets."""
+    said = " ".join(str(error).partition("Debug source:")[0].split())
+    said = re.sub(r"://[^\s/@]*@", "://", said)
+    return re.sub(r"(://[^\s?]*)\?\S*", r"\1", said)[:300] or type(error).__name__
 
 
 def _is_same(held: Any, file: Path) -> bool:

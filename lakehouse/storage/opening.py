@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import xxhash
 
@@ -36,7 +36,7 @@ def open_warehouse(
     's3://bucket/a/lake'
     """
     text = os.fspath(location)
-    scheme = text.partition("://")[0] if "://" in text else ""
+    scheme = text.partition("://")[0].lower() if "://" in text else ""
     if scheme not in SCHEMES:
         if storage_options:
             raise InvalidArgument("storage_options are for object stores, as in s3://bucket/prefix", warehouse=text)
@@ -58,14 +58,15 @@ def open_warehouse(
 
 def _store_url(text: str) -> str:
     parts = urlsplit(text)
-    if not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc or ".." in parts.path.split("/"):
+    names = [unquote(one) for one in parts.path.split("/") if one]
+    is_odd = any(one in (".", "..") or "/" in one or "\x00" in one for one in names)
+    if not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc or is_odd:
         raise InvalidAddress(
             "an object store is named by bucket and prefix, as in s3://bucket/prefix; credentials go into the "
             "environment or storage_options",
             warehouse=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}",
         )
-    prefix = "/".join(filter(None, parts.path.split("/")))
-    return f"{parts.scheme}://{parts.netloc}/{prefix}".rstrip("/")
+    return "/".join([f"{parts.scheme.lower()}://{parts.netloc}", *(quote(one, safe="=+,~*'()!@:$&;") for one in names)])
 
 
 def _read_options(options: Mapping[str, Any] | None) -> dict[str, Any]:

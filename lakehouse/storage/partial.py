@@ -8,9 +8,11 @@ stands in a file beside it, written after them; without that file none is.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 import numpy as np
@@ -22,6 +24,9 @@ from lakehouse.storage.checksums import BLOCK_BYTES, changed, hash_part, require
 from lakehouse.storage.objects import Objects
 from lakehouse.storage.warehouse import Committed
 
+BlockMask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
+_HEAD = struct.Struct("<QI")
+"""Of a record: the inode of its copy, and how many blocks that has."""
 LARGE_BYTES = 4 << 20
 """Smaller files are fetched whole: two requests would take longer than one."""
 _TAIL_BYTES = 128 << 10
@@ -58,31 +63,47 @@ def bring_parts(cache: Cache, objects: Objects, file: Committed, columns: Collec
         if not len(missing):
             return True
         runs = [(int(run[0]), int(run[-1]) + 1) for run in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1)]
-        _fetch(path, objects, file, footer, runs)
+        inode = _fetch(path, objects, file, footer, runs)
         there[missing] = True
-        if there.all():
-            cache.keep(file.path)
-            cache.record(file.path).unlink(missing_ok=True)
-        else:
-            _write_record(cache, file.path, there)
-            cache.count(len(missing) * BLOCK_BYTES)
+        _note(cache, file.path, inode, there)
     return False
 
 
-def _present(cache: Cache, stored: str) -> np.ndarray | None:
+def _note(cache: Cache, stored: str, inode: int, there: BlockMask) -> None:
+    """Record what is in a copy, unless another one has its place by now."""
+    with cache.recording():
+        try:
+            is_it = cache.path(stored).lstat().st_ino == inode
+        except FileNotFoundError:
+            is_it = False
+        if is_it and there.all():
+            cache.record(stored).unlink(missing_ok=True)
+        elif is_it:
+            _write_record(cache, stored, inode, there)
+    if is_it and there.all():
+        cache.keep(stored)
+    cache.count(0 if there.all() else BLOCK_BYTES)
+
+
+def _present(cache: Cache, stored: str) -> BlockMask | None:
     """Which blocks are there; None if it is not known of any."""
     if not cache.is_partial(stored):
         return None
     try:
-        held = cache.record(stored).read_bytes()
+        held, inode = cache.record(stored).read_bytes(), cache.path(stored).lstat().st_ino
     except FileNotFoundError:
         return None
-    count = int.from_bytes(held[:4], "little")
-    return np.unpackbits(np.frombuffer(held[4:], np.uint8), count=count).astype(np.bool_)
+    head, bits = held[: _HEAD.size], held[_HEAD.size :]
+    if len(head) < _HEAD.size:
+        return None
+    of, count = _HEAD.unpack(head)
+    if of != inode or len(bits) != -(-count // 8):
+        return None  # of another copy, or cut short by a power cut
+    return np.unpackbits(np.frombuffer(bits, np.uint8), count=count).astype(np.bool_)
 
 
-def _write_record(cache: Cache, stored: str, there: np.ndarray) -> None:
-    content = len(there).to_bytes(4, "little") + np.packbits(there).tobytes()
+def _write_record(cache: Cache, stored: str, inode: int, there: BlockMask) -> None:
+    content = _HEAD.pack(inode, len(there)) + np.packbits(there).tobytes()
     aside = cache.root / ASIDE / uuid4().hex
     record = cache.record(stored)
     record.parent.mkdir(parents=True, exist_ok=True)
@@ -103,16 +124,17 @@ def _fetch_footer(cache: Cache, objects: Objects, file: Committed) -> Footer:
     content = tail[-length:]
     footer = decoded_footer(cache.path(file.path), content, file.bytes, file.checksum)
     path, aside = cache.path(file.path), cache.root / ASIDE / uuid4().hex
-    cache.record(file.path).unlink(missing_ok=True)
     aside.parent.mkdir(parents=True, exist_ok=True)
-    path.parent.mkdir(parents=True, exist_ok=True)
     with aside.open("wb") as to:
         to.truncate(file.bytes)
         to.seek(file.bytes - length)
         to.write(content)
     aside.chmod(PARTIAL_MODE)
-    with suppress(FileExistsError):  # another one has just made it
-        os.link(aside, path)
+    with cache.recording():
+        cache.record(file.path).unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):  # another one has just made it
+            os.link(aside, path)
     aside.unlink()
     return footer
 
@@ -125,7 +147,8 @@ def _held_footer(path: Path, file: Committed) -> Footer:
         return decoded_footer(path, held.read(length), file.bytes, file.checksum)
 
 
-def _fetch(path: Path, objects: Objects, file: Committed, footer: Footer, runs: Sequence[tuple[int, int]]) -> None:
+def _fetch(path: Path, objects: Objects, file: Committed, footer: Footer, runs: Sequence[tuple[int, int]]) -> int:
+    """Write blocks into a copy; return its inode."""
     ranges = [(first * BLOCK_BYTES, min(end * BLOCK_BYTES, footer.start)) for first, end in runs]
     handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -141,5 +164,6 @@ def _fetch(path: Path, objects: Objects, file: Committed, footer: Footer, runs: 
             while written < len(read):
                 written += os.pwrite(handle, read[written:], start + written)
         os.fdatasync(handle)
+        return os.fstat(handle).st_ino
     finally:
         os.close(handle)

@@ -19,11 +19,6 @@ from lakehouse.storage.partial import bring_parts, is_worth_it
 from lakehouse.storage.paths import Locator
 from lakehouse.storage.warehouse import Committed, Listed
 
-
-class _Holder:
-    """Holds copies while they are fetched."""
-
-
 _LARGE_BYTES = 64 << 20
 _THREADS = 16
 """Requests at a time: a store answers each late, and many as soon as one."""
@@ -84,6 +79,7 @@ class Remote:
             self._put(name)
 
     def _put(self, stored: str) -> None:
+        self.cache.glance([stored])  # who wrote it reads it back
         self.objects.put(stored, self.cache.path(stored))
         self.cache.keep(stored)
 
@@ -92,7 +88,10 @@ class Remote:
     ) -> Mapping[str, SegmentUnreadable]:
         """Fetch what has no copy, many at a time, each whole and compared with its checksum."""
         listed = list({one.path: one for one in files}.values())
-        self.cache.hold([one.path for one in listed], _Holder() if holder is None else holder)
+        if holder is None:
+            self.cache.glance(one.path for one in listed)
+        else:
+            self.cache.hold([one.path for one in listed], holder)
         wanted = [one for one in listed if not self.cache.has(one.path, one.bytes)]
         found = _together(partial(self._bring, columns=columns), wanted)
         misses = sum(one is not True for one in found)
@@ -130,6 +129,14 @@ class Remote:
         if isinstance(error, SegmentUnreadable):
             raise error
         return self.file(file.path)
+
+    def heal(self, path: str) -> bool:
+        """Drop the copy at a path, as after a power cut: the object may be whole."""
+        stored = path.removeprefix(f"{self.address}/").removeprefix(f"{self.root}/")
+        if not self.file(stored).is_file():
+            return False
+        self.cache.drop([stored])
+        return True
 
     def delete(self, stored: Iterable[str]) -> int:
         """Delete objects, and this machine's copies. All that are named count."""

@@ -89,6 +89,9 @@ class Warehouse(Protocol):
     def fresh(self, file: Committed) -> Path:
         """A file as it is stored now, whatever was read of it before. Raises `SegmentUnreadable`."""
 
+    def heal(self, path: str) -> bool:
+        """Drop a copy that could not be read, so that it is fetched again; whether there was one."""
+
     def delete(self, stored: Iterable[str]) -> int:
         """Delete files, wherever there are copies; return how many there were. Lists nothing.
 
