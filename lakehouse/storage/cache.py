@@ -116,20 +116,25 @@ class _Holds:
 
     def linger(self, stored: Iterable[str], seconds: float) -> None:
         """Hold copies for some time."""
-        until = time.monotonic() + seconds
+        listed = list(stored)
         with self.guard:
-            self._settle()
-            for one in stored:
-                if one not in self._lingering:
-                    self._take(one)
-                self._lingering[one] = max(until, self._lingering.get(one, until))
+            self._extend(listed, seconds)
+            self._glanced.difference_update(listed)
+
+    def _extend(self, stored: Iterable[str], seconds: float) -> None:
+        until = time.monotonic() + seconds
+        self._settle()
+        for one in stored:
+            if one not in self._lingering:
+                self._take(one)
+            self._lingering[one] = max(until, self._lingering.get(one, until))
 
     def glance(self, stored: Iterable[str]) -> None:
         """Hold copies until they are read at once, or `end_glances` is called."""
         listed = list(stored)
         with self.guard:
             self._glanced.update(one for one in listed if one not in self._lingering)
-        self.linger(listed, _GLANCE_SECONDS)
+            self._extend(listed, _GLANCE_SECONDS)
 
     def end_glances(self) -> None:
         """Let go of what was glanced at."""

@@ -376,3 +376,64 @@ def test_a_forked_child_is_told_that_it_cannot_ask_the_store(lake):
         assert "forked" in said.read()
     os.waitpid(child, 0)
     assert len(seen(table)) == 5
+
+
+@pytest.mark.parametrize("limit", [0, 20_000])
+def test_everything_works_with_a_cache_that_holds_almost_nothing(place, tmp_path, limit):
+    with opened(place, tmp_path, machine="small", cache_bytes=limit) as small:
+        table = created(small)
+        for day in range(4):
+            table.append(events(range(2000 * day, 2000 * day + 2000)))
+        table.upsert(events(range(5), label="new"))
+        table.delete("id BETWEEN 10 AND 19")
+        table.compact()
+        table.erase("id = 7")
+        small.export()
+        assert not small.check(deep=True).findings
+        scan = table.scan(best_effort=True)
+        assert scan.to_arrow().num_rows == 8000 - 10 - 1
+        assert scan.missing == []
+
+
+def test_two_lakes_of_one_process_keep_what_the_other_one_reads(place, lake, tmp_path):
+    table = created(lake)
+    for day in range(3):
+        table.append(events(range(1000 * day, 1000 * day + 1000)))
+    with opened(place, tmp_path) as other:
+        relation = table.scan().to_duckdb()
+        other.cache.clear()
+        assert len(relation.fetchall()) == 3000
+        stream = other.table("events").scan().to_reader()
+        lake.cache.clear()
+        assert sum(batch.num_rows for batch in stream) == 3000
+
+
+@pytest.mark.parametrize("verify", ["pages", "content"])
+def test_a_copy_that_a_disk_has_spoiled_is_fetched_again(lake, verify):
+    table = created(lake, properties={"verify": verify})
+    table.append(events(range(3000), days=1))
+    (segment,) = table.segments()
+    copy = lake.session.warehouse.root / segment.path
+    held = bytearray(copy.read_bytes())
+    held[: len(held) // 2] = bytes(len(held) // 2)
+    copy.unlink()
+    copy.write_bytes(held)
+    copy.chmod(0o444)
+    with lakehouse.connect(
+        lake.catalog.url,
+        lake.warehouse,
+        storage_options=lake.session.warehouse.settings["storage_options"],
+        cache_dir=lake.session.warehouse.root.parent,
+    ) as again:
+        assert len(seen(again.table("events"))) == 3000
+
+
+def test_a_record_of_parts_that_was_cut_short_counts_for_nothing(lake, tmp_path):
+    table = created(lake)
+    table.append(wide(300_000))
+    for content in (b"", b"\x01", b"\x00" * 12):
+        lake.cache.clear()
+        assert table.scan(columns=["id"]).to_arrow().num_rows == 300_000
+        (record,) = (tmp_path / "one").rglob(".parts/**/*.parquet")
+        record.write_bytes(content)
+        assert sum(table.scan(columns=["id"]).to_arrow()["id"].to_pylist()) == sum(range(300_000))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.errors import StorageUnavailable
+from lakehouse.errors import InvalidAddress, StorageUnavailable
 from lakehouse.storage.objects import Credentials, Objects
 from lakehouse.storage.opening import open_warehouse, variables_of
 
@@ -27,6 +27,34 @@ def test_a_child_process_finds_the_settings_in_its_environment(monkeypatch: pyte
 def test_no_text_of_a_store_has_its_secret(tmp_path: Path) -> None:
     opened = open_warehouse("s3://bucket/lake", OPTIONS, tmp_path)
     assert "Xs3cret" not in f"{opened!r} {opened}"
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ("s3://bucket/a b/", "s3://bucket/a%20b"),
+        ("s3://bucket/a%20b", "s3://bucket/a%20b"),
+        ("S3://bucket//a///b", "s3://bucket/a/b"),
+        ("s3://bucket", "s3://bucket"),
+        ("s3://bucket/k=1/ü", "s3://bucket/k=1/%C3%BC"),
+    ],
+)
+def test_spellings_of_a_prefix_are_one_address(tmp_path: Path, given: str, address: str) -> None:
+    assert open_warehouse(given, None, tmp_path).address == address
+
+
+@pytest.mark.parametrize("given", ["s3://bucket/.", "s3://bucket/a%2Fb", "s3://bucket/%2e%2e/x", "s3:///x"])
+def test_prefixes_that_name_another_place_are_refused(tmp_path: Path, given: str) -> None:
+    with pytest.raises(InvalidAddress):
+        open_warehouse(given, None, tmp_path)
+
+
+def test_options_that_are_wrong_are_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    for options in ({"regoin": "x"}, {"proxy_url": "http://x"}, {"endpoint": "127.0.0.1:9"}, {"timeout": "5 parsecs"}):
+        with pytest.raises((InvalidAddress, StorageUnavailable)) as found:
+            Objects("s3://lake/x", Credentials({**options, "secret_access_key": "Xs3cret"})).put("a", tmp_path / "file")
+        assert "Xs3cret" not in str(found.value)
 
 
 def test_numbers_in_a_name_are_no_status(tmp_path: Path) -> None:
