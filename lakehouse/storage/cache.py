@@ -84,7 +84,7 @@ class _Holds:
         """A child holds nothing of its parent's."""
         self.guard = threading.RLock()
         self.records = threading.Lock()
-        self._held: Counter[str] = Counter()
+        self._held: Counter[int] = Counter()
         self._released: list[str] = []
         self._lingering: dict[str, float] = {}
         self._glanced: set[str] = set()
@@ -143,9 +143,10 @@ class _Holds:
             self._glanced.clear()
 
     def _take(self, stored: str) -> None:
-        if not self._held[stored]:
-            fcntl.lockf(self.file, fcntl.LOCK_SH, 1, _byte(stored))
-        self._held[stored] += 1
+        byte = _byte(stored)
+        if not self._held[byte]:
+            fcntl.lockf(self.file, fcntl.LOCK_SH, 1, byte)
+        self._held[byte] += 1
 
     def _release(self, stored: list[str]) -> None:
         # A finalizer may run at any point, so it takes no lock.
@@ -160,11 +161,11 @@ class _Holds:
             self._glanced.discard(one)
         self._released += ended
         while self._released:
-            one = self._released.pop()
-            self._held[one] -= 1
-            if self._held[one] <= 0:
-                del self._held[one]
-                fcntl.lockf(self.file, fcntl.LOCK_UN, 1, _byte(one))
+            byte = _byte(self._released.pop())
+            self._held[byte] -= 1
+            if self._held[byte] <= 0:
+                del self._held[byte]
+                fcntl.lockf(self.file, fcntl.LOCK_UN, 1, byte)
 
     @contextmanager
     def alone(self, stored: str) -> Iterator[bool]:
@@ -172,7 +173,7 @@ class _Holds:
         with self.guard:
             self._settle()
             byte = _byte(stored)
-            if self._held[stored] or any(_byte(one) == byte for one in self._held):
+            if self._held[byte]:
                 yield False
                 return
             try:
