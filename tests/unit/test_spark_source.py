@@ -186,7 +186,7 @@ def written(
 ) -> Any:
     """What a task does: one attempt's rows."""
     context = TaskContext._getOrCreate()
-    context._taskAttemptId = attempt  # type: ignore[misc] - as Spark's worker does
+    context._taskAttemptId = context._attemptNumber = attempt  # type: ignore[misc] - as Spark's worker does
 
     def batches() -> Any:
         table = arrow([(f"{DAY}T07:00", "w", first + place) for place in range(4)])

@@ -201,7 +201,7 @@ def attempt_append(url, place):
             assert table.locks() == []
 
 
-@pytest.mark.parametrize("place", ["s3://bucket/lake", "http://example.org/lake", "hdfs:///lake", ""], ids=str)
+@pytest.mark.parametrize("place", ["ftp://host/lake", "http://example.org/lake", "hdfs:///lake", ""], ids=str)
 def test_a_warehouse_that_is_not_supported_is_refused_with_what_is(sqlite_url, place, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     if place:
