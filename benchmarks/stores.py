@@ -1,6 +1,6 @@
 """Lakes in an object store, beside Delta Lake, Iceberg and DuckLake: requests, appends, cold and warm scans.
 
-``python -m benchmarks.stores`` starts a store on loopback behind a proxy that adds 20 ms to each request, and runs each
+``python benchmarks/stores.py`` starts a store on loopback behind a proxy that adds 20 ms to each request, and runs each
 system as a process of its own: appends of one segment, then scans of 5,000,000 rows in 30 segments, cold (a new
 process, an empty cache) and a second time. It prints times, and the requests of each step by kind. Ours is run once
 more in a folder. ``--peers delta-rs,pyiceberg,DuckLake`` runs those of `benchmarks.peers`, too, which installs them.
@@ -318,6 +318,7 @@ def main() -> None:
 
 
 def _peers_python() -> str:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     from benchmarks.environments import python_of  # noqa: PLC0415
     from benchmarks.peers.environment import FOLDER, install  # noqa: PLC0415
 
