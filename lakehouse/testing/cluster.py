@@ -28,7 +28,7 @@ from lakehouse.engine.spark.stores import jar_settings
 from lakehouse.testing.object_stores import moto_server
 from lakehouse.testing.postgres import PostgresServer
 from lakehouse.testing.processes import dies_with_parent, free_port, wait_until_it_listens
-from lakehouse.testing.store_programs import kept_folder
+from lakehouse.testing.store_programs import Unavailable, kept_folder
 
 _DAY = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 _CACHE = "LAKEHOUSE_CACHE_DIR"
@@ -102,14 +102,20 @@ def _start(stack: ExitStack, command: Sequence[str], folder: Path, spark: Path) 
     return process
 
 
+UNAVAILABLE = 69
+"""The exit status where the jars cannot be had."""
+
+
 def start_session(master: str, home: Path) -> Any:
-    """A session on a cluster of this machine, with the jars that read a store."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - it takes half a second
+    """A session on a cluster of this machine, with the jars that read a store. Raises `Unavailable` without them."""
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - it takes half a second
+    from pyspark.sql import SparkSession  # noqa: PLC0415
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    jars = kept_folder("spark-jars")
     settings = {
         **jar_settings(),
-        "spark.jars.ivy": str(kept_folder("spark-jars")),
+        "spark.jars.ivy": str(jars),
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "512m",
@@ -125,7 +131,13 @@ def start_session(master: str, home: Path) -> Any:
     builder = SparkSession.builder.master(master).appName("lakehouse-cluster")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        if any(jars.rglob("*hadoop-aws*.jar")):
+            raise
+        wanted = jar_settings()["spark.jars.packages"]
+        raise Unavailable(f"the jars that read a store cannot be had, no step was taken: {wanted}") from error
 
 
 @dataclass
@@ -289,12 +301,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unknown = sorted(set(steps) - set(STEPS))
     if unknown:
         parser.error(f"no such step: {', '.join(unknown)}; choose of {', '.join(STEPS)}")
-    with (
-        tempfile.TemporaryDirectory(prefix="lakehouse-cluster-") as home,
-        PostgresServer() as postgres,
-        trial(Path(home), postgres) as made,
-    ):
-        run(made, steps)
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="lakehouse-cluster-") as home,
+            PostgresServer() as postgres,
+            trial(Path(home), postgres) as made,
+        ):
+            run(made, steps)
+    except Unavailable as reason:
+        sys.stdout.write(f"{reason}\n")
+        return UNAVAILABLE
     return 0
 
 
