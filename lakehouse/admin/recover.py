@@ -25,7 +25,7 @@ from lakehouse.storage.footer import DAMAGE, read_footers
 from lakehouse.storage.listing import DataFile, Origin, data_files, read_origin
 from lakehouse.storage.opening import open_warehouse
 from lakehouse.storage.verify import check_files
-from lakehouse.storage.warehouse import Warehouse
+from lakehouse.storage.warehouse import Warehouse, fetch_all
 
 logger = logging.getLogger(__name__)
 
@@ -281,8 +281,7 @@ class _Survey:
         if described.problem is not None or spec is None:
             return _Left(described)
         try:
-            for error in self.warehouse.fetch(files).values():
-                raise error
+            fetch_all(self.warehouse, files)
             found = read_footers(self.warehouse.root / folder / operation, [file.name for file in files], spec)
         except LakehouseError as error:
             return _Left(replace(described, problem=str(error)))

@@ -23,7 +23,7 @@ from lakehouse.core.summary import Summary, SummaryKind, field_id, indexed_colum
 from lakehouse.errors import SegmentUnreadable, coded
 from lakehouse.remembered import Remembered
 from lakehouse.storage.summaries import read_part
-from lakehouse.storage.warehouse import Warehouse
+from lakehouse.storage.warehouse import Warehouse, fetch_all
 
 logger = logging.getLogger(__name__)
 
@@ -128,8 +128,7 @@ def _has_other_values(spec: TableSpec, column: str, segments: Segments) -> Mask:
 def _holds_any(held: Summary, probe: Probe, warehouse: Warehouse) -> bool:
     """Whether an index in a file may hold one of some values; one that cannot be read may hold anything."""
     try:
-        for error in warehouse.fetch([held]).values():
-            raise error
+        fetch_all(warehouse, [held])
         read = partial(read_part, warehouse.file(held.path))
         return bool(may_hold_stored(held.bytes, read, probe, Owner(held.segment, held.field_id)).any())
     except (DamagedFilter, OSError, SegmentUnreadable) as error:

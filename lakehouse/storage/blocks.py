@@ -54,12 +54,7 @@ def check_blocks(path: Path, checksum: Checksum, size: int, columns: Collection[
     with opened(path, size) as handle:
         footer = decoded_footer(path, _read_tail(path, handle), size, checksum)
         for first, end in _runs(footer.blocks_of(columns)):
-            read = memoryview(_read(path, handle, first * BLOCK_BYTES, min(end * BLOCK_BYTES, footer.start)))
-            for number in range(first, end):
-                at = (number - first) * BLOCK_BYTES
-                if hash_part(read[at : at + BLOCK_BYTES]) != footer.blocks[number]:
-                    start, to = number * BLOCK_BYTES, min((number + 1) * BLOCK_BYTES, footer.start)
-                    raise changed(path, bytes=f"{start}..{to}")
+            footer.check(path, first, end, _read(path, handle, *footer.range_of(first, end)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +82,19 @@ class Footer:
                     start = min(start, chunk.dictionary_page_offset)
                 spans[name].append((start // BLOCK_BYTES, -(-(start + chunk.total_compressed_size) // BLOCK_BYTES)))
         return cls(size - len(footer), parts_of(base64.b64decode(held[_BLOCKS.encode()])), spans)
+
+    def range_of(self, first: int, end: int) -> tuple[int, int]:
+        """Where the bytes of some consecutive blocks begin and end in the file."""
+        return first * BLOCK_BYTES, min(end * BLOCK_BYTES, self.start)
+
+    def check(self, path: Path, first: int, end: int, read: bytes | memoryview) -> None:
+        """Compare the bytes of some consecutive blocks. Raises `SegmentUnreadable` naming those that differ."""
+        held = memoryview(read)
+        for number in range(first, end):
+            at = (number - first) * BLOCK_BYTES
+            if hash_part(held[at : at + BLOCK_BYTES]) != self.blocks[number]:
+                start, to = self.range_of(number, number + 1)
+                raise changed(path, bytes=f"{start}..{to}")
 
     def blocks_of(self, columns: Collection[str] | None) -> list[int]:
         """Numbers of the blocks in which pages of some columns lie, ascending."""

@@ -31,7 +31,7 @@ from lakehouse.forks import watch_forks
 
 LIMIT_BYTES = 20 << 30
 """The default limit."""
-ASIDE = ".aside"
+_ASIDE = ".aside"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _LOCKS = ".held"
 _ERASURE = ".erasure"
@@ -272,9 +272,7 @@ class Cache:
                 self._add(stored, write)
 
     def _add(self, stored: str, write: Callable[[Path], object]) -> None:
-        aside = self.root / ASIDE / uuid4().hex
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with self.aside() as aside:
             write(aside)
             sync(aside)  # or a power cut leaves a copy of the right length with other bytes
             size = aside.stat().st_size
@@ -283,9 +281,17 @@ class Cache:
                 self.path(stored).parent.mkdir(parents=True, exist_ok=True)
                 aside.rename(self.path(stored))
                 self.record(stored).unlink(missing_ok=True)
-        finally:
-            aside.unlink(missing_ok=True)
         self.count(size)
+
+    @contextmanager
+    def aside(self) -> Iterator[Path]:
+        """A path for a file that gets its name when it is whole; what is left there when the block ends goes."""
+        path = self.root / _ASIDE / uuid4().hex
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -327,10 +333,9 @@ class Cache:
 
     @erasure.setter
     def erasure(self, version: int) -> None:
-        aside = self.root / f"{_ERASURE}-{uuid4().hex}"
-        self.root.mkdir(parents=True, exist_ok=True)
-        aside.write_text(str(version))
-        aside.rename(self.root / _ERASURE)
+        with self.aside() as aside:
+            aside.write_text(str(version))
+            aside.rename(self.root / _ERASURE)
 
     def drop_others(self, known: Set[str]) -> None:
         """Delete all copies but some. What operations write is no copy yet."""
@@ -393,7 +398,7 @@ class Cache:
     def _remove_abandoned(self) -> None:
         """Delete what processes left that were killed while they made a copy."""
         with suppress(FileNotFoundError):
-            for one in (self.root / ASIDE).iterdir():
+            for one in (self.root / _ASIDE).iterdir():
                 with suppress(FileNotFoundError):
                     if one.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
                         one.unlink()
@@ -428,7 +433,7 @@ class Cache:
         """Every file below the root but its own: stored path, bytes, when it was last used."""
         for folder, folders, names in os.walk(self.root):
             if Path(folder) == self.root:
-                folders[:] = [one for one in folders if one not in (ASIDE, _RECORDS)]
+                folders[:] = [one for one in folders if one not in (_ASIDE, _RECORDS)]
                 continue
             for name in names:
                 path = Path(folder, name)

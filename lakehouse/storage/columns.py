@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.footer import DAMAGE
-from lakehouse.storage.warehouse import Committed, Warehouse
+from lakehouse.storage.warehouse import Committed, Warehouse, fetch_all
 
 
 class _Holder:
@@ -28,8 +28,7 @@ def read_columns(warehouse: Warehouse, files: Sequence[Committed], names: Sequen
     schema = pa.schema([field.remove_metadata() for field in fields])
     parts = []
     holder = _Holder()
-    for error in warehouse.fetch(files, there, holder).values():
-        raise error
+    fetch_all(warehouse, files, there, holder)
     for one in files:
         try:
             with pq.ParquetFile(warehouse.root / one.path) as file:

@@ -26,7 +26,7 @@ from lakehouse.errors import SegmentUnreadable, coded
 from lakehouse.faults import reach
 from lakehouse.storage.checksums import check_plain, opened, read_content
 from lakehouse.storage.files import make_folder, sync
-from lakehouse.storage.warehouse import Listed, Warehouse
+from lakehouse.storage.warehouse import Listed, Warehouse, fetch_all
 
 logger = logging.getLogger(__name__)
 
@@ -188,8 +188,7 @@ def _stored(warehouse: Warehouse, export: Path) -> list[Listed]:
 
 def _bring(warehouse: Warehouse, export: Path) -> None:
     """Fetch an export's files. Raises `SegmentUnreadable`."""
-    for error in warehouse.fetch(_stored(warehouse, export)).values():
-        raise error
+    fetch_all(warehouse, _stored(warehouse, export))
 
 
 def _age_seconds(folder: Path) -> float:

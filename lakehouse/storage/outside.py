@@ -17,7 +17,7 @@ from lakehouse.core.segment import NewSegment
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.footer import DAMAGE
-from lakehouse.storage.warehouse import Warehouse
+from lakehouse.storage.warehouse import Warehouse, fetch_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,7 @@ def values_outside(
         keyed = [column for column, values in (keys or {}).items() if not _all_listed(one, column, values)]
         if not late and not keyed:
             continue
-        for error in warehouse.fetch([one]).values():
-            raise error
+        fetch_all(warehouse, [one])
         counted = _count(
             warehouse.root / one.path, spec, interval if late else None, {name: (keys or {})[name] for name in keyed}
         )

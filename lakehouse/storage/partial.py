@@ -13,14 +13,13 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
-from uuid import uuid4
 
 import numpy as np
 
 from lakehouse.core.checksum import footer_of
 from lakehouse.storage.blocks import Footer, decoded_footer, footer_length
-from lakehouse.storage.cache import ASIDE, PARTIAL_MODE, Cache
-from lakehouse.storage.checksums import BLOCK_BYTES, changed, hash_part, require_known
+from lakehouse.storage.cache import PARTIAL_MODE, Cache
+from lakehouse.storage.checksums import BLOCK_BYTES, changed, require_known
 from lakehouse.storage.objects import Objects
 from lakehouse.storage.warehouse import Committed
 
@@ -66,6 +65,7 @@ def bring_parts(cache: Cache, objects: Objects, file: Committed, columns: Collec
         inode = _fetch(path, objects, file, footer, runs)
         there[missing] = True
         _note(cache, file.path, inode, there)
+        cache.count(len(missing) * BLOCK_BYTES)
     return False
 
 
@@ -82,7 +82,6 @@ def _note(cache: Cache, stored: str, inode: int, there: BlockMask) -> None:
             _write_record(cache, stored, inode, there)
     if is_it and there.all():
         cache.keep(stored)
-    cache.count(0 if there.all() else BLOCK_BYTES)
 
 
 def _present(cache: Cache, stored: str) -> BlockMask | None:
@@ -104,12 +103,11 @@ def _present(cache: Cache, stored: str) -> BlockMask | None:
 
 def _write_record(cache: Cache, stored: str, inode: int, there: BlockMask) -> None:
     content = _HEAD.pack(inode, len(there)) + np.packbits(there).tobytes()
-    aside = cache.root / ASIDE / uuid4().hex
     record = cache.record(stored)
     record.parent.mkdir(parents=True, exist_ok=True)
-    aside.parent.mkdir(parents=True, exist_ok=True)
-    aside.write_bytes(content)
-    aside.rename(record)
+    with cache.aside() as aside:
+        aside.write_bytes(content)
+        aside.rename(record)
 
 
 def _fetch_footer(cache: Cache, objects: Objects, file: Committed) -> Footer:
@@ -123,19 +121,18 @@ def _fetch_footer(cache: Cache, objects: Objects, file: Committed) -> Footer:
         (tail,) = map(bytes, objects.get_ranges(file.path, [(file.bytes - length, file.bytes)]))
     content = tail[-length:]
     footer = decoded_footer(cache.path(file.path), content, file.bytes, file.checksum)
-    path, aside = cache.path(file.path), cache.root / ASIDE / uuid4().hex
-    aside.parent.mkdir(parents=True, exist_ok=True)
-    with aside.open("wb") as to:
-        to.truncate(file.bytes)
-        to.seek(file.bytes - length)
-        to.write(content)
-    aside.chmod(PARTIAL_MODE)
-    with cache.recording():
-        cache.record(file.path).unlink(missing_ok=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):  # another one has just made it
-            os.link(aside, path)
-    aside.unlink()
+    path = cache.path(file.path)
+    with cache.aside() as aside:
+        with aside.open("wb") as to:
+            to.truncate(file.bytes)
+            to.seek(file.bytes - length)
+            to.write(content)
+        aside.chmod(PARTIAL_MODE)
+        with cache.recording():
+            cache.record(file.path).unlink(missing_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):  # another one has just made it
+                os.link(aside, path)
     return footer
 
 
@@ -149,17 +146,12 @@ def _held_footer(path: Path, file: Committed) -> Footer:
 
 def _fetch(path: Path, objects: Objects, file: Committed, footer: Footer, runs: Sequence[tuple[int, int]]) -> int:
     """Write blocks into a copy; return its inode."""
-    ranges = [(first * BLOCK_BYTES, min(end * BLOCK_BYTES, footer.start)) for first, end in runs]
+    ranges = [footer.range_of(first, end) for first, end in runs]
     handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        for (first, end), (start, to), part in zip(runs, ranges, objects.get_ranges(file.path, ranges), strict=True):
+        for (first, end), (start, _), part in zip(runs, ranges, objects.get_ranges(file.path, ranges), strict=True):
             read = memoryview(part)
-            if len(read) != to - start:
-                raise changed(path, bytes=f"{start}..{to}", found=len(read))
-            for number in range(first, end):
-                at = (number - first) * BLOCK_BYTES
-                if hash_part(read[at : at + BLOCK_BYTES]) != footer.blocks[number]:
-                    raise changed(path, bytes=f"{start + at}..{min(start + at + BLOCK_BYTES, to)}")
+            footer.check(path, first, end, read)
             written = 0
             while written < len(read):
                 written += os.pwrite(handle, read[written:], start + written)

@@ -115,3 +115,11 @@ class Warehouse(Protocol):
 
     def listed(self, below: str = "") -> Iterator[Listed]:
         """Every file, or those below a stored folder: for `check`, `recover`, exports, and what looks for garbage."""
+
+
+def fetch_all(
+    warehouse: Warehouse, files: Sequence[Committed], columns: Collection[str] | None = None, holder: object = None
+) -> None:
+    """See to it that all files can be read, as `Warehouse.fetch` does. Raises the first one's `SegmentUnreadable`."""
+    for error in warehouse.fetch(files, columns, holder).values():
+        raise error

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from lakehouse.admin import doctor
-from lakehouse.cli import main
 from lakehouse.testing.object_stores import Store
 from lakehouse.testing.store_faults import Fault, Rule
 from lakehouse.testing.store_proxy import StoreProxy
@@ -21,23 +19,16 @@ ROWS = "at,client,name\n2013-01-05T07:00:00,1,Ada\n2013-01-05T08:00:00,77,Zachar
 
 
 @pytest.fixture
-def ran(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Callable[..., tuple[int, str]]:
+def ran(run: Callable[..., Any], store: Store) -> Callable[..., tuple[int, str]]:
     """Run ``lakehouse ...``: its exit code, and what it printed, in which no secret may be."""
-    monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["lakehouse", *arguments])
-        code: object = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        printed = "".join(capsys.readouterr())
+    def ran(*arguments: str) -> tuple[int, str]:
+        code, out, err = run(*arguments)
+        printed = f"{out}{err}"
         assert store.options["aws_secret_access_key"] not in printed
-        assert isinstance(code, int)
         return code, printed
 
-    return run
+    return ran
 
 
 @pytest.fixture
