@@ -31,20 +31,33 @@ PICKED, ZOOM = "picked", "zoom"
 
 
 def bars_chart(
-    drawn: pd.DataFrame, hatched: pd.DataFrame, start: datetime, end: datetime, laser: datetime | None
+    drawn: pd.DataFrame,
+    hatched: pd.DataFrame,
+    start: datetime,
+    end: datetime,
+    laser: datetime | None,
+    *,
+    has_time: bool = True,
 ) -> dict[str, Any]:
-    """Bars one by one: `queries.timeline.drawn_bars`. A click picks one."""
+    """Bars one by one: `queries.timeline.drawn_bars`. A click picks one. Without a time there is no axis of it."""
     levels = max(3, int(drawn["level"].max()) + 1)
     height = _AROUND_PIXELS + min(_MAX_PIXELS, _LEVEL_PIXELS * levels)
-    return _drawn(_BARS, {"bars": drawn, "strokes": hatched}, start, end, laser, height=height, levels=levels)
+    form = _BARS if has_time else _BARS_OF_NO_TIME
+    return _drawn(form, {"bars": drawn, "strokes": hatched}, start, end, laser, height=height, levels=levels)
 
 
 def counted_chart(
-    counts: pd.DataFrame, covered: pd.DataFrame, start: datetime, end: datetime, laser: datetime | None
+    counts: pd.DataFrame,
+    covered: pd.DataFrame,
+    start: datetime,
+    end: datetime,
+    laser: datetime | None,
+    *,
+    has_time: bool = True,
 ) -> dict[str, Any]:
     """Columns of many: `queries.timeline.counted`. A range selected over them zooms in."""
     data = {"columns": counts, "covered": covered}
-    return _drawn(_COUNTED, data, start, end, laser, height=_COUNTED_PIXELS)
+    return _drawn(_COUNTED if has_time else _COUNTED_OF_NO_TIME, data, start, end, laser, height=_COUNTED_PIXELS)
 
 
 def _drawn(
@@ -134,4 +147,14 @@ def _counted() -> dict[str, Any]:
     )
 
 
+def _without_time(form: dict[str, Any]) -> dict[str, Any]:
+    """The same without an axis of time, which for a table without one would say from the year 1 to 9999."""
+    layers = []
+    for one in form["layer"]:
+        encoding = one["encoding"]
+        layers.append({**one, "encoding": {**encoding, "x": {**encoding["x"], "axis": None}}})
+    return {**form, "layer": layers}
+
+
 _BARS, _COUNTED = _bars(), _counted()
+_BARS_OF_NO_TIME, _COUNTED_OF_NO_TIME = _without_time(_BARS), _without_time(_COUNTED)

@@ -85,15 +85,12 @@ def made_by(commit: Commit) -> str:
 
 
 def list_schemas(lake: Any, name: str) -> pd.DataFrame:
-    """A row for each set of columns that a table had, newest first, with what the one before it became."""
+    """A row for each change of the columns that a table had, newest first, with how many there are from then on."""
     listed = lake.table(name).schemas()
     rows = [
-        {
-            "from version": one.version,
-            "changes": shown("; ".join(one.changes) or ("created" if one is listed[0] else "nothing that is read")),
-            "columns": shown(", ".join(f"{column.name} {column.type}" for column in one.schema)),
-        }
+        {"from version": one.version, "changes": shown(change), "columns": len(one.schema)}
         for one in listed
+        for change in (one.changes or ("created" if one is listed[0] else "nothing that is read",))[::-1]
     ]
     return pd.DataFrame(rows[::-1])
 

@@ -73,7 +73,7 @@ def draw_zoom(window: Interval) -> None:
 def draw_picture(seen: Picture, laser: datetime | None) -> None:
     assert seen.window is not None
     how = picture.counted_chart if seen.is_counted else picture.bars_chart
-    chart = how(seen.drawn, seen.hatched, seen.window.start, seen.window.end, laser)
+    chart = how(seen.drawn, seen.hatched, seen.window.start, seen.window.end, laser, has_time=bool(table.time))
     select: Any = brushed if seen.is_counted else "rerun"
     event = st.vega_lite_chart(
         spec=chart, key="timeline", on_select=select, alt="Segments and tombstones by time and ordinal"

@@ -132,7 +132,9 @@ def draw_schemas() -> None:
     if not table.spec.schema_number:
         return
     shell.section("Columns over time", "Each version reads with the columns that the table had then.")
-    st.dataframe(versions.list_schemas(lake, table.name), hide_index=True, alt="Columns over time", key="schemas")
+    settings = {"changes": st.column_config.TextColumn(width="large")}
+    found = versions.list_schemas(lake, table.name)
+    st.dataframe(found, hide_index=True, column_config=settings, alt="Columns over time", key="schemas")
 
 
 def draw_changes(a: int, b: int) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from lakehouse.actions.roles import NEEDS, Action, Role, check_may
+from lakehouse.actions.roles import NEEDS, Action, Role, check_may, read_role
 from lakehouse.arguments import read_text
 from lakehouse.errors import InvalidArgument, LakehouseError, WriteConflict
 from lakehouse.lake import Lake
@@ -62,11 +62,11 @@ class Actions:
     >>> lake.close()
     """
 
-    def __init__(self, lake: Lake, *, role: Role, by: str) -> None:
+    def __init__(self, lake: Lake, *, role: Role | str, by: str) -> None:
         if not by or len(by) > _LONGEST_NAME:
             raise InvalidArgument("say who acts, in at most 200 characters", length=len(by))
         self._lake = lake
-        self.role = role
+        self.role = read_role(role)
         self.by = read_text(by, "who acts")
 
     def may(self, action: Action) -> bool:

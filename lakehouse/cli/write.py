@@ -24,7 +24,7 @@ from lakehouse.cli.options import (
     point_in_history,
 )
 from lakehouse.cli.output import console, print_json, print_line, print_table
-from lakehouse.errors import InvalidArgument, UnknownColumn
+from lakehouse.errors import InvalidArgument, InvalidInterval, UnknownColumn
 
 if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
@@ -128,7 +128,7 @@ def replace(
         raise typer.BadParameter("give either FILE or --empty")
     with open_lake(catalog, warehouse) as lake:
         target = lake.table(table)
-        window = None if interval == "all" and not target.time else target.spec.interval_of(interval)
+        window = _window(target, interval)
         keys = _keys(target, key or [])
         if file is None:
             commit = target.replace(None, window, keys=keys, message=message)
@@ -216,6 +216,20 @@ def tag(
     if as_json:
         return print_json(tags)
     print_table(["tag", "version"], sorted(tags.items(), key=lambda one: one[1]))
+    return None
+
+
+def _window(table: Table, interval: str) -> Any:
+    """The interval of a command; a timeless table has all of time alone."""
+    if table.time:
+        return table.spec.interval_of(interval)
+    if interval != "all":
+        raise InvalidInterval(
+            f"the table has no time, so that it has no intervals; write all, as in lakehouse replace {table.name} all "
+            "FILE, and choose rows by --key",
+            table=table.name,
+            interval=interval,
+        )
     return None
 
 

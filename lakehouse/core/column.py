@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from lakehouse.core.kinds import is_uuid
+
 STORED = b"lakehouse:stored"
 """Metadata of a struct's field: its name in files, if that is another one."""
 DEFAULT = b"lakehouse:default"
@@ -31,7 +33,8 @@ class ColumnHistory:
     ``stored`` is its name in files and in the catalog's statistics, which no renaming changes. ``steps`` are the types
     that it has in files, each from a schema number on, ascending; None where files lack it. Without steps every file
     has it with its current type. Rows of files without it have the value ``default``; rows that are written without it,
-    ``default_for_new``.
+    ``default_for_new``. Of a column that held UUIDs and then any text, or the reverse by a restore, steps say UUID
+    where files hold nothing else.
     """
 
     stored: str
@@ -52,6 +55,28 @@ class ColumnHistory:
             if first <= number:
                 found = kind
         return found
+
+    def held_in(self, number: int, column: pa.Field) -> Held:
+        """How files of a schema number hold the column.
+
+        Text that may be none is not held by a column of UUIDs, which are text as well:
+
+        >>> restored = ColumnHistory("id", ((0, pa.uuid()), (2, pa.string()), (5, pa.uuid())))
+        >>> ids = pa.field("id", pa.string(), metadata={UUID: b"text"})
+        >>> [restored.held_in(number, ids).is_plain for number in (1, 2, 5)]
+        [True, False, True]
+        """
+        there, wanted = self.type_in(number, column.type), column.type
+        if there is not None and is_uuid(there):
+            there = pa.string()
+        elif there == pa.string() and is_uuid_column(column) and self.has_uuid_steps:
+            wanted = pa.uuid()
+        return Held(column.name, self.stored, there, wanted, self.default)
+
+    @property
+    def has_uuid_steps(self) -> bool:
+        """Whether steps tell UUIDs from other text."""
+        return any(kind is not None and is_uuid(kind) for _, kind in self.steps)
 
 
 class Held(NamedTuple):

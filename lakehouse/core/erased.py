@@ -112,7 +112,7 @@ class Erased(Commit):
 
     @property
     def rows(self) -> int:
-        """Rows that were removed from files; one that lay in several is counted as often."""
+        """Rows that were removed; one that lay in several files, as after an update, is counted once."""
         return self.rows_deleted
 
     @classmethod

@@ -59,6 +59,17 @@ def scope_matches(scope: KeyScope | None, row: Mapping[str, Any]) -> bool:
     return scope is None or all(_same_nan(row[column]) in values for column, values in scope.items())
 
 
+def renamed_scope(scope: KeyScope | None, names: Mapping[str, str]) -> KeyScope | None:
+    """The scope with other names for its columns, where they have one.
+
+    >>> renamed_scope({"client": (1,), "region": ("eu",)}, {"client": "customer"})
+    {'customer': (1,), 'region': ('eu',)}
+    """
+    if scope is None or not names:
+        return scope
+    return {column: scope[held] for column, held in sorted((names.get(held, held), held) for held in scope)}
+
+
 def _same_nan(value: Any) -> Any:
     """NaN is one key, as in both engines, though Python holds no two of them equal: let it be one object."""
     return math.nan if isinstance(value, float) and math.isnan(value) else value

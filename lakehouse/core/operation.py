@@ -82,7 +82,8 @@ class Priority(IntEnum):
 class Rewrite:
     """Rows that were erased from a segment, and the file without them; ``new`` is None where nothing is left.
 
-    ``path`` is that of the file that was read.
+    ``rows_erased`` counts those that no rewrite before it in the same erasure counts. ``path`` is that of the file that
+    was read.
     """
 
     segment: int

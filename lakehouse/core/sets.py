@@ -87,7 +87,7 @@ def named_keys(stored: pa.Table, spec: TableSpec) -> pa.Table:
 
     Raises `SchemaMismatch` if the table has one of these columns no more.
     """
-    current = {stored: name for name, stored in spec.stored_names.items()}
+    current = spec.current_names
     names = [current.get(name, name) for name in stored.column_names]
     wanted = pa.schema([scope_field(name, spec).remove_metadata() for name in names])
     return stored.rename_columns(names) if not spec.columns else stored.rename_columns(names).cast(wanted)

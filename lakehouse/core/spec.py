@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lakehouse.core.chunk import Grain
 from lakehouse.core.codec import Codecs
-from lakehouse.core.column import ColumnHistory, Held, Layout
+from lakehouse.core.column import ColumnHistory, Layout
 from lakehouse.core.interval import ALL_TIME, Interval
 from lakehouse.errors import InvalidInterval
 
@@ -167,6 +167,11 @@ class TableSpec:
         return {**found, **{DROPPED + name: name for name in found if name not in held}}
 
     @property
+    def current_names(self) -> dict[str, str]:
+        """The inverse of `stored_names`: the names of columns by those that they have in files and in the catalog."""
+        return {stored: name for name, stored in self.stored_names.items()}
+
+    @property
     def names_in_files(self) -> set[str]:
         """Names that columns have or had in files."""
         return {*self.retired, *(self.history(column).stored for column in self.schema)}
@@ -177,9 +182,7 @@ class TableSpec:
         for column in self.schema:
             if names is not None and column.name not in names:
                 continue
-            known = self.history(column)
-            there = known.type_in(number, column.type)
-            found.append(Held(column.name, known.stored, there, column.type, known.default))
+            found.append(self.history(column).held_in(number, column))
         return tuple(found)
 
     @property

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
 
 from lakehouse.arguments import read_fit
 from lakehouse.core.interval import ALL_TIME
@@ -79,6 +79,14 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
     _lake: Any = PrivateAttr(default=None)
     _guard: AbstractContextManager[Any] = PrivateAttr(default_factory=threading.Lock)
     _heads: dict[str, int] = PrivateAttr(default_factory=dict)
+
+    @field_validator("mode", "schema_mode", "form", mode="before")
+    @classmethod
+    def _known(cls, value: Any, about: ValidationInfo) -> Any:
+        """Refuse what no output or input could use; a variable of the environment is read when a run begins."""
+        if not isinstance(value, dg.EnvVar):
+            {"mode": _mode, "schema_mode": read_fit, "form": _form}[str(about.field_name)](value)
+        return value
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         """Close the lake and leave the Spark session at the end of the run."""

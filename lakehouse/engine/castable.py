@@ -54,8 +54,8 @@ def _shown(values: pa.Array) -> pa.Array:
         return pa.StructArray.from_arrays(parts, names=[one.name for one in kind], mask=nulls)
     if pa.types.is_map(kind):
         keys, items = (as_list(values, part) for part in (values.keys, values.items))
-        return pa.MapArray.from_arrays(_offsets(keys), _shown(keys.flatten()), _shown(items.flatten()), mask=nulls)
-    return pa.ListArray.from_arrays(_offsets(values), _shown(values.flatten()), mask=nulls)
+        return pa.MapArray.from_arrays(offsets(keys), _shown(keys.flatten()), _shown(items.flatten()), mask=nulls)
+    return pa.ListArray.from_arrays(offsets(values), _shown(values.flatten()), mask=nulls)
 
 
 def _texts(uuids: pa.Array) -> pa.StringArray:
@@ -72,7 +72,7 @@ def _texts(uuids: pa.Array) -> pa.StringArray:
     return pc.if_else(uuids.is_valid(), found, pa.scalar(None, pa.string())) if uuids.null_count else found
 
 
-def _offsets(values: pa.Array) -> pa.Int32Array:
+def offsets(values: pa.Array) -> pa.Int32Array:
     """Where each list begins in what `flatten` gives, and where the last one ends."""
     lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
     return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())

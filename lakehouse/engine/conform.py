@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from lakehouse.core.column import is_uuid_column
 from lakehouse.core.kinds import is_uuid
 from lakehouse.engine.castable import castable
+from lakehouse.engine.fields import fitted, fitted_type, has_other_fields
 from lakehouse.engine.validate import GIVEN, Origin, first_refused, refuse_no_uuids, refuse_unreadable
 from lakehouse.errors import InvalidInput, InvalidRows
 
@@ -35,7 +36,8 @@ def conform(
     uneven = [name for name in schema.names if len(rows.column(name)) != rows.num_rows]
     if uneven:
         raise InvalidRows("columns of one table differ in length; make it anew", column=",".join(uneven))
-    columns = [_column(rows.column(field.name), field, origin) for field in schema]
+    is_lenient = fills is not None and fills.is_lenient
+    columns = [_column(rows.column(field.name), field, origin, is_lenient) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -52,7 +54,8 @@ def _filled(rows: pa.Table | pa.RecordBatch, schema: pa.Schema, fills: Fills) ->
 class Fills:
     """What becomes of columns that rows lack, or have beside the table's.
 
-    ``defaults``: values by column. ``is_lenient``: what has none is null, and other columns are left out.
+    ``defaults``: values by column. ``is_lenient``: what has none is null, and other columns are left out; so with the
+    fields of structs.
     """
 
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -94,14 +97,21 @@ def check_there(expected: Collection[str], found: Collection[str]) -> None:
         raise InvalidRows("missing column; add it, with nulls if need be", column=",".join(missing))
 
 
-def _column(values: pa.Array | pa.ChunkedArray, field: pa.Field, origin: Origin) -> pa.Array | pa.ChunkedArray:
-    if values.type != field.type and not stores(values.type, field.type):
+def _column(
+    values: pa.Array | pa.ChunkedArray, field: pa.Field, origin: Origin, is_lenient: bool = False
+) -> pa.Array | pa.ChunkedArray:
+    is_other = is_lenient and pa.types.is_nested(field.type) and has_other_fields(values.type, field.type)
+    found = fitted_type(values.type, field.type) if is_other else values.type
+    if found != field.type and not stores(found, field.type):
         raise cannot_store(field, values.type)
     refuse_unreadable(values, field.name, origin)
+    given = values
+    if is_other:
+        values = fitted(values, field.type)
     if values.type != field.type:
         values = _cast(values, field, origin)
-        if pa.types.is_nested(field.type):  # two keys of a map may have become one
-            refuse_unreadable(values, field.name, origin)
+    if values is not given and pa.types.is_nested(field.type):  # two keys of a map may have become one
+        refuse_unreadable(values, field.name, origin)
     if is_uuid_column(field):
         refuse_no_uuids(values, field.name, origin)
     if not field.nullable and values.null_count:

@@ -6,20 +6,23 @@ Tasks of Spark's run the same code, so that a filter means the same whoever asks
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyroaring import BitMap64
 
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segment import NewSegment, Segment
-from lakehouse.core.spec import ROW_ID, TableSpec
+from lakehouse.core.sets import encode_set, row_id_array, row_ids_of
+from lakehouse.core.spec import ROW_ID, TableSpec, field_id_of
 from lakehouse.core.widening import is_held
 from lakehouse.engine import Query, WriteTarget
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.write import write_segment
+from lakehouse.schema import table_column
 from lakehouse.storage.footer import read_definition, read_footers
 from lakehouse.storage.verify import verified, verify_file
 from lakehouse.storage.warehouse import Warehouse
@@ -29,12 +32,14 @@ from lakehouse.storage.warehouse import Warehouse
 class Left:
     """What an erasure leaves of a segment, by id, whose file was at ``path``.
 
-    ``written`` is the stored path of the new file; empty where nothing is left, or nothing erased.
+    ``written`` is the stored path of the new file; empty where nothing is left, or nothing erased. ``row_ids`` are
+    those of the erased rows, as `encode_set` has them.
     """
 
     segment: int
     path: str
     rows_erased: int
+    row_ids: bytes = field(default=b"", repr=False)
     written: str = ""
     checksum: Checksum = b""
     found: NewSegment | None = None
@@ -60,15 +65,18 @@ class Erasing:
     def __call__(self, segment: Segment, attempt: str = "") -> Left:
         """What is left of a segment. Every row that is stored counts, whether a version shows it or not.
 
-        Cost: the filter's columns, where they may match; a copy of the segment if a row does. What is read is compared
-        with what was written. Raises `SegmentUnreadable`, `InvalidInput` for a filter that fails on a row, `OSError`
-        for a disk that does.
+        Cost: the filter's columns, where they may match, and if a row does once more, with a copy of the segment. What
+        is read is compared with what was written. Raises `SegmentUnreadable`, `InvalidInput` for a filter that fails on
+        a row, `OSError` for a disk that does.
         """
         plan = plan_read([segment], (), version=segment.ordinal)
         query = Query(plan, self._seen_in(segment), self.warehouse, where=self.where, row_ids=True, verify="pages")
         erased = _engine().read(query).count()
-        if erased in (0, segment.rows):
+        if not erased:
             return Left(segment.id, segment.path, erased)
+        row_ids = encode_set(self._row_ids(query))
+        if erased == segment.rows:
+            return Left(segment.id, segment.path, erased, row_ids)
         verify_file(self.warehouse, segment)
         query = replace(query, verify="size")
         own = self._spec_of(segment)
@@ -78,7 +86,7 @@ class Erasing:
         name = f"{segment.id}{attempt}.parquet"
         checksum = write_segment(kept, target, name, _not_numbers(own, segment), segment.interval.end_us - 1)
         found = None if self.warehouse.cache is None else read_footers(folder, [name], self.spec)[0]
-        return Left(segment.id, segment.path, erased, f"{self.folder}/{name}", checksum, found)
+        return Left(segment.id, segment.path, erased, row_ids, f"{self.folder}/{name}", checksum, found)
 
     def _seen_in(self, segment: Segment) -> TableSpec:
         """The table's columns with the types of the file where these are wider, as before a restore."""
@@ -89,7 +97,10 @@ class Erasing:
             for one in self.spec.layout(segment.schema_number)
             if one.type is not None and not is_held(one.type, one.wanted)
         }
-        fields = [one.with_type(wider[one.name]) if one.name in wider else one for one in self.spec.schema]
+        fields = [
+            table_column(one.name, wider[one.name], one.nullable, field_id_of(one)) if one.name in wider else one
+            for one in self.spec.schema
+        ]
         return replace(self.spec, schema=pa.schema(fields)) if wider else self.spec
 
     def _spec_of(self, segment: Segment) -> TableSpec:
@@ -105,11 +116,14 @@ class Erasing:
 
     def _kept_as(self, own: TableSpec, query: Query) -> Iterator[pa.Table]:
         """The same with all columns of the file, when the filter is about those of the table."""
-        found = _engine().read(replace(query, columns=(self.spec.lean_column,))).to_arrow()
-        erased = found.column(ROW_ID).combine_chunks()
+        erased = pa.array(row_id_array(self._row_ids(query)))
         for batch in _engine().read(replace(query, spec=own, where=None)).reader():
             rows = pa.Table.from_batches([batch])
             yield rows.filter(pc.invert(pc.is_in(rows.column(ROW_ID), erased)))
+
+    def _row_ids(self, query: Query) -> BitMap64:
+        """The ids of the rows that a query finds."""
+        return row_ids_of(_engine().read(replace(query, columns=(self.spec.lean_column,))).to_arrow().column(ROW_ID))
 
     def sync(self, made: Iterable[Left]) -> None:
         """Make files durable."""

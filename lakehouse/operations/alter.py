@@ -33,11 +33,8 @@ class Alter(Operation):
         self._rows_seen: int | None = None
         self._key_seen: tuple[int, ...] = ()
         if any(isinstance(one, SetPrimaryKey) and one.columns for one in changes):
-            try:
+            with self._ended_by_errors():
                 self._check_rows()
-            except BaseException:
-                self._fail()
-                raise
             self._rows_seen = begun.base_version
 
     def _check_rows(self) -> None:

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from pyroaring import BitMap64
+
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import EraseContribution
 from lakehouse.core.erased import Erased, receipt
@@ -15,6 +17,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Kind, LookAgain, Rewrite
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
+from lakehouse.core.sets import decode_set
 from lakehouse.engine import Written
 from lakehouse.engine.erasing import Erasing, Left
 from lakehouse.errors import LakehouseError, SegmentUnreadable, WriteConflict, coded, writing_to
@@ -94,12 +97,27 @@ class Erase(RunOperation):
 
     def _contribution(self) -> EraseContribution:
         files = {one.path: one for one in self._segments}
-        rewrites = tuple(Rewrite(one.segment, one.path, one.rows_erased, files.get(one.written)) for one in self._left)
+        rewrites = tuple(
+            Rewrite(one.segment, one.path, rows, files.get(one.written))
+            for one, rows in zip(self._left, self._rows_found(), strict=True)
+        )
         read = self._where.interval(self._begun.table.time) or Interval(None, None)
         taken = whole_scope(self._where.tree, self._begun.table)
         return EraseContribution(
             begun=self._begun, txn=self._txn, rewrites=rewrites, seen=self._seen, read=read, scope=taken
         )
+
+    def _rows_found(self) -> Iterator[int]:
+        """For each segment how many rows were erased that those before it do not hold.
+
+        Updates and compactions leave copies of a row in files of earlier versions, all with its id.
+        """
+        found = BitMap64()
+        for one in self._left:
+            before, row_ids = len(found), decode_set("row", one.row_ids)
+            assert isinstance(row_ids, BitMap64)
+            found |= row_ids
+            yield len(found) - before
 
     def _commit_now(self, *, if_useful: bool) -> Commit:
         catalog, spec = self._session.catalog, self._begun.table

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypedDict
@@ -178,6 +179,15 @@ class Operation:
         except (LakehouseError, OSError) as error:
             logger.warning("operation %s was not ended, its lease will: %s", self.id, coded(error))
 
+    @contextmanager
+    def _ended_by_errors(self) -> Iterator[None]:
+        """End the operation by an error, which the caller sees."""
+        try:
+            yield
+        except BaseException:
+            self._fail()
+            raise
+
     @property
     def has_failed(self) -> bool:
         """Whether a write failed, which ended the operation."""
@@ -229,22 +239,18 @@ class Operation:
         warehouse = self._session.warehouse
         folder = warehouse.root / spec.folder / self.id
         reach("write.before")
-        try:
-            with writing_to(folder, then="begin again"):
-                target = WriteTarget(
-                    spec,
-                    folder,
-                    self.id,
-                    batch=batch,
-                    row_ids=row_ids,
-                    is_lenient=is_lenient,
-                    now_us=self._now_us(),
-                    warehouse=warehouse,
-                )
-                self.take(engine.write(rows, target))
-        except BaseException:
-            self._fail()
-            raise
+        with self._ended_by_errors(), writing_to(folder, then="begin again"):
+            target = WriteTarget(
+                spec,
+                folder,
+                self.id,
+                batch=batch,
+                row_ids=row_ids,
+                is_lenient=is_lenient,
+                now_us=self._now_us(),
+                warehouse=warehouse,
+            )
+            self.take(engine.write(rows, target))
         reach("write.after")
 
     def _now_us(self) -> int:

@@ -58,9 +58,9 @@ class RunOperation(Operation, ABC):
     @contextmanager
     def _ended_by_errors(self) -> Iterator[None]:
         try:
-            yield
-        except BaseException as error:
-            self._fail()
-            if isinstance(error, SegmentUnreadable) and is_replaced(self._session, error):
+            with super()._ended_by_errors():
+                yield
+        except SegmentUnreadable as error:
+            if is_replaced(self._session, error):
                 raise self._overtaken() from error
             raise

@@ -34,11 +34,8 @@ class KeyedWrite(Append):
     def commit(self, *, if_useful: bool = False) -> Commit:
         """Make it visible. Raises `InvalidInput`, which ends the operation, if a key was written twice."""
         if self._state == "running":
-            try:
+            with self._ended_by_errors():
                 self._make_tombstone()
-            except BaseException:
-                self._fail()
-                raise
         return super().commit(if_useful=if_useful)
 
     def _contribution(self) -> Contribution:
@@ -91,11 +88,8 @@ class Upsert(KeyedWrite):
             data = engine.newest(data, spec, self._newest)
         self._store(engine, data, is_lenient=self._is_lenient)
         files = self._segments[written:]
-        try:
+        with self._ended_by_errors():
             self._add(require_keys(read_columns(self._session.warehouse, files, spec.primary_key, spec), spec))
-        except BaseException:
-            self._fail()
-            raise
 
     def _distinct(self, keys: pa.Table) -> pa.Table:
         found = super()._distinct(keys)
@@ -126,15 +120,12 @@ class DeleteKeys(KeyedWrite):
         spec = self._begun.table
         schema = pa.schema([_key_column(spec.schema.field(name)) for name in spec.primary_key])
         rows = data.toArrow() if is_spark_frame(data) else data
-        try:
+        with self._ended_by_errors():
             given = pa.concat_tables(tables(rows, schema.names))
             missing = [name for name in schema.names if name not in given.column_names]
             if missing:
                 raise InvalidRows("missing column of the primary key", table=spec.name, column=",".join(missing))
             self._add(require_keys(conform(given.select(schema.names), schema), spec))
-        except BaseException:
-            self._fail()
-            raise
 
 
 def _key_column(column: pa.Field) -> pa.Field:

@@ -10,6 +10,7 @@ from lakehouse.schema.layout import key_fields
 from lakehouse.schema.names import check_column_name, check_table_name
 from lakehouse.schema.nested import default_of
 from lakehouse.schema.read import from_spark_schema, from_spark_type, read_type, to_schema
+from lakehouse.schema.types import table_column
 from lakehouse.schema.values import typed_value
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "seen_at",
     "schema_from_json",
     "schema_to_json",
+    "table_column",
     "to_schema",
     "typed_scope",
     "typed_value",

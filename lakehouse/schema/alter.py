@@ -19,7 +19,7 @@ from lakehouse.core.kinds import is_uuid
 from lakehouse.core.policy import Policy
 from lakehouse.core.spec import TableSpec, field_id_of
 from lakehouse.core.widening import INTEGERS, is_wider
-from lakehouse.errors import InvalidName, InvalidSchema, SchemaMismatch, UnknownColumn
+from lakehouse.errors import InvalidName, InvalidSchema, UnknownColumn
 from lakehouse.schema.changes import (
     AddColumn,
     CommentColumn,
@@ -41,6 +41,7 @@ from lakehouse.schema.nested import (
     changed_at,
     commented_field,
     is_in_key,
+    merging_parts,
     names_in_files,
     renamed_field,
     stored_path,
@@ -82,25 +83,18 @@ def _newest(column: pa.Field, known: Sequence[TableSpec]) -> tuple[Steps, int]:
     raise InvalidSchema("a restored column is in no definition that the table had", column=column.name)
 
 
+def _type_in_files(column: pa.Field, steps: Steps) -> pa.DataType:
+    """A column's type in new files, as its steps say it."""
+    tells_uuids = ColumnHistory(column.name, steps).has_uuid_steps
+    return pa.uuid() if tells_uuids and is_uuid_column(column) else stored_type(column.type)
+
+
 def seen_at(current: TableSpec, then: TableSpec) -> TableSpec:
     """A definition with which to read a version at which the table had another one.
 
-    A column that took nulls then takes them. Raises `SchemaMismatch` if rows may have been hidden by values of a column
-    whose name another one has now.
-
-    A column that it had not is its default in every row, whatever files hold of it: what a compaction made of them,
-    while the column was not there, must show in no version.
+    A column that took nulls then takes them. A column that it had not is its default in every row, whatever files hold
+    of it: what a compaction made of them, while the column was not there, must show in no version.
     """
-    ids = {column.name: field_id_of(column) for column in current.schema}
-    for name in then.scope_columns:
-        wanted = field_id_of(then.schema.field(name))
-        if ids.get(name, wanted) != wanted:
-            raise SchemaMismatch(
-                "rows of that time may be hidden by values of another column of this name; read them with "
-                'schema="then"',
-                table=current.name,
-                column=name,
-            )
     known = {field_id_of(column) for column in then.schema}
     lacking = [column for column in current.schema if field_id_of(column) not in known]
     absent = {field_id_of(one): replace(current.history(one), steps=((0, None),)) for one in lacking}
@@ -125,7 +119,11 @@ def merging(spec: TableSpec, found: pa.Schema) -> list[SchemaChange]:
             continue
         if column.name not in spec.schema.names:
             changes.append(AddColumn(column.name, normal_type(kind, column.name)))
-        elif is_wider(kind, spec.schema.field(column.name).type) and _may_widen(spec, column.name, kind):
+            continue
+        held = spec.schema.field(column.name).type
+        if pa.types.is_nested(held):
+            changes += merging_parts((column.name,), held, kind)
+        elif is_wider(kind, held) and _may_widen(spec, column.name, kind):
             changes.append(WidenColumn(column.name, kind))
     return changes
 
@@ -151,12 +149,15 @@ def restored(current: TableSpec, then: TableSpec, between: Sequence[TableSpec]) 
         steps, there = _newest(column, [then, *between])
         if there < len(between):
             steps = (*steps, (between[there].schema_number, None))
-        if steps[-1][1] != stored_type(column.type):
-            steps = (*steps, (number, stored_type(column.type)))
+        there = _type_in_files(column, steps)
+        if steps[-1][1] != there:
+            steps = (*steps, (number, there))
         if len(steps) > 1 or replace(history, steps=()) != ColumnHistory(column.name):
             columns[field_id_of(column)] = replace(history, steps=steps)
     back = {then.history(column).stored for column in then.schema}
-    scoped = [one for one in current.scope_columns if one in then.schema.names]
+    names = {field_id_of(column): column.name for column in then.schema}
+    known = [field_id_of(current.schema.field(one)) for one in current.scope_columns]
+    scoped = [names[one] for one in known if one in names]
     gone = [current.history(one).stored for one in current.schema if current.history(one).stored not in back]
     return replace(
         current.with_grain(then.grain),
@@ -318,7 +319,7 @@ def _renamed(spec: TableSpec, name: str, new: str) -> TableSpec:
     column = _column(spec, name)
     check_column_name(new)
     check_distinct([new if one == name else one for one in spec.schema.names])
-    _refuse_used(spec, name, "renamed")
+    _refuse_indexed(spec, name, "renamed")
     found = _with_history(spec, column, spec.history(column))
     renamed = [one.with_name(new) if one.name == name else one for one in spec.schema]
     return replace(
@@ -326,6 +327,8 @@ def _renamed(spec: TableSpec, name: str, new: str) -> TableSpec:
         schema=pa.schema(renamed),
         time=new if spec.time == name else spec.time,
         primary_key=tuple(new if one == name else one for one in spec.primary_key),
+        cluster_by={new if one == name else one: buckets for one, buckets in spec.cluster_by.items()},
+        declustered=tuple(new if one == name else one for one in spec.declustered),
     )
 
 
@@ -340,7 +343,13 @@ def _widened(spec: TableSpec, name: str, kind: pa.DataType) -> TableSpec:
             )
         _refuse_used(spec, name, "widened")
         text = table_column(name, kind, column.nullable, field_id_of(column))
-        return _with_columns(spec, [text if one.name == name else one for one in spec.schema])
+        known = spec.history(column)
+        # From now on steps tell UUIDs from text, which a restore may bring back to a column of UUIDs.
+        before = known.steps or ((0, kind),)
+        if not known.has_uuid_steps:
+            before = tuple((number, one if one is None else pa.uuid()) for number, one in before)
+        found = _with_history(spec, column, replace(known, steps=(*before, (spec.schema_number, kind))))
+        return _with_columns(found, [text if one.name == name else one for one in spec.schema])
     if name in spec.primary_key and kind not in INTEGERS:
         raise InvalidSchema("a column of the primary key can only become a longer integer", column=name, wanted=kind)
     if name == spec.time:
@@ -365,7 +374,7 @@ def _made_nullable(spec: TableSpec, name: str) -> TableSpec:
 
 
 def _refuse_used(spec: TableSpec, name: str, done: str) -> None:
-    """Refuse to change what plans, locks and indexes know by its name or its values."""
+    """Refuse to change what replaces named rows by, and what indexes know."""
     if name in spec.scope_columns:
         raise InvalidSchema(
             f"the table is or was clustered by the column, and replaces may have named rows by its values: it cannot "
@@ -373,6 +382,10 @@ def _refuse_used(spec: TableSpec, name: str, done: str) -> None:
             table=spec.name,
             column=name,
         )
+    _refuse_indexed(spec, name, done)
+
+
+def _refuse_indexed(spec: TableSpec, name: str, done: str) -> None:
     if name in Policy.of(spec.properties).index:
         raise InvalidSchema(
             f"the property index uses the column, so it cannot be {done}; take it out of there first",

@@ -16,7 +16,7 @@ from lakehouse.core.policy import NAMES, Policy
 from lakehouse.core.spec import VERIFY, TableId, TableSpec, WriteOrder
 from lakehouse.errors import InvalidArgument, InvalidKeys, InvalidProperty, InvalidSchema, UnknownColumn
 from lakehouse.schema.names import check_table_name
-from lakehouse.schema.read import to_schema
+from lakehouse.schema.read import read_columns
 from lakehouse.schema.values import typed_value
 
 _MAX_BUCKETS = 1 << 20
@@ -55,7 +55,7 @@ def define_table(
         raise InvalidSchema("name the time column, as in time='ts'", time=repr(time))
     if time is None and grain is not None:
         raise InvalidSchema("a grain divides time: name the time column, as in time='ts', or leave it out", grain=grain)
-    columns = to_schema(schema, time)
+    columns, told = read_columns(schema, time)
     keys = read_key_columns(columns, primary_key)
     if write_order not in ("commit", "start"):
         raise InvalidArgument("no such write order; use commit or start", write_order=write_order)
@@ -70,6 +70,7 @@ def define_table(
         cluster_by=read_cluster_columns(columns, cluster_by),
         write_order=cast(WriteOrder, write_order),
         properties=read_table_properties(properties or {}, columns, has_time=time is not None),
+        columns=told,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.core.column import COMMENT, DEFAULT, STORED, is_uuid_column
+from lakehouse.core.kinds import is_uuid
 from lakehouse.core.spec import FIELD_ID
 from lakehouse.errors import InvalidInput, InvalidSchema
 from lakehouse.schema.types import MOST_FLOATS, TIME, table_column
@@ -64,7 +65,7 @@ def _bad(value: Any) -> InvalidInput:
 
 def _field_value(field: pa.Field) -> dict[str, Any]:
     number = int((field.metadata or {})[FIELD_ID])
-    kind = _UUID if is_uuid_column(field) else type_value(field.type)
+    kind = type_value(pa.uuid() if is_uuid_column(field) else field.type)
     return {"id": number, "name": field.name, "type": kind, "nullable": field.nullable}
 
 
@@ -73,12 +74,14 @@ def _read_field(value: Any) -> pa.Field:
         case {"id": int(number), "name": str(name), "type": kind, "nullable": bool(nullable), **rest} if not rest:
             if isinstance(number, bool) or number < 1:
                 raise _bad(value)
-            return table_column(name, pa.uuid() if kind == _UUID else type_from_value(kind), nullable, number)
+            return table_column(name, type_from_value(kind), nullable, number)
     raise _bad(value)
 
 
 def type_value(kind: pa.DataType) -> Any:
     """A type as a JSON value; `type_from_value` reads it back."""
+    if is_uuid(kind):
+        return _UUID
     if kind in _NAMES:
         return _NAMES[kind]
     if pa.types.is_decimal(kind):
@@ -95,6 +98,8 @@ def type_value(kind: pa.DataType) -> Any:
 def type_from_value(value: Any) -> pa.DataType:
     """The type that `type_value` wrote. Raises `InvalidInput` for anything else."""
     match value:
+        case str() if value == _UUID:
+            return pa.uuid()
         case str() if value in _TYPES:
             return _TYPES[value]
         case str() if (found := _DECIMAL.fullmatch(value)) and 1 <= int(found[1]) <= 38:

@@ -1,4 +1,7 @@
-"""What became of a table's columns, as JSON for the catalog and for footers: empty for one never altered."""
+"""What became of a table's columns, as JSON for the catalog and for footers.
+
+It is empty for a table that was never altered and whose columns have neither comments nor defaults.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ _KEYS = ("schema_number", "columns", "next_field_id", "retired", "declustered", 
 
 
 def history_value(spec: TableSpec) -> dict[str, Any]:
-    """The fields of a definition that only altered tables have; `history_fields` reads them back."""
-    if not spec.schema_number:
+    """The fields of a definition that only such tables have; `history_fields` reads them back."""
+    if not spec.schema_number and not spec.columns:
         return {}
     found: dict[str, Any] = {
         "schema_number": spec.schema_number,
@@ -42,7 +45,7 @@ def history_fields(held: dict[str, Any]) -> dict[str, Any]:
                 "retired": list(retired),
                 "columns": dict(columns),
                 **rest,
-            } if number > 0:
+            } if number >= 0:
                 grain = rest.get("catalog_grain")
                 return {
                     "schema_number": number,

@@ -7,15 +7,19 @@ A path names a part: fields of structs by their names, what a list holds as ``el
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from lakehouse.core.column import COMMENT, DEFAULT, STORED, stored_name, with_parts
+from lakehouse.core.kinds import is_uuid
+from lakehouse.core.widening import is_wider
 from lakehouse.errors import InvalidSchema, UnknownColumn
+from lakehouse.schema.changes import AddColumn, WidenColumn, shown
 from lakehouse.schema.json_values import decode_value, encode_value
 from lakehouse.schema.names import check_column_name, check_distinct
+from lakehouse.schema.types import normal_type
 from lakehouse.schema.values import typed_value
 
 Path = Sequence[str]
@@ -109,6 +113,33 @@ def commented_field(struct: pa.DataType, name: str, comment: str) -> pa.DataType
         metadata[COMMENT] = comment.encode()
     noted = pa.field(field.name, field.type, metadata=metadata or None)
     return pa.struct([noted if part.name == name else part for part in struct])
+
+
+def merging_parts(path: Path, held: pa.DataType, found: pa.DataType) -> Iterator[AddColumn | WidenColumn]:
+    """The changes by which a part of a column, and what is in it, holds values of another type.
+
+    >>> held, found = pa.struct([("x", pa.int8())]), pa.struct([("x", pa.int64()), ("y", pa.string())])
+    >>> [str(change) for change in merging_parts(("legs",), pa.list_(held), pa.list_(found))]
+    ['widen column legs.element.x to int64', 'add column legs.element.y string']
+    """
+    if pa.types.is_struct(held):
+        known = {part.name: part.type for part in held}
+        for part in found if pa.types.is_struct(found) else ():
+            inside = (*path, part.name)
+            if part.name in known:
+                yield from merging_parts(inside, known[part.name], part.type)
+            elif not pa.types.is_null(part.type):
+                kind = normal_type(part.type, shown(inside))
+                yield AddColumn(inside, pa.string() if is_uuid(kind) else kind)
+    elif pa.types.is_map(held):
+        if pa.types.is_map(found):
+            yield from merging_parts((*path, KEY), held.key_type, found.key_type)
+            yield from merging_parts((*path, VALUE), held.item_type, found.item_type)
+    elif pa.types.is_list(held):
+        if hasattr(found, "value_type"):
+            yield from merging_parts((*path, ELEMENT), held.value_type, found.value_type)
+    elif is_wider(found, held):
+        yield WidenColumn(tuple(path), found)
 
 
 def names_in_files(kinds: Iterable[pa.DataType | None], path: Path) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -12,13 +13,15 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from lakehouse.arguments import refuse_surrogates
-from lakehouse.core.column import is_uuid_column
+from lakehouse.arguments import read_text, refuse_surrogates
+from lakehouse.core.column import COMMENT, DEFAULT, ColumnHistory, is_uuid_column
 from lakehouse.core.kinds import is_uuid
 from lakehouse.errors import InvalidSchema
+from lakehouse.schema.json_values import decode_value, encode_value
 from lakehouse.schema.names import check_column_name, check_distinct
 from lakehouse.schema.refused import refused
 from lakehouse.schema.types import TIME, normal_type, table_column
+from lakehouse.schema.values import typed_value
 
 _PARSER_ERRORS = (
     SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
@@ -75,6 +78,15 @@ def to_schema(schema: Any, time: str | None) -> pa.Schema:
     >>> to_schema("ts TIMESTAMP, client BIGINT, name STRING", "ts").field("ts")
     pyarrow.Field<ts: timestamp[us, tz=UTC] not null>
     """
+    return read_columns(schema, time)[0]
+
+
+def read_columns(schema: Any, time: str | None) -> tuple[pa.Schema, dict[int, ColumnHistory]]:
+    """The same, and by field id what is said of columns beside: comments, and defaults of rows without them.
+
+    >>> read_columns("id INT, gate STRING DEFAULT 'A1' COMMENT 'departure'", None)[1][2].default_for_new
+    'A1'
+    """
     fields = _fields(schema)
     if not fields:
         raise InvalidSchema("a schema needs columns; name at least one", schema=repr(schema))
@@ -86,7 +98,17 @@ def to_schema(schema: Any, time: str | None) -> pa.Schema:
         raise InvalidSchema(
             "the time column is not in the schema; name one that is", time=time, columns=",".join(names)
         )
-    return pa.schema([_normal_field(field, number, field.name == time) for number, field in enumerate(fields, start=1)])
+    numbered = list(enumerate(fields, start=1))
+    columns = pa.schema([_normal_field(field, number, field.name == time) for number, field in numbered])
+    return columns, {number: _told(field) for number, field in numbered if _told(field) != ColumnHistory(field.name)}
+
+
+def _told(field: pa.Field) -> ColumnHistory:
+    """A new column as it is described: with its comment and its default."""
+    held = field.metadata or {}
+    default = json.loads(held[DEFAULT]) if DEFAULT in held else None
+    comment = read_text(held.get(COMMENT, b"").decode(), "a column's comment")
+    return ColumnHistory(field.name, default_for_new=decode_value(default), comment=comment)
 
 
 def read_type(kind: Any, column: str) -> pa.DataType:
@@ -140,7 +162,10 @@ def _fields(schema: Any) -> list[pa.Field]:
 
 def _from_spark_field(field: Mapping[str, Any]) -> pa.Field:
     refuse_surrogates(field["name"], "a column's name")
-    return pa.field(field["name"], from_spark_type(field["type"], field["name"]), bool(field.get("nullable", True)))
+    comment = (field.get("metadata") or {}).get("comment")
+    metadata = {COMMENT: comment.encode()} if isinstance(comment, str) and comment else None
+    kind = from_spark_type(field["type"], field["name"])
+    return pa.field(field["name"], kind, bool(field.get("nullable", True)), metadata)
 
 
 def from_spark_schema(schema: Any) -> pa.Schema:
@@ -192,18 +217,49 @@ def _from_ddl_column(column: exp.Expression, text: str) -> pa.Field:
     if not isinstance(column, exp.ColumnDef) or not isinstance(column.args.get("kind"), exp.DataType):
         raise InvalidSchema("a column needs a name and a type, as in 'client BIGINT'", schema=text[:200])
     nullable = True
+    kind = _from_ddl_type(column.args["kind"], column.name)
+    if pa.types.is_nested(kind) and _has_uuid(kind):
+        raise InvalidSchema("only whole columns hold UUIDs; inside others use STRING", column=column.name)
+    metadata: dict[bytes, bytes] = {}
     for constraint in column.args.get("constraints") or ():
         match constraint.kind:
             case exp.NotNullColumnConstraint():
                 nullable = bool(constraint.kind.args.get("allow_null"))
-            case exp.CommentColumnConstraint():
-                continue
+            case exp.CommentColumnConstraint(this=exp.Literal() as comment):
+                metadata |= {COMMENT: comment.name.encode()} if comment.name else {}
+            case exp.DefaultColumnConstraint(this=value) if not isinstance(column.parent, exp.DataType):
+                default = _default(value, table_column(column.name, normal_type(kind, column.name), True, 1))
+                metadata |= {} if default is None else {DEFAULT: json.dumps(encode_value(default)).encode()}
             case _:
-                raise InvalidSchema("only NOT NULL and COMMENT may follow a column's type", column=column.name)
-    kind = _from_ddl_type(column.args["kind"], column.name)
-    if pa.types.is_nested(kind) and _has_uuid(kind):
-        raise InvalidSchema("only whole columns hold UUIDs; inside others use STRING", column=column.name)
-    return pa.field(column.name, kind, nullable)
+                raise InvalidSchema("only NOT NULL, DEFAULT and COMMENT may follow a column's type", column=column.name)
+    return pa.field(column.name, kind, nullable, metadata or None)
+
+
+def _default(node: exp.Expr, column: pa.Field) -> Any:
+    """A literal as a column holds it. Raises `InvalidSchema` for what is none, `InvalidRows` if it cannot."""
+    sign, found = ("-", node.this) if isinstance(node, exp.Neg) else ("", node)
+    if pa.types.is_nested(column.type) and not isinstance(node, exp.Null):
+        raise InvalidSchema("a nested column has no default but null", column=column.name)
+    match found:
+        case exp.Null() if not sign:
+            return None
+        case exp.Boolean() if not sign:
+            return typed_value(bool(found.this), column)
+        case exp.HexString() if not sign:
+            return typed_value(bytes.fromhex(found.name), column)
+        case exp.Cast(this=exp.Literal(is_string=True) as text) if not sign:  # DATE '2013-01-05'
+            return typed_value(text.name, column)
+        case exp.Literal(is_string=True) if not sign:
+            return typed_value(found.name, column)
+        case exp.Literal(is_string=False):
+            return typed_value(_number(sign + found.name, column), column)
+    raise InvalidSchema("a default is a literal, as in DEFAULT 0; alter the table for another one", column=column.name)
+
+
+def _number(text: str, column: pa.Field) -> int | float | Decimal:
+    if pa.types.is_floating(column.type):
+        return float(text)
+    return int(text) if text.lstrip("-").isdecimal() else Decimal(text)
 
 
 def _has_uuid(kind: pa.DataType) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lakehouse.core.column import UUID
+from lakehouse.core.column import COMMENT, UUID
 from lakehouse.core.kinds import is_uuid
 from lakehouse.core.spec import FIELD_ID
 from lakehouse.errors import InvalidSchema
@@ -89,6 +89,12 @@ def _part(kind: pa.DataType, column: str) -> pa.DataType:
     return pa.string() if is_uuid(found) else found
 
 
+def _field(part: pa.Field, path: str) -> pa.Field:
+    """A field of a struct, which keeps its comment."""
+    comment = (part.metadata or {}).get(COMMENT)
+    return pa.field(part.name, _part(part.type, path), metadata={COMMENT: comment} if comment else None)
+
+
 def _nested(kind: pa.DataType, column: str) -> pa.DataType:
     """Nested types with nullable parts and Parquet's names for them, as both engines give them back."""
     if pa.types.is_map(kind):
@@ -99,7 +105,7 @@ def _nested(kind: pa.DataType, column: str) -> pa.DataType:
             raise InvalidSchema("a struct needs fields with distinct names", column=column, type=kind)
         if not all(part.name.isprintable() for part in parts):
             raise InvalidSchema("a struct's field has a control character in its name", column=column, type=repr(kind))
-        return pa.struct([pa.field(part.name, _part(part.type, f"{column}.{part.name}")) for part in parts])
+        return pa.struct([_field(part, f"{column}.{part.name}") for part in parts])
     if pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type):
         if not 1 <= kind.list_size <= MOST_FLOATS:
             raise InvalidSchema(f"a list of fixed size holds 1 to {MOST_FLOATS} floats", column=column, type=kind)

@@ -75,9 +75,7 @@ def new_name(node: exp.Expr) -> str:
 def _column_text(column: exp.ColumnDef) -> str:
     column = column.copy()
     kept = [
-        one
-        for one in column.args.get("constraints") or ()
-        if not isinstance(one.kind, exp.PrimaryKeyColumnConstraint | exp.CommentColumnConstraint)
+        one for one in column.args.get("constraints") or () if not isinstance(one.kind, exp.PrimaryKeyColumnConstraint)
     ]
     column.set("constraints", kept)
     for kind in column.find_all(exp.DataType):

@@ -134,10 +134,7 @@ _SHOWN: Mapping[str, Callable[[Table, str | None], pa.Table]] = {
 
 def create_text(table: Table) -> str:
     """A CREATE TABLE that makes a table of the same columns, layout and properties."""
-    columns = [
-        f"{_quoted(one.name)} {column_type_name(one)}{'' if one.nullable else ' NOT NULL'}{_commented(table, one)}"
-        for one in table.schema
-    ]
+    columns = [f"{_quoted(one.name)} {_column_text(table, one)}" for one in table.schema]
     if table.primary_key:
         columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, table.primary_key))})")
     lines = [f"CREATE TABLE {_quoted(table.name)} (", ",\n".join(f"  {one}" for one in columns), ")", "USING lakehouse"]
@@ -153,9 +150,16 @@ def create_text(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _commented(table: Table, column: pa.Field) -> str:
-    comment = table.spec.history(column).comment
-    return f" COMMENT {quoted_text(comment)}" if comment else ""
+def _column_text(table: Table, column: pa.Field) -> str:
+    """A column as CREATE TABLE says it, but for its name."""
+    default, comment = default_text(table.spec, column), table.spec.history(column).comment
+    parts = [
+        column_type_name(column, has_comments=True),
+        "" if column.nullable else "NOT NULL",
+        "" if default is None else f"DEFAULT {default}",
+        f"COMMENT {quoted_text(comment)}" if comment else "",
+    ]
+    return " ".join(filter(None, parts))
 
 
 def _quoted(name: str) -> str:

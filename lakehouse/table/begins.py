@@ -246,9 +246,11 @@ class Begins:
         self, known: TableSpec, source: Any, on: Any, whens: Whens, engine: str | None, marks: dict[str, Any]
     ) -> Merge:
         """Begin a merge whose source was made for the columns of ``known``."""
+        chosen = self._session.engine("spark" if engine is None and is_spark_frame(source) else engine)
+        if is_spark_frame(source) and chosen is self._session.local_engine:
+            source = read_source(source.toArrow(), known)
         require_names_kept(source, known, self._spec)
         clauses = read_clauses(self._spec, source, on, whens)
-        chosen = self._session.engine("spark" if engine is None and is_spark_frame(source) else engine)
         return self._begin(Merge, marks, source=source, clauses=clauses, engine=chosen)
 
     @as_altered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -240,7 +241,11 @@ def test_the_laser_of_a_timeless_table_asks_for_keys_alone(open_page: Any, lake:
         assert app.text_input(key="laser").disabled
         said = f"{stored} row{'s' if stored > 1 else ''} stored here: {visible} visible, {stored - visible} hidden."
         assert said in texts(app), keys
-    assert not any("verdict" in one.value.columns for one in open_page("timeline", table="codes").dataframe)
+    app = open_page("timeline", table="codes")
+    assert not any("verdict" in one.value.columns for one in app.dataframe)
+    (drawn,) = app.get("vega_lite_chart")
+    axes = [one["encoding"]["x"]["axis"] for one in json.loads(drawn.proto.spec)["layer"]]
+    assert axes == [None] * len(axes)  # no years 1 to 9999
 
 
 def test_a_laser_where_everything_was_dropped_names_the_version(open_page: Any, flights: lakehouse.Table) -> None:

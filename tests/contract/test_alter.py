@@ -470,9 +470,11 @@ def test_columns_that_plans_locks_and_indexes_use_stay(lake):
         with pytest.raises(InvalidSchema, match=used):
             table.drop_column(name)
         with pytest.raises(InvalidSchema, match=used):
-            table.rename_column(name, "x")
-        with pytest.raises(InvalidSchema, match=used):
             table.widen_column(name, "DECIMAL(30)")
+    with pytest.raises(InvalidSchema, match="index"):
+        table.rename_column("line", "x")
+    table.rename_column("client", "customer")
+    assert (table.cluster_by, table.schema.names) == ({"customer": 4}, ["at", "customer", "line"])
 
 
 def test_parts_of_columns_change_and_old_rows_follow(lake):

@@ -130,6 +130,34 @@ def test_uuids_of_python_stand_for_their_text(lake, table):
     assert not lake.check(deep=True).findings
 
 
+def test_versions_in_which_a_column_of_uuids_was_any_text_are_not_read_as_uuids(lake, table):
+    table.append(rows([A, B]).append_column("w", pa.array([UUID(A), UUID(B)], pa.uuid())), schema="merge")
+    as_uuids = table.version
+    table.widen_column("w", "STRING")
+    table.append(rows([C]).append_column("w", pa.array(["any text"])))
+    as_text = table.version
+    table.restore(as_uuids)
+    table.append(rows([C]).append_column("w", pa.array([UUID(C)], pa.uuid())))
+    restored = table.version
+    assert sorted(held(table, "w")) == [A, B, C]
+    assert table.scan(where=f"w = '{A}'").count() == 1
+    assert table.scan(as_of=as_uuids, schema="current").to_arrow()["w"].to_pylist() == [A, B]
+    assert sorted(table.scan(as_of=as_text).to_arrow()["w"].to_pylist()) == [A, B, "any text"]
+    with pytest.raises(SchemaMismatch, match="column=w"):
+        table.scan(as_of=as_text, schema="current").to_arrow()
+    with pytest.raises(SchemaMismatch, match="column=w"):
+        table.changes(as_uuids).to_arrow()
+    assert table.changes(as_uuids, as_text).to_arrow()["w"].to_pylist() == ["any text"]
+    assert table.erase(f"u = '{C}'").rows_deleted == 2
+    assert sorted(table.scan(as_of=as_text, schema="current").to_arrow()["w"].to_pylist()) == [A, B]
+    table.restore(as_text)
+    assert sorted(table.scan(as_of=restored, schema="current").to_arrow()["w"].to_pylist()) == [A, B]
+    table.append(rows([C]).append_column("w", pa.array(["more text"])))
+    table.compact()
+    assert sorted(held(table, "w")) == [A, B, "more text"]
+    assert not lake.check(deep=True).findings
+
+
 def test_changes_of_columns_keep_what_a_column_is(lake, table):
     table.append(rows([A, B]))
     before = lake.head
@@ -141,7 +169,7 @@ def test_changes_of_columns_keep_what_a_column_is(lake, table):
     with pytest.raises(InvalidInput, match="column=w"):
         table.set_default("w", C.upper())
     table.set_default("w", UUID(A))
-    assert "  `u` UUID NOT NULL,\n  `w` UUID,\n" in declared(lake)
+    assert f"  `u` UUID NOT NULL,\n  `w` UUID DEFAULT '{A}',\n" in declared(lake)
     assert lake.sql("DESCRIBE t")["type"].to_pylist() == ["TIMESTAMP", "BIGINT", "UUID", "UUID"]
     as_uuids = lake.head
     table.widen_column("w", "STRING")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lakehouse
-from lakehouse.dagster import LakehouseResource, commit_metadata
+from lakehouse.dagster import LakehouseIOManager, LakehouseResource, commit_metadata
 from lakehouse.errors import CatalogUnavailable
 
 ROWS = pa.table({"at": [datetime(2013, 1, 5, 7, tzinfo=UTC), datetime(2013, 1, 6, 7, tzinfo=UTC)], "value": [1, 2]})
@@ -90,3 +90,10 @@ def test_metadata_of_a_commit_shows_what_lies_in_the_interval_at_its_version(add
         assert (day["rows"], day["segments"], day["interval"]) == (2, 2, "2013-01-06/2013-01-07")
         assert day["duration_seconds"] == 0.123
         assert day["bytes"] == sum(segment.bytes for segment in events.segments(interval="2013-01-06"))
+
+
+@pytest.mark.parametrize("field", ["mode", "schema_mode", "form"])
+def test_an_io_manager_refuses_what_it_could_never_do_when_it_is_made(field: str) -> None:
+    with pytest.raises(ValueError, match="merged"):
+        LakehouseIOManager(**{field: "merged"})
+    LakehouseIOManager(**{field: dg.EnvVar("WHATEVER_IT_IS")})  # read when a run begins

@@ -52,6 +52,22 @@ def test_what_is_said_of_other_tools_runs_as_printed(empty_folder: Path) -> None
     names["lake"].close()
 
 
+def test_what_the_page_of_columns_shows_runs_as_printed(empty_folder: Path) -> None:
+    page = (ROOT / "docs/columns.md").read_text()
+    names: dict[str, Any] = {}
+    for language, example in re.findall(r"^```(python|sql)\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        if language == "python":
+            exec(compile(example, "docs/columns.md", "exec"), names)
+        else:
+            for statement in example.splitlines():
+                names["lake"].sql(statement)
+    (row,) = names["lake"].table("trips").scan().to_arrow().to_pylist()
+    assert row["place"] == {"stop": "Elm St", "zone": None, "lift": True}
+    (visit,) = names["lake"].table("visits").scan().to_arrow().to_pylist()
+    assert (visit["visitor"], visit["place"]) == (7, {"stop": "Elm St"})
+    names["lake"].close()
+
+
 def test_the_commands_run_as_printed(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     line = "2013-01-05T07:00:00,77,2.5\n"
     (empty_folder / "trips.csv").write_text("at,client,price\n" + line + line.replace("77", "12"))

@@ -176,3 +176,9 @@ def test_every_attempt_leaves_a_line_that_says_who(lake: lakehouse.Lake, caplog:
 def test_nobody_acts_without_a_name(lake: lakehouse.Lake, by: str) -> None:
     with pytest.raises(InvalidInput):
         Actions(lake, role=Role.ADMIN, by=by)
+
+
+def test_a_role_may_be_said_by_name_and_no_other_is_taken(lake: lakehouse.Lake) -> None:
+    assert Actions(lake, role="maintainer", by=ADA).may(Action.TAG)
+    with pytest.raises(InvalidInput, match="no such role"):
+        Actions(lake, role="owner", by=ADA)

@@ -21,7 +21,8 @@ from lakehouse.core.contribution import (
     RowChangeContribution,
     ScopeDeleteContribution,
 )
-from lakehouse.core.operation import Altered
+from lakehouse.core.keys import KeyScope, renamed_scope
+from lakehouse.core.operation import Altered, Begun
 from lakehouse.core.spec import TableId, TableSpec, field_id_of
 from lakehouse.core.widening import is_wider
 from lakehouse.errors import InvalidSchema, SchemaMismatch, WriteConflict
@@ -81,28 +82,32 @@ def _as_altered(connection: Connection, one: Contribution, number: int, after: T
             table=spec.name,
             operation=begun.id,
         )
-    for name in _scoped(one):
-        field = spec.schema.get_field_index(name)
-        if field < 0 or field_id_of(spec.schema.field(field)) != field_id_of(begun.table.schema.field(name)):
-            raise WriteConflict(
-                "the column by whose values rows were to go is another one since the operation began; run it again",
-                table=spec.name,
-                column=name,
-                operation=begun.id,
-            )
     if one.segments:
         _check_fits(one, spec)
     if begun.locks and spec.grain != begun.table.grain:
         spec = spec.with_grain(begun.table.grain)
-    return replace(one, begun=replace(begun, table=spec))
+    found = replace(one, begun=replace(begun, table=spec, keys=_scope_in(begun.keys, begun, spec)))
+    match found:
+        case ScopeDeleteContribution(keys=keys):
+            return replace(found, keys=_scope_in(keys, begun, spec))
+        case EraseContribution(scope=(covered, keys)):
+            return replace(found, scope=(covered, _scope_in(keys, begun, spec)))
+    return found
 
 
-def _scoped(one: Contribution) -> list[str]:
-    """Columns whose values say which rows an operation takes over."""
-    match one:
-        case ScopeDeleteContribution(keys=keys) | EraseContribution(scope=(_, keys)):
-            return list(keys or {})
-    return list(one.begun.keys or {})
+def _scope_in(scope: KeyScope | None, begun: Begun, spec: TableSpec) -> KeyScope | None:
+    """The values by which rows go, under the names of now. Raises `WriteConflict` if a column is gone."""
+    now = {field_id_of(column): column.name for column in spec.schema}
+    names = {name: now.get(field_id_of(begun.table.schema.field(name))) for name in scope or {}}
+    for name, found in names.items():
+        if found is None:
+            raise WriteConflict(
+                "the table has the column no more by whose values rows were to go; run it again",
+                table=spec.name,
+                column=name,
+                operation=begun.id,
+            )
+    return renamed_scope(scope, {name: found for name, found in names.items() if found is not None})
 
 
 def _check_key(connection: Connection, one: AlterContribution, before: TableSpec, after: TableSpec) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +47,7 @@ def changes_since(connection: Connection, spec: TableSpec, interval: Interval, v
             select(operation.c.number, operation.c.kind).where(operation.c.number.in_(makers))
         )
     }
-    current = {stored: name for name, stored in spec.stored_names.items()}
+    current = spec.current_names
     return [Change(tombstone_from_row(row, current), row["operation"], kinds[row["operation"]]) for row in wanted]
 
 
@@ -68,10 +68,14 @@ def removals_since(connection: Connection, spec: TableSpec, version: int) -> Ite
     query = select(*columns, operation.c.ordinal, operation.c.version).where(
         operation.c.table_id == spec.id, operation.c.version > version, operation.c.start_us.is_not(None)
     )
+    current = spec.current_names
     for row in connection.execute(query):
         kind = Kind(row.kind)
         ordinal = EVERYTHING if kind is Kind.RESTORE else (row.ordinal or row.version)
-        yield kind, Removal(Interval(from_us(row.start_us), from_us(row.end_us)), decode_keys(row.keys), ordinal)
+        yield (
+            kind,
+            Removal(Interval(from_us(row.start_us), from_us(row.end_us)), decode_keys(row.keys, current), ordinal),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +100,13 @@ def running_replaces(connection: Connection, spec: TableSpec, interval: Interval
             operation.c.kind == Kind.REPLACE.value,
         )
     )
-    return [_running(row) for row in connection.execute(query)]
+    current = spec.current_names
+    return [_running(row, current) for row in connection.execute(query)]
 
 
-def _running(row: Any) -> RunningReplace:
+def _running(row: Any, current: Mapping[str, str]) -> RunningReplace:
     covered = Interval(from_us(row.start_us), from_us(row.end_us))
-    return RunningReplace(row.number, row.id, Removal(covered, decode_keys(row.keys), row.ordinal))
+    return RunningReplace(row.number, row.id, Removal(covered, decode_keys(row.keys, current), row.ordinal))
 
 
 def written_interval(connection: Connection, number: int) -> Interval | None:

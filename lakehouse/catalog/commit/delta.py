@@ -36,6 +36,7 @@ from lakehouse.core.contribution import (
     ScopeDeleteContribution,
 )
 from lakehouse.core.interval import Interval, hull
+from lakehouse.core.keys import renamed_scope
 from lakehouse.core.operation import ENTRY_BITS, Begun, NewTombstone, NothingToDo, Priority
 from lakehouse.core.ordinal import ordinal_of
 from lakehouse.core.replace import plan_replace
@@ -135,7 +136,10 @@ def _plan_replace(context: CommitContext, plan: OperationPlan, ordinal: int) -> 
     parts = replaced.tombstones
     if spec.write_order == "start":
         parts = tuple((part, begun.keys) for part in spec.grain.split(begun.locked))
-    return [Tombstone(id=0, start=part.start, end=part.end, ordinal=ordinal, keys=keys) for part, keys in parts]
+    # As the tombstones of `Operation.tombstone`, a new one names columns as the catalog does.
+    stored = spec.stored_names
+    named = ((part, renamed_scope(keys, stored)) for part, keys in parts)
+    return [Tombstone(id=0, start=part.start, end=part.end, ordinal=ordinal, keys=keys) for part, keys in named]
 
 
 def _with_set(made: NewTombstone, entry: int, ordinal: int) -> Tombstone:

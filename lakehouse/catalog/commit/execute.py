@@ -103,7 +103,11 @@ def apply(connection: Connection, plan: OperationPlan, version: int, now_us: int
     if plan.taken is not None:
         interval, keys = plan.taken
         taken = update(operation).where(operation.c.number == begun.number)
-        connection.execute(taken.values(start_us=interval.start_us, end_us=interval.end_us, keys=encode_keys(keys)))
+        connection.execute(
+            taken.values(
+                start_us=interval.start_us, end_us=interval.end_us, keys=encode_keys(keys, begun.table.stored_names)
+            )
+        )
     brought = [
         {"operation": number, "version": version, "row_ids": encode_set(row_ids)}
         for number, row_ids in plan.updated_rows
@@ -145,7 +149,7 @@ def _change_scope(connection: Connection, spec: TableSpec, change: ScopeChange) 
         connection.execute(delete(tombstone).where(tombstone.c.id == change.tombstone))
     else:
         put = update(tombstone).where(tombstone.c.id == change.tombstone)
-        connection.execute(put.values(keys=encode_keys(change.left)))
+        connection.execute(put.values(keys=encode_keys(change.left, spec.stored_names)))
 
 
 def _put_files(connection: Connection, number: int, put: list[tuple[dict[str, Any], NewSegment]]) -> None:

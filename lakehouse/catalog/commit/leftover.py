@@ -59,8 +59,9 @@ def scopes_to_change(connection: Connection, begun: Begun, taken: Taken | None) 
         )
     ).scalar()
     changes = []
+    current = spec.current_names
     for row in connection.execute(_keyed(spec)).mappings().all():
-        covered, keys = Interval(from_us(row["start_us"]), from_us(row["end_us"])), decode_keys(row["keys"])
+        covered, keys = Interval(from_us(row["start_us"]), from_us(row["end_us"])), decode_keys(row["keys"], current)
         assert keys is not None
         left = keys_left(keys, taken[1]) if taken[0].contains(covered) else keys
         if left != keys and (oldest is None or oldest >= row["ordinal"]):
@@ -133,7 +134,8 @@ def read_leftovers(connection: Connection, spec: TableSpec) -> Leftovers:
         .where(commit_table.c.table_id == spec.id)
     )
     marks = select(txn.c.version, txn.c.app).where(txn.c.table_id == spec.id)
-    scopes = (decode_keys(row["keys"]) for row in connection.execute(_keyed(spec)).mappings())
+    current = spec.current_names
+    scopes = (decode_keys(row["keys"], current) for row in connection.execute(_keyed(spec)).mappings())
     return Leftovers(
         garbage=connection.execute(files).scalar_one(),
         running=tuple(connection.execute(running).scalars()),

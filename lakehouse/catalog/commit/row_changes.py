@@ -32,7 +32,7 @@ from lakehouse.core.contribution import (
 )
 from lakehouse.core.hits import EVERYTHING, Hits, Removal, lost
 from lakehouse.core.interval import Interval, from_us, hull
-from lakehouse.core.keys import scopes_overlap
+from lakehouse.core.keys import renamed_scope, scopes_overlap
 from lakehouse.core.operation import ENTRY_BITS, Kind, NewTombstone
 from lakehouse.core.prune import holding
 from lakehouse.core.segments import Segments
@@ -274,7 +274,8 @@ def plan_scope(
     covered = None if reach is None else interval.intersect(reach)
     if covered is None:
         return [], inside
-    return [Tombstone(id=0, start=covered.start, end=covered.end, ordinal=context.version, keys=keys)], inside
+    named = renamed_scope(keys, context.spec.stored_names)
+    return [Tombstone(id=0, start=covered.start, end=covered.end, ordinal=context.version, keys=named)], inside
 
 
 def rows_updated_meanwhile(context: CommitContext) -> NewTombstone | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from lakehouse.catalog.store.encoding import decode_keys
 from lakehouse.catalog.store.models import chunk_lock, lake_table, lock_wait, operation
+from lakehouse.catalog.store.rows import spec_from_row
 from lakehouse.core.activity import Activity, HeldLock, LockWait, RunningOperation
 from lakehouse.core.conflict import Cell, locks_clash
 from lakehouse.core.interval import Interval, from_us
@@ -22,19 +24,22 @@ def read_activity(connection: Connection, now_us: int) -> Activity:
     Cost: running operations, not history, and one comparison for each place and lock of the same table.
     """
     locks, places = _locks(connection), _places(connection, now_us)
+    names = _names(connection, {one.table_id for one in (*locks, *places) if one.keys is not None})
     ahead: dict[int, list[str]] = {}
     waiting: Counter[int] = Counter()
     for number, place in enumerate(places):
-        cell = _cell(place)
+        cell = _cell(place, names)
         near = (one for one in (*locks, *places[:number]) if one.table_id == place.table_id)
-        clashing = [one for one in near if one.priority >= place.priority and locks_clash(cell, _cell(one))]
+        clashing = [one for one in near if one.priority >= place.priority and locks_clash(cell, _cell(one, names))]
         ahead[place.token] = [one.holder for one in clashing]
         waiting.update(one.token for one in clashing)
     return Activity(
         operations=_operations(connection, now_us),
-        locks=Listing(HeldLock(**_shared(row, now_us), token=row.token, waiting=waiting[row.token]) for row in locks),
+        locks=Listing(
+            HeldLock(**_shared(row, now_us, names), token=row.token, waiting=waiting[row.token]) for row in locks
+        ),
         waits=Listing(
-            LockWait(**_shared(row, now_us), place=row.token, behind=tuple(ahead[row.token])) for row in places
+            LockWait(**_shared(row, now_us, names), place=row.token, behind=tuple(ahead[row.token])) for row in places
         ),
     )
 
@@ -84,8 +89,14 @@ def _places(connection: Connection, now_us: int) -> list[Any]:
     return list(connection.execute(query))
 
 
-def _shared(row: Any, now_us: int) -> dict[str, Any]:
-    cell = _cell(row)
+def _names(connection: Connection, tables: Collection[int]) -> dict[int, Mapping[str, str]]:
+    """For each of some tables that were altered, the names that its columns have now by those in the catalog."""
+    altered = select(lake_table).where(lake_table.c.id.in_(tables), lake_table.c.schema_number > 0)
+    return {row.id: spec_from_row(row).current_names for row in connection.execute(altered)} if tables else {}
+
+
+def _shared(row: Any, now_us: int, names: Mapping[int, Mapping[str, str]]) -> dict[str, Any]:
+    cell = _cell(row, names)
     return {
         "table": row.name,
         "interval": cell.interval,
@@ -97,8 +108,9 @@ def _shared(row: Any, now_us: int) -> dict[str, Any]:
     }
 
 
-def _cell(row: Any) -> Cell:
-    return Cell(Interval(from_us(row.start_us), from_us(row.end_us)), decode_keys(row.keys))
+def _cell(row: Any, names: Mapping[int, Mapping[str, str]]) -> Cell:
+    keys = decode_keys(row.keys, names.get(row.table_id, {}))
+    return Cell(Interval(from_us(row.start_us), from_us(row.end_us)), keys)
 
 
 def _seconds(microseconds: int) -> float:

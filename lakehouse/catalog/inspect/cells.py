@@ -73,7 +73,7 @@ def unpacked(table: str, column: str, cell: Any) -> Held:
         written = words_of(decode_map(cell))
         return Held(place, words=(*written, *written.values()))
     if column == "keys":
-        return Held(place, values=_named(decode_keys(cell) or {}))
+        return Held(place, values=_named(decode_keys(cell, {}) or {}))
     if column == "definition":
         words, values = told_in(cell)
         return Held(place, texts=tuple(texts_of(cell)), words=words, values=values)

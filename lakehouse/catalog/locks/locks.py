@@ -8,6 +8,7 @@ a lease too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -88,21 +89,23 @@ def _clashing_locks(connection: Connection, wanted: Wanted) -> list[Any]:
         .join(operation, operation.c.number == chunk_lock.c.operation)
         .where(_overlaps(chunk_lock, wanted))
     )
-    return [row for row in connection.execute(query) if locks_clash(wanted.cell, _cell(row))]
+    current = wanted.table.current_names
+    return [row for row in connection.execute(query) if locks_clash(wanted.cell, _cell(row, current))]
 
 
 def _refuse(connection: Connection, wanted: Wanted, clashing: list[Any], now_us: int) -> None:
+    current = wanted.table.current_names
     for row in clashing:
         if row.lease_until_us >= now_us and row.priority >= wanted.priority:
-            raise ChunkHeld(_holder(row, row.id))
+            raise ChunkHeld(_holder(row, row.id, current))
     earlier = select(lock_wait).where(
         _overlaps(lock_wait, wanted), lock_wait.c.lease_until_us >= now_us, lock_wait.c.priority >= wanted.priority
     )
     if wanted.place is not None:
         earlier = earlier.where(lock_wait.c.token < wanted.place)
     for row in connection.execute(earlier.order_by(lock_wait.c.token)):
-        if locks_clash(wanted.cell, _cell(row)):
-            raise ChunkHeld(_holder(row, row.operation))
+        if locks_clash(wanted.cell, _cell(row, current)):
+            raise ChunkHeld(_holder(row, row.operation, current))
 
 
 def _overlaps(table: Any, wanted: Wanted) -> ColumnElement[bool]:
@@ -154,7 +157,7 @@ def _columns(wanted: Wanted, token: int) -> dict[str, Any]:
         "table_id": wanted.table.id,
         "start_us": wanted.cell.interval.start_us,
         "end_us": wanted.cell.interval.end_us,
-        "keys": encode_keys(wanted.cell.keys),
+        "keys": encode_keys(wanted.cell.keys, wanted.table.stored_names),
         "priority": int(wanted.priority),
     }
 
@@ -184,6 +187,7 @@ def read_locks(connection: Connection, spec: TableSpec) -> Listing[ChunkLock]:
         .where(chunk_lock.c.table_id == spec.id)
         .order_by(chunk_lock.c.start_us, chunk_lock.c.token)
     )
+    current = spec.current_names
     return Listing(
         ChunkLock(
             chunk=one,
@@ -191,7 +195,7 @@ def read_locks(connection: Connection, spec: TableSpec) -> Listing[ChunkLock]:
             priority=row.priority,
             token=row.token,
             expires_at=from_us(row.lease_until_us),
-            keys=decode_keys(row.keys),
+            keys=decode_keys(row.keys, current),
             kind=row.kind,
         )
         for row in connection.execute(query)
@@ -204,10 +208,10 @@ def _listed(spec: TableSpec, run: Interval) -> list[Interval]:
     return chunks if len(chunks) <= MOST_LISTED else [run]
 
 
-def _cell(row: Any) -> Cell:
-    return Cell(Interval(from_us(row.start_us), from_us(row.end_us)), decode_keys(row.keys))
+def _cell(row: Any, current: Mapping[str, str]) -> Cell:
+    return Cell(Interval(from_us(row.start_us), from_us(row.end_us)), decode_keys(row.keys, current))
 
 
-def _holder(row: Any, operation_id: str) -> Holder:
-    held = _cell(row)
+def _holder(row: Any, operation_id: str, current: Mapping[str, str]) -> Holder:
+    held = _cell(row, current)
     return Holder(operation_id, row.kind, held.interval, held.keys, row.lease_until_us)

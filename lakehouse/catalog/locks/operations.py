@@ -57,7 +57,7 @@ def begin(
     taken: dict[str, int | str | None] = {}
     if kind is Kind.REPLACE and interval is not None:
         keys = None if wanted is None else wanted.cell.keys
-        taken = {"start_us": interval.start_us, "end_us": interval.end_us, "keys": encode_keys(keys)}
+        taken = {"start_us": interval.start_us, "end_us": interval.end_us, "keys": encode_keys(keys, spec.stored_names)}
     number: int = connection.execute(
         operation.insert()
         .values(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, get_args
 
 from sqlalchemy import Boolean, Column, Connection, Float, Integer, LargeBinary, func, select
@@ -19,11 +20,11 @@ UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, OverflowError)
 _STATES = ("reserved", "running", "committed", "aborted", "collected")
 _DECODED: dict[str, Callable[[Any], object]] = {
     "commit_log.properties": decode_map,
-    "operation.keys": decode_keys,
+    "operation.keys": partial(decode_keys, current={}),
     "operation.kind": lambda kind: kind == "reserved" or Kind(kind),
     "operation.state": _STATES.index,
     "segment.statistics": decode_statistics,
-    "tombstone.keys": decode_keys,
+    "tombstone.keys": partial(decode_keys, current={}),
     "tombstone.statistics": decode_statistics,
     "tombstone.kind": get_args(TombstoneKind).index,
 }

@@ -6,23 +6,25 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from lakehouse.core.keys import KeyScope, key_scope
+from lakehouse.core.keys import KeyScope, key_scope, renamed_scope
 from lakehouse.errors import InvalidProperty
 from lakehouse.schema.json_values import decode_value, encode_value
 
 
-def encode_keys(keys: KeyScope | None) -> str | None:
-    """A key scope as JSON text."""
-    if keys is None:
+def encode_keys(keys: KeyScope | None, stored: Mapping[str, str]) -> str | None:
+    """A key scope as JSON text; ``stored`` are other names of columns in the catalog (`TableSpec.stored_names`)."""
+    found = renamed_scope(keys, stored)
+    if found is None:
         return None
-    return json.dumps({column: [encode_value(value) for value in values] for column, values in keys.items()})
+    return json.dumps({column: [encode_value(value) for value in values] for column, values in found.items()})
 
 
-def decode_keys(text: str | None) -> KeyScope | None:
-    """The inverse of `encode_keys`."""
+def decode_keys(text: str | None, current: Mapping[str, str]) -> KeyScope | None:
+    """The inverse of `encode_keys`; ``current`` are names by those in the catalog (`TableSpec.current_names`)."""
     if text is None:
         return None
-    return key_scope({column: [decode_value(value) for value in values] for column, values in json.loads(text).items()})
+    held = {column: [decode_value(value) for value in values] for column, values in json.loads(text).items()}
+    return renamed_scope(key_scope(held), current)
 
 
 def encode_statistics(

@@ -95,7 +95,7 @@ def tombstone_from_row(row: Values, current: Mapping[str, str]) -> Tombstone:
         start=from_us(row["start_us"]),
         end=from_us(row["end_us"]),
         ordinal=row["ordinal"],
-        keys=decode_keys(row["keys"]),
+        keys=decode_keys(row["keys"], current),
         rows=row["rows"],
         path=row.get("path") or "",
         bytes=row.get("bytes") or 0,
@@ -132,7 +132,7 @@ def _tombstone_page_values(tombstone: Tombstone, stored: Mapping[str, str]) -> d
         "start_us": tombstone.interval.start_us,
         "end_us": tombstone.interval.end_us,
         "ordinal": tombstone.ordinal,
-        "keys": encode_keys(tombstone.keys),
+        "keys": encode_keys(tombstone.keys, stored),
         "rows": tombstone.rows,
         "path": tombstone.path,
         "bytes": tombstone.bytes,
@@ -164,8 +164,7 @@ class SegmentsForm:
             if spec.cluster_by.get(field.name):
                 fields.append((BUCKETS + field.name, pa.binary()))
         fields += [(LOW + ROW_ID, pa.int64()), (HIGH + ROW_ID, pa.int64())]
-        stored = spec.stored_names
-        return cls(pa.schema(fields), stored, {held: name for name, held in stored.items()}, spec)
+        return cls(pa.schema(fields), spec.stored_names, spec.current_names, spec)
 
     def is_known(self, column: str, numbers: Sequence[int | None]) -> list[bool] | None:
         """Of bounds of a column, whether its type holds those of segments of some schema numbers; None: all.

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name in every Spark p
 from lakehouse.core.column import Held, holds_plainly, listed_type, stored_name
 from lakehouse.engine import require_held
 from lakehouse.engine.conform import Fills, cannot_store, stores
+from lakehouse.engine.fields import fitted_type, has_other_fields
 from lakehouse.engine.spark.types import column_type
 from lakehouse.predicate.literals import literal_term
 from lakehouse.schema import default_of, from_spark_type
@@ -80,7 +81,9 @@ def conformed(frame: DataFrame, schema: pa.Schema, fills: Fills) -> DataFrame:
     _, lacking = fills.of(list(frame.columns), schema)
     kinds = {field["name"]: field["type"] for field in json.loads(frame.schema.json())["fields"]}
     columns = [
-        _literal(lacking[field.name], field.type) if field.name in lacking else _column(field, kinds[field.name])
+        _literal(lacking[field.name], field.type)
+        if field.name in lacking
+        else _column(field, kinds[field.name], fills.is_lenient)
         for field in schema
     ]
     return frame.select(*(column.alias(f"c{number}") for number, column in enumerate(columns)))
@@ -91,10 +94,33 @@ def _literal(value: Any, kind: pa.DataType) -> Column:
     return F.lit(None).cast(target) if value is None else F.expr(literal_term(value, kind).spark).cast(target)
 
 
-def _column(field: pa.Field, spark_kind: Any) -> Column:
+def _fitted(there: Column, found: pa.DataType, wanted: pa.DataType) -> Column:
+    """A column whose structs have the fields of a table's, by name, as `lakehouse.engine.fields` makes them."""
+    if not has_other_fields(found, wanted):
+        return there
+    if pa.types.is_struct(wanted):
+        kinds = {one.name: one.type for one in found}
+        fields = [
+            _fitted(there.getField(one.name), kinds[one.name], one.type)
+            if one.name in kinds
+            else F.when(there.isNotNull(), _literal(default_of(one), one.type))
+            for one in wanted
+        ]
+        named = F.struct(*(part.alias(one.name) for part, one in zip(fields, wanted, strict=True)))
+        return F.when(there.isNull(), F.lit(None)).otherwise(named)
+    if pa.types.is_map(wanted):
+        values = F.transform_values(there, lambda _, value: _fitted(value, found.item_type, wanted.item_type))
+        return F.transform_keys(values, lambda key, _: _fitted(key, found.key_type, wanted.key_type))
+    return F.transform(there, lambda part: _fitted(part, found.value_type, wanted.value_type))
+
+
+def _column(field: pa.Field, spark_kind: Any, is_lenient: bool) -> Column:
     found = from_spark_type(spark_kind, field.name)
     column = F.col(quoted(field.name))
     target = column_type(field.type)
+    if is_lenient and has_other_fields(found, field.type):
+        column = _fitted(column, found, field.type)
+        found = fitted_type(found, field.type)
     if found == field.type:
         return column
     if not stores(found, field.type):

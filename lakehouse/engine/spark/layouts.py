@@ -69,6 +69,8 @@ def _metadata(held: Held) -> dict[str, str]:
 def _both(one: Held, other: Held, fills: bool) -> Held | None:
     if one == other:
         return one
+    if one.wanted != other.wanted:
+        return None  # of which one is text, and the table's column is of UUIDs
     if one.type is None:
         one, other = other, one
     if other.type is None:

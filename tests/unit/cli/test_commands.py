@@ -54,6 +54,7 @@ def test_a_timeless_table_takes_every_command(run: Run, tmp_path: Path) -> None:
     assert run("replace", "codes", "all", "--key", "code=UA", "--empty").code == 0
     ran = run("replace", "codes", "2013-01-05", "--empty")
     assert (ran.code, "the table has no time" in ran.err) == (1, True)
+    assert "replace codes all FILE" in " ".join(run("replace", "codes", "2013", str(file)).err.split())
     (told,) = json.loads(run("tables", "--json").out)["tables"]
     assert (told["time"], told["grain"], told["start"], told["rows"]) == (None, "all", None, 1)
     assert "all" in run("tables").out

@@ -88,7 +88,7 @@ def test_a_table_that_is_there_stays_where_the_statement_says_so(lake: lakehouse
         "CREATE TABLE t (ts STRING) PARTITIONED BY (days(ts))",
         "CREATE TABLE t (ts TIMESTAMP, a INTERVAL) PARTITIONED BY (days(ts))",
         "CREATE TABLE t (ts TIMESTAMP, a INT GENERATED ALWAYS AS (1)) PARTITIONED BY (days(ts))",
-        "CREATE TABLE t (ts TIMESTAMP, a INT DEFAULT 1) PARTITIONED BY (days(ts))",
+        "CREATE TABLE t (ts TIMESTAMP, a INT DEFAULT 1 + 1) PARTITIONED BY (days(ts))",
         "CREATE TABLE t (ts TIMESTAMP, CHECK (ts > 1)) PARTITIONED BY (days(ts))",
         "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts), bucket(1.5, ts))",
         "CREATE TABLE t (ts TIMESTAMP) PARTITIONED BY (days(ts)) CLUSTERED BY (ts) INTO many BUCKETS",

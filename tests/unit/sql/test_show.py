@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -141,7 +143,10 @@ def test_defaults_and_comments_of_columns_are_shown(lake: lakehouse.Lake) -> Non
     )
     assert described == {name: shown.get(name, (None, None)) for name in lake.table("trips").schema.names}
     assert described == {row[0]: row[1:] for row in listed}
-    assert "`note` STRING COMMENT 'what\\'s said',\n" in rows_of(lake, "SHOW CREATE TABLE trips")[0][0]
+    created = rows_of(lake, "SHOW CREATE TABLE trips")[0][0]
+    assert "`note` STRING DEFAULT 'it\\'s' COMMENT 'what\\'s said',\n" in created
+    lake.sql(created.replace("`trips`", "again"))
+    assert described == {row[0]: row[4:] for row in rows_of(lake, "DESCRIBE EXTENDED again")}
     for name, (default, _) in shown.items():  # what is shown can be said again
         lake.sql(f"ALTER TABLE trips ALTER COLUMN {name} SET DEFAULT {default}")
     assert described == {row[0]: row[4:] for row in rows_of(lake, "DESCRIBE EXTENDED trips")}
@@ -150,3 +155,56 @@ def test_defaults_and_comments_of_columns_are_shown(lake: lakehouse.Lake) -> Non
     assert lake.query("DESCRIBE trips").rows["column"].to_pylist() == [*described]
     with pytest.raises(VersionNotFound):
         lake.query("DESCRIBE trips", as_of=99)
+
+
+def test_a_new_table_has_the_defaults_and_comments_that_it_is_created_with(lake: lakehouse.Lake) -> None:
+    text = """
+        CREATE TABLE told (
+          at TIMESTAMP NOT NULL COMMENT 'when',
+          id BIGINT DEFAULT -7,
+          flag BOOLEAN DEFAULT TRUE,
+          price DECIMAL(5, 2) DEFAULT 1.5 COMMENT 'it\\'s "dear" \\\\ é',
+          half FLOAT DEFAULT 0.5,
+          code BINARY DEFAULT X'00FF',
+          day DATE DEFAULT DATE '2013-01-05',
+          local TIMESTAMP_NTZ DEFAULT '2013-01-05 07:00:00',
+          none STRING DEFAULT NULL,
+          place STRUCT<stop: STRING COMMENT 'where', legs: ARRAY<STRUCT<p: INT COMMENT 'of'>>> COMMENT 'nested'
+        ) PARTITIONED BY (days(at))
+    """
+    table = lake.sql(text)
+    assert [table.spec.history(one).comment for one in table.schema] == [
+        "when", "", "", 'it\'s "dear" \\ é', "", "", "", "", "", "nested"
+    ]  # fmt: skip
+    table.append(
+        pa.table(
+            {
+                "at": [datetime(2013, 1, 5, tzinfo=UTC)],
+                "none": ["x"],
+                "place": pa.nulls(1, table.schema.field("place").type),
+            }
+        )
+    )
+    (row,) = table.scan().to_arrow().to_pylist()
+    values = (-7, True, Decimal("1.50"), 0.5, b"\0\xff", date(2013, 1, 5), datetime(2013, 1, 5, 7))  # noqa: DTZ001
+    assert tuple(row.values())[1:8] == values
+    created = rows_of(lake, "SHOW CREATE TABLE told")[0][0]
+    assert "`stop`: STRING COMMENT 'where', `legs`: ARRAY<STRUCT<`p`: INT COMMENT 'of'>>" in created
+    assert created.count("DEFAULT") == 7
+    again = lake.sql(created.replace("`told`", "again"))
+    assert again.spec.columns == table.spec.columns
+    assert again.schema.equals(table.schema, check_metadata=True)
+    assert rows_of(lake, "SHOW CREATE TABLE again")[0][0] == created.replace("`told`", "`again`")
+    table.rename_column("id", "number")
+    table.add_column("id", "INT", default=1)
+    assert table.scan().to_arrow().to_pylist()[0]["number"] == -7
+    assert table.spec.stored_names["id"] == "_11_id"
+    lake.create_table("plain", "id INT, gate STRING DEFAULT 'A1' COMMENT 'departure'").append(pa.table({"id": [1]}))
+    assert lake.table("plain").scan().to_arrow()["gate"].to_pylist() == ["A1"]
+
+
+@pytest.mark.parametrize("default", ["'x'", "1.5", "1 + 1", "current_date()", "(SELECT 1)", "1 << 40", "a"])
+def test_a_default_that_is_no_literal_of_the_column_is_refused(lake: lakehouse.Lake, default: str) -> None:
+    with pytest.raises(InvalidInput):
+        lake.sql(f"CREATE TABLE refused (a INT DEFAULT {default})")
+    assert "refused" not in lake.tables()
