@@ -104,9 +104,9 @@ def check_workers() -> Finding:
 
 def check_spark_start(warehouse: str | None = None) -> Finding:
     """Start Spark as the library does for a warehouse, and stop it; on a cluster it needs jars to read a store."""
-    is_store = (warehouse or os.environ.get("LAKEHOUSE_WAREHOUSE", "")).startswith("s3://")
+    address = warehouse or os.environ.get("LAKEHOUSE_WAREHOUSE", "")
     try:
-        session = _spark_session_module().start_session(reads_stores=is_store)
+        session = _spark_session_module().start_session(reads=address)
     except LakehouseError as error:
         return _failed("spark start", error)
     except ImportError as error:
@@ -114,8 +114,9 @@ def check_spark_start(warehouse: str | None = None) -> Finding:
     try:
         counted = session.range(1000).count()
         stores = import_module("lakehouse.engine.spark.stores")
-        if is_store and not stores.is_on_one_machine(session.conf.get("spark.master", None) or "local"):
-            stores.require_jars(session)
+        scheme = stores.scheme_of(address)
+        if scheme and not stores.is_on_one_machine(session.conf.get("spark.master", None) or "local"):
+            stores.require_jars(session, scheme)
     except LakehouseError as error:
         return _failed("spark start", error)
     finally:

@@ -135,7 +135,7 @@ class Catalog(CatalogWriter):
 
     def newest_erasure(self) -> int:
         """The version of the lake's newest erasure, 0 without any."""
-        return self._read(leftover.newest_erasure)
+        return self._database.once("newest erasure", lambda: self._read(leftover.newest_erasure))
 
     def search(self, begin: Callable[[], Callable[[Held], None]]) -> Whereabouts:
         """Give everything that the database holds to what ``begin`` returns; what it knows of files at that moment.

@@ -138,6 +138,10 @@ class CatalogWriter(CatalogReader):
         """Running operations, the locks of all tables, and who waits for them."""
         return self._read(lambda connection: activity.read_activity(connection, self._database.now_us(connection)))
 
+    def living_operations(self) -> frozenset[str]:
+        """Ids of operations that may still write and commit, those that are preregistered too."""
+        return self._read(lambda connection: activity.read_living(connection, self._database.now_us(connection)))
+
     def begin(
         self,
         spec: TableSpec,

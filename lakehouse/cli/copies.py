@@ -17,7 +17,10 @@ def cache(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where copies of an object store's files lie on this machine and how much they take, or delete them."""
+    """Show where copies of an object store's files lie on this machine and how much they take, or delete them.
+
+    With them goes what operations wrote here that were killed before they published it.
+    """
     if clear:
         interrupts.in_steps()
     with open_lake(catalog, warehouse) as lake:
@@ -29,6 +32,7 @@ def cache(
         held = copies.usage()
         if clear:
             copies.clear()
+            copies.remove_unfinished(lake.catalog.living_operations)
         left = copies.usage() if clear else held
         limit = copies.limit_bytes
         found = {"folder": str(copies.root), "files": left.files, "bytes": left.bytes, "limit_bytes": limit}

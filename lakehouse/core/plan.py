@@ -27,6 +27,8 @@ class ReadPlan:
     version: int
     interval: Interval | None
     groups: tuple[ReadGroup, ...]
+    erasure: int | None = None
+    """The lake's newest erasure when it was made, whose files it names; None where nobody asked."""
 
     @property
     def segments(self) -> Segments:

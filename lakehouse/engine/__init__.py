@@ -105,6 +105,10 @@ class Query:
     verify: Verify = "size"
     """What is compared of the files before they are read."""
 
+    def __post_init__(self) -> None:
+        if self.plan.erasure is not None:
+            object.__setattr__(self, "warehouse", self.warehouse.as_of_erasure(self.plan.erasure))
+
     @property
     def compares_columns(self) -> bool:
         """Whether it matters which columns are read before they are: to compare their pages, or to fetch them."""

@@ -62,6 +62,7 @@ class Compaction(RunOperation):
         return bool(self._inputs)
 
     def _run(self) -> None:
+        self._warehouse = self._session.planning_warehouse()
         for group in self._groups():
             self._compact(group)
 
@@ -84,7 +85,7 @@ class Compaction(RunOperation):
 
     def _compact(self, group: CompactionGroup) -> None:
         spec = self._begun.table
-        verify_whole(self._engine, self._session.warehouse, group.segments)
+        verify_whole(self._engine, self._warehouse, group.segments)
         self._inputs.update(one.id for one in group.segments)
         is_curve = Policy.of(spec.properties).order == "zorder"
         by = (*spec.times, *spec.cluster_by) if is_curve else spec.times
@@ -92,7 +93,7 @@ class Compaction(RunOperation):
             plan = plan_read(group.segments, group.tombstones, version=self.base_version, interval=part)
             if plan.groups:
                 sets = sets_of(self._session, plan)
-                query = Query(plan, self._spec, self._session.warehouse, row_ids=True, sets=sets)
+                query = Query(plan, self._spec, self._warehouse, row_ids=True, sets=sets)
                 self._store(self._engine, self._engine.ordered(query, by), row_ids=True)
 
     def _now_us(self) -> int:
@@ -106,9 +107,7 @@ class Compaction(RunOperation):
         if not spec.ragged or len(group.segments) > 1 or spec.grain.chunk(alone.start).contains(alone.interval):
             return [None]
         plan = plan_read(group.segments, (), version=self.base_version)
-        times = self._session.local_engine.read(
-            Query(plan, spec, self._session.warehouse, columns=(spec.time,))
-        ).reader()
+        times = self._session.local_engine.read(Query(plan, spec, self._warehouse, columns=(spec.time,))).reader()
         chunks = [spec.grain.floor_us(batch.column(0).cast(pa.int64()).to_numpy()) for batch in times]
         starts = distinct(np.concatenate([distinct(one) for one in chunks]))
         return [Interval(first, last) for first, last in cut_at_gaps(starts, alone.interval.end_us)]

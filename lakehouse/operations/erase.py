@@ -27,7 +27,6 @@ from lakehouse.operations.retry import retried
 from lakehouse.operations.run_operation import RunOperation
 from lakehouse.predicate import ParsedPredicate, whole_scope
 from lakehouse.session.session import Session
-from lakehouse.storage.exports import count_exports
 
 logger = logging.getLogger(__name__)
 _SEGMENTS = 256
@@ -50,6 +49,7 @@ class Erase(RunOperation):
     def __init__(self, session: Session, begun: Begun, *, where: ParsedPredicate, **marks: Any) -> None:
         super().__init__(session, begun, **marks)
         self._where = where
+        self._warehouse = session.warehouse
         self._seen = begun.base_version
         self._left: list[Left] = []
         self._spans: dict[int, Interval] = {}
@@ -60,6 +60,7 @@ class Erase(RunOperation):
 
     def _look(self, found: Iterable[Segments]) -> None:
         """Find rows in segments, and write the remaining ones."""
+        self._warehouse = self._session.planning_warehouse()
         spec, tree = self._begun.table, self._where.tree
         for segments in found:
             plan = plan_read(segments, (), version=self._seen, predicate=tree)
@@ -80,7 +81,7 @@ class Erase(RunOperation):
         folder = f"{spec.folder}/{self.id}"
         where = self._where.sql("duckdb")
         folder_here = f"{folder}/{batch:05d}"
-        work = Erasing(spec, self._session.warehouse, folder_here, self.id, where, self._now_us())
+        work = Erasing(spec, self._warehouse, folder_here, self.id, where, self._now_us())
         left = [one for one in self._done(work, segments) if one.rows_erased]
         prefix = f"{folder}/"
         self.take([Written(one.written.removeprefix(prefix), one.checksum, one.found) for one in left if one.written])
@@ -130,17 +131,16 @@ class Erase(RunOperation):
             logger.warning("key frames were not written after an erasure; a later commit will: %s", coded(error))
         return commit
 
-    def erased(self, commit: Commit) -> Erased:
-        """The result and the residue, now that the commit stands."""
+    def erased(self, commit: Commit, exports: tuple[int, int] | None) -> Erased:
+        """The result and the residue, now that the commit stands; ``exports`` are as `residue` takes them."""
         found = self._session.catalog.leftovers(self._begun.table)
-        finished, unfinished = count_exports(self._session.warehouse)
         return Erased.of(
             commit,
             segments_rewritten=sum(one.written != "" for one in self._left),
             segments_removed=sum(one.written == "" for one in self._left),
             files_to_go=found.garbage,
             versions_readable=found.readable,
-            residue=tuple(residue(found, self._where.tree, exports=finished, unfinished=unfinished)),
+            residue=tuple(residue(found, self._where.tree, exports)),
         )
 
     def _commit_after_a_look(self, *, if_useful: bool) -> Commit:

@@ -19,8 +19,11 @@ _SHOWN = 5
 """The most names of one kind that are listed."""
 
 
-def residue(found: Leftovers, tree: Predicate, *, exports: int, unfinished: int) -> Iterator[Residue]:
-    """Where values of rows that a condition chose may remain; ``exports`` are finished, others are ``unfinished``."""
+def residue(found: Leftovers, tree: Predicate, exports: tuple[int, int] | None) -> Iterator[Residue]:
+    """Where values of rows that a condition chose may remain.
+
+    ``exports``: how many are finished and how many are not, None if those from before could not be replaced.
+    """
     if found.garbage or found.ended:
         what = f"{found.garbage} files and {found.ended} folders of operations that were not committed"
         yield Residue(what, "the warehouse", "run collect; they go after its grace")
@@ -35,10 +38,15 @@ def residue(found: Leftovers, tree: Predicate, *, exports: int, unfinished: int)
         what = f"primary keys of {found.key_sets} upserts, merges or deletes by key"
         yield Residue(what, "tombstones", "run resolve, then expire the versions before it")
     yield from _words(found, _Words.of(tree))
+    if exports is None:
+        yield Residue("exports from before it", "the warehouse", "export again; the store could not be asked now")
+    finished, unfinished = exports or (0, 0)
     if unfinished:
         yield Residue(f"{unfinished} unfinished exports", "the warehouse", "export again a day after they began")
-    if exports > 1:
-        yield Residue(f"{exports - 1} exports of other catalogs", "the warehouse", "delete them if they are not needed")
+    if finished > 1:
+        yield Residue(
+            f"{finished - 1} exports of other catalogs", "the warehouse", "delete them if they are not needed"
+        )
     yield Residue("free pages", "the catalog's database", "run VACUUM; it keeps what was deleted until then")
 
 

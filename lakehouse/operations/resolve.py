@@ -44,6 +44,7 @@ class Resolve(RowChange):
     def _run(self) -> None:
         """Find, for each key tombstone, the rows that it hides and that nothing else hides."""
         spec = self._begun.table
+        self._warehouse = self._session.planning_warehouse()
         segments, tombstones = self._session.catalog.live(spec, self.base_version)
         keyed = sorted((one for one in tombstones if one.kind == "key"), key=lambda one: one.ordinal)
         if self._chosen is not None:
@@ -71,7 +72,7 @@ class Resolve(RowChange):
         if not len(reached):
             return schema.empty_table()
         bare = plan_read(reached, others, version=self.base_version)
-        query = Query(bare, spec, self._session.warehouse, columns=columns, row_ids=True, sets=sets, verify="pages")
+        query = Query(bare, spec, self._warehouse, columns=columns, row_ids=True, sets=sets, verify="pages")
         keys = named_keys(sets[keyed.id], spec)
         names = keys.column_names
         if self._engine is not self._session.local_engine:

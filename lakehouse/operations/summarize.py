@@ -78,7 +78,7 @@ class Summarize(Operation):
         self._kind = kind
         self._made: list[Summary] = []
         unreadable: list[SegmentUnreadable] = []
-        work = Summarizing(spec, self._session.warehouse, f"{spec.folder}/{self.id}", kind)
+        work = Summarizing(spec, self._session.planning_warehouse(), f"{spec.folder}/{self.id}", kind)
         live = self._session.catalog.summaries.live(spec, segments)
         with writing_to(work.folder, then="make the index again"):
             for found in self._session.engine(engine).each(work, live):

@@ -90,10 +90,10 @@ def plan_at(
 ) -> ReadPlan:
     """The only way from a version to the files of a read, pruned by a predicate and an interval."""
     session.plan_counts.count(spec, within)
-    session.drop_erased()
+    erasure = session.drop_erased()
     segments, tombstones = session.catalog.live(spec, version, within)
     plan = plan_read(segments, tombstones, version=version, interval=within, predicate=predicate)
-    return session.index_cache.narrowed(plan, spec, predicate)
+    return session.index_cache.narrowed(plan if erasure is None else replace(plan, erasure=erasure), spec, predicate)
 
 
 def _time_read(
@@ -156,6 +156,7 @@ class Scan:
         self.held_version = held_version
         self._let_go: Callable[[], object] | None = None
         self._asked: Query | None = None
+        self._is_prepared = False
         self.version = version
         self.missing: list[str] = []
         """Paths that a ``best_effort`` read has left out."""
@@ -170,8 +171,21 @@ class Scan:
         return planned_read(self._session, self._spec, self.version, self._where, self._interval)
 
     def prepare(self) -> None:
-        """Plan now rather than when the plan is first needed."""
+        """Plan now rather than when the plan is first needed: the next read is of this plan, whatever comes between."""
         _ = self._planned
+        self._is_prepared = True
+
+    def _renew(self) -> None:
+        """Plan again if an erasure came after the plan: the store may still have what it replaced.
+
+        Free for the first read of a new plan; else, of a store, a small read of the catalog.
+        """
+        is_prepared, self._is_prepared = self._is_prepared, False
+        planned: ReadPlan | None = self.__dict__.get("_planned")
+        if is_prepared or planned is None or planned.erasure is None:
+            return
+        if self._session.drop_erased() != planned.erasure:
+            del self._planned
 
     def plan(self) -> Plan:
         """What will be opened, from the catalog alone. Cost: the requested chunks, not the table or its history."""
@@ -229,7 +243,7 @@ class Scan:
         """
         plan = query.plan
         columns = stored_columns_read(query, plan_parts(query))
-        files, _ = check_files(self._session.warehouse, plan.segments, at_least(query.verify, "pages"), columns, query)
+        files, _ = check_files(query.warehouse, plan.segments, at_least(query.verify, "pages"), columns, query)
         sound = {stored for stored, path in files.items() if has_footer(path)}
         self.missing = sorted(segment.path for segment in plan.segments if segment.path not in sound)
         if not self.missing:
@@ -242,11 +256,12 @@ class Scan:
             ReadGroup(tuple(one for one in group.segments if one.path in sound), group.tombstones)
             for group in plan.groups
         ]
-        left = ReadPlan(plan.version, plan.interval, tuple(group for group in groups if group.segments))
+        left = replace(plan, groups=tuple(group for group in groups if group.segments))
         return replace(query, plan=left)
 
     def _read(self, engine: Any, ask: Callable[[Any], T], *, filtered: bool = True) -> T:
         """Read the rows; plan again if an erasure, with a collection without grace, removed files of this plan."""
+        self._renew()
         for _ in range(_PLANS):
             try:
                 return ask(engine.read(self._query(engine.dialect, filtered=filtered)))

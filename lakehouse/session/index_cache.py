@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -69,7 +70,7 @@ class IndexCache:
             segments = Segments.of(group.segments).where(kept[first:end])
             groups += [ReadGroup(segments, group.tombstones)] if len(segments) else []
             first = end
-        return ReadPlan(plan.version, plan.interval, tuple(groups))
+        return replace(plan, groups=tuple(groups))
 
     def _look(self, spec: TableSpec, column: str, segments: Segments, hashes: Hashes) -> Mask:
         """For each segment whether it may hold a value; called by `lakehouse.core.lookup`."""

@@ -74,18 +74,24 @@ class Session:
         self._spark = spark
         self._spark_engine: Engine | None = None
 
-    def drop_erased(self) -> None:
-        """Drop copies of files that an erasure has replaced since this machine last looked.
+    def drop_erased(self) -> int | None:
+        """Drop copies of files that an erasure has replaced since this machine last looked; return that erasure.
 
-        Free for a warehouse in a folder; else a small read of the catalog, and after an erasure one of all files.
+        Free for a warehouse in a folder, where it is None; else a small read of the catalog, one in a snapshot, and
+        after an erasure one of all files.
         """
         cache = self.warehouse.cache
         if cache is None:
-            return
+            return None
         newest = self.catalog.newest_erasure()
         if cache.erasure < newest:
-            cache.drop_others({one.path for one in self.catalog.checks().files()})
-            cache.erasure = newest
+            cache.drop_replaced(newest, lambda: [one.path for one in self.catalog.checks().files()])
+        return newest
+
+    def planning_warehouse(self) -> Warehouse:
+        """The warehouse for what is planned from now on; what erasures have replaced is dropped first."""
+        erasure = self.drop_erased()
+        return self.warehouse if erasure is None else self.warehouse.as_of_erasure(erasure)
 
     def _beat(self) -> None:
         self.pins.beat()
@@ -114,7 +120,7 @@ class Session:
         if self._spark_engine is None:
             # PySpark takes seconds to import, and work in process does not need it.
             open_engine = import_module("lakehouse.engine.spark").open_engine
-            self._spark_engine = open_engine(self._spark, reads_stores=self.warehouse.cache is not None)
+            self._spark_engine = open_engine(self._spark, reads=self.warehouse.address)
         engine: Engine = self._spark_engine
         return engine
 

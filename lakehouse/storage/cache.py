@@ -9,37 +9,27 @@ ago.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
+import re
 import shutil
 import stat
-import threading
 import time
-import weakref
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-import xxhash
-
 from lakehouse.durable import sync
 from lakehouse.errors import StorageUnavailable
-from lakehouse.forks import watch_forks
+from lakehouse.storage.holds import holds_of
 
 LIMIT_BYTES = 20 << 30
 """The default limit."""
 _ASIDE = ".aside"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_LOCKS = ".held"
 _ERASURE = ".erasure"
 _ABANDONED_SECONDS = 24 * 3600
-_RECORDS_BYTE = (1 << 62) + 1
-"""The byte that stands for all records of parts; those of copies are smaller."""
-_GLANCE_SECONDS = 10.0
-"""How long a copy stays that was fetched or written to be read at once."""
 _ROOM = 0.9
 """What is left of the limit after copies were deleted, so that this is done seldom."""
 _LOOK_AGAIN = 8
@@ -49,6 +39,8 @@ _MODE = 0o444
 PARTIAL_MODE = 0o744
 """Of copies with holes."""
 _RECORDS = ".parts"
+_WRITTEN = re.compile(r"[^/]+/([0-9a-f]{32})/")
+"""The stored path of what an operation wrote."""
 
 
 def chosen_folder() -> str | None:
@@ -72,138 +64,13 @@ class Usage:
     bytes: int
 
 
-class _Holds:
-    """What this process holds of a folder of copies, by locks: those are a process's, so all its caches share them."""
+@dataclass(frozen=True, slots=True)
+class _Dropping:
+    """How far the copies are dropped that erasures replaced: who ``mark`` names began it, up to some version."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self.after_fork()
-        watch_forks(self)
-
-    def after_fork(self) -> None:
-        """A child holds nothing of its parent's."""
-        self.guard = threading.RLock()
-        self.records = threading.Lock()
-        self._held: Counter[int] = Counter()
-        self._released: list[str] = []
-        self._lingering: dict[str, float] = {}
-        self._glanced: set[str] = set()
-        self._file: int | None = None
-
-    @property
-    def file(self) -> int:
-        """The file of locks. It stays open: to close any handle of it would release them all."""
-        if self._file is None:
-            try:
-                self._root.mkdir(parents=True, exist_ok=True)
-                self._file = os.open(self._root / _LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            except OSError as error:
-                raise StorageUnavailable(
-                    "the cache cannot be written; make it writable, or give another cache_dir",
-                    path=str(self._root),
-                    cause=error.strerror,
-                ) from error
-        return self._file
-
-    def hold(self, stored: Iterable[str], holder: object) -> None:
-        """Hold copies for as long as an object lives."""
-        listed = list(stored)
-        with self.guard:
-            self._settle()
-            for one in listed:
-                self._take(one)
-        weakref.finalize(holder, self._release, listed).atexit = False
-
-    def linger(self, stored: Iterable[str], seconds: float) -> None:
-        """Hold copies for some time."""
-        listed = list(stored)
-        with self.guard:
-            self._extend(listed, seconds)
-            self._glanced.difference_update(listed)
-
-    def _extend(self, stored: Iterable[str], seconds: float) -> None:
-        until = time.monotonic() + seconds
-        self._settle()
-        for one in stored:
-            if one not in self._lingering:
-                self._take(one)
-            self._lingering[one] = max(until, self._lingering.get(one, until))
-
-    def glance(self, stored: Iterable[str]) -> None:
-        """Hold copies until they are read at once, or `end_glances` is called."""
-        listed = list(stored)
-        with self.guard:
-            self._glanced.update(one for one in listed if one not in self._lingering)
-            self._extend(listed, _GLANCE_SECONDS)
-
-    def end_glances(self) -> None:
-        """Let go of what was glanced at."""
-        with self.guard:
-            self._lingering.update(dict.fromkeys(self._glanced & self._lingering.keys(), 0.0))
-            self._glanced.clear()
-
-    def _take(self, stored: str) -> None:
-        byte = _byte(stored)
-        if not self._held[byte]:
-            fcntl.lockf(self.file, fcntl.LOCK_SH, 1, byte)
-        self._held[byte] += 1
-
-    def _release(self, stored: list[str]) -> None:
-        # A finalizer may run at any point, so it takes no lock.
-        self._released += stored
-
-    def _settle(self) -> None:
-        """Let go of what was released; call it under the lock."""
-        now = time.monotonic()
-        ended = [one for one, until in self._lingering.items() if until <= now]
-        for one in ended:
-            del self._lingering[one]
-            self._glanced.discard(one)
-        self._released += ended
-        while self._released:
-            byte = _byte(self._released.pop())
-            self._held[byte] -= 1
-            if self._held[byte] <= 0:
-                del self._held[byte]
-                fcntl.lockf(self.file, fcntl.LOCK_UN, 1, byte)
-
-    @contextmanager
-    def alone(self, stored: str) -> Iterator[bool]:
-        """Whether nobody holds a copy, in any process; nobody can begin to until the block ends."""
-        with self.guard:
-            self._settle()
-            byte = _byte(stored)
-            if self._held[byte]:
-                yield False
-                return
-            try:
-                fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-            except OSError:
-                yield False
-                return
-            try:
-                yield True
-            finally:
-                fcntl.lockf(self.file, fcntl.LOCK_UN, 1, byte)
-
-    @contextmanager
-    def recording(self) -> Iterator[None]:
-        """Alone, in all processes, with the records of parts: no copy is made or goes meanwhile."""
-        with self.records:
-            fcntl.lockf(self.file, fcntl.LOCK_EX, 1, _RECORDS_BYTE)
-            try:
-                yield
-            finally:
-                fcntl.lockf(self.file, fcntl.LOCK_UN, 1, _RECORDS_BYTE)
-
-
-_holds: dict[Path, _Holds] = {}
-_making = threading.Lock()
-
-
-def _holds_of(root: Path) -> _Holds:
-    with _making:
-        return _holds.setdefault(root, _Holds(root)) if root not in _holds else _holds[root]
+    begun: int
+    done: int
+    mark: str
 
 
 class Cache:
@@ -224,7 +91,7 @@ class Cache:
         """Copies that were there when they were needed, by this process."""
         self.misses = 0
         """Copies that were fetched."""
-        self._holds = _holds_of(root)
+        self._holds = holds_of(root)
         self._known: int | None = None
         self._added = 0
 
@@ -234,8 +101,7 @@ class Cache:
 
         Cost: a look at each.
         """
-        self.shrink()
-        return self.usage().bytes
+        return self.shrink()
 
     def usage(self) -> Usage:
         """How many copies there are, and what they take, with what operations write. Cost: a look at each."""
@@ -257,27 +123,29 @@ class Cache:
             return False
         return True
 
-    def add(self, stored: str, write: Callable[[Path], object]) -> None:
+    def add(self, stored: str, write: Callable[[Path], object], erasure: int | None = None) -> None:
         """Make a copy: ``write`` writes and compares it; if that fails, there is none.
 
-        Raises `StorageUnavailable` if the disk is full or cannot be written.
+        ``erasure`` is the newest one that who asks for it knew. Raises `StorageUnavailable` if the disk is full or
+        cannot be written.
         """
         try:
-            self._add(stored, write)
+            self._add(stored, write, erasure)
         except OSError as error:
             if error.errno not in _FULL:
                 raise self._unwritable(error) from error
             self.shrink(0)
             with self.writing():
-                self._add(stored, write)
+                self._add(stored, write, erasure)
 
-    def _add(self, stored: str, write: Callable[[Path], object]) -> None:
+    def _add(self, stored: str, write: Callable[[Path], object], erasure: int | None) -> None:
         with self.aside() as aside:
             write(aside)
             sync(aside)  # or a power cut leaves a copy of the right length with other bytes
             size = aside.stat().st_size
             aside.chmod(_MODE)
             with self.recording():
+                self.note_older(erasure)
                 self.path(stored).parent.mkdir(parents=True, exist_ok=True)
                 aside.rename(self.path(stored))
                 self.record(stored).unlink(missing_ok=True)
@@ -325,21 +193,57 @@ class Cache:
 
     @property
     def erasure(self) -> int:
-        """The version of the erasure up to which copies were dropped, by any process of this machine."""
-        try:
-            return int((self.root / _ERASURE).read_text())
-        except (FileNotFoundError, NotADirectoryError, ValueError):
-            return 0
+        """The version of the erasure up to which what they replaced is dropped, by any process of this machine."""
+        return self._dropping().done
 
-    @erasure.setter
-    def erasure(self, version: int) -> None:
+    @property
+    def erasure_begun(self) -> int:
+        """The same, where a process may still be dropping copies."""
+        return self._dropping().begun
+
+    def drop_replaced(self, erasure: int, named: Callable[[], Collection[str]]) -> None:
+        """Delete all copies but those that the catalog names after an erasure. What operations write is no copy yet.
+
+        Whoever is killed meanwhile, and whoever makes a copy by an older plan, leaves it to be done again.
+        """
+        mark = uuid4().hex
+        with self.recording():
+            found = self._dropping()
+            self._note(_Dropping(max(found.begun, erasure), found.done, mark))
+        known = frozenset(named())
+        self.drop([one for one, _, _ in self._copies() if one not in known and self._is_copy(one)])
+        with self.recording():
+            if self._dropping().mark == mark:
+                self._note(_Dropping(erasure, erasure, mark))
+
+    def note_older(self, erasure: int | None) -> None:
+        """Before a copy is made, alone with the records: it is one to drop if its plan knew no newer erasure."""
+        if erasure is not None and self._dropping().begun > erasure:
+            self._note(_Dropping(erasure, erasure, ""))
+
+    def _dropping(self) -> _Dropping:
+        try:
+            begun, done, mark = (self.root / _ERASURE).read_text().split(" ")
+            return _Dropping(int(begun), int(done), mark)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return _Dropping(0, 0, "")
+
+    def _note(self, dropping: _Dropping) -> None:
         with self.aside() as aside:
-            aside.write_text(str(version))
+            aside.write_text(f"{dropping.begun} {dropping.done} {dropping.mark}")
             aside.rename(self.root / _ERASURE)
 
-    def drop_others(self, known: Set[str]) -> None:
-        """Delete all copies but some. What operations write is no copy yet."""
-        self.drop([one for one, _, _ in self._copies() if one not in known and self._is_copy(one)])
+    def remove_unfinished(self, is_running: Callable[[], Collection[str]]) -> int:
+        """Delete what operations wrote that have ended without publishing it, as when they were killed; return bytes.
+
+        ``is_running`` returns the ids of those that go on. It is asked after the files were found, since an operation
+        is known before it writes.
+        """
+        found = [(one, size) for one, size, _ in self._copies() if _operation_of(one) and not self._is_copy(one)]
+        going_on = is_running() if found else ()
+        ended = [(one, size) for one, size in found if _operation_of(one) not in going_on]
+        self.drop(one for one, _ in ended)
+        return sum(size for _, size in ended)
 
     def _is_copy(self, stored: str) -> bool:
         with suppress(FileNotFoundError):
@@ -380,8 +284,11 @@ class Cache:
             if is_new or (self._known or 0) + self._added > self.limit_bytes:
                 self.shrink()
 
-    def shrink(self, to_bytes: int | None = None) -> None:
-        """Delete copies that nobody holds until the rest is below the limit, those first that were used longest ago."""
+    def shrink(self, to_bytes: int | None = None) -> int:
+        """Delete copies that nobody holds until the rest is below the limit, those first that were used longest ago.
+
+        Return the bytes of the rest.
+        """
         limit = self.limit_bytes if to_bytes is None else to_bytes
         self._remove_abandoned()
         with self._holds.guard:
@@ -394,6 +301,7 @@ class Cache:
                 if self._deleted(stored):
                     total -= size
             self._known, self._added = total, 0
+            return total
 
     def _remove_abandoned(self) -> None:
         """Delete what processes left that were killed while they made a copy."""
@@ -455,6 +363,11 @@ class Cache:
         shutil.rmtree(self.root / stored_folder, ignore_errors=True)
 
 
-def _byte(stored: str) -> int:
-    """The byte of the lock file that stands for a copy."""
-    return xxhash.xxh3_64_intdigest(stored.encode()) >> 2
+def _operation_of(stored: str) -> str:
+    """The id of the operation in whose folder a file lies; empty for one that lies elsewhere.
+
+    >>> _operation_of(f"flights-1/{'0af1' * 8}/00000-0.parquet")[:8], _operation_of("_catalog/1/head.arrow")
+    ('0af10af1', '')
+    """
+    found = _WRITTEN.match(stored)
+    return found[1] if found else ""

@@ -22,7 +22,7 @@ from lakehouse.durable import sync as sync
 from lakehouse.errors import InternalError, SegmentUnreadable
 from lakehouse.storage.cache import Cache
 from lakehouse.storage.paths import Locator
-from lakehouse.storage.warehouse import Committed, Listed
+from lakehouse.storage.warehouse import Committed, Listed, Warehouse
 
 _OPERATION = re.compile(r"[^/]+/[0-9a-f]{32}")
 _SYNC_THREADS = 8
@@ -71,6 +71,10 @@ class Folder:
     def file(self, stored: str) -> Path:
         """The file at a stored path. For many use one `Locator`, which caches what it finds out of folders."""
         return Locator(self.root).file(stored)
+
+    def as_of_erasure(self, erasure: int) -> Warehouse:
+        """Itself: there are no copies to drop."""
+        return self
 
     def publish(self, files: Iterable[Path]) -> None:
         """Flush them. Raises `OSError`."""

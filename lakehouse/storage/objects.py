@@ -10,11 +10,13 @@ import itertools
 import os
 import random
 import re
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,11 +39,19 @@ _FIRST_WAIT_SECONDS = 0.1
 _MOST_WAIT_SECONDS = 5.0
 _PASSING = re.compile(r"status code: (408|429|500|502|503|504)|error sending request|body error|timed out|Interrupted")
 """What a request that may succeed when it is repeated fails with."""
-_NOBODY = ("ConnectionRefused", "dns error", "NotFound, ", "NetworkUnreachable")
+_NOBODY = re.compile(r"legacy::Error\(\s*Connect|ConnectionRefused|dns error|NotFound, |NetworkUnreachable|InvalidData")
+"""No connection, so that nobody may be there; the last is what TLS says of an answer without TLS, or a certificate."""
+_NAMED = ("NoSuchBucket", "ContainerNotFound", "XAdminUserNotFound")
+"""What some stores answer like a missing object."""
 _IS_THERE = (exceptions.AlreadyExistsError, exceptions.PreconditionError, FileExistsError)
 _asked_first: dict[int, int] = {}
 """The process that asked a store first, under 0: obstore's threads do not come along into a child."""
+_opening = threading.Lock()
+"""Held while a store is opened: requests side by side that fail ask for new credentials once."""
 _T = TypeVar("_T")
+_PROVIDER = "credential_provider"
+_MOST_BYTES = {"s3": 5 << 30, "az": 5000 << 20}
+"""What a store takes by one request; Google's takes 5 TiB."""
 _ENDPOINTS = ("AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 
 _NO_BUCKET = "there is no such bucket; make it, or correct the address"
@@ -52,8 +62,10 @@ _NONE = "no credentials were found; give them in the environment or as storage_o
 _FORBIDDEN = "the credentials do not allow it; grant reading, writing, deleting and listing below the prefix"
 _SILENT = "the store does not answer; check endpoint and network"
 _FAILING = "the store is overloaded or failing; try again later"
+_NO_TLS = "the store does not answer by TLS, or shows a wrong certificate; check http or https of the endpoint"
 _CLOCK = "this machine's clock is wrong by minutes; set it by NTP"
 _MEANINGS = {
+    _PROVIDER: "credential_provider failed; mend it, or what it asks",
     "NoSuchBucket": _NO_BUCKET,
     "ContainerNotFound": _NO_BUCKET,
     "bucket does not exist": _NO_BUCKET,
@@ -61,8 +73,10 @@ _MEANINGS = {
     "ExpiredToken": _EXPIRED,
     "TokenExpired": _EXPIRED,
     "InvalidAccessKeyId": _UNKNOWN,
+    "XAdminUserNotFound": _UNKNOWN,
     "SignatureDoesNotMatch": _UNKNOWN,
     "AuthenticationFailed": _UNKNOWN,
+    "Server failed to authenticate the request": _UNKNOWN,
     "AuthorizationHeaderMalformed": _REGION,
     "PermanentRedirect": _REGION,
     "IllegalLocationConstraint": _REGION,
@@ -73,6 +87,7 @@ _MEANINGS = {
     "status code: 503": _FAILING,
     "status code: 500": _FAILING,
     "status code: 429": _FAILING,
+    "InvalidData": _NO_TLS,
     "error sending request": _SILENT,
     "Connection": _SILENT,
 }
@@ -88,6 +103,39 @@ class Credentials:
     def __repr__(self) -> str:
         return f"Credentials({', '.join(sorted(self.options))})"
 
+    @property
+    def named(self) -> dict[str, Any]:
+        """The options for another process, with a function by its name, as ``module:function``."""
+        provider = self.options.get(_PROVIDER)
+        if provider is None or isinstance(provider, str):
+            return dict(self.options)
+        kind = provider if hasattr(provider, "__qualname__") else type(provider)
+        return {**self.options, _PROVIDER: f"{kind.__module__}:{kind.__qualname__}"}
+
+    @property
+    def provider(self) -> Callable[[], Any] | None:
+        """The function that returns credentials, None without one. Raises `InvalidAddress` for what is none."""
+        given = self.options.get(_PROVIDER)
+        if given is None:
+            return None
+        found = _imported(given) if isinstance(given, str) else given
+        if not callable(found):
+            raise _no_provider(given)
+
+        def provide() -> Any:
+            try:
+                return found()
+            except Exception as error:
+                raise RuntimeError(f"{_PROVIDER} raised {type(error).__name__}") from error  # its text may hold secrets
+
+        return provide
+
+    @property
+    def current(self) -> dict[str, Any]:
+        """The options with the credentials of now, for a client that calls no function."""
+        options, provider = dict(self.options), self.provider
+        return options if provider is None else {**options, **provider()}
+
 
 @dataclass(frozen=True)
 class Objects:
@@ -95,8 +143,10 @@ class Objects:
 
     ``options`` are those of `obstore.store.from_url`, by its names (``endpoint``, ``region``, ``access_key_id``,
     ``secret_access_key``, ``session_token``, ``allow_http``, ...); what they leave out comes from the environment
-    (``AWS_*``, ``GOOGLE_*``, ``AZURE_*``), which is read again once they have expired. What is put in S3 carries a
-    checksum that the store compares, CRC64NVME unless ``checksum_algorithm`` says ``SHA256``.
+    (``AWS_*``, ``GOOGLE_*``, ``AZURE_*``), which is read again once they have expired. ``credential_provider`` is a
+    function without arguments that returns credentials as `obstore` takes them, with ``expires_at``; it is called when
+    they are about to expire, or have. What is put in S3 carries a checksum that the store compares, CRC64NVME unless
+    ``checksum_algorithm`` says ``SHA256``.
     """
 
     url: str
@@ -106,6 +156,9 @@ class Objects:
     @cached_property
     def _store(self) -> Any:
         options = dict(self.credentials.options)
+        provider: Any = self.credentials.provider
+        options.pop(_PROVIDER, None)
+        _require_scheme(options)
         plain = str(options.pop("allow_http", "")).lower() in ("true", "1")
         if self.url.startswith("s3://") and not {"checksum_algorithm", "aws_checksum_algorithm"} & options.keys():
             options["checksum_algorithm"] = "CRC64NVME"
@@ -117,7 +170,9 @@ class Objects:
         retry: Any = {"max_retries": 0}  # it repeats neither 429 nor a body that breaks off
         try:
             config: Any = options
-            return from_url(self.url, config=config, client_options=client, retry_config=retry)
+            return from_url(
+                self.url, config=config, client_options=client, retry_config=retry, credential_provider=provider
+            )
         except BaseException as error:
             # A value that it cannot convert is a PanicException, of no class that can be imported.
             if (
@@ -134,6 +189,18 @@ class Objects:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("url", "credentials", "retry_seconds")}
+
+    def require_fits(self, stored: str, size: int) -> None:
+        """Raise `StorageUnavailable` for a file that is larger than the store takes by one request."""
+        most = _MOST_BYTES.get(self.url.partition(":")[0])
+        if most is not None and size > most:
+            raise StorageUnavailable(
+                "the file is larger than the store takes by one request; write fewer rows at a time, or give the table "
+                "a finer grain",
+                path=self._path(stored),
+                bytes=size,
+                most_bytes=most,
+            )
 
     def put(self, stored: str, file: Path) -> None:
         """Store a file under a name that nobody has used. Returns when the store has answered that it is kept.
@@ -239,20 +306,23 @@ class Objects:
                 path=self._path(stored),
                 asked=what,
             )
-        _ = self._store  # options that are wrong are no fault of a request
         started = time.monotonic()
         for attempt in itertools.count():
+            with _opening:
+                store = self._store  # options that are wrong are no fault of a request
             try:
                 return call()
             except FileNotFoundError as error:
-                if "NoSuchBucket" in str(error) or "ContainerNotFound" in str(error):
+                if what == "put" or any(one in str(error) for one in _NAMED):
                     raise self._unavailable(error, what, stored) from error
                 raise SegmentUnreadable(
                     "data file is missing; restore it from a copy", path=self._path(stored)
                 ) from error
             except (exceptions.BaseError, PermissionError, ValueError) as error:
                 if "ExpiredToken" in str(error) and not attempt:
-                    self.__dict__.pop("_store", None)  # the environment may have new credentials
+                    with _opening:  # environment or provider may have new credentials
+                        if self.__dict__.get("_store") is store:
+                            del self.__dict__["_store"]
                     continue
                 wait = random.uniform(0, min(_MOST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt))  # noqa: S311
                 if time.monotonic() + wait > started + self._patience(str(error)):
@@ -262,7 +332,7 @@ class Objects:
 
     def _patience(self, text: str) -> float:
         """For how many seconds a request is repeated that failed with a text."""
-        if any(one in text for one in _NOBODY):
+        if _NOBODY.search(text):
             return min(_CONNECT_SECONDS, self.retry_seconds)
         return self.retry_seconds if _PASSING.search(text) else 0.0
 
@@ -275,16 +345,51 @@ def meaning_of(text: str) -> str:
     return next((meaning for part, meaning in _MEANINGS.items() if part in text), "the store refused a request")
 
 
+def _imported(name: str) -> Any:
+    """What ``module:function`` names; of a class, an instance."""
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise _no_provider(name) from error
+    return found() if isinstance(found, type) else found
+
+
+def _no_provider(given: object) -> InvalidAddress:
+    return InvalidAddress(
+        "credential_provider is a function without arguments, or its name as module:function, which every process can "
+        "import",
+        credential_provider=given,
+    )
+
+
+def _require_scheme(options: Mapping[str, Any]) -> None:
+    """Raise `InvalidAddress` for an endpoint that is no URL, with which obstore would panic."""
+    given = {name: str(value) for name, value in options.items() if "endpoint" in name.lower()}
+    given |= {name: value for name, value in os.environ.items() if name.startswith(_ENDPOINTS)}
+    for name, value in given.items():
+        if not re.match(r"https?://[^/]", value):
+            raise InvalidAddress(
+                "an endpoint is a URL, as in https://store.example.org:9000",
+                option=name,
+                endpoint=_without_login(value),
+            )
+
+
 def _endpoints(options: Mapping[str, Any]) -> Iterator[str]:
     """Addresses of a store as given, and as the environment names them."""
     yield from map(str, options.values())
     yield from (value for name, value in os.environ.items() if name.startswith(_ENDPOINTS))
 
 
+def _without_login(text: str) -> str:
+    return re.sub(r"://[^\s/@]*@", "://", text)
+
+
 def _first_line(error: BaseException) -> str:
     """What a store says, without the debugging that follows it, and without what addresses may hold of secrets."""
     said = " ".join(str(error).partition("Debug source:")[0].split())
-    said = re.sub(r"://[^\s/@]*@", "://", said)
+    said = _without_login(said)
     return re.sub(r"(://[^\s?]*)\?\S*", r"\1", said)[:300] or type(error).__name__
 
 

@@ -39,7 +39,9 @@ def is_worth_it(file: Committed, columns: Collection[str] | None) -> bool:
     return columns is not None and file.bytes >= LARGE_BYTES and bool(footer_of(file.checksum))
 
 
-def bring_parts(cache: Cache, objects: Objects, file: Committed, columns: Collection[str]) -> bool:
+def bring_parts(
+    cache: Cache, objects: Objects, file: Committed, columns: Collection[str], erasure: int | None = None
+) -> bool:
     """See to it that the blocks of some columns are in a copy; return whether all were.
 
     The caller holds the copy. Cost: a request for the footer where it is not there, then one for each run of blocks
@@ -50,7 +52,7 @@ def bring_parts(cache: Cache, objects: Objects, file: Committed, columns: Collec
     with cache.writing():
         there = _present(cache, file.path)
         if there is None:
-            footer = _fetch_footer(cache, objects, file)
+            footer = _fetch_footer(cache, objects, file, erasure)
             there = np.zeros(len(footer.blocks), np.bool_)
         else:
             footer = _held_footer(path, file)
@@ -110,7 +112,7 @@ def _write_record(cache: Cache, stored: str, inode: int, there: BlockMask) -> No
         aside.rename(record)
 
 
-def _fetch_footer(cache: Cache, objects: Objects, file: Committed) -> Footer:
+def _fetch_footer(cache: Cache, objects: Objects, file: Committed, erasure: int | None) -> Footer:
     """The footer by one request or two; the copy is there afterwards, with it alone."""
     first = max(0, file.bytes - _TAIL_BYTES)
     (tail,) = map(bytes, objects.get_ranges(file.path, [(first, file.bytes)]))
@@ -129,6 +131,7 @@ def _fetch_footer(cache: Cache, objects: Objects, file: Committed) -> Footer:
             to.write(content)
         aside.chmod(PARTIAL_MODE)
         with cache.recording():
+            cache.note_older(erasure)
             cache.record(file.path).unlink(missing_ok=True)
             path.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileExistsError):  # another one has just made it

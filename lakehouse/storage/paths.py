@@ -28,7 +28,8 @@ def warehouse_path(location: str | os.PathLike[str]) -> Path:
         text = unquote(parts.path)
     elif "://" in text:
         raise InvalidAddress(
-            "warehouses of this kind are not supported; use a local path or a file:// URI", warehouse=text
+            "warehouses of this kind are unknown; use a path, a file:// URI, or s3://, gs:// or az:// and a bucket",
+            warehouse=text,
         )
     found = Path(os.path.realpath(Path(text).expanduser()))
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ class Remote:
     cache_bytes: int | None = None
     is_placed: bool = False
     """Whether a caller chose the cache's folder, rather than this machine."""
+    erasure: int | None = None
+    """The newest erasure that the plans know whose files it fetches; None of what is fetched without one."""
 
     @property
     def address(self) -> str:
@@ -43,7 +45,7 @@ class Remote:
     def settings(self) -> Mapping[str, Any]:
         """The store's options, and the cache."""
         return {
-            "storage_options": dict(self.objects.credentials.options),
+            "storage_options": self.objects.credentials.named,
             "cache_dir": str(self.root.parent),
             "cache_bytes": self.cache_bytes,
         }
@@ -54,7 +56,7 @@ class Remote:
         return Cache(self.root, self.cache_bytes)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("objects", "root", "cache_bytes", "is_placed")}
+        return {name: getattr(self, name) for name in ("objects", "root", "cache_bytes", "is_placed", "erasure")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # In a process of another machine, that one's own cache: nothing but the store is shared.
@@ -70,13 +72,24 @@ class Remote:
         """The copy at a stored path, if there is one."""
         return Locator(self.root).file(stored)
 
+    def as_of_erasure(self, erasure: int) -> Remote:
+        """The same store and copies."""
+        planned = replace(self, erasure=erasure)
+        planned.__dict__["cache"] = self.cache
+        return planned
+
     def publish(self, files: Iterable[Path]) -> None:
         """Put them, many at a time; they stay as copies."""
-        sizes = {path.relative_to(self.root).as_posix(): path.stat().st_size for path in files}
-        large = [name for name, size in sizes.items() if size > _LARGE_BYTES]
-        _together(self._put, [name for name in sizes if name not in large])
-        for name in large:  # each is in memory while it is put
-            self._put(name)
+        small: list[str] = []
+        large: list[str] = []
+        for path in files:
+            size = path.stat().st_size
+            stored = path.relative_to(self.root).as_posix()
+            self.objects.require_fits(stored, size)
+            (large if size > _LARGE_BYTES else small).append(stored)
+        _together(self._put, small)
+        for stored in large:  # each is in memory while it is put
+            self._put(stored)
 
     def _put(self, stored: str) -> None:
         self.cache.glance([stored])  # who wrote it reads it back
@@ -92,8 +105,9 @@ class Remote:
             self.cache.glance(one.path for one in listed)
         else:
             self.cache.hold([one.path for one in listed], holder)
+        erasure = self._known_erasure()
         wanted = [one for one in listed if not self.cache.has(one.path, one.bytes)]
-        found = _together(partial(self._bring, columns=columns), wanted)
+        found = _together(partial(self._bring, columns=columns, erasure=erasure), wanted)
         misses = sum(one is not True for one in found)
         self.cache.misses += misses
         self.cache.hits += len(listed) - misses
@@ -101,7 +115,19 @@ class Remote:
             one.path: error for one, error in zip(wanted, found, strict=True) if isinstance(error, SegmentUnreadable)
         }
 
-    def _bring(self, file: Committed, columns: Collection[str] | None = None) -> SegmentUnreadable | bool:
+    def _known_erasure(self) -> int:
+        """The newest erasure that what is fetched now is known by, which says when its copies have to go."""
+        if self.erasure is None:
+            return self.cache.erasure_begun
+        if self.cache.erasure < self.erasure:
+            # Readers have dropped what it replaced. So this is another machine, where nobody can ask the catalog what
+            # that was.
+            self.cache.drop_replaced(self.erasure, tuple)
+        return self.erasure
+
+    def _bring(
+        self, file: Committed, columns: Collection[str] | None = None, erasure: int | None = None
+    ) -> SegmentUnreadable | bool:
         """Whether what is asked for of a file was there; an error if it cannot be had."""
 
         def write(aside: Path) -> None:
@@ -111,8 +137,8 @@ class Remote:
         try:
             self.file(file.path)
             if columns is not None and is_worth_it(file, columns):
-                return bring_parts(self.cache, self.objects, file, columns)
-            self.cache.add(file.path, write)
+                return bring_parts(self.cache, self.objects, file, columns, erasure)
+            self.cache.add(file.path, write, erasure)
         except SegmentUnreadable as error:
             facts = {**error.facts, "path": f"{self.address}/{file.path}"}
             return SegmentUnreadable(str(error.args[0]).partition(" (path=")[0], **facts)
@@ -125,18 +151,24 @@ class Remote:
     def fresh(self, file: Committed) -> Path:
         """The object, fetched again."""
         self.cache.drop([file.path])
-        error = self._bring(file)
+        error = self._bring(file, erasure=self._known_erasure())
         if isinstance(error, SegmentUnreadable):
             raise error
         return self.file(file.path)
 
     def heal(self, path: str) -> bool:
-        """Drop the copy at a path, as after a power cut: the object may be whole."""
+        """Drop the copy at a path, as after a power cut: the object may be whole.
+
+        One of this machine that is gone may have been dropped for an erasure while it was to be read.
+        """
+        is_copy = path.startswith(f"{self.root}/")
         stored = path.removeprefix(f"{self.address}/").removeprefix(f"{self.root}/")
-        if not self.file(stored).is_file():
+        try:
+            is_there = self.file(stored).is_file()
+        except SegmentUnreadable:  # no path of a file in it
             return False
         self.cache.drop([stored])
-        return True
+        return is_copy or is_there
 
     def delete(self, stored: Iterable[str]) -> int:
         """Delete objects, and this machine's copies. All that are named count."""

@@ -65,6 +65,12 @@ class Warehouse(Protocol):
     def cache(self) -> Cache | None:
         """The copies of a store's files on this machine; None where the root is the warehouse."""
 
+    def as_of_erasure(self, erasure: int) -> Warehouse:
+        """The same for files of plans that know an erasure, by its version, and none that is newer.
+
+        Copies that are made by it are dropped when a newer one is noticed, even if it was noticed before.
+        """
+
     def exists(self) -> bool:
         """Whether it is there, so that what is absent in it is gone."""
 

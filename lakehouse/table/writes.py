@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
@@ -14,7 +15,7 @@ from lakehouse.catalog.reader import ReadPoint
 from lakehouse.core.commit import Commit
 from lakehouse.core.erased import Erased
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import LockLost, LockTimeout, WriteConflict
+from lakehouse.errors import LockLost, LockTimeout, StorageUnavailable, WriteConflict, coded
 from lakehouse.operations.append import Append
 from lakehouse.operations.clauses import Whens, read_arguments, read_source
 from lakehouse.operations.compaction import commit_if_useful
@@ -22,8 +23,11 @@ from lakehouse.operations.erase import Erase
 from lakehouse.operations.replace import Replace
 from lakehouse.operations.retry import retried
 from lakehouse.operations.row_change import RowChange
+from lakehouse.storage.exports import count_exports
 from lakehouse.table.begins import marks_of
 from lakehouse.table.fits import Fits
+
+logger = logging.getLogger(__name__)
 
 
 class Writes(Fits):
@@ -183,7 +187,8 @@ class Writes(Fits):
         catalog's bounds and indexes, and from its exports, which are written again. `Lake.collect` deletes the old
         files after its grace. Rows committed after it began stay: first stop what writes them. It never waits; updates
         and compactions that read such rows and have not committed retry. Keys of replaces are removed if the predicate
-        has only values of cluster columns; ``residue`` of the result names where values of the rows may remain.
+        has only values of cluster columns; ``residue`` of the result names where values of the rows may remain, exports
+        among them if these could not be written again.
 
         ``reason``: stored in the commit's properties, with a receipt: who (``by``: as given, else the process's user),
         segments rewritten and removed, files to go and their grace, versions that stay readable. ``engine``: ``duckdb``
@@ -206,8 +211,15 @@ class Writes(Fits):
             return last[0]
 
         commit = self._repeated(begin)
-        renew_exports(self._session.catalog, self._session.warehouse)
-        return last[0].erased(commit)
+        warehouse = self._session.warehouse
+        exports: tuple[int, int] | None
+        try:
+            renew_exports(self._session.catalog, warehouse)
+            exports = count_exports(warehouse)
+        except StorageUnavailable as error:  # the erasure stands, so this is no error of it
+            logger.warning("exports were not written again after an erasure: %s", coded(error))
+            exports = None
+        return last[0].erased(commit, exports)
 
     def upsert(
         self,

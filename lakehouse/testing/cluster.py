@@ -14,9 +14,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +27,8 @@ import pyarrow as pa
 
 import lakehouse
 from lakehouse.core.task import TaskState
-from lakehouse.engine.spark.stores import jar_settings
-from lakehouse.testing.object_stores import moto_server
+from lakehouse.engine.spark.stores import FILE_SYSTEMS
+from lakehouse.testing.object_stores import SERVERS
 from lakehouse.testing.postgres import PostgresServer
 from lakehouse.testing.processes import dies_with_parent, free_port, wait_until_it_listens
 from lakehouse.testing.store_programs import Unavailable, kept_folder
@@ -106,7 +109,7 @@ UNAVAILABLE = 69
 """The exit status where the jars cannot be had."""
 
 
-def start_session(master: str, home: Path) -> Any:
+def start_session(master: str, home: Path, scheme: str = "s3") -> Any:
     """A session on a cluster of this machine, with the jars that read a store. Raises `Unavailable` without them."""
     from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - it takes half a second
     from pyspark.sql import SparkSession  # noqa: PLC0415
@@ -114,7 +117,7 @@ def start_session(master: str, home: Path) -> Any:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     jars = kept_folder("spark-jars")
     settings = {
-        **jar_settings(),
+        **FILE_SYSTEMS[scheme].settings,
         "spark.jars.ivy": str(jars),
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -134,9 +137,10 @@ def start_session(master: str, home: Path) -> Any:
     try:
         return builder.getOrCreate()
     except PySparkRuntimeError as error:
-        if any(jars.rglob("*hadoop-aws*.jar")):
+        system = FILE_SYSTEMS[scheme]
+        if any(jars.rglob(f"*{system.packages[0].split(':')[1]}*.jar")):
             raise
-        wanted = jar_settings()["spark.jars.packages"]
+        wanted = system.settings["spark.jars.packages"]
         raise Unavailable(f"the jars that read a store cannot be had, no step was taken: {wanted}") from error
 
 
@@ -191,10 +195,35 @@ class Trial:
                 held, _ = asked.accept()
                 with held:
                     self.cluster.kill(held.recv(4096).decode())
-                    running()
+                    running.result()
         self.rows |= rows_of(range(6000, 6400), "e")
         if self.table.version != before + 1:
             raise AssertionError("the ingest is not one version")
+
+    def lose_compactor(self) -> None:
+        """A worker is killed while tasks of a compaction run on it."""
+        for first in (7000, 7500, 8000):
+            self.table.append(self._frame(range(first, first + 500), "f", 2))
+            self.rows |= rows_of(range(first, first + 500), "f")
+        before = {cache: self._folders(cache) for cache in self.cluster.workers}
+        with _in_background(partial(self.lake.maintain, engine="spark")) as running:
+            lost = None
+            while lost is None and not running.done():
+                lost = next((one for one, held in before.items() if self._folders(one) - held), None)
+                time.sleep(0.002)  # a worker writes the first file of it; nothing tells so
+            if lost is None:
+                raise AssertionError("no worker took part in the compaction")
+            self.cluster.kill(lost)
+            was_running = not running.done()
+            done = running.result().tasks
+        wrong = [one.error for one in done if one.state is not TaskState.DONE]
+        if wrong or not done or not was_running:
+            raise AssertionError(f"maintenance: {wrong or 'it had ended before'}")
+
+    @staticmethod
+    def _folders(cache: str) -> set[Path]:
+        """What operations have folders for in a worker's copies."""
+        return {one.parent for one in Path(cache).rglob("*.parquet")}
 
     def compare(self, as_of: Any = None, rows: Rows | None = None) -> None:
         """Read by Spark: all rows, a filter's, and ids; no copy comes to the driver for it."""
@@ -223,7 +252,7 @@ class Trial:
         return self.lake.spark.createDataFrame(ordered, COLUMNS).repartition(parts)
 
 
-STEPS = ("ingest", "replace", "delete", "merge", "compact", "lose_worker")
+STEPS = ("ingest", "replace", "delete", "merge", "compact", "lose_worker", "lose_compactor")
 
 
 def rows_of(ids: Sequence[int], v: str) -> Rows:
@@ -250,20 +279,18 @@ class _Stalls:
 
 
 @contextmanager
-def _in_background(work: Callable[[], object]) -> Iterator[Callable[[], object]]:
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - of this step alone
-
+def _in_background(work: Callable[[], Any]) -> Iterator[Future[Any]]:
     with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(work).result
+        yield pool.submit(work)
 
 
 @contextmanager
-def trial(home: Path, postgres: PostgresServer) -> Iterator[Trial]:
+def trial(home: Path, postgres: PostgresServer, server: str = "moto", workers: int = 2) -> Iterator[Trial]:
     """An empty table on a new cluster, in a bucket of its own server."""
     with ExitStack() as stack:
-        store = stack.enter_context(moto_server())
-        running = stack.enter_context(cluster(home))
-        spark = start_session(running.master, home)
+        store = stack.enter_context(SERVERS[server](home / "store"))
+        running = stack.enter_context(cluster(home, workers))
+        spark = start_session(running.master, home, store.url.partition("://")[0])
         stack.callback(spark.stop)
         lake = stack.enter_context(
             lakehouse.connect(
@@ -297,7 +324,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Take all steps on a new cluster, or those that are named."""
     parser = argparse.ArgumentParser(prog="python -m lakehouse.testing.cluster", description=__doc__)
     parser.add_argument("steps", nargs="*", help=f"of {', '.join(STEPS)}; all if none is named")
-    steps = parser.parse_args(arguments).steps or STEPS
+    parser.add_argument("--server", choices=["moto", "versitygw", "azurite"], default="moto")
+    asked = parser.parse_args(arguments)
+    steps = asked.steps or STEPS
     unknown = sorted(set(steps) - set(STEPS))
     if unknown:
         parser.error(f"no such step: {', '.join(unknown)}; choose of {', '.join(STEPS)}")
@@ -305,7 +334,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with (
             tempfile.TemporaryDirectory(prefix="lakehouse-cluster-") as home,
             PostgresServer() as postgres,
-            trial(Path(home), postgres) as made,
+            trial(Path(home), postgres, asked.server, 1 + sum(one.startswith("lose_") for one in steps)) as made,
         ):
             run(made, steps)
     except Unavailable as reason:

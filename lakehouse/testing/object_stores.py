@@ -1,8 +1,9 @@
 """Object stores on loopback, each a process of its own that ends with its ``with`` block.
 
 moto is a fake of S3 that is quick to start; versitygw is a real server over a folder; Azurite speaks Azure's protocol.
-Google's is spoken by no fake that takes `obstore`'s writes (fake-gcs-server answers 400 to a PUT of its XML interface).
-Each context manager makes a bucket and yields a `Store`, which says how to reach it.
+Google's XML interface, which `obstore` uses, is S3's but for some headers, and moto behind a proxy that changes these
+stands for it (fake-gcs-server takes no PUT of that interface, and no condition in a header). Each context manager makes
+a bucket and yields a `Store`, which says how to reach it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hashlib
 import hmac
 import http.client
 import importlib.util
+import json
 import os
 import secrets
 import socket
@@ -27,11 +29,14 @@ from pathlib import Path
 from lakehouse.testing import store_programs
 from lakehouse.testing.processes import dies_with_parent, free_port, wait_until_it_listens
 from lakehouse.testing.store_programs import Unavailable
+from lakehouse.testing.store_proxy import StoreProxy
+from lakehouse.testing.store_requests import Head
 
-__all__ = ["SERVERS", "Store", "Unavailable", "azurite_server", "moto_server", "versitygw_server"]
+__all__ = ["SERVERS", "Store", "Unavailable", "azurite_server", "google_server", "moto_server", "versitygw_server"]
 
 BUCKET = "lake"
 REGION = "eu-central-1"
+_SIGNED = f"AWS4-HMAC-SHA256 Credential=key/20240101/{REGION}/s3/aws4_request, SignedHeaders=host, Signature=0"
 _MOTO = """
 import sys
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
@@ -143,10 +148,35 @@ def azurite_server(folder: Path, *, install: bool = True) -> Iterator[Store]:
         yield Store("azurite", f"az://{BUCKET}/warehouse", port, options)
 
 
+class _GoogleProxy(StoreProxy):
+    """Forwards what is asked in Google's words to a server that understands S3's."""
+
+    def sent(self, head: Head) -> Head:
+        """A head with S3's condition, and with what moto takes for a signature."""
+        line, *headers = head.raw.decode("latin-1").split("\r\n")
+        kept = [one for one in headers if not one.lower().startswith(("authorization:", "x-goog-"))]
+        if head.headers.get("x-goog-if-generation-match") == "0":
+            kept.insert(0, "If-None-Match: *")
+        kept.insert(0, f"Authorization: {_SIGNED}")
+        return Head.of("\r\n".join([line, *kept]).encode("latin-1"))
+
+
+@contextmanager
+def google_server() -> Iterator[Store]:
+    """moto, asked in Google's words, without any login. Raises `Unavailable` as `moto_server` does."""
+    with moto_server() as behind, _GoogleProxy(behind.port) as proxy:
+        # The key of an account that asks nobody for a token; without one, obstore asks the machine's metadata server.
+        account = {"private_key": "", "private_key_id": "", "client_email": "", "disable_oauth": True}
+        account["gcs_base_url"] = f"http://127.0.0.1:{proxy.port}"
+        options = {"google_service_account_key": json.dumps(account), "allow_http": "true"}
+        yield Store("google", f"gs://{BUCKET}/warehouse", proxy.port, options)
+
+
 SERVERS: Mapping[str, Callable[[Path], AbstractContextManager[Store]]] = {
     "moto": lambda folder: moto_server(),
     "versitygw": versitygw_server,
     "azurite": azurite_server,
+    "google": lambda folder: google_server(),
 }
 """Every server by its name, called with a folder for what it keeps."""
 

@@ -80,6 +80,8 @@ class Rule:
         The kinds of requests; all where empty.
     path
         A regular expression, searched for in ``/bucket/key``.
+    header
+        A regular expression, searched for in each header, as in ``x-amz-security-token: old``.
     first
         The first of the requests that match to be hit, counted from 1.
     times
@@ -89,12 +91,16 @@ class Rule:
     fault: Fault
     kinds: Collection[Kind] = ()
     path: str = ""
+    header: str = ""
     first: int = 1
     times: int | None = 1
 
     def matches(self, request: Request) -> bool:
         """Whether a request is one of those that are counted."""
-        return (not self.kinds or request.kind in self.kinds) and re.search(self.path, request.path) is not None
+        if (self.kinds and request.kind not in self.kinds) or re.search(self.path, request.path) is None:
+            return False
+        headers = (f"{name}: {value}" for name, value in request.headers.items())
+        return not self.header or any(re.search(self.header, one) for one in headers)
 
     def hits(self, number: int) -> bool:
         """Whether the request with this number among those that match is hit.

@@ -101,6 +101,10 @@ class StoreProxy(LoopbackProxy):
             if not self._answer(wire, head, exchange):
                 return
 
+    def sent(self, head: Head) -> Head:
+        """The head that the server gets for one of a client."""
+        return head
+
     def _begin(self, request: Request) -> Exchange:
         """Count a request, and decide what it meets."""
         with self._guard:
@@ -133,7 +137,7 @@ class StoreProxy(LoopbackProxy):
             return head.keeps_open
         server = self.connect()
         try:
-            _send(client, head, server)
+            _send(client, head, self.sent(head), server)
             return self._relay(Wire(server), client, head, exchange)
         finally:
             self.drop(server)
@@ -165,10 +169,10 @@ class StoreProxy(LoopbackProxy):
         return has_end and head.keeps_open and asked.keeps_open
 
 
-def _send(client: Wire, head: Head, server: socket.socket) -> None:
+def _send(client: Wire, head: Head, sent: Head, server: socket.socket) -> None:
     """Send a request on; a store may answer and close before it has read all of it."""
     server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    server.sendall(head.raw)
+    server.sendall(sent.raw)
     is_open = True
     for data in client.body(head):
         if is_open:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,14 +19,13 @@ from lakehouse.errors import InvalidAddress, InvalidArgument, SegmentUnreadable,
 from lakehouse.storage.opening import open_warehouse
 from lakehouse.storage.warehouse import Listed
 from lakehouse.testing.object_stores import Store, moto_server
-from lakehouse.testing.store_faults import PASSING, Fault, Rule, Schedule
+from lakehouse.testing.store_faults import Fault, Rule, Schedule
 from lakehouse.testing.store_proxy import StoreProxy
 from lakehouse.testing.store_requests import Kind
+from lakehouse.testing.store_trial import StoreTrial
 
 DAY = datetime(2024, 1, 1, tzinfo=UTC)
-REFUSING = (Fault.EXPIRED, Fault.FORBIDDEN, Fault.SKEWED)
-_ROUNDS = 40
-_FAULTS = 40
+_FAULTS = 80
 pytestmark = pytest.mark.xdist_group("object_store")
 
 
@@ -190,39 +188,12 @@ def test_a_hole_in_a_copy_is_never_read_as_rows(lake, tmp_path):
     assert sum(table.scan(columns=["id"]).to_arrow()["id"].to_pylist()) == expected
 
 
-def test_rows_are_right_while_requests_fail_at_random(place, proxy, tmp_path):
+def test_rows_are_right_while_requests_fail_at_random(server, tmp_path):
     """Faults drawn from a seed, most of which pass: what is acknowledged is whole, what failed has changed nothing."""
-    choose, refused, expected = random.Random(11), 0, {}
-    with opened(place, tmp_path) as lake:
-        table = created(lake)
-        for first in range(0, 3 * _ROUNDS, 3):
-            proxy.schedule = Schedule(first, 0.3, faults=PASSING if first % 4 else [*PASSING, *REFUSING])
-            try:
-                match choose.randrange(4):
-                    case 0:
-                        table.upsert(events(range(first - 4, first + 3), label=f"{first}"))
-                        expected |= dict.fromkeys(range(first - 4, first + 3), f"{first}")
-                    case 1:
-                        table.delete(f"id BETWEEN {first - 9} AND {first - 8}")
-                        expected = {one: label for one, label in expected.items() if not first - 9 <= one <= first - 8}
-                    case _:
-                        table.append(events(range(first, first + 3), days=2))
-                        expected |= dict.fromkeys(range(first, first + 3), "x")
-                if choose.random() < 0.2:
-                    table.compact()
-                if choose.random() < 0.4:
-                    lake.cache.clear()
-            except StorageUnavailable:
-                refused += 1
-            proxy.clear()
-            assert seen(table) == expected
-        assert sum(proxy.faults().values()) >= _FAULTS
-        assert 0 < refused < _ROUNDS / 4
-        lake.expire(keep_last=1)
-        lake.collect(grace_seconds=0)
-        assert not lake.check(deep=True).findings
-        lake.cache.clear()
-        assert seen(table) == expected
+    with StoreProxy(server.port) as proxy:
+        trial = StoreTrial(server.under(tmp_path.name), proxy, tmp_path, seed=11)
+        trial.run(_FAULTS)
+    assert 0 < trial.refused < sum(trial.done.values())
 
 
 def test_files_are_whole_after_hundreds_of_faults(place, proxy, tmp_path):
@@ -276,11 +247,12 @@ def test_a_refusal_is_named_at_once_and_nothing_is_half_done(lake, proxy, fault,
     assert not lake.check(deep=True).findings
 
 
-def test_addresses_and_options_that_are_wrong(place, tmp_path, proxy):
+def test_addresses_and_options_that_are_wrong(server, place, tmp_path):
     secret = place.options["aws_secret_access_key"]
     for url, options, says in (
         ("s3://absent/x", {}, "no such bucket"),
         (place.url, {"aws_endpoint": "http://127.0.0.1:9"}, "does not answer"),
+        (place.url, {"aws_endpoint": f"https://127.0.0.1:{server.port}"}, "does not answer by TLS"),
     ):
         with opened(place, tmp_path, url=url, options=options, machine="none") as lake:
             name = f"t{len(lake.tables())}"
@@ -289,7 +261,12 @@ def test_addresses_and_options_that_are_wrong(place, tmp_path, proxy):
                 table.append(events(range(1)).select(["at"]))
             assert secret not in str(found.value)
             assert secret not in repr(lake.session.warehouse)
-    for url in ("s3://", "s3://key:secret@bucket/x", "s3://bucket/../x", "s3://bucket/x?a=b", "ftp://host/x"):
+    for endpoint in ("127.0.0.1:9", "key:secret@host", "http://"):
+        with pytest.raises(InvalidAddress, match="an endpoint is a URL") as refused:
+            open_warehouse(place.url, {**place.options, "aws_endpoint": endpoint}, tmp_path).size("a")
+        assert secret not in str(refused.value)
+    odd = ("s3://", "s3://key:secret@bucket/x", "s3://bucket/../x", "s3://bucket/x?a=b", "ftp://host/x", "s3a://lake/x")
+    for url in odd:
         with pytest.raises(InvalidAddress) as refused:
             lakehouse.connect(f"sqlite:///{tmp_path}/c.db", url)
         assert "secret" not in str(refused.value)

@@ -15,8 +15,10 @@ from pyspark.errors import PySparkException
 
 import lakehouse
 from lakehouse.engine.spark.failures import explaining_jobs
-from lakehouse.engine.spark.stores import files_in_store, s3a_options
+from lakehouse.engine.spark.store_options import abfs_options, gs_options, s3a_options
+from lakehouse.engine.spark.stores import files_in_store
 from lakehouse.errors import EngineUnavailable, RowsOutside, StorageUnavailable
+from lakehouse.storage.opening import open_warehouse
 from lakehouse.storage.work import delete_others
 from lakehouse.testing.object_stores import moto_server
 from lakehouse.testing.store_proxy import StoreProxy
@@ -137,6 +139,68 @@ def test_options_of_a_warehouse_are_those_of_its_bucket(given: Any, wanted: Any)
     }
 
 
+_OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2"
+_HOST = "acc.dfs.core.windows.net"
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (
+            {"azure_storage_account_name": "acc", "azure_storage_account_key": "a2V5"},
+            {f"fs.azure.account.auth.type.{_HOST}": "SharedKey", f"fs.azure.account.key.{_HOST}": "a2V5"},
+        ),
+        (
+            {"account_name": "acc", "sas_key": "?sv=1&sig=x"},
+            {f"fs.azure.account.auth.type.{_HOST}": "SAS", f"fs.azure.sas.fixed.token.{_HOST}": "sv=1&sig=x"},
+        ),
+        (
+            {"account_name": "acc"},
+            {
+                f"fs.azure.account.auth.type.{_HOST}": "OAuth",
+                f"fs.azure.account.oauth.provider.type.{_HOST}": f"{_OAUTH}.MsiTokenProvider",
+            },
+        ),
+        (
+            {"AZURE_STORAGE_ACCOUNT_NAME": "acc", "client_id": "i", "client_secret": "s", "tenant_id": "t"},
+            {
+                f"fs.azure.account.auth.type.{_HOST}": "OAuth",
+                f"fs.azure.account.oauth.provider.type.{_HOST}": (f"{_OAUTH}.ClientCredsTokenProvider"),
+                f"fs.azure.account.oauth2.client.id.{_HOST}": "i",
+                f"fs.azure.account.oauth2.client.secret.{_HOST}": "s",
+                f"fs.azure.account.oauth2.client.endpoint.{_HOST}": "https://login.microsoftonline.com/t/oauth2/token",
+            },
+        ),
+    ],
+)
+def test_options_of_an_account_are_those_of_its_host(given: Any, wanted: Any) -> None:
+    found = abfs_options(given)
+    assert {name: value for name, value in found.items() if ".retry." not in name} == wanted
+
+
+def test_options_of_google_name_a_file_or_what_a_machine_is() -> None:
+    assert gs_options({}) == {"fs.gs.auth.type": "APPLICATION_DEFAULT"}
+    assert gs_options({"skip_signature": "true"}) == {"fs.gs.auth.type": "UNAUTHENTICATED"}
+    assert gs_options({"service_account": "/a.json"})["fs.gs.auth.service.account.json.keyfile"] == "/a.json"
+
+
+def test_what_spark_cannot_reach_is_told() -> None:
+    with pytest.raises(EngineUnavailable, match="Google's own endpoint"):
+        gs_options({"google_base_url": "http://host"})
+    with pytest.raises(EngineUnavailable, match="AZURE_STORAGE_ACCOUNT_NAME"):
+        abfs_options({"account_key": "a2V5"})
+
+
+@pytest.mark.parametrize(("scheme", "package"), [("az", "hadoop-azure"), ("gs", "hadoop-gcp")])
+def test_the_jars_of_each_store_are_named(spark: Any, tmp_path: Path, scheme: str, package: str) -> None:
+    warehouse = open_warehouse(f"{scheme}://lake/warehouse", {}, tmp_path)
+    with pytest.raises(EngineUnavailable, match=rf"{package}:3\.5\.0"):
+        files_in_store(spark, warehouse, [])
+    read = {"az": "abfss://lake@acc.dfs.core.windows.net/a.parquet", "gs": "gs://lake/a.parquet"}[scheme]
+    with pytest.raises(EngineUnavailable, match=package), explaining_jobs():
+        spark.read.schema("id BIGINT").parquet(read)
+
+
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
@@ -150,3 +214,14 @@ def test_what_a_store_answers_spark_is_explained(said: str, meant: str) -> None:
     with pytest.raises(StorageUnavailable, match=meant) as raised, explaining_jobs():
         raise PySparkException(f"getFileStatus on s3a://lake/warehouse/a.parquet: {said}\n at Some.scala:503")
     assert raised.value.facts["path"] == "s3://lake/warehouse/a.parquet"
+
+
+def test_what_azure_answers_spark_is_explained() -> None:
+    said = (
+        'java.nio.file.AccessDeniedException: Operation failed: "Server failed to authenticate the request. Make sure '
+        'the value of the Authorization header is formed correctly.", 403, HEAD, https://acc.blob.core.windows.net/lake/'
+        "a.parquet?upn=false&timeout=90, rId: 1"
+    )
+    with pytest.raises(StorageUnavailable, match="does not know these credentials") as raised, explaining_jobs():
+        raise PySparkException(said)
+    assert raised.value.facts["path"] == "https://acc.blob.core.windows.net/lake/a.parquet"

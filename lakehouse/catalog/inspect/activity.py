@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, and_, func, select
 
 from lakehouse.catalog.store.encoding import decode_keys
 from lakehouse.catalog.store.models import chunk_lock, lake_table, lock_wait, operation
@@ -42,6 +42,12 @@ def read_activity(connection: Connection, now_us: int) -> Activity:
             LockWait(**_shared(row, now_us, names), place=row.token, behind=tuple(ahead[row.token])) for row in places
         ),
     )
+
+
+def read_living(connection: Connection, now_us: int) -> frozenset[str]:
+    """Ids of operations that may still write and commit, those that are preregistered too: their leases last."""
+    is_living = and_(operation.c.state == "running", operation.c.lease_until_us >= now_us)
+    return frozenset(connection.execute(select(operation.c.id).where(is_living)).scalars())
 
 
 def _operations(connection: Connection, now_us: int) -> Listing[RunningOperation]:

@@ -95,6 +95,6 @@ class SparkEngine:
         return each(self.session, work, segments)
 
 
-def open_engine(session: SparkSession | None, *, reads_stores: bool = False) -> SparkEngine:
+def open_engine(session: SparkSession | None, *, reads: str = "") -> SparkEngine:
     """Spark on a given session, or on one that starts now. Raises `EngineUnavailable` if it cannot."""
-    return SparkEngine(start_session(reads_stores=reads_stores) if session is None else session)
+    return SparkEngine(start_session(reads=reads) if session is None else session)

@@ -12,7 +12,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from lakehouse.engine.spark.columns import REFUSED
-from lakehouse.engine.spark.stores import no_jars
+from lakehouse.engine.spark.store_options import stored_address
+from lakehouse.engine.spark.stores import lacking
 from lakehouse.errors import EngineUnavailable, InvalidRows, LakehouseError, SegmentUnreadable, StorageUnavailable
 
 _REFUSED = re.compile(re.escape(REFUSED) + r": column=(.*?) type=(.*?);")
@@ -21,11 +22,14 @@ _UNREADABLE = (
     re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.+?\.parquet)"),
     re.compile(r"\[FAILED_READ_FILE\.\w+\] .*? file (.+?\.parquet)"),
 )
-_IN_STORE = re.compile(r"s3a://([^\s:,;`'\"]+)")
+_IN_STORE = re.compile(r"(?:s3a|abfss?|gs)://[^\s:,;`'\"]+")
+_AT_AZURE = re.compile(r"(?:HEAD|GET), (https?://[^\s?,]+)")
+"""How Azure's file system names what it asked for."""
 _REFUSALS = (
+    "Server failed to authenticate the request",
     "NoSuchBucket", "bucket does not exist", "RequestTimeTooSkewed", "ExpiredToken", "InvalidAccessKeyId",
     "SignatureDoesNotMatch", "AuthorizationHeaderMalformed", "PermanentRedirect", "AccessDenied", "SlowDown",
-    "Connection refused",
+    "Connection refused", "AuthenticationFailed", "ContainerNotFound",
 )  # fmt: skip
 """Names in texts of ``s3a``, whose stack traces hold numbers that are no answers of the store."""
 
@@ -49,19 +53,19 @@ def _explained(text: str) -> LakehouseError | None:
             "Spark's Python workers lack a package; install lakehouse, in the same version, wherever they run",
             module=found[1],
         )
-    if "S3AFileSystem not found" in text:
-        return no_jars()
-    if (place := _IN_STORE.search(text)) and (said := next((one for one in _REFUSALS if one in text), None)):
+    if without := lacking(text):
+        return without
+    place = _AT_AZURE.search(text) or _IN_STORE.search(text)
+    if place and (said := next((one for one in _REFUSALS if one in text), None)):
         # It loads what opens stores, which work in folders does without.
         meaning_of = import_module("lakehouse.storage.objects").meaning_of
-        return StorageUnavailable(meaning_of(said), path=f"s3://{place[1]}", asked="read by Spark", cause=said)
+        return StorageUnavailable(
+            meaning_of(said), path=stored_address(place[place.lastindex or 0]), asked="read by Spark", cause=said
+        )
     for pattern in _UNREADABLE:
         found = pattern.search(text)
         if found is None:
             continue
-        parts = urlsplit(found[1])
-        path = unquote(parts.path)
-        if parts.scheme == "s3a":
-            path = f"s3://{parts.netloc}{path}"
+        path = stored_address(found[1]) if _IN_STORE.match(found[1]) else unquote(urlsplit(found[1]).path)
         return SegmentUnreadable("data file is missing or malformed; restore it from a copy", path=path)
     return None

@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakehouse.engine.spark.stores import is_on_one_machine, jar_settings
+from lakehouse.engine.spark.stores import FILE_SYSTEMS, is_on_one_machine, scheme_of
 from lakehouse.errors import EngineUnavailable
 
 _JAVA_NEEDED = 17
@@ -28,12 +28,12 @@ _SETTINGS = {
 _ON_ONE_MACHINE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 
-def start_session(settings: Mapping[str, str] | None = None, *, reads_stores: bool = False) -> SparkSession:
+def start_session(settings: Mapping[str, str] | None = None, *, reads: str = "") -> SparkSession:
     """The active session if there is one, else a new one: where ``SPARK_REMOTE`` says, or on all local cores.
 
-    Takes some seconds. ``settings`` go before our own; an active session stays as it is. One that ``reads_stores``
-    gets the jars for it, if its tasks run on other machines. Raises `EngineUnavailable`, saying what to install, if
-    Java is missing or too old or Spark does not start.
+    Takes some seconds. ``settings`` go before our own; an active session stays as it is. One whose tasks run on other
+    machines gets the jars with which they read the store whose address is in ``reads``. Raises `EngineUnavailable`,
+    saying what to install, if Java is missing or too old or Spark does not start.
     """
     active: SparkSession | None = SparkSession.getActiveSession()
     if active is not None:
@@ -48,7 +48,7 @@ def start_session(settings: Mapping[str, str] | None = None, *, reads_stores: bo
             master = os.environ.get("LAKEHOUSE_SPARK_MASTER", "local[*]")
             builder = builder.master(master)
             is_alone = is_on_one_machine(chosen.get("spark.master", master))
-            others = _ON_ONE_MACHINE if is_alone else jar_settings() if reads_stores else {}
+            others = _ON_ONE_MACHINE if is_alone else _jars(reads)
             for key, value in {**_SETTINGS, **others}.items():
                 builder = builder.config(key, value)
     for key, value in chosen.items():
@@ -60,6 +60,11 @@ def start_session(settings: Mapping[str, str] | None = None, *, reads_stores: bo
             "Spark does not start; run `lakehouse doctor`, or use in-process data such as Arrow tables",
             cause=str(error).splitlines()[0] if str(error) else type(error).__name__,
         ) from error
+
+
+def _jars(address: str) -> dict[str, str]:
+    scheme = scheme_of(address)
+    return FILE_SYSTEMS[scheme].settings if scheme else {}
 
 
 def check_java() -> str:

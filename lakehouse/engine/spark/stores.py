@@ -5,42 +5,89 @@ They go with each frame, not into the session, and are never shown. On one machi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import SparkSession
 
 from lakehouse.core.segment import Segment
+from lakehouse.engine.spark.store_options import abfs_options, abfs_root, gs_options, s3a_options
 from lakehouse.errors import EngineUnavailable
 from lakehouse.storage.warehouse import Warehouse
 
+if TYPE_CHECKING:
+    from lakehouse.storage.remote import Remote
+
 HADOOP = "3.5.0"
 _SDK = "2.35.4"
-PACKAGES = (
-    f"org.apache.hadoop:hadoop-aws:{HADOOP}",
-    *(f"software.amazon.awssdk:{one}:{_SDK}" for one in ("s3", "s3-transfer-manager", "sts", "url-connection-client")),
-)
-"""What reads ``s3a://``, 11 MB of jars with what they need: the parts of the SDK, not its bundle of half a gigabyte."""
-EXCLUDES = (
-    "software.amazon.awssdk:bundle",
-    "org.wildfly.openssl:wildfly-openssl",
+_LOCAL = ("local", "local[")
+_OF_SPARK = (
     "org.slf4j:slf4j-api",
     "commons-codec:commons-codec",
     "org.apache.httpcomponents:httpclient",
     "org.apache.httpcomponents:httpcore",
-    *(
-        f"io.netty:netty-{one}"
-        for one in (
-            "buffer", "codec", "codec-http", "codec-http2", "common", "handler", "resolver", "transport",
-            "transport-classes-epoll",
-        )
+)
+"""What Spark brings itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystem:
+    """One of Hadoop's file systems: its class, and the jars that it needs by coordinates, without ``excludes``."""
+
+    scheme: str
+    name: str
+    packages: tuple[str, ...]
+    excludes: tuple[str, ...]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings of a session that reads by it."""
+        found = {"spark.jars.packages": ",".join(self.packages), "spark.jars.excludes": ",".join(self.excludes)}
+        return {name: value for name, value in found.items() if value}
+
+
+FILE_SYSTEMS = {
+    # 11 MB: the parts of the SDK, not its bundle of half a gigabyte.
+    "s3": FileSystem(
+        "s3a",
+        "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        (
+            f"org.apache.hadoop:hadoop-aws:{HADOOP}",
+            *(
+                f"software.amazon.awssdk:{one}:{_SDK}"
+                for one in ("s3", "s3-transfer-manager", "sts", "url-connection-client")
+            ),
+        ),
+        (
+            "software.amazon.awssdk:bundle",
+            "org.wildfly.openssl:wildfly-openssl",
+            *_OF_SPARK,
+            *(
+                f"io.netty:netty-{one}"
+                for one in (
+                    "buffer", "codec", "codec-http", "codec-http2", "common", "handler", "resolver", "transport",
+                    "transport-classes-epoll",
+                )
+            ),
+        ),
     ),
-)  # fmt: skip
-"""What Spark brings itself, and that bundle."""
-_CLASS = "org.apache.hadoop.fs.s3a.S3AFileSystem"
-_LOCAL = ("local", "local[")
+    "az": FileSystem(
+        "abfss",
+        "org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem",
+        (f"org.apache.hadoop:hadoop-azure:{HADOOP}",),
+        ("com.microsoft.azure:azure-storage", "org.wildfly.openssl:wildfly-openssl", *_OF_SPARK),
+    ),
+    "gs": FileSystem(
+        "gs",
+        "org.apache.hadoop.fs.gs.GoogleHadoopFileSystem",
+        (f"org.apache.hadoop:hadoop-gcp:{HADOOP}",),
+        (*_OF_SPARK,),
+    ),
+}  # fmt: skip
+"""By the scheme of a warehouse's address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +104,14 @@ class Files:
         return len(self.locations)
 
 
-def jar_settings() -> dict[str, str]:
-    """The settings of a session that reads stores."""
-    return {"spark.jars.packages": ",".join(PACKAGES), "spark.jars.excludes": ",".join(EXCLUDES)}
+def scheme_of(address: str) -> str:
+    """The scheme of a warehouse's address if Spark on a cluster reads it by a file system of Hadoop, else nothing.
+
+    >>> scheme_of("s3://lake/warehouse"), scheme_of("/data/warehouse")
+    ('s3', '')
+    """
+    scheme = address.partition("://")[0] if "://" in address else ""
+    return scheme if scheme in FILE_SYSTEMS else ""
 
 
 def is_on_one_machine(master: str) -> bool:
@@ -79,59 +131,45 @@ def reads_store(session: SparkSession, warehouse: Warehouse) -> bool:
 def files_in_store(session: SparkSession, warehouse: Warehouse, segments: Iterable[Segment]) -> Files:
     """Segments' files where the store has them. Raises `EngineUnavailable` if the session lacks jars."""
     parts = urlsplit(warehouse.address)
-    if parts.scheme != "s3":
-        raise EngineUnavailable(
-            "Spark on a cluster reads s3:// alone; run it on one machine (master local[*]), or read in process",
-            warehouse=warehouse.address,
-        )
-    require_jars(session)
-    root = f"s3a://{parts.netloc}{unquote(parts.path)}"
-    options = s3a_options(parts.netloc, warehouse.settings.get("storage_options", {}))
+    require_jars(session, parts.scheme)
+    given = cast("Remote", warehouse).objects.credentials.current
+    match parts.scheme:
+        case "s3":
+            root, options = f"s3a://{parts.netloc}", s3a_options(parts.netloc, given)
+        case "az":
+            given = {**_of_azure(), **given}
+            root, options = abfs_root(parts.netloc, given), abfs_options(given)
+        case _:
+            root, options = f"gs://{parts.netloc}", gs_options(given)
+    root += unquote(parts.path)
     return Files({one.path: f"{root}/{one.path}" for one in segments}, options)
 
 
-def require_jars(session: SparkSession) -> None:
-    """Raise `EngineUnavailable` if a session cannot read ``s3a://``. Spark Connect tells only when it reads."""
-    if hasattr(session, "_jsc") and session._jsc.hadoopConfiguration().getClassByNameOrNull(_CLASS) is None:
-        raise no_jars()
+def _of_azure() -> dict[str, str]:
+    """The usual variables of Azure, which its file system does not read itself."""
+    return {name: value for name, value in os.environ.items() if name.startswith("AZURE_")}
 
 
-def no_jars() -> EngineUnavailable:
+def require_jars(session: SparkSession, scheme: str) -> None:
+    """Raise `EngineUnavailable` if a session cannot read a scheme. Spark Connect tells only when it reads."""
+    if not hasattr(session, "_jsc"):
+        return
+    if session._jsc.hadoopConfiguration().getClassByNameOrNull(FILE_SYSTEMS[scheme].name) is None:
+        raise no_jars(FILE_SYSTEMS[scheme])
+
+
+def no_jars(system: FileSystem) -> EngineUnavailable:
     """The error for a session that lacks jars."""
     return EngineUnavailable(
-        "Spark lacks the jars that read s3a://; start its session with these settings, or let the library start it",
-        **{name.replace(".", "_"): value for name, value in jar_settings().items()},
+        f"Spark lacks the jars that read {system.scheme}://; start its session with these settings, or let the library "
+        "start it",
+        **{name.replace(".", "_"): value for name, value in system.settings.items()},
     )
 
 
-def s3a_options(bucket: str, given: Mapping[str, Any]) -> dict[str, str]:
-    """A warehouse's options as those of Hadoop's ``s3a`` for one bucket; what is left out each machine finds itself.
-
-    >>> s3a_options("lake", {"aws_region": "eu-west-1", "endpoint": "http://host:9000"})["fs.s3a.bucket.lake.endpoint"]
-    'http://host:9000'
-    """
-    held = {name.lower().removeprefix("aws_"): str(value) for name, value in given.items()}
-    found = {_NAMES[name]: value for name, value in held.items() if name in _NAMES}
-    endpoint = found.get("endpoint", "")
-    if endpoint:
-        is_virtual = held.get("virtual_hosted_style_request", "false").lower() == "true"
-        found["path.style.access"] = str(not is_virtual).lower()
-        found["connection.ssl.enabled"] = str(not endpoint.startswith("http://")).lower()
-        found.setdefault("endpoint.region", "us-east-1")
-    if held.get("skip_signature", "").lower() == "true":
-        found["aws.credentials.provider"] = "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
-    return {f"fs.s3a.bucket.{bucket}.{name}": value for name, value in {**_PATIENCE, **found}.items()}
-
-
-_PATIENCE = {"attempts.maximum": "5", "retry.limit": "3", "connection.establish.timeout": "5s"}
-"""Some seconds for a store that does not answer, not minutes."""
-_NAMES = {
-    "endpoint": "endpoint",
-    "endpoint_url": "endpoint",
-    "region": "endpoint.region",
-    "default_region": "endpoint.region",
-    "access_key_id": "access.key",
-    "secret_access_key": "secret.key",
-    "session_token": "session.token",
-    "token": "session.token",
-}
+def lacking(text: str) -> EngineUnavailable | None:
+    """What an error of Spark means, if it is that a file system lacks its jars."""
+    for system in FILE_SYSTEMS.values():
+        if f"{system.name} not found" in text or f'No FileSystem for scheme "{system.scheme}"' in text:
+            return no_jars(system)
+    return None

@@ -3,12 +3,15 @@
 import json
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import lakehouse
 from lakehouse.admin import doctor
+from lakehouse.testing.faults import Gate, armed
 from lakehouse.testing.object_stores import Store
 from lakehouse.testing.store_faults import Fault, Rule
 from lakehouse.testing.store_proxy import StoreProxy
@@ -55,6 +58,38 @@ def test_the_cache_is_shown_and_emptied_and_filled_again_by_a_read(
     assert (code, "0 copies" in printed, store.url in printed) == (0, True, True)
     assert "77" in ran("sql", "SELECT client FROM trips WHERE name = 'Zacharias'")[1]
     assert "1 copies (" in ran("cache", "--clear")[1]
+
+
+@pytest.mark.usefixtures("trips")
+def test_what_ended_operations_left_is_cleared_and_what_others_write_stays(
+    ran: Callable[..., tuple[int, str]], store: Store
+) -> None:
+    def written(lake: lakehouse.Lake, operation: str) -> Path:
+        """A file as an operation leaves it that is killed before it has put it."""
+        file = lake.session.warehouse.root / lake.table("trips").spec.folder / operation / "00000-0.parquet"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"half")
+        return file
+
+    with lakehouse.connect() as lake:
+        table = lake.table("trips")
+        writing, ended = table.begin_append(), table.begin_append()
+        ended.abort()
+        kept, left = written(lake, writing.id), written(lake, ended.id)
+        assert json.loads(ran("cache", "--json")[1])["cache"]["files"] == 3
+        cleared = json.loads(ran("cache", "--clear", "--json")[1])
+        assert (cleared["deleted"]["files"], kept.exists(), left.exists()) == (2, True, False)
+        # An append of one call is in no list of operations yet.
+        gate = Gate()
+        with armed({"write.before": gate.hold}), ThreadPoolExecutor(1) as pool:
+            appending = pool.submit(table.append, table.scan().to_arrow())
+            gate.wait_reached()
+            living = lake.catalog.living_operations()
+            gate.open()
+            commit = appending.result()
+        own = {one.path.split("/")[1] for one in lake.table("trips").diff(commit.version - 1, commit.version).added}
+        assert own <= living
+        writing.abort()
 
 
 def test_a_lake_in_a_folder_has_no_cache(

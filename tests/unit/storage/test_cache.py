@@ -161,6 +161,5 @@ def test_the_last_erasure_is_known_to_all_processes_of_a_machine(tmp_path: Path)
     assert cache.erasure == 0
     add(cache, "t/a")
     add(cache, "t/b")
-    cache.drop_others({"t/b"})
-    cache.erasure = 7
+    cache.drop_replaced(7, lambda: ["t/b"])
     assert (names(Cache(tmp_path)), Cache(tmp_path).erasure) == ({"t/b"}, 7)
