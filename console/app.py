@@ -34,7 +34,11 @@ chosen = st.navigation(
             page("segments", "Segments", "grid_view"),
         ],
         "Ask": [page("query", "Query", "search")],
-        "Run": [page("service", "Service", "build"), page("locks", "Locks and operations", "lock")],
+        "Run": [
+            page("service", "Service", "build"),
+            page("streams", "Streams", "conveyor_belt"),
+            page("locks", "Locks and operations", "lock"),
+        ],
     }
 )
 with shell.frame():

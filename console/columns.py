@@ -21,6 +21,13 @@ COLUMNS = {
     "run": st.column_config.LinkColumn("run", display_text="Dagster run"),
 }
 """Column settings by column name; a frame takes those that it has."""
+STREAMS = {
+    **COLUMNS,
+    "failed": COLUMNS["ended"],
+    "rows a second": st.column_config.NumberColumn(format="%.1f"),
+    "took s": st.column_config.NumberColumn(format="%.2f"),
+}
+"""Those of topics, whose batches take less than a second."""
 
 
 def without(*names: str) -> dict[str, object]:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lakehouse import streaming as streaming
     from lakehouse.actions.actions import Actions as Actions
     from lakehouse.actions.roles import Action as Action
     from lakehouse.actions.roles import Role as Role
@@ -123,6 +124,8 @@ __all__ = sorted(_HOME)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
+    if name == "streaming":
+        return import_module("lakehouse.streaming")
     if name not in _HOME:
         raise AttributeError(f"module 'lakehouse' has no attribute {name!r}")
     value = getattr(import_module(f"lakehouse.{_HOME[name]}"), name)
@@ -131,4 +134,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, "streaming"})

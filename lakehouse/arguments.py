@@ -13,6 +13,8 @@ Txn = tuple[str, int]
 Fit = Literal["strict", "merge", "ignore"]
 """What becomes of rows with other columns than the table's."""
 _MOST_TEXT = 1_000_000
+_MOST_LETTERS = 200
+"""Of a name that a user gives to something that the catalog keeps."""
 _MOST_APP_BYTES = 1024
 """Longest text of a mark by which commits are found: PostgreSQL cannot index longer ones."""
 _MOST_SECONDS = 1e9
@@ -110,6 +112,21 @@ def read_seconds(seconds: Any, what: str) -> float:
             f"{what} is a number of seconds, at least 0", found=repr(seconds)[:100], most=_MOST_SECONDS
         )
     return float(seconds)
+
+
+def read_consumer(name: Any) -> str | None:
+    """The name of a consumer, or None.
+
+    >>> read_consumer("ledger")
+    'ledger'
+    """
+    if name is None:
+        return None
+    if isinstance(name, str) and name.strip() and len(name) <= _MOST_LETTERS and name.isprintable():
+        return name
+    raise InvalidArgument(
+        f"a consumer has a name of 1 to {_MOST_LETTERS} printable characters", consumer=repr(name)[:100]
+    )
 
 
 def read_task_id(task_id: Any) -> int:

@@ -110,11 +110,33 @@ class ViewNotFound(TableNotFound):
     """No view of that name is in the lake."""
 
 
+class TopicNotFound(LakehouseError, KeyError):
+    """No topic of that name is known to the lake."""
+
+    kind = "topic_not_found"
+    __str__ = Exception.__str__
+
+
 class VersionNotFound(LakehouseError, KeyError):
     """No such version, tag or time."""
 
     kind = "version_not_found"
     __str__ = Exception.__str__
+
+
+class ConsumerNotFound(LakehouseError, KeyError):
+    """No consumer has this name: `Lake.consumers` lists those that there are."""
+
+    kind = "consumer_not_found"
+    __str__ = Exception.__str__
+
+
+class ConsumerExpired(VersionNotFound):
+    """What a consumer has yet to read has expired, its lease before: begin again by ``since``, or drop the consumer."""
+
+
+class ConsumerLost(LockLost):
+    """Another reader has taken over the consumer, or it was dropped: stop. Nothing is skipped: it goes on there."""
 
 
 class AlreadyExists(LakehouseError):
@@ -231,6 +253,14 @@ class InvalidPartitions(InvalidInput):
 
 class InvalidCandidate(InvalidInput):
     """A maintenance strategy returned an impossible task: correct the strategy."""
+
+
+class CheckpointMismatch(InvalidInput):
+    """A stream's checkpoint and its table do not agree: do as the message says. No row was written."""
+
+
+class InvalidTopics(InvalidInput):
+    """A file of topics cannot be used: correct the key that the message names. No topic was started."""
 
 
 class InvalidRoles(InvalidInput):

@@ -22,11 +22,13 @@ from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.activity import Activity, RunningOperation
 from lakehouse.core.check import Checked
 from lakehouse.core.commit import Commit
+from lakehouse.core.consumer import Consumer
 from lakehouse.core.erased import Verified
 from lakehouse.core.expire import GRACE_SECONDS, Collected, Expired, RetentionRequest
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import WriteOrder
 from lakehouse.core.task import Maintained, Task, TaskState, Worker
+from lakehouse.core.topic import Topic
 from lakehouse.errors import InvalidArgument
 from lakehouse.schema import check_table_name
 from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
@@ -239,6 +241,36 @@ class Lake(Statements):
     def untag(self, name: str) -> None:
         """Remove a tag. Raises `VersionNotFound`."""
         self.catalog.untag(name)
+
+    def consumers(self) -> Listing[Consumer]:
+        """Readers that `Table.follow` and Spark's streams keep a place for, by name: where each is, and how far behind.
+
+        >>> batches = flights.follow(consumer="ledger", wait_seconds=0)
+        >>> [(one.name, one.table, one.lag) for one in lake.consumers()], sum(batch.rows.num_rows for batch in batches)
+        ([('ledger', 'flights', 1)], 3)
+        >>> [one.lag for one in lake.consumers()], lake.drop_consumer("ledger")
+        ([0], None)
+        """
+        return self.catalog.consumers()
+
+    def drop_consumer(self, name: str) -> None:
+        """Forget a consumer's place, so that what it has yet to read may expire. Raises `ConsumerNotFound`."""
+        self.catalog.drop_consumer(name)
+
+    def topics(self) -> Listing[Topic]:
+        """Streams that processes run or ran by ``lakehouse stream run``, by name, as they reported them last.
+
+        Each has its ``state``, its ``progress`` (rows, last batch and version, lag, restarts, last error) and its
+        ``health()``; see `lakehouse.core.topic`. Cost: one small read.
+
+        >>> lake.topics()
+        []
+        """
+        return self.catalog.topics()
+
+    def forget_topic(self, name: str) -> None:
+        """Remove a topic that is not to run any more from those that are listed. Raises `TopicNotFound`."""
+        self.catalog.forget_topic(name)
 
     def transaction(self, *, message: str | None = None, properties: Mapping[str, str] | None = None) -> Transaction:
         """Collect operations on several tables and commit them as one version, all or none."""

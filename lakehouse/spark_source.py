@@ -30,9 +30,11 @@ from lakehouse.errors import InvalidArgument, WriteConflict
 from lakehouse.lake import Lake, connect
 from lakehouse.operations.append import Append
 from lakehouse.operations.operation import commit_together
+from lakehouse.reading.feed import changes_schema
 from lakehouse.reading.scan import plan_at, sets_of
 from lakehouse.schema import SchemaChange, altered, from_spark_schema, merging
 from lakehouse.storage.work import delete_others
+from lakehouse.streaming.reader import StreamReader, read_flag
 from lakehouse.table.table import Table
 
 _PARTITION_BYTES = 128 * 1024 * 1024
@@ -91,13 +93,19 @@ class LakehouseSource(spark_source.DataSource):
         return "lakehouse"
 
     def schema(self) -> StructType:
-        """The table's columns."""
+        """The table's columns; of a stream of changes also what became of each row."""
         lake, table = _open(self.options)
         with lake:
-            return to_spark_type(table.schema)
+            return to_spark_type(changes_schema(table.schema) if read_flag(self.options, "changes") else table.schema)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
+        """A stream of the table's rows or changes."""
+        return StreamReader(self.options, schema, _open)
 
     def reader(self, schema: StructType) -> _Reader:
         """A read of one version, fixed and protected now for the tasks to come."""
+        if read_flag(self.options, "changes"):
+            raise InvalidArgument("changes are for streams; use Table.changes for those between two versions")
         lake, table = _open(self.options)
         with lake:
             scan = table.scan(as_of=self.options.get("as_of"), interval=self.options.get("interval"))
@@ -120,6 +128,18 @@ class LakehouseSource(spark_source.DataSource):
             if made is not None:  # tasks write for the columns that the commit will make
                 begun = replace(begun, table=made)
             return _Writer(dict(self.options), begun, fit, changes)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> _StreamWriter:  # noqa: N802
+        """Appends of a stream's batches. Spark says which batch, not of which stream: ``stream_id`` does."""
+        if not self.options.get("stream_id"):
+            raise InvalidArgument(
+                'Spark does not tell this format whose batches it writes; name the stream, as in .option("stream_id", '
+                '"orders"), by a name that no other stream into the table has, or use lakehouse.streaming.write',
+                option="stream_id",
+            )
+        with _open_to_write(self.options) as lake:
+            spec = lake.table(self.options["table"]).spec
+            return _StreamWriter(dict(self.options), spec, read_fit(self.options.get("schema", "strict")))
 
 
 class _Part(spark_source.InputPartition):
@@ -287,6 +307,73 @@ class _Writer(spark_source.DataSourceArrowWriter):
         """Abort: nothing becomes visible."""
         with _open_to_write(self._options) as lake:
             Append(lake.session, self._begun).abort()
+
+
+class _StreamWriter(spark_source.DataSourceStreamArrowWriter):
+    """Each task begins an append of its own, and the batch's commit is all of them.
+
+    Spark makes a writer anew for each commit, so that tasks and commit have nothing in common but what tasks report.
+    """
+
+    def __init__(self, options: dict[str, str], spec: TableSpec, fit: Fit) -> None:
+        if fit == "merge":
+            raise InvalidArgument("a stream of this format adds no columns; use lakehouse.streaming.write", schema=fit)
+        self._options = options
+        self._spec = spec
+        self._fit = fit
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> _StreamTask:
+        """Store one task's rows as an append that is still to be committed."""
+        first = next(iterator, None)
+        if first is None:
+            return _StreamTask(None, ())
+        with _open_to_write(self._options) as lake:
+            begun = lake.table(self._options["table"]).begin_append().begun
+            lake.catalog.renew([begun])
+            lake.session.heartbeat.watch(begun)
+            warehouse = lake.session.warehouse
+            target = WriteTarget(
+                begun.table,
+                warehouse.root / begun.table.folder / begun.id,
+                begun.id,
+                is_lenient=self._fit != "strict",
+                now_us=to_us(lake.catalog.now()),
+                warehouse=warehouse,
+            )
+            rows = pa.RecordBatchReader.from_batches(first.schema, _chained(first, iterator))
+            try:
+                return _StreamTask(begun, tuple(lake.session.local_engine.write(rows, target)))
+            except BaseException:
+                Append(lake.session, begun).abort()
+                raise
+
+    def commit(self, messages: list[spark_source.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Commit what the tasks that won have stored as one version, unless the batch was committed before."""
+        said = self._options.get("message")
+        with _open_to_write(self._options) as lake, lake.transaction(message=said) as transaction:
+            for one in _stored(messages):
+                append = Append(lake.session, one.begun)
+                append.take(one.files)
+                transaction.add(append)
+            transaction.once(self._options["table"], (self._options["stream_id"], batchId))
+
+    def abort(self, messages: list[spark_source.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Abort: nothing becomes visible."""
+        with _open_to_write(self._options) as lake:
+            for one in _stored(messages):
+                Append(lake.session, one.begun).abort()
+
+
+@dataclass
+class _StreamTask(spark_source.WriterCommitMessage):
+    """The append that a task has begun and written; None without rows."""
+
+    begun: Begun | None
+    files: tuple[Written, ...]
+
+
+def _stored(messages: Iterable[spark_source.WriterCommitMessage | None]) -> Iterator[Any]:
+    return (one for one in messages if isinstance(one, _StreamTask) and one.begun is not None)
 
 
 def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

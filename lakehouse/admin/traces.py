@@ -29,7 +29,7 @@ from lakehouse.engine.duckdb import spill_folders
 from lakehouse.errors import InvalidArgument, LakehouseError, SegmentUnreadable, StorageUnavailable
 from lakehouse.predicate import parse
 from lakehouse.session.session import Session
-from lakehouse.storage.exports import EXPORTS
+from lakehouse.storage.exports import EXPORTS, STREAMS
 from lakehouse.storage.footer import DAMAGE
 from lakehouse.storage.warehouse import Listed, Warehouse
 
@@ -50,6 +50,8 @@ _REMEDIES = {
     "commit_log.properties": _OF_LOG,
     "txn.app": "they stay, so that no pair commits twice; name what writes, and nobody, in a txn",
     "tag.name": "untag them",
+    "topic.report": "wait for its next report, or forget the topic: lakehouse stream forget NAME",
+    "topic.name": "forget the topic: lakehouse stream forget NAME",
     "lake_table.definition": "change the column's default, comment or property",
     "table_schema.definition": "change the column's default, comment or property, and expire the versions before it",
     "lake_view.query": "replace the view, and expire the versions before it",
@@ -350,6 +352,8 @@ def _files(root: Path, unread: list[str]) -> Iterator[Path]:
 def _what_it_is(name: str, known: Whereabouts) -> tuple[str, str]:
     """What a file in the warehouse is, and what takes a value away that it holds."""
     parts = name.split("/")
+    if parts[0] == STREAMS:
+        return "a checkpoint of Spark's", 'end the topic, and delete its checkpoint (resume = "table" makes it again)'
     if parts[0] != EXPORTS:
         return known.of(name)
     if len(parts) > 1 and parts[1].startswith(".partial"):

@@ -19,15 +19,19 @@ from lakehouse.catalog.state.summaries import Summaries
 from lakehouse.catalog.state.tombstone_sets import ReadFile, no_files
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.migration import ensure_migrated
-from lakehouse.catalog.tasks import plan_counts
+from lakehouse.catalog.tasks import plan_counts, topics
 from lakehouse.catalog.tasks.queue import TaskQueue
-from lakehouse.catalog.versions import log, pins
+from lakehouse.catalog.tasks.topics import Reports
+from lakehouse.catalog.versions import consumers, log, pins
 from lakehouse.catalog.versions.horizon import keep_horizon
 from lakehouse.catalog.writer import CatalogWriter
 from lakehouse.core.expire import Expired, RetentionRequest
+from lakehouse.core.feed import Position
 from lakehouse.core.interval import Interval, from_us
+from lakehouse.core.listing import Listing
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableId, TableSpec
+from lakehouse.core.topic import Progress, Topic
 
 T = TypeVar("T")
 
@@ -88,6 +92,50 @@ class Catalog(CatalogWriter):
     def unpin(self, pin_id: str, *, wait_seconds: float | None = None) -> None:
         """Remove a pin; ``wait_seconds`` limits the wait for another program that holds the database."""
         self._database.run(lambda connection: pins.remove(connection, pin_id), wait_seconds=wait_seconds)
+
+    def attach(
+        self,
+        name: str,
+        spec: TableSpec,
+        start: Position,
+        *,
+        given: Position | None,
+        token: str,
+        lease_seconds: float,
+    ) -> Position:
+        """Take over a consumer of a table, or make one at ``start``; where it goes on.
+
+        A known one goes on where it was, or where ``given`` says if that has expired. Raises `ConsumerExpired`.
+        """
+
+        def work(connection: Connection) -> Position:
+            keep_horizon(connection)
+            return consumers.attach(
+                connection,
+                name,
+                spec,
+                start,
+                given=given,
+                token=token,
+                head=log.read_head(connection),
+                now_us=self._database.now_us(connection),
+                lease_us=int(lease_seconds * 1_000_000),
+            )
+
+        return self._database.run(work)
+
+    def move(self, name: str, token: str, position: Position) -> None:
+        """Record how far a consumer's reader has come, and renew its lease. Raises `ConsumerLost`."""
+
+        def work(connection: Connection) -> None:
+            keep_horizon(connection)  # an expiry considers it where it was or where it is, and so does this
+            consumers.move(connection, name, token, position, self._database.now_us(connection))
+
+        self._database.run(work)
+
+    def drop_consumer(self, name: str) -> None:
+        """Remove a consumer. Raises `ConsumerNotFound`."""
+        self._run(consumers.remove, name)
 
     def expire(self, request: RetentionRequest, *, dry_run: bool = False) -> Expired:
         """Expire the versions that a request names and nobody holds."""
@@ -180,6 +228,33 @@ class Catalog(CatalogWriter):
             return plan_counts.read_rates(connection, spec, self._database.now_us(connection))
 
         return self._read(rates)
+
+    # Topics
+
+    def topics(self) -> Listing[Topic]:
+        """Streams that processes run or ran, by name, as they reported them last."""
+        return self._read(lambda connection: topics.read_topics(connection, self._database.now_us(connection)))
+
+    def claim_topic(self, name: str, process: str, progress: Progress, *, dead: tuple[str, ...] = ()) -> str | None:
+        """Make a process the one that runs a topic; None, or the process that runs it and is not among the ``dead``."""
+
+        def work(connection: Connection) -> str | None:
+            now_us = self._database.now_us(connection)
+            return topics.claim(connection, name, process, progress, dead=dead, now_us=now_us)
+
+        return self._database.run(work)
+
+    def report_topics(self, process: str, reports: Reports) -> set[str]:
+        """Store what a process says of its topics; the names of those that another one has taken from it."""
+        return self._database.run(
+            lambda connection: topics.report(connection, process, reports, self._database.now_us(connection))
+        )
+
+    def forget_topic(self, name: str) -> None:
+        """Remove a topic from those that are listed. Raises `TopicNotFound`."""
+        self._database.run(lambda connection: topics.forget(connection, name))
+
+    # The clock
 
     def now(self) -> datetime:
         """The catalog's clock."""

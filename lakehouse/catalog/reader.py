@@ -15,13 +15,16 @@ from lakehouse.catalog.inspect.history import read_bytes_written, read_history, 
 from lakehouse.catalog.recovery import export
 from lakehouse.catalog.state.bins import BinState, StateReader, extent_of, live_in, touching
 from lakehouse.catalog.state.diff import changed_entries, entries_between
+from lakehouse.catalog.state.feed import Look, look, read_feed
 from lakehouse.catalog.state.tombstone_sets import ReadFile, Sets
 from lakehouse.catalog.store.database import Database
-from lakehouse.catalog.versions import definitions, log
+from lakehouse.catalog.versions import batches, consumers, definitions, log
 from lakehouse.catalog.versions.horizon import check_complete, check_readable, gone, read_horizon
 from lakehouse.core.chunk import Chunk
 from lakehouse.core.commit import Commit
+from lakehouse.core.consumer import Consumer
 from lakehouse.core.diff import Diff, EntryDiff
+from lakehouse.core.feed import CommitDelta, Position
 from lakehouse.core.history import Origin, Touch
 from lakehouse.core.interval import Interval
 from lakehouse.core.key_frame import ChainLength, ChainLink, KeyFrame
@@ -30,6 +33,7 @@ from lakehouse.core.overview import TableSummary
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import MatchSet
 from lakehouse.core.spec import TableId, TableSpec
+from lakehouse.core.stream import Batch
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.view import View
 from lakehouse.remembered import Remembered
@@ -105,6 +109,14 @@ class CatalogReader:
         """The version of the lake that a version, tag or time means; None: the head. Raises `VersionNotFound`."""
         return self._read(log.resolve_version, as_of)
 
+    def newest_batch(self, table: TableId, stream: str) -> Batch | None:
+        """The newest batch of a stream on a table; None if it has committed none there."""
+        return self._read(batches.newest_batch, table, stream)
+
+    def newest_batches(self, table: TableId) -> list[Batch]:
+        """The newest batch of each stream on a table, by stream."""
+        return self._read(batches.newest_batches, table)
+
     def horizon(self) -> int:
         """The oldest version at which every table can be read."""
         return self._read(read_horizon)
@@ -150,6 +162,22 @@ class CatalogReader:
         """Raise `VersionNotFound` if a version of a table after ``since``, up to ``until``, may have expired."""
         self._read(check_complete, spec, since, until)
 
+    def feed(self, spec: TableSpec, since: int, until: int, *, every: bool = False) -> tuple[list[CommitDelta], int]:
+        """What commits after a version did to a table's segments, a few hundred commits at once; see `read_feed`."""
+        return self._read(lambda connection: read_feed(connection, self._states, spec, since, until, every=every))
+
+    def look(self, spec: TableSpec, consumer: str | None = None) -> Look:
+        """What a reader that waits for a table's next commit looks at, for the consumer that it reads for."""
+        return self._read(look, spec.id, consumer)
+
+    def consumers(self) -> Listing[Consumer]:
+        """Every consumer, by name."""
+        return self._read(consumers.read_consumers)
+
+    def consumer_position(self, name: str, spec: TableSpec) -> Position | None:
+        """Where a consumer of a table is; None without such a consumer."""
+        return self._read(consumers.find, name, spec)
+
     def version_numbers(self, table: TableId) -> list[int]:
         """Numbers of a table's versions, oldest first. Cost: its history, by an index."""
         return self._read(log.version_numbers, table)
@@ -165,6 +193,10 @@ class CatalogReader:
     def newest_version(self, table: TableId, created: int) -> int:
         """A table's newest version."""
         return self._read(log.newest_version, table, created)
+
+    def newest_by(self, spec: TableSpec, version: int) -> int:
+        """A table's newest version at or before another one, of those that are kept; that one if there is none."""
+        return self._read(log.newest_version, spec.id, version, version)
 
     def table_version(self, spec: TableSpec, created: int, as_of: Any) -> int:
         """A table's newest version at or before ``as_of``. Raises `VersionNotFound`."""

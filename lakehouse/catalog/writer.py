@@ -57,6 +57,11 @@ class CatalogWriter(CatalogReader):
         self._reserve = PreregisteredAppends(database, lease_seconds)
         self._waiting = Waiting(database)
 
+    @property
+    def waiting(self) -> Waiting:
+        """Where this process waits for what it commits, and for the locks that it releases."""
+        return self._waiting
+
     def _run(self, work: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
         """Call a function with a connection and the given arguments in one writing transaction."""
         return self._database.run(lambda connection: work(connection, *given, **named))

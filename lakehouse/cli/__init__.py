@@ -13,8 +13,9 @@ import sys
 
 import typer
 
-from lakehouse.cli import change, clean, copies, look, maintain, rescue, run, statement, write
+from lakehouse.cli import change, clean, consumers, copies, look, maintain, rescue, run, statement, write
 from lakehouse.cli.output import plain, printable
+from lakehouse.cli.stream import stream as streams
 from lakehouse.errors import InternalError, LakehouseError
 from lakehouse.interrupts import listening
 
@@ -48,6 +49,7 @@ for name, command in (
     ("restore", write.restore),
     ("tag", write.tag),
     ("locks", look.locks),
+    ("consumers", consumers.consumers),
     ("expire", clean.expire),
     ("collect", clean.collect),
     ("check", clean.check),
@@ -61,6 +63,7 @@ for name, command in (
     ("console", run.console),
 ):
     app.command(name)(command)
+app.add_typer(streams, name="stream")
 
 
 def main() -> None:

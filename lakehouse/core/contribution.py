@@ -20,13 +20,15 @@ from lakehouse.core.tombstone import Tombstone
 class Contribution:
     """What every kind brings: the operation, the segments that it adds, and the caller's mark.
 
-    ``if_useful``: nothing is to be committed where nothing changes.
+    ``if_useful``: nothing is to be committed where nothing changes. ``guards``: nothing of the whole commit is, if the
+    mark was committed before.
     """
 
     begun: Begun
     segments: tuple[NewSegment, ...] = ()
     txn: tuple[str, int] | None = None
     if_useful: bool = False
+    guards: bool = False
 
     @property
     def rows_deleted(self) -> int | None:

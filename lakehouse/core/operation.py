@@ -57,6 +57,8 @@ NAMINGS = (Kind.CREATE, Kind.RENAME, Kind.DROP_TABLE, Kind.CREATE_VIEW, Kind.DRO
 """Kinds that change nothing that is read of a table: neither rows nor columns."""
 DEFINITIONS = (*NAMINGS, Kind.ALTER)
 """Kinds that change what a table or view is, not rows."""
+CHANGE_NO_ROW = (*REWRITES, Kind.RESOLVE, Kind.RECOVER, *DEFINITIONS)
+"""Kinds of which the change feed has nothing."""
 
 
 class NothingToDo(Exception):

@@ -35,7 +35,12 @@ def row_ids_of(values: pa.Array | pa.ChunkedArray) -> BitMap64:
     >>> sorted(row_ids_of(pa.array([7, 3])))
     [3, 7]
     """
-    return BitMap64(np.sort(values.to_numpy().astype(np.uint64)))
+    numbers = values.to_numpy()
+    if len(numbers) and numbers[-1] - numbers[0] == len(numbers) - 1 and (np.diff(numbers) == 1).all():
+        found = BitMap64()
+        found.add_range(int(numbers[0]), int(numbers[-1]) + 1)
+        return found
+    return BitMap64(np.sort(numbers.astype(np.uint64)))
 
 
 def encode_set(matched: MatchSet) -> bytes:

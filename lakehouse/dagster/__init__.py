@@ -12,6 +12,13 @@ from lakehouse.dagster.options import table_metadata
 from lakehouse.dagster.partitions import chunk_partitions, key_range_interval, run_interval
 from lakehouse.dagster.resource import LakehouseResource
 from lakehouse.dagster.spark import SparkResource
+from lakehouse.dagster.streams import (
+    build_stalled_sensor,
+    materialize_topic,
+    observe_topic,
+    topic_asset,
+    topic_metadata,
+)
 
 __all__ = [
     "Cell",
@@ -22,13 +29,16 @@ __all__ = [
     "build_checks",
     "build_compaction_sensor",
     "build_maintenance_jobs",
+    "build_stalled_sensor",
     "checks",
     "chunk_asset",
     "chunk_partitions",
     "commit_metadata",
     "data_version",
     "key_range_interval",
+    "materialize_topic",
     "observe_table",
+    "observe_topic",
     "on_new_version",
     "replace_chunks",
     "replace_each_chunk",
@@ -37,4 +47,6 @@ __all__ = [
     "run_cells",
     "run_interval",
     "table_metadata",
+    "topic_asset",
+    "topic_metadata",
 ]

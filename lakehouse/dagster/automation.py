@@ -62,7 +62,7 @@ def observe_table(
             return dg.DataVersionsByPartition(data_versions(found, partitions_def))
 
     if every is not None:
-        arguments["automation_condition"] = dg.AutomationCondition.on_cron(_cron(every))
+        arguments["automation_condition"] = dg.AutomationCondition.on_cron(cron_of(every))
     with warnings.catch_warnings():
         # Dagster marks it as beta; users of this factory need no warning each time their code is loaded.
         warnings.filterwarnings("ignore", "Function `observable_source_asset`", dg.BetaWarning)
@@ -86,10 +86,10 @@ def data_versions(table: Any, partitions: dg.TimeWindowPartitionsDefinition) -> 
     return found
 
 
-def _cron(every: timedelta) -> str:
+def cron_of(every: timedelta) -> str:
     """The cron schedule nearest to a period between a minute and a day.
 
-    >>> _cron(timedelta(minutes=5)), _cron(timedelta(hours=6)), _cron(timedelta(days=1))
+    >>> cron_of(timedelta(minutes=5)), cron_of(timedelta(hours=6)), cron_of(timedelta(days=1))
     ('*/5 * * * *', '0 */6 * * *', '0 0 * * *')
     """
     minutes = max(1, round(every.total_seconds() / 60))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from lakehouse.core.contribution import AppendContribution, Contribution
@@ -19,10 +20,15 @@ class Append(Operation):
         super().__init__(session, begun, **marks)
         self._is_lenient = False
         self._as_known = False
+        self._guards = False
 
     def commit_as_known(self) -> None:
         """Let the commit raise `Altered` if others changed the columns before: a begin takes no notice of that."""
         self._as_known = True
+
+    def guard(self) -> None:
+        """Let nothing be committed that is committed together with it, if its ``txn`` was committed before."""
+        self._guards = True
 
     def write_leniently(self) -> None:
         """From now on, columns that rows lack are null, or their default, and others than the table's are left out."""
@@ -33,6 +39,10 @@ class Append(Operation):
         self._require_running()
         if not self._is_repeat:
             self._store(self._session.engine_for(data), data, is_lenient=self._is_lenient)
+
+    def contribution(self) -> Contribution:
+        """The operation's part of a commit."""
+        return replace(super().contribution(), guards=self._guards)
 
     def _contribution(self) -> Contribution:
         return AppendContribution(**self._written, as_known=self._as_known)

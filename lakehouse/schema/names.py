@@ -9,7 +9,8 @@ from typing import Any
 from lakehouse.errors import InvalidName
 
 _TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
-_COLUMN = re.compile(r"[^\W_][^`\"']{0,127}")
+_COLUMN = re.compile(r"[^\W_][^`\"']{0,127}|__START_AT|__END_AT")
+"""The last two are those of Spark's changes that keep every state of a row; others with ``_`` are the library's."""
 
 
 def check_table_name(name: Any) -> str:

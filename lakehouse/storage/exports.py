@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 EXPORTS = "_catalog"
 """The folder of exports in a warehouse. A table's folder is 32 hexadecimal digits, so none can have this name."""
+STREAMS = "_streams"
+"""The folder of the checkpoints of topics, which are Spark's."""
 _FORM = 1
 _MANIFEST = "manifest.json"
 _NAME = re.compile(r"\d{20}-\d{16}-[0-9a-f]{8}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from lakehouse.core.check import StoredFile
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.checksums import check_content
-from lakehouse.storage.exports import EXPORTS
+from lakehouse.storage.exports import EXPORTS, STREAMS
 from lakehouse.storage.warehouse import Warehouse
 
 
@@ -49,6 +49,7 @@ def _changed(warehouse: Warehouse, one: StoredFile) -> Iterator[tuple[str, str, 
 def list_files(warehouse: Warehouse) -> dict[str, float]:
     """Every data file in a warehouse, as stored paths, and when it was last changed (seconds since 1970).
 
-    Exports (`lakehouse.storage.exports`) do not count as data.
+    Exports (`lakehouse.storage.exports`) and the checkpoints of streams do not count as data.
     """
-    return {one.path: one.modified for one in warehouse.listed() if not one.path.startswith(f"{EXPORTS}/")}
+    others = (f"{EXPORTS}/", f"{STREAMS}/")
+    return {one.path: one.modified for one in warehouse.listed() if not one.path.startswith(others)}

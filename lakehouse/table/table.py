@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 from warnings import warn
 
 import pyarrow as pa
 
-from lakehouse.arguments import read_limit
+from lakehouse.arguments import read_consumer, read_limit, read_seconds, read_wait
 from lakehouse.core.chunk import Chunk
 from lakehouse.core.commit import Commit
+from lakehouse.core.consumer import LEASE_SECONDS
 from lakehouse.core.diff import ColumnChange, Diff
+from lakehouse.core.feed import Position
 from lakehouse.core.history import Touch
 from lakehouse.core.interval import Interval
 from lakehouse.core.key_frame import ChainLink, KeyFrame
@@ -29,6 +31,8 @@ from lakehouse.core.tombstone import Tombstone
 from lakehouse.errors import InvalidArgument, UnknownColumn
 from lakehouse.reading.again import again_if_forgotten
 from lakehouse.reading.changes import Changes
+from lakehouse.reading.feed_window import Feed
+from lakehouse.reading.follow import Batch, Follower, Place
 from lakehouse.reading.row_count import MOST_ROWS, count_visible
 from lakehouse.reading.scan import Scan
 from lakehouse.reading.statistics import read_statistics
@@ -239,6 +243,65 @@ class Table(Alters):
             return found
 
         return again_if_forgotten(held, until)
+
+    def follow(
+        self,
+        *,
+        since: Any = None,
+        changes: bool = False,
+        consumer: str | None = None,
+        wait_seconds: float | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> Iterator[Batch]:
+        """Rows of the table as they come: a `Batch` has those of one version, a large version comes in several.
+
+        Without ``since``, first all rows that there are, as the version that the table has now; then what each commit
+        added: inserted rows, and updated rows as they are then. With a version, tag or time as ``since``, what came
+        after it; ``since=table.version`` is from now on. With ``changes`` batches have the columns of `Table.changes`,
+        and deleted rows too, those of one version before the rows that it inserted. Compactions change no row, and an
+        erased row is in no version: both have no batch. Columns are those that the table has when a batch is read.
+
+        ``consumer`` names a reader, whose place the catalog keeps: without ``since`` it begins as above the first time,
+        and goes on where it was every other time, here or elsewhere. A batch counts as read once the next one is asked
+        for: one that was being worked on when its reader died comes again, and none is skipped. What a consumer has yet
+        to read does not expire within ``lease_seconds`` of its last batch. ``since`` of a known consumer counts only if
+        its place has expired.
+
+        It waits ``wait_seconds`` for the next commit before it ends: None for ever, 0 not at all. A commit of this lake
+        wakes it at once, others within a quarter of a second. Memory is bounded whatever a commit changed. Raises
+        `VersionNotFound` and `ConsumerExpired` if what is to be read has expired, `ConsumerLost` if another reader has
+        taken over, `TableNotFound` after the last batch of a table that was dropped.
+
+        >>> before = flights.version
+        >>> gone = flights.delete("id = 2")
+        >>> added = flights.append(late.slice(0, 1))
+        >>> [(batch.version - before, batch.rows.num_rows) for batch in flights.follow(since=before, wait_seconds=0)]
+        [(2, 1)]
+        >>> changed = flights.follow(since=before, changes=True, wait_seconds=0)
+        >>> [batch.rows["_change_type"].to_pylist() for batch in changed]
+        [['delete'], ['insert']]
+        """
+        wait = None if wait_seconds is None else read_wait(wait_seconds)
+        feed, place, start = self.begin_following(since, consumer, lease_seconds)
+        return Follower(feed, place, start, changes=changes, wait_seconds=wait).batches()
+
+    def begin_following(
+        self, since: Any, consumer: str | None, lease_seconds: float, *, start: Position | None = None
+    ) -> tuple[Feed, Place, Position]:
+        """The same for callers that walk the feed themselves; ``start`` is where such a caller was."""
+        name, lease = read_consumer(consumer), read_seconds(lease_seconds, "lease_seconds")
+
+        def begun() -> tuple[Feed, Place, Position]:
+            point = self._point(since)
+            self.refresh()
+            first = start or Position(point.held_version, is_snapshot=since is None)
+            place = Place(self._session, self._spec, name, lease)
+            began = place.begin(first, first if since is not None or start else None)
+            if start is not None and began != start:
+                place.acknowledge(start)
+            return Feed(self._session, self._spec, self._created_version), place, start or began
+
+        return again_if_forgotten(begun, since)
 
     # Inspection
 

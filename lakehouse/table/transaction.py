@@ -59,6 +59,23 @@ class Transaction:
         self._require_open()
         return TransactionTable(self, open_table(self._session, name))
 
+    def once(self, name: str, txn: Txn) -> None:
+        """Mark the whole transaction with a ``txn`` on a table: nothing of it is committed if that was before.
+
+        The commit then returns that version. Call it after all writes.
+
+        >>> for _ in range(2):
+        ...     with lake.transaction() as tx:
+        ...         added = tx.table("flights").append(late)
+        ...         tx.once("flights", ("feed", 1))
+        >>> flights.count()
+        5
+        """
+        self._require_open()
+        operation = open_table(self._session, name).begin_append(txn)
+        operation.guard()
+        self.add(operation)
+
     def add(self, operation: Operation) -> None:
         """Add an operation, which then commits with the others."""
         self._require_open()

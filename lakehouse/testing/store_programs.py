@@ -40,7 +40,7 @@ def azurite(*, install: bool = True) -> Path:
     if node is None or npm is None:
         raise Unavailable("azurite needs Node and npm: install nodejs and npm, and put them on PATH")
     if not (folder / script).exists():
-        with _made(folder, install=install) as making:
+        with made_once(folder, install=install) as making:
             command = [npm, "install", "--prefix", str(making), "--ignore-scripts", "--no-audit", "--no-fund"]
             _run([*command, "--omit=dev", f"--before={_AZURITE_BEFORE}", f"azurite@{AZURITE}"], {})
     return folder / script
@@ -73,7 +73,7 @@ def _go_program(module: str, version: str, *, install: bool) -> Path:
         go = shutil.which("go")
         if go is None:
             raise Unavailable(f"{name} is built by Go: install Go, and put `go` on PATH")
-        with _made(folder, install=install) as making:
+        with made_once(folder, install=install) as making:
             own = {"GOBIN": str(making), "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOFLAGS": ""}
             _run([go, "install", f"{module}@{version}"], own)
     return folder / name
@@ -91,7 +91,7 @@ def _folder() -> Path:
 
 
 @contextmanager
-def _made(folder: Path, *, install: bool) -> Iterator[Path]:
+def made_once(folder: Path, *, install: bool) -> Iterator[Path]:
     """An empty folder which becomes this one when the block ends well; one process makes it, the others wait."""
     if not install:
         raise Unavailable(f"{folder.name} is not installed: run `python -m lakehouse.testing.store_programs`")

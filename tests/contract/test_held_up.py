@@ -87,8 +87,8 @@ def test_what_it_found_in_the_catalog_is_gone_when_it_looks_into_it(held, lake, 
     catalog, found = table.session.catalog, []
 
     def looking(look):
-        def look_and_wait(*args):
-            answer = look(*args)
+        def look_and_wait(*args, **named):
+            answer = look(*args, **named)
             if not found:
                 found.append(True)
                 take_away()
@@ -96,7 +96,7 @@ def test_what_it_found_in_the_catalog_is_gone_when_it_looks_into_it(held, lake, 
 
         return look_and_wait
 
-    for look in ("live", "come"):
+    for look in ("live", "come", "feed"):
         monkeypatch.setattr(catalog, look, looking(getattr(catalog, look)))
     assert_named(lake, lambda: {**READS, **WRITES}[name](table), *((LockLost,) if name in WRITES else ()))
     assert found or name == "erase"
@@ -207,8 +207,8 @@ def test_who_planned_before_an_erasure_plans_again(erasing, lake, name, monkeypa
     catalog, fired = table.session.catalog, []
 
     def looking(look):
-        def look_and_erase(*args):
-            answer = look(*args)
+        def look_and_erase(*args, **named):
+            answer = look(*args, **named)
             if not fired:
                 fired.append(True)
                 erase()
@@ -216,7 +216,7 @@ def test_who_planned_before_an_erasure_plans_again(erasing, lake, name, monkeypa
 
         return look_and_erase
 
-    for look in ("live", "come", "stored"):
+    for look in ("live", "come", "stored", "feed"):
         monkeypatch.setattr(catalog, look, looking(getattr(catalog, look)))
     answer = {**READS, **WRITES}[name](table)
     assert fired

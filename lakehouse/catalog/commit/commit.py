@@ -249,7 +249,7 @@ def _not_committed(
     """The contributions to commit, with their tables' next row ids; refuses those that cannot be committed.
 
     Those whose ``txn`` or id was committed already are left out and ended; raises `AlreadyCommitted` if nothing is
-    left.
+    left, or if one of these guards the others.
     """
     fresh, done = [], []
     for one, answer in zip(contributions, answers, strict=True):
@@ -258,6 +258,8 @@ def _not_committed(
             if version is None:
                 raise LockLost("the operation was ended before its commit; begin it again", operation=one.begun.id)
             done.append(version)
+        elif answer.marked is not None and one.guards:
+            raise AlreadyCommitted(answer.marked[0])
         elif answer.marked is not None:
             statements.TAKE_BACK.run(connection, {"repeated": one.begun.number})
             locks.release(connection, one.begun.number)

@@ -15,6 +15,7 @@ from lakehouse.catalog.store.models import (
     chunk_lock,
     commit_log,
     commit_table,
+    consumer,
     delta,
     garbage,
     key_frame,
@@ -36,6 +37,7 @@ from lakehouse.catalog.store.models import (
 )
 from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import Values, spec_from_row
+from lakehouse.catalog.versions.batches import is_newest_of_stream
 from lakehouse.catalog.versions.horizon import STATES
 from lakehouse.catalog.versions.log import version_at
 from lakehouse.core.bins import bins_of
@@ -179,6 +181,7 @@ def forget_views(connection: Connection, clean: int, points: Numbers) -> int:
 def forget_marks(connection: Connection, clean: int, now_us: int) -> int:
     """Remove each ``txn`` of a version below ``clean`` that is older than its table's ``txn_retention``.
 
+    The newest of each stream stays: it says how far the stream has read its sources.
     Returns how many were removed, at most `MOST_COMMITS` for a table. Cost: these, and the tables with such a limit.
     """
     limited = lake_table.c.definition.contains("txn_retention"), lake_table.c.dropped_version.is_(None)
@@ -189,7 +192,9 @@ def forget_marks(connection: Connection, clean: int, now_us: int) -> int:
         if age_seconds is None:
             continue
         until = min(clean - 1, version_at(connection, now_us - int(age_seconds * 1_000_000)) or 0)
-        old = select(txn.c.app, txn.c.sequence).where(txn.c.table_id == spec.id, txn.c.version <= until)
+        old = select(txn.c.app, txn.c.sequence).where(
+            txn.c.table_id == spec.id, txn.c.version <= until, ~is_newest_of_stream()
+        )
         marks = [{"of": app, "number": sequence} for app, sequence in connection.execute(old.limit(MOST_COMMITS))]
         its = txn.c.table_id == spec.id, txn.c.app == bindparam("of"), txn.c.sequence == bindparam("number")
         run_for_each(connection, delete(txn).where(*its), marks)
@@ -230,7 +235,7 @@ def forget_tables(connection: Connection, clean: int) -> int:
     if gone:
         gone.difference_update(connection.execute(select(operation.c.table_id).distinct()).scalars())
     numbers = [{"gone": one} for one in sorted(gone)]
-    for of in (txn, upkeep, plan_count, lock_wait, task, table_schema):
+    for of in (txn, upkeep, plan_count, lock_wait, task, table_schema, consumer):
         run_for_each(connection, delete(of).where(of.c.table_id == bindparam("gone")), numbers)
     run_for_each(connection, delete(lake_table).where(lake_table.c.id == bindparam("gone")), numbers)
     return len(numbers)

@@ -45,7 +45,7 @@ from lakehouse.catalog.store.models import (
 )
 from lakehouse.catalog.store.rows import Values
 from lakehouse.catalog.tasks import plan_counts
-from lakehouse.catalog.versions import pins
+from lakehouse.catalog.versions import consumers, pins
 from lakehouse.catalog.versions.horizon import hold_history
 from lakehouse.catalog.versions.log import version_at
 from lakehouse.core.expire import Expired, Numbers, RetentionRequest, reached_by_none
@@ -170,10 +170,11 @@ def _limits_at(connection: Connection, horizon: int, held: Sequence[int], versio
 
 
 def _held(connection: Connection, now_us: int) -> list[int]:
-    """The oldest versions that a running operation and a reader need, if there are such."""
+    """The oldest versions that a running operation, a reader and a consumer need, if there are such."""
     living = (operation.c.state == "running", operation.c.kind != RESERVED, operation.c.lease_until_us >= now_us)
     base: int | None = connection.execute(select(func.min(operation.c.base_version)).where(*living)).scalar()
-    return [one for one in (base, pins.oldest(connection, now_us)) if one is not None]
+    held = (base, pins.oldest(connection, now_us), consumers.oldest(connection, now_us))
+    return [one for one in held if one is not None]
 
 
 def count_forgotten(connection: Connection, now_us: int) -> int:

@@ -32,6 +32,8 @@ class Waiting:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._released = threading.Condition()
+        self.releases = 0
+        """How often this process may have released locks."""
         watch_forks(self)
 
     def after_fork(self) -> None:
@@ -41,7 +43,13 @@ class Waiting:
     def notify(self) -> None:
         """Notify that this process may have released locks."""
         with self._released:
+            self.releases += 1
             self._released.notify_all()
+
+    def until_released(self, seen: int, wait_seconds: float) -> None:
+        """Wait until this process may have released locks, or committed, more often than it was seen to."""
+        with self._released:
+            self._released.wait_for(lambda: self.releases != seen, wait_seconds)
 
     def until_free(self, attempt: Callable[[], T], spec: TableSpec, wait_seconds: float) -> T:
         """Try until no lock conflicts. Raises `LockTimeout`, naming the holder."""

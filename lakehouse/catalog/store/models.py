@@ -5,14 +5,11 @@ history are ordered so that new rows come last, so writing costs the same whatev
 """
 
 from sqlalchemy import (
-    BigInteger,
     Boolean,
     CheckConstraint,
     Column,
     Float,
-    ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     SmallInteger,
     Text,
@@ -22,30 +19,13 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
+from lakehouse.catalog.store.columns import NUMBER as _NUMBER
+from lakehouse.catalog.store.columns import big as _big
+from lakehouse.catalog.store.columns import dropped as _dropped
+from lakehouse.catalog.store.columns import live_name as _live_name
+from lakehouse.catalog.store.columns import open_tasks as _open_tasks
+from lakehouse.catalog.store.columns import reference as _reference
 from lakehouse.core.checksum import Checksum
-
-# SQLite numbers rows only for a column of exactly the type INTEGER.
-_NUMBER = BigInteger().with_variant(Integer(), "sqlite")
-
-
-def _big(**options: object) -> Column:  # type: ignore[type-arg]
-    return Column(BigInteger(), **{"nullable": False, **options})  # type: ignore[arg-type]
-
-
-def _reference(target: str, **options: object) -> Column:  # type: ignore[type-arg]
-    return Column(BigInteger(), ForeignKey(target), **{"nullable": False, **options})  # type: ignore[arg-type]
-
-
-def _live_name(table: str) -> Index:
-    """What is not dropped has a name of its own."""
-    where = text("dropped_version IS NULL")
-    return Index(f"{table}_live_name", "name", unique=True, sqlite_where=where, postgresql_where=where)
-
-
-def _dropped(table: str) -> Index:
-    """For clean-up: entries that are not live, by the version that dropped them."""
-    where = text("dropped_version IS NOT NULL")
-    return Index(f"{table}_dropped", "dropped_version", sqlite_where=where, postgresql_where=where)
 
 
 class LakeRow(SQLModel, table=True):
@@ -205,6 +185,23 @@ class PinRow(SQLModel, table=True):
     __tablename__ = "pin"
     id: str = Field(sa_column=Column(Text(), primary_key=True))
     version: int = Field(sa_column=_big())
+    lease_until_us: int = Field(sa_column=_big())
+
+
+class ConsumerRow(SQLModel, table=True):
+    """A named reader of a table's change feed, where it is (`lakehouse.core.feed.Position`) and who reads for it.
+
+    Versions after its own do not expire while its lease lasts. ``lease_us`` is how long a move renews it.
+    """
+
+    __tablename__ = "consumer"
+    name: str = Field(sa_column=Column(Text(), primary_key=True))
+    table_id: int = Field(sa_column=_reference("lake_table.id"))
+    version: int = Field(sa_column=_big())
+    file: int = Field(sa_column=_big())
+    is_snapshot: bool
+    token: str = Field(sa_column=Column(Text(), nullable=False))
+    lease_us: int = Field(sa_column=_big())
     lease_until_us: int = Field(sa_column=_big())
 
 
@@ -401,12 +398,6 @@ class KeyFrameRow(SQLModel, table=True):
     page: bytes = Field(sa_column=Column(LargeBinary(), nullable=False))
 
 
-def _open_tasks(name: str, column: str, *, unique: bool = False) -> Index:
-    """Over open tasks, which are few whatever the history."""
-    where = text("state IN ('waiting', 'running')")
-    return Index(name, column, unique=unique, sqlite_where=where, postgresql_where=where)
-
-
 class TaskRow(SQLModel, table=True):
     """A task of the table service, kept for a while after its end. ``table_id`` is null for one of the whole lake.
 
@@ -481,6 +472,7 @@ operation = OperationRow.__table__  # type: ignore[attr-defined]
 chunk_lock = LockRow.__table__  # type: ignore[attr-defined]
 lock_wait = LockWaitRow.__table__  # type: ignore[attr-defined]
 pin = PinRow.__table__  # type: ignore[attr-defined]
+consumer = ConsumerRow.__table__  # type: ignore[attr-defined]
 garbage = GarbageRow.__table__  # type: ignore[attr-defined]
 commit_log = CommitRow.__table__  # type: ignore[attr-defined]
 commit_table = CommitTableRow.__table__  # type: ignore[attr-defined]

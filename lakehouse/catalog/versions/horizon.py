@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from lakehouse.catalog.store.database import stand_in_line
-from lakehouse.catalog.store.models import commit_table, lake, lake_table, pin, tag
+from lakehouse.catalog.store.models import commit_table, consumer, lake, lake_table, pin, tag
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.core.operation import NAMINGS, Kind
 from lakehouse.core.spec import TableId, TableSpec
@@ -105,11 +105,11 @@ def is_readable(table: TableId | ColumnElement[int]) -> ColumnElement[bool]:
 
 
 def _is_held(connection: Connection, version: int, spec: TableSpec) -> bool:
-    """Whether a pin holds a version below the horizon that was retained until its tag went.
+    """Whether a pin or consumer holds a version below the horizon that was retained until its tag went.
 
-    The log is reliable here: an expiry removes a version from it before anything else, and never one that a pin holds.
+    The log is reliable here: an expiry removes a version from it before anything else, and never one that is held.
     """
-    held = exists().where(pin.c.version <= version)
+    held = exists().where(pin.c.version <= version) | exists().where(consumer.c.version <= version)
     known = exists().where(commit_table.c.table_id == spec.id, commit_table.c.version == version)
     return bool(connection.execute(select(held & known)).scalar())
 

@@ -169,8 +169,19 @@ def _timestamp(name: str, found: pa.DataType, kind: pa.TimestampType) -> Column:
     """Dates and naive times as UTC, by arithmetic: a cast would use the session's time zone."""
     if pa.types.is_null(found) or kind.tz is None or pa.types.is_date(found):
         return _instant(F.col(name), found, kind)
+    return F.timestamp_micros(_naive_microseconds(name))
+
+
+def _naive_microseconds(name: str) -> Column:
     seconds = f"CAST(CAST({name} - {_EPOCH} AS INTERVAL SECOND) AS DECIMAL(20, 6))"
-    return F.expr(f"timestamp_micros(CAST({seconds} * 1000000 AS BIGINT))")
+    return F.expr(f"CAST({seconds} * 1000000 AS BIGINT)")
+
+
+def microseconds(name: str, kind: pa.DataType) -> Column:
+    """The time in a column of a table's type, in microseconds since 1970, whatever the session's time zone."""
+    if pa.types.is_date(kind):
+        return F.unix_date(F.col(name)) * F.lit(_DAY_US)
+    return _naive_microseconds(name) if kind.tz is None else F.unix_micros(F.col(name))
 
 
 def _widens(found: pa.DataType, column: pa.DataType) -> bool:

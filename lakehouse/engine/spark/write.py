@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 
+import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from lakehouse.engine import WriteTarget, Written
@@ -24,6 +29,22 @@ _SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
 }
 _LOCAL_BYTES = 64 << 20
+_TOO_MUCH = "spark.driver.maxResultSize"
+_is_few: ContextVar[bool] = ContextVar("is_few", default=False)
+
+
+@contextmanager
+def few_rows() -> Iterator[None]:
+    """Around writes of frames that have few rows as far as their caller knows: they are written in this process.
+
+    A job of tasks in Python workers takes four times as long for them. If they are too many after all for what Spark
+    gives to its driver (``spark.driver.maxResultSize``), tasks write them.
+    """
+    before = _is_few.set(True)
+    try:
+        yield
+    finally:
+        _is_few.reset(before)
 
 
 def write_frame(frame: DataFrame, target: WriteTarget) -> list[Written]:
@@ -39,9 +60,10 @@ def write_frame(frame: DataFrame, target: WriteTarget) -> list[Written]:
     make_folder(folder)
     part = replace(target, folder=folder, batch=0, warehouse=target.home)
     with held(frame.sparkSession, _SETTINGS), explaining_jobs():
-        if _is_local(rows):
-            held_here = rows.toArrow().rename_columns(stored_schema(part).names)
-            return [one.below(folder.name) for one in write_tables([held_here], part)]
+        held_here = _held_here(rows)
+        if held_here is not None:
+            named = held_here.rename_columns(stored_schema(part).names)
+            return [one.below(folder.name) for one in write_tables([named], part)]
         reports = rows.mapInArrow(TaskWriter(part, part.stored), REPORT).collect()
     for report in reports:
         if report.error is not None:
@@ -50,6 +72,18 @@ def write_frame(frame: DataFrame, target: WriteTarget) -> list[Written]:
     kept = {f"{part.stored}/{one.name}" for one in written}
     delete_others(part.home, part.stored, kept, is_repeated=were_repeated(frame.sparkSession, reports))
     return [one.below(folder.name) for one in sorted(written, key=lambda one: one.name)]
+
+
+def _held_here(rows: DataFrame) -> pa.Table | None:
+    """The rows of a frame that has few of them; None if tasks should write them."""
+    if not (_is_few.get() or _is_local(rows)):
+        return None
+    try:
+        return rows.toArrow()
+    except PySparkException as error:
+        if _TOO_MUCH in str(error):
+            return None
+        raise
 
 
 def _is_local(rows: DataFrame) -> bool:

@@ -1,0 +1,34 @@
+"""Columns and indexes that the catalog's tables share."""
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, text
+
+NUMBER = BigInteger().with_variant(Integer(), "sqlite")
+"""SQLite numbers rows only for a column of exactly the type INTEGER."""
+
+
+def big(**options: object) -> Column:  # type: ignore[type-arg]
+    """A whole number of 64 bits, not null unless the options say so."""
+    return Column(BigInteger(), **{"nullable": False, **options})  # type: ignore[arg-type]
+
+
+def reference(target: str, **options: object) -> Column:  # type: ignore[type-arg]
+    """The number of a row of another table."""
+    return Column(BigInteger(), ForeignKey(target), **{"nullable": False, **options})  # type: ignore[arg-type]
+
+
+def live_name(table: str) -> Index:
+    """What is not dropped has a name of its own."""
+    where = text("dropped_version IS NULL")
+    return Index(f"{table}_live_name", "name", unique=True, sqlite_where=where, postgresql_where=where)
+
+
+def dropped(table: str) -> Index:
+    """For clean-up: entries that are not live, by the version that dropped them."""
+    where = text("dropped_version IS NOT NULL")
+    return Index(f"{table}_dropped", "dropped_version", sqlite_where=where, postgresql_where=where)
+
+
+def open_tasks(name: str, column: str, *, unique: bool = False) -> Index:
+    """Over open tasks, which are few whatever the history."""
+    where = text("state IN ('waiting', 'running')")
+    return Index(name, column, unique=unique, sqlite_where=where, postgresql_where=where)

@@ -1,0 +1,360 @@
+"""Rows of the change feed: what some pieces of a commit put and took, read in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from lakehouse.core.feed import CommitDelta, Piece, overlapping
+from lakehouse.core.plan import plan_read
+from lakehouse.core.segments import Segments
+from lakehouse.core.sets import row_id_array, row_ids_of
+from lakehouse.core.skyline import IntArray
+from lakehouse.core.spec import ROW_ID, TableSpec, Verify
+from lakehouse.core.tombstone import Tombstone
+from lakehouse.engine import Query
+from lakehouse.engine.hidden import Part, plan_parts
+from lakehouse.reading.compared import differing
+from lakehouse.reading.scan import sets_of
+from lakehouse.session.session import Session
+
+CHANGE_TYPE, VERSION, TIME = "_change_type", "_commit_version", "_commit_timestamp"
+_TIME = pa.timestamp("us", "UTC")
+CHANGE_COLUMNS = (pa.field(CHANGE_TYPE, pa.string()), pa.field(VERSION, pa.int64()), pa.field(TIME, _TIME))
+GROUP_ROWS, GROUP_BYTES = 1 << 18, 64 << 20
+"""Of how many rows and bytes of files small pieces of a commit are read together."""
+PAIRED_BYTES = 128 << 20
+"""Of how many bytes of updated rows both forms are in memory at once."""
+Mask = npt.NDArray[np.bool_]
+
+
+def changes_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns of a table's changes.
+
+    >>> changes_schema(pa.schema([("id", pa.int64())])).names
+    ['id', '_change_type', '_commit_version', '_commit_timestamp']
+    """
+    return pa.schema([*schema, *CHANGE_COLUMNS])
+
+
+class CommitReader:
+    """Reads what one commit did, some of its pieces at a time. Without ``changes``, only rows that it put."""
+
+    def __init__(
+        self,
+        session: Session,
+        spec: TableSpec,
+        delta: CommitDelta,
+        *,
+        changes: bool,
+        verify: Verify | None = None,
+    ) -> None:
+        self._session, self._spec, self._delta, self._changes = session, spec, delta, changes
+        self._verify = spec.verify if verify is None else verify
+        self._known_hidden: dict[bytes, BitMap64] = {}
+        self.schema: pa.Schema = changes_schema(spec.schema) if changes else spec.schema
+
+    def read(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
+        """The rows of some pieces, those that were taken first; both forms of an update are next to each other.
+
+        Cost: the pieces' files, of segments that stayed those with changed rows, and row ids of what may hold the other
+        form of a row.
+        """
+        files = [one.position.file for one in pieces]
+        lost = np.array([-one for one in files if one < 0], dtype=np.int64)
+        put = np.array([one for one in files if one > 0], dtype=np.int64)
+        if len(lost):
+            yield from self._taken(lost)
+        if len(put):
+            yield from self._put(put)
+
+    def _taken(self, files: IntArray) -> Iterator[pa.RecordBatch]:
+        """Rows that were deleted: taken from here and put nowhere."""
+        delta = self._delta
+        dropped, masked = _among(delta.dropped, files), _among(delta.masked, files)
+        if len(dropped):
+            appeared = row_id_array(self._appeared)
+            for rows, ids in self._rows(dropped, delta.before, row_ids=len(appeared) > 0):
+                yield from self._typed(rows if ids is None else _without(rows, ids, appeared), "delete")
+        if len(masked):
+            gone = row_id_array(self._hidden(masked) - self._appeared)
+            for rows, _ in self._chosen(masked, delta.before, gone):
+                yield from self._typed(rows, "delete")
+
+    def _put(self, files: IntArray) -> Iterator[pa.RecordBatch]:
+        """Rows that were inserted, and rows that were updated: taken from somewhere and put here."""
+        delta = self._delta
+        added, unmasked = _among(delta.added, files), _among(delta.unmasked, files)
+        pairs = _Pairs(self)
+        if len(added):
+            for rows, ids in self._rows(added, delta.after, row_ids=bool(self._removed)):
+                yield from pairs.sorted_out(rows, ids)
+        if len(unmasked):
+            for rows, ids in self._chosen(unmasked, delta.after, row_id_array(self._shown(unmasked))):
+                yield from pairs.sorted_out(rows, ids)
+        yield from pairs.rest()
+
+    # Which rows
+
+    @cached_property
+    def _appeared(self) -> BitMap64:
+        """Ids of rows that were put somewhere, as far as they may have been taken from anywhere."""
+        delta = self._delta
+        near = overlapping(delta.gains, delta.losses)
+        if not near.any():
+            return BitMap64()
+        gains = delta.gains.where(near).ids
+        added, unmasked = _among(delta.added, gains), _among(delta.unmasked, gains)
+        return self._visible(added, delta.after) | self._shown(unmasked)
+
+    @cached_property
+    def _removed(self) -> BitMap64:
+        """Ids of rows that were taken from somewhere, as far as they may have been put anywhere."""
+        delta = self._delta
+        near = overlapping(delta.losses, delta.gains)
+        if not near.any():
+            return BitMap64()
+        losses = delta.losses.where(near).ids
+        dropped, masked = _among(delta.dropped, losses), _among(delta.masked, losses)
+        return self._visible(dropped, delta.before) | self._hidden(masked)
+
+    def _hidden(self, masked: Segments) -> BitMap64:
+        """Ids of rows of segments that stayed which only the state before shows."""
+        key = masked.ids.tobytes()
+        if key not in self._known_hidden:
+            shown = self._visible(masked, self._delta.before) if len(masked) else BitMap64()
+            self._known_hidden = {key: shown - self._visible(masked, self._delta.after) if shown else shown}
+        return self._known_hidden[key]
+
+    def _shown(self, unmasked: Segments) -> BitMap64:
+        """Ids of rows of segments that stayed which only the state after shows."""
+        if not len(unmasked):
+            return BitMap64()
+        return self._visible(unmasked, self._delta.after) - self._visible(unmasked, self._delta.before)
+
+    def _visible(self, segments: Segments, tombstones: Iterable[Tombstone]) -> BitMap64:
+        """Ids of visible rows. Files are read only where they store row ids, or where their values decide."""
+        found = BitMap64()
+        query = self._query(segments, tombstones, self._spec.schema.names[:1], row_ids=True)
+        looked_at: list[Any] = []
+        for part in plan_parts(query):
+            if part.condition is None and not part.masks and not any(one.has_row_ids for one in part.segments):
+                found |= _by_place(part)
+            else:
+                looked_at.extend(part.segments)
+        if looked_at:
+            for _, ids in self._rows(Segments.of(looked_at), tombstones, row_ids=True, columns=()):
+                found |= row_ids_of(ids)
+        return found
+
+    # Rows
+
+    def _chosen(
+        self, segments: Segments, tombstones: Iterable[Tombstone], chosen: IntArray
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
+        """Visible rows of some segments with ids that are chosen, in order. Files that can have none are not read."""
+        if not len(chosen):
+            return
+        least, greatest = segments.row_ids
+        there = np.searchsorted(chosen, least, side="left") < np.searchsorted(chosen, greatest, side="right")
+        segments = segments.where(there)
+        if not len(segments):
+            return
+        for rows, ids in self._rows(segments, tombstones, row_ids=True):
+            mask = is_among(ids.to_numpy(), chosen)
+            if mask.all():
+                yield rows, ids
+            elif mask.any():
+                yield rows.filter(pa.array(mask)), ids.filter(pa.array(mask))
+
+    def _rows(
+        self,
+        segments: Segments,
+        tombstones: Iterable[Tombstone],
+        *,
+        row_ids: bool,
+        columns: Sequence[str] | None = None,
+    ) -> Iterator[tuple[pa.RecordBatch, Any]]:
+        """Visible rows of some segments, and their ids if they are asked for."""
+        names = self._spec.schema.names if columns is None else list(columns) or [self._spec.lean_column]
+        query = self._query(segments, tombstones, names, row_ids=row_ids)
+        if not query.plan.groups:
+            return
+        for batch in self._session.local_engine.read(query).reader():
+            if len(batch):
+                yield batch.select(names), batch.column(ROW_ID) if row_ids else None
+
+    def _query(
+        self, segments: Segments, tombstones: Iterable[Tombstone], columns: Sequence[str], *, row_ids: bool
+    ) -> Query:
+        plan = plan_read(segments, tombstones, version=self._delta.version)
+        return Query(
+            plan,
+            self._spec,
+            self._session.warehouse,
+            tuple(columns),
+            row_ids=row_ids,
+            sets=sets_of(self._session, plan),
+            verify=self._verify,
+        )
+
+    def _typed(self, rows: pa.RecordBatch, change: Any) -> Iterator[pa.RecordBatch]:
+        """Rows as they are given out; ``change`` is their type, or one for each."""
+        if not len(rows):
+            return
+        columns = list(rows.columns)
+        if self._changes:
+            at = pa.scalar(self._delta.committed_us, pa.int64()).cast(pa.timestamp("us")).cast(_TIME)
+            kinds = pa.repeat(pa.scalar(change), len(rows)) if isinstance(change, str) else change
+            columns += [
+                kinds,
+                pa.repeat(pa.scalar(self._delta.version, pa.int64()), len(rows)),
+                pa.repeat(at, len(rows)),
+            ]
+        yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def read_appends(
+    session: Session, spec: TableSpec, deltas: Sequence[CommitDelta], verify: Verify
+) -> Iterator[pa.RecordBatch]:
+    """Changes of commits that only appended, all their files in one read; by its id a row is known to be one commit's.
+
+    For a table whose files are all alike.
+    """
+    segments = Segments.joined([delta.added for delta in deltas])
+    counts = [len(delta.added) for delta in deltas]
+    firsts = segments.numbers("first_row_id")
+    order = np.argsort(firsts, kind="stable")
+    firsts = firsts[order]
+    versions = np.repeat(np.array([one.version for one in deltas], dtype=np.int64), counts)[order]
+    times = np.repeat(np.array([one.committed_us or 0 for one in deltas], dtype=np.int64), counts)[order]
+    plan = plan_read(segments, (), version=deltas[-1].version)
+    names = tuple(spec.schema.names)
+    query = Query(plan, spec, session.warehouse, names, row_ids=True, verify=verify)
+    schema = changes_schema(spec.schema)
+    for batch in session.local_engine.read(query).reader():
+        places = np.searchsorted(firsts, batch.column(ROW_ID).to_numpy(), side="right") - 1
+        columns = batch.columns[: len(names)]
+        columns += [pa.repeat(pa.scalar("insert"), len(batch)), pa.array(versions[places])]
+        yield pa.RecordBatch.from_arrays([*columns, pa.array(times[places], _TIME)], schema=schema)
+
+
+class _Pairs:
+    """Sorts rows that were put into inserted ones and updated ones, and joins these with what they were."""
+
+    def __init__(self, reader: CommitReader) -> None:
+        self._reader = reader
+        self._rows: list[pa.RecordBatch] = []
+        self._ids: list[IntArray] = []
+        self._bytes = 0
+
+    def sorted_out(self, rows: pa.RecordBatch, ids: Any) -> Iterator[pa.RecordBatch]:
+        """Rows that can be given out now."""
+        reader = self._reader
+        if ids is None:
+            yield from reader._typed(rows, "insert")
+            return
+        numbers = ids.to_numpy()
+        mask = is_among(numbers, self._removed_ids)
+        if not mask.all():
+            yield from reader._typed(rows.filter(pa.array(~mask)) if mask.any() else rows, "insert")
+            rows, numbers = rows.filter(pa.array(mask)), numbers[mask]
+        if len(rows):
+            self._rows.append(rows)
+            self._ids.append(numbers)
+            self._bytes += rows.nbytes
+        if self._bytes >= PAIRED_BYTES:
+            yield from self.rest()
+
+    @cached_property
+    def _removed_ids(self) -> IntArray:
+        return row_id_array(self._reader._removed)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """Both forms of the updated rows that are held, by row id."""
+        if not self._rows:
+            return
+        reader, delta = self._reader, self._reader._delta
+        new, ids = pa.Table.from_batches(self._rows), np.concatenate(self._ids)
+        self._rows, self._ids, self._bytes = [], [], 0
+        losses = delta.losses
+        parts = list(reader._chosen(losses, delta.before, in_order(ids)))
+        if not parts:
+            return
+        old = pa.Table.from_batches([rows for rows, _ in parts])
+        old, new = _aligned(old, np.concatenate([one.to_numpy() for _, one in parts]), new, ids)
+        differs = differing(old, new, new.schema.names)
+        count = int(differs.sum())
+        if not count:
+            return
+        places = np.flatnonzero(differs)
+        if not reader._changes:
+            rows = new if count == len(new) else new.take(pa.array(places))
+            kinds: Any = "update_after"
+        else:
+            both = np.repeat(places, 2)
+            both[1::2] += len(old)
+            rows = pa.concat_tables([old, new]).take(pa.array(both))
+            kinds = pa.array(["update_before", "update_after"]).take(pa.array(np.arange(count * 2) % 2))
+        begin = 0
+        for batch in rows.to_batches():
+            kind = kinds if isinstance(kinds, str) else kinds.slice(begin, len(batch))
+            begin += len(batch)
+            yield from reader._typed(batch, kind)
+
+
+def is_among(ids: IntArray, wanted: IntArray) -> Mask:
+    """Which ids are among wanted ones, which are in ascending order.
+
+    >>> is_among(np.array([7, 3, 9]), np.array([3, 4, 9])).tolist()
+    [False, True, True]
+    """
+    if not len(wanted):
+        return np.zeros(len(ids), dtype=np.bool_)
+    if wanted[-1] - wanted[0] == len(wanted) - 1:
+        dense: Mask = (ids >= wanted[0]) & (ids <= wanted[-1])
+        return dense
+    places = np.searchsorted(wanted, ids)
+    found: Mask = wanted[np.minimum(places, len(wanted) - 1)] == ids
+    return found
+
+
+def in_order(ids: IntArray) -> IntArray:
+    """Distinct ids in ascending order."""
+    return ids if (ids[1:] > ids[:-1]).all() else np.sort(ids)
+
+
+def _aligned(old: pa.Table, old_ids: IntArray, new: pa.Table, new_ids: IntArray) -> tuple[pa.Table, pa.Table]:
+    """The rows that are in both, by id."""
+    if len(old_ids) == len(new_ids) and (old_ids == new_ids).all():
+        return old, new
+    _, place, other = np.intersect1d(old_ids, new_ids, assume_unique=True, return_indices=True)
+    return old.take(pa.array(place)), new.take(pa.array(other))
+
+
+def _among(segments: Segments, ids: IntArray) -> Segments:
+    return segments.where(np.isin(segments.ids, ids)) if len(segments) else segments
+
+
+def _without(rows: pa.RecordBatch, ids: Any, gone: IntArray) -> pa.RecordBatch:
+    mask = is_among(ids.to_numpy(), gone)
+    return rows.filter(pa.array(~mask)) if mask.any() else rows
+
+
+def _by_place(part: Part) -> BitMap64:
+    """Ids of the visible rows of segments that store none, of which only places hide some."""
+    found = BitMap64()
+    for number, one in enumerate(part.segments):
+        hidden = part.places[number] if part.places else ()
+        if len(hidden) == one.rows:
+            continue
+        found.add_range(one.first_row_id, one.first_row_id + one.rows)
+        if len(hidden):
+            found -= BitMap64((part.places[number] + one.first_row_id).astype(np.uint64))
+    return found

@@ -1,0 +1,101 @@
+"""A table's change feed as a reader walks it: the commits that follow a position, and rows of their pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from lakehouse.core.feed import CommitDelta, Piece, Position
+from lakehouse.core.interval import to_us
+from lakehouse.core.spec import TableSpec, Verify
+from lakehouse.errors import SegmentUnreadable
+from lakehouse.reading.feed import CommitReader
+from lakehouse.reading.scan import is_replaced
+from lakehouse.schema import seen_at
+from lakehouse.session.session import Session
+
+_LOOKS = 5
+"""How often pieces are looked up again whose files an erasure replaced."""
+
+
+class Feed:
+    """Commits of one table and their rows. ``spec`` has the columns that rows are given with: those of today.
+
+    ``created`` is the version that created the table; None reads every version with the columns as they are.
+    """
+
+    def __init__(
+        self, session: Session, spec: TableSpec, created: int | None = None, *, verify: Verify | None = None
+    ) -> None:
+        self.session = session
+        self.spec = spec
+        self._created = created
+        self._verify = verify
+        self._definitions: list[tuple[int, TableSpec]] | None = None
+        self._held: tuple[CommitDelta, bool, CommitReader] | None = None
+
+    def following(self, position: Position, until: int) -> tuple[list[CommitDelta], int]:
+        """What follows a position, the first few commits; and the version that they lead to.
+
+        Raises `VersionNotFound` if some of it may have expired.
+        """
+        if position.is_snapshot:
+            return [self._snapshot(position)], position.version
+        return self.session.catalog.feed(self.spec, position.version, until)
+
+    def _snapshot(self, position: Position) -> CommitDelta:
+        """All that there is at a version, as one commit that added it."""
+        catalog = self.session.catalog
+        version = catalog.newest_by(self.spec, position.version)
+        segments, tombstones = catalog.live(self.spec, version)
+        made = catalog.commits(before=version + 1, limit=1)
+        committed_us = to_us(made[0].committed_at) if made and made[0].version == version else None
+        return CommitDelta(version, committed_us, segments, after=tuple(tombstones), snapshot_at=position.version)
+
+    def rows(self, delta: CommitDelta, pieces: Sequence[Piece], *, changes: bool) -> Iterator[pa.RecordBatch]:
+        """Rows of some pieces of a commit; looked up again if an erasure replaced files before the first was read."""
+        for _ in range(_LOOKS):
+            rows = self._reader(delta, changes=changes).read(pieces)
+            try:
+                first = next(rows, None)
+            except SegmentUnreadable as error:
+                if self.session.warehouse.heal(str(error.facts.get("path", ""))):
+                    continue
+                if not is_replaced(self.session, error):
+                    raise
+                delta = self._again(delta)
+                continue
+            if first is not None:
+                yield first
+                yield from rows
+            return
+        yield from self._reader(delta, changes=changes).read(pieces)
+
+    def _again(self, delta: CommitDelta) -> CommitDelta:
+        if delta.snapshot_at is not None:
+            return self._snapshot(Position(delta.snapshot_at, is_snapshot=True))
+        found, _ = self.session.catalog.feed(self.spec, delta.version - 1, delta.version, every=True)
+        return found[0] if found else CommitDelta(delta.version, delta.committed_us, delta.added[:0])
+
+    def _reader(self, delta: CommitDelta, *, changes: bool) -> CommitReader:
+        """The reader of a commit, kept for its next pieces."""
+        if self._held is None or self._held[0] is not delta or self._held[1] != changes:
+            spec = self.spec_at(delta.version)
+            reader = CommitReader(self.session, spec, delta, changes=changes, verify=self._verify)
+            self._held = delta, changes, reader
+        return self._held[2]
+
+    def spec_at(self, version: int) -> TableSpec:
+        """Today's columns of rows of a version."""
+        if self._created is None or not self.spec.schema_number:
+            return self.spec
+        if self._definitions is None:
+            self._definitions = self.session.catalog.definitions(self.spec, self._created)
+        then = [one for since, one in self._definitions if since <= version] or [self._definitions[0][1]]
+        return self.spec if then[-1].schema_number == self.spec.schema_number else seen_at(self.spec, then[-1])
+
+    def refresh(self) -> None:
+        """Read rows with the columns that the table has now. Raises `TableNotFound`."""
+        self.spec = self.session.catalog.redefined(self.spec)
+        self._definitions = self._held = None

@@ -1,0 +1,269 @@
+"""A table as a streaming source of Spark: offsets are positions in its change feed, and tasks read the files.
+
+Spark keeps the offsets in its checkpoint, which says what is read. A consumer follows what Spark has committed, so that
+what the checkpoint has yet to read does not expire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import datasource as spark_source
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from lakehouse.core.column import listed_type
+from lakehouse.core.consumer import LEASE_SECONDS
+from lakehouse.core.feed import CommitDelta, Limits, Piece, Position, between
+from lakehouse.core.spec import TableSpec
+from lakehouse.engine.spark import to_spark_type
+from lakehouse.errors import InvalidArgument, SchemaMismatch, VersionNotFound
+from lakehouse.lake import Lake
+from lakehouse.reading.feed import changes_schema
+from lakehouse.reading.feed_window import Feed
+from lakehouse.reading.follow import Place
+from lakehouse.table.table import Table
+
+Open = Callable[[Mapping[str, str]], tuple[Lake, Table]]
+"""Opens the lake and the table that options name."""
+PARTITION_BYTES = 128 << 20
+"""Of how many bytes of files a task reads pieces."""
+_WITHOUT_LIMIT = 2**62
+_NUMBERS = ("max_rows", "max_bytes", "max_versions")
+
+
+def read_flag(options: Mapping[str, str], name: str) -> bool:
+    """An option that is true or false, which it is if it is not given."""
+    given = str(options.get(name, "false")).strip().lower()
+    if given not in ("true", "false"):
+        raise InvalidArgument(f"the option {name} is true or false", found=given[:100])
+    return given == "true"
+
+
+def limits_of(options: Mapping[str, str]) -> Limits:
+    """The most that a micro-batch takes, by options; each is a whole number above 0."""
+    found: dict[str, int] = {}
+    for name in _NUMBERS:
+        given = options.get(name)
+        if given is None:
+            continue
+        if not str(given).isdecimal() or not 0 < int(given) < _WITHOUT_LIMIT:
+            raise InvalidArgument(f"the option {name} is a whole number above 0", found=str(given)[:100])
+        found[name.removeprefix("max_")] = int(given)
+    return Limits(**found)
+
+
+@dataclass(frozen=True)
+class _Share:
+    """Some pieces of one commit, and the definition by which their rows are read."""
+
+    spec: TableSpec
+    delta: CommitDelta
+    pieces: Sequence[Piece]
+
+
+class _Shares(spark_source.InputPartition):
+    """What one task reads."""
+
+    def __init__(self, shares: Sequence[_Share]) -> None:
+        self.shares = shares
+
+
+@dataclass
+class _Live:
+    """What the driver's process keeps open."""
+
+    lake: Lake
+    table: Table
+    feed: Feed
+    place: Place
+    begun: Position
+    """Where it began; Spark asks for it more than once."""
+
+
+class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads a table's rows, or with the option ``changes`` its changes, from one position to another."""
+
+    def __init__(self, options: Mapping[str, str], schema: StructType, opened: Open) -> None:
+        self._options = dict(options)
+        self._schema = schema
+        self._open = opened
+        self._changes = read_flag(options, "changes")
+        self._limits = limits_of(options)
+        self._live: _Live | None = None
+        self._target: int | None = None
+        """The newest version that is read, if the query ends there."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_live": None}  # tasks open the lake themselves
+
+    # In the driver's process
+
+    def _opened(self, start: Position | None) -> _Live:
+        """What is kept open; its reader begins at a position, or (None) where the options say."""
+        if self._live is not None:
+            return self._live
+        lake, table = self._open(self._options)
+        consumer, since = self._options.get("consumer"), self._options.get("since")
+        lease = float(self._options.get("lease_seconds", LEASE_SECONDS))
+        feed, place, begun = table.begin_following(since if start is None else None, consumer, lease, start=start)
+        self._live = _Live(lake, table, feed, place, begun)
+        return self._live
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Where a query without a checkpoint begins."""
+        return self._opened(None).begun.to_json()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Read no version that is newer than those of now."""
+        lake, table = self._open(self._options)
+        with lake:
+            self._target = lake.catalog.look(table.spec).newest or 0
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """The limits of the options, which `latestOffset` knows; Spark asks for all where a trigger wants all."""
+        if self._limits == Limits():
+            return ReadAllAvailable()
+        return ReadMaxRows(self._limits.rows or _WITHOUT_LIMIT)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """The position to which the next micro-batch reads; ``start`` if there is nothing to read.
+
+        A snapshot is read to its end before changes are.
+        """
+        position = Position.of_json(start)
+        live = self._opened(position)
+        live.place.acknowledge(position)  # Spark asks for the next batch when it has written down that this one is done
+        look = live.place.look()
+        newest = look.newest or 0
+        if self._target is not None:
+            newest = min(newest, self._target)
+        if not position.is_snapshot and Position(newest) <= position:
+            return start
+        if look.schema_number != live.feed.spec.schema_number:
+            live.feed.refresh()
+        limits = Limits() if isinstance(limit, ReadAllAvailable) else self._limits
+        if limits == Limits():
+            return Position(position.version if position.is_snapshot else newest).to_json()
+        return self._admitted(live.feed, position, newest, limits).to_json()
+
+    def _admitted(self, feed: Feed, position: Position, newest: int, limits: Limits) -> Position:
+        taken: list[Piece] = []
+        while position.is_snapshot or position.version < newest:
+            deltas, reached = feed.following(position, newest)
+            pieces = [one for delta in deltas for one in between(delta.pieces(changes=self._changes), position)]
+            admitted = limits.admitted([*taken, *pieces])
+            if len(admitted) < len(taken) + len(pieces):
+                return admitted[-1].end
+            taken = admitted
+            if position.is_snapshot:
+                return Position(position.version)
+            position = Position(reached)
+        return position
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """The table's newest version, for the query's progress."""
+        if self._live is None:
+            return None
+        return Position(self._live.place.look().newest or 0).to_json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[spark_source.InputPartition]:
+        """The pieces between two positions, packed into tasks of about 128 MiB of files."""
+        first, last = Position.of_json(start), Position.of_json(end)
+        if first.is_snapshot and first.version != last.version:  # of a first batch that is read again
+            first = Position(last.version, is_snapshot=True)
+        live = self._opened(first)
+        newest = last.version if last.is_snapshot or not last.file else max(live.place.look().newest or 0, last.version)
+        try:
+            shares = list(self._shares(live.feed, first, last, newest))
+        except VersionNotFound as error:
+            raise live.place.explained(error) from error
+        return list(_packed(shares))
+
+    def _shares(self, feed: Feed, first: Position, last: Position, newest: int) -> Iterator[_Share]:
+        while first < last:
+            deltas, reached = feed.following(first, newest)
+            for delta in deltas:
+                pieces = between(delta.pieces(changes=self._changes), first, last)
+                if pieces:
+                    spec = self._fitting(feed.spec_at(delta.version))
+                    yield from (_Share(spec, delta.of(some), some) for some in _cut(pieces))
+                if delta.end >= last:
+                    return
+            first = Position(reached)
+
+    def _fitting(self, spec: TableSpec) -> TableSpec:
+        """The definition with the query's columns. Raises `SchemaMismatch` if the table has others since it began."""
+        schema = changes_schema(spec.schema) if self._changes else spec.schema
+        there = {one.name: one for one in to_spark_type(schema).fields}
+        wrong = [
+            one.name
+            for one in self._schema.fields
+            if one.name not in there
+            or there[one.name].dataType != one.dataType
+            or (there[one.name].nullable and not one.nullable)
+        ]
+        if wrong:
+            raise SchemaMismatch(
+                "columns of the table were changed since the query began; start it again: it goes on where it was",
+                table=spec.name,
+                columns=wrong,
+            )
+        # Spark takes no lists of fixed size from a Python source.
+        lists = [column.with_type(listed_type(column.type)) for column in spec.schema]
+        return replace(spec, schema=pa.schema(lists))
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Let go of what Spark has read and written to its checkpoint."""
+        if self._live is not None:
+            self._live.place.acknowledge(Position.of_json(end))
+
+    def stop(self) -> None:
+        """Close the lake; a consumer keeps its place."""
+        if self._live is not None:
+            self._live.place.close()
+            self._live.lake.close()
+            self._live = None
+
+    # In tasks
+
+    def read(self, partition: spark_source.InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task, read in process."""
+        if not isinstance(partition, _Shares):
+            return
+        names = self._schema.fieldNames()
+        lake, _ = self._open(self._options)
+        with lake:
+            for share in partition.shares:
+                feed = Feed(lake.session, share.spec)
+                for batch in feed.rows(share.delta, share.pieces, changes=self._changes):
+                    yield batch if batch.schema.names == names else batch.select(names)
+
+
+def _cut(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+    """Pieces of one commit in lists of at most `PARTITION_BYTES`."""
+    held: list[Piece] = []
+    for one in pieces:
+        if held and sum(piece.bytes for piece in held) + one.bytes > PARTITION_BYTES:
+            yield held
+            held = []
+        held.append(one)
+    if held:
+        yield held
+
+
+def _packed(shares: Sequence[_Share]) -> Iterator[_Shares]:
+    held: list[_Share] = []
+    size = 0
+    for one in shares:
+        its = sum(piece.bytes for piece in one.pieces)
+        if held and size + its > PARTITION_BYTES:
+            yield _Shares(held)
+            held, size = [], 0
+        held.append(one)
+        size += its
+    if held:
+        yield _Shares(held)

@@ -1,0 +1,145 @@
+"""Changes applied in order: any split, order and repetition of them gives the same table as sorting all of them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lakehouse
+from lakehouse.errors import InvalidInput
+from lakehouse.streaming import apply_changes
+from lakehouse.testing.faults import armed
+
+FEED = pa.schema([("id", pa.int64()), ("name", pa.string()), ("n", pa.int64()), ("op", pa.string())])
+
+
+@pytest.fixture
+def lake(sqlite_url: str, warehouse: Any) -> Any:
+    with lakehouse.connect(sqlite_url, warehouse) as opened:
+        yield opened
+
+
+def feed(rows: list[tuple[int, str | None, int, str]]) -> pa.Table:
+    return pa.table(
+        [pa.array(list(one), field.type) for one, field in zip(zip(*rows, strict=True), FEED, strict=True)], schema=FEED
+    )
+
+
+def changes(chance: random.Random, count: int) -> list[tuple[int, str | None, int, str]]:
+    """Distinct key and sequence: ties have a test of their own."""
+    places = chance.sample([(key, n) for key in range(6) for n in range(30)], count)
+    return [
+        (key, None if (op := chance.choice("UUD")) == "D" else chance.choice(["a", "ü'", None]), n, op)
+        for key, n in places
+    ]
+
+
+def newest(rows: list[tuple[int, str | None, int, str]]) -> dict[int, str | None]:
+    found: dict[int, str | None] = {}
+    for key, name, _, op in sorted(rows, key=lambda one: one[2]):
+        if op == "D":
+            found.pop(key, None)
+        else:
+            found[key] = name
+    return found
+
+
+def histories(rows: list[tuple[int, str | None, int, str]]) -> set[tuple[Any, ...]]:
+    found = set()
+    for key in {one[0] for one in rows}:
+        mine = sorted((one for one in rows if one[0] == key), key=lambda one: one[2])
+        ends = [one[2] for one in mine[1:]] + [None]
+        found |= {(key, one[1], one[2], end) for one, end in zip(mine, ends, strict=True) if one[3] != "D"}
+    return found
+
+
+def batches(chance: random.Random, rows: list[Any]) -> list[list[Any]]:
+    mixed = [*rows, *chance.sample(rows, len(rows) // 4)]
+    chance.shuffle(mixed)
+    cuts = sorted(chance.sample(range(1, len(mixed)), min(5, len(mixed) - 1)))
+    return [mixed[a:b] for a, b in zip([0, *cuts], [*cuts, len(mixed)], strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_newest_state_of_each_key(lake: Any, seed: int) -> None:
+    chance = random.Random(seed)
+    table = lake.create_table("people", "id BIGINT NOT NULL, name STRING", primary_key=["id"])
+    rows = changes(chance, 40)
+    for batch in batches(chance, rows):
+        apply_changes(table, feed(batch), sequence_by="n", deletes="op = 'D'")
+        if chance.random() < 0.5:
+            table.compact()
+    assert {one["id"]: one["name"] for one in table.scan().to_arrow().to_pylist()} == newest(rows)
+    assert table.count() == len(newest(rows))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_state_of_each_key(lake: Any, seed: int) -> None:
+    chance = random.Random(seed)
+    table = lake.create_table(
+        "people", "id BIGINT NOT NULL, name STRING, __START_AT BIGINT NOT NULL, __END_AT BIGINT",
+        primary_key=["id", "__START_AT"],
+    )  # fmt: skip
+    rows = changes(chance, 40)
+    for batch in batches(chance, rows):
+        apply_changes(table, feed(batch), sequence_by="n", deletes="op = 'D'", scd=2)
+    found = table.scan().to_arrow().to_pylist()
+    assert {(one["id"], one["name"], one["__START_AT"], one["__END_AT"]) for one in found} == histories(rows)
+    assert len(found) == len(histories(rows))
+
+
+def test_ties_are_decided_the_same_way_however_they_arrive(lake: Any) -> None:
+    rows = [(1, "a", 5, "U"), (1, "b", 5, "U"), (2, "a", 5, "U"), (2, None, 5, "D")]
+    seen = []
+    for place, order in enumerate(([0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2])):
+        table = lake.create_table(f"t{place}", "id BIGINT NOT NULL, name STRING", primary_key=["id"])
+        for one in order:
+            apply_changes(table, feed([rows[one]]), sequence_by="n", deletes="op = 'D'")
+        seen.append(table.scan().to_arrow().to_pylist())
+    assert seen[0] == seen[1] == seen[2]
+    assert [one["id"] for one in seen[0]] == [1]
+
+
+def test_two_writers_of_one_key_leave_the_newer(lake: Any, sqlite_url: str, warehouse: Any) -> None:
+    table = lake.create_table("people", "id BIGINT NOT NULL, name STRING", primary_key=["id"])
+    apply_changes(table, feed([(9, "x", 1, "U")]), sequence_by="n", deletes="op = 'D'")
+    with lakehouse.connect(sqlite_url, warehouse) as other:
+        raced: list[int] = []
+
+        def race() -> None:
+            if not raced:
+                raced.append(1)
+                there = other.table("people")
+                apply_changes(there, feed([(1, None, 7, "D")]), sequence_by="n", deletes="op = 'D'")
+
+        with armed({"commit.before": race}):
+            apply_changes(table, feed([(1, "late", 5, "U")]), sequence_by="n", deletes="op = 'D'")
+    assert raced
+    assert [one["id"] for one in table.scan().to_arrow().to_pylist()] == [9]
+
+
+def test_a_repeated_mark_changes_nothing(lake: Any) -> None:
+    table = lake.create_table("people", "id BIGINT NOT NULL, name STRING", primary_key=["id"])
+    first = apply_changes(table, feed([(1, "a", 1, "U")]), sequence_by="n", deletes="op = 'D'", txn=("feed", 1))
+    again = apply_changes(table, feed([(1, "b", 9, "U")]), sequence_by="n", deletes="op = 'D'", txn=("feed", 1))
+    assert first.version == again.version
+    assert table.scan().to_arrow()["name"].to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "given"),
+    [
+        ([(1, "a", None, "U")], {}), ([(None, "a", 1, "U")], {}), ([(1, "a", 1, "U")], {"keys": "name"}),
+        ([(1, "a", 1, "U")], {"scd": 3}), ([(1, "a", 1, "U")], {"sequence_by": "m"}),
+        ([(1, "a", 1, "U")], {"deletes": None}),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_applied_is_refused(lake: Any, rows: Any, given: Any) -> None:
+    table = lake.create_table("people", "id BIGINT NOT NULL, name STRING", primary_key=["id"])
+    head = table.version
+    with pytest.raises(InvalidInput):
+        apply_changes(table, feed(rows), **{"sequence_by": "n", "deletes": "op = 'D'", **given})
+    assert table.version == head
