@@ -148,9 +148,9 @@ def show(one: dict[str, Any], before: dict[str, Any] | None) -> None:
     rate = (one["batches"] - then["batches"]) / max(one["seconds"] - then["seconds"], 1.0)
     memory = f"{one['streams_mb']:6.0f} + {one['service_mb']:4.0f} MB"
     print(
-        f"{one['seconds']:7.0f} s {rate:6.1f} batches/s  lag {one['lag_seconds']:5.1f} s  {one['segments']:4d} segments "
-        f"a chunk  {memory}  {one['restarts']} restarts  {one['failed_tasks']} failed tasks  {one['stalled']} stalled "
-        f"{', '.join(one['behind'])}",
+        f"{one['seconds']:7.0f} s {rate:6.1f} batches/s  lag {one['lag_seconds']:5.1f} s  {one['segments']:4d} "
+        f"segments a chunk  {memory}  {one['restarts']} restarts  {one['failed_tasks']} failed tasks  "
+        f"{one['stalled']} stalled {', '.join(one['behind'])}",
         flush=True,
     )
 
