@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -17,12 +18,10 @@ from pyspark.sql import datasource as spark_source
 from pyspark.sql.types import StructType
 
 from lakehouse.arguments import Fit, read_fit
-from lakehouse.core.column import listed_type
 from lakehouse.core.interval import Interval, to_us
 from lakehouse.core.operation import Begun
 from lakehouse.core.plan import ReadGroup, ReadPlan
 from lakehouse.core.predicate import And, Compare, In, IsNull, Predicate, Unknown
-from lakehouse.core.segment import Segment
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Query, WriteTarget, Written
 from lakehouse.engine.spark import to_spark_type
@@ -35,9 +34,9 @@ from lakehouse.reading.scan import plan_at, sets_of
 from lakehouse.schema import SchemaChange, altered, from_spark_schema, merging
 from lakehouse.storage.work import delete_others
 from lakehouse.streaming.reader import StreamReader, read_flag
+from lakehouse.streaming.tasks import packed, with_lists
 from lakehouse.table.table import Table
 
-_PARTITION_BYTES = 128 * 1024 * 1024
 LEASE_SECONDS = 3600.0
 """How long a write may continue while none of its tasks runs."""
 _STORAGE = "storage."
@@ -168,7 +167,11 @@ class _Reader(spark_source.DataSourceReader):
         lake, _ = _open(self._options)
         with lake:
             plan = plan_at(lake.session, self._spec, self._version, self._predicate, self._interval)
-        return [_Part(part) for group in plan.groups for part in _packed(group)]
+        return [
+            _Part(ReadGroup(tuple(some), group.tombstones))
+            for group in plan.groups
+            for some in packed(group.segments, lambda segment: segment.bytes)
+        ]
 
     def read(self, partition: spark_source.InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task, by the in-process engine."""
@@ -178,22 +181,9 @@ class _Reader(spark_source.DataSourceReader):
         with lake:
             lake.session.pins.hold(self, self._spec, self._held_version)
             plan = ReadPlan(self._version, self._interval, (partition.group,))
-            # Spark takes no lists of fixed size from a Python source.
-            lists = [column.with_type(listed_type(column.type)) for column in self._spec.schema]
-            spec = replace(self._spec, schema=pa.schema(lists))
+            spec = with_lists(self._spec)
             query = Query(plan, spec, lake.session.warehouse, sets=sets_of(lake.session, plan), verify=spec.verify)
             yield from lake.session.local_engine.read(query).reader()
-
-
-def _packed(group: ReadGroup) -> Iterator[ReadGroup]:
-    held: list[Segment] = []
-    for segment in group.segments:
-        if held and sum(one.bytes for one in held) + segment.bytes > _PARTITION_BYTES:
-            yield ReadGroup(tuple(held), group.tombstones)
-            held = []
-        held.append(segment)
-    if held:
-        yield ReadGroup(tuple(held), group.tombstones)
 
 
 def predicate_of(pushed: spark_source.Filter, schema: pa.Schema) -> Predicate:
@@ -258,23 +248,9 @@ class _Writer(spark_source.DataSourceArrowWriter):
         context = TaskContext.get()
         assert context is not None
         with _open_to_write(self._options) as lake:
-            lake.catalog.renew([self._begun])
-            lake.session.heartbeat.watch(self._begun)
-            spec = self._begun.table
-            warehouse = lake.session.warehouse
-            folder = warehouse.root / spec.folder / self._begun.id
-            rows = pa.RecordBatchReader.from_batches(first.schema, _chained(first, iterator))
-            now_us = to_us(lake.catalog.now())
-            target = WriteTarget(
-                spec,
-                folder,
-                self._begun.id,
-                batch=context.taskAttemptId(),
-                is_lenient=self._is_lenient,
-                now_us=now_us,
-                warehouse=warehouse,
-            )
-            return _Task(tuple(lake.session.local_engine.write(rows, target)), context.attemptNumber() > 0)
+            rows = _chained(first, iterator)
+            files = _written(lake, self._begun, rows, batch=context.taskAttemptId(), is_lenient=self._is_lenient)
+            return _Task(files, context.attemptNumber() > 0)
 
     def commit(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:
         """Make the files of winning attempts visible as one version; those of others are deleted."""
@@ -329,20 +305,10 @@ class _StreamWriter(spark_source.DataSourceStreamArrowWriter):
             return _StreamTask(None, ())
         with _open_to_write(self._options) as lake:
             begun = lake.table(self._options["table"]).begin_append().begun
-            lake.catalog.renew([begun])
-            lake.session.heartbeat.watch(begun)
-            warehouse = lake.session.warehouse
-            target = WriteTarget(
-                begun.table,
-                warehouse.root / begun.table.folder / begun.id,
-                begun.id,
-                is_lenient=self._fit != "strict",
-                now_us=to_us(lake.catalog.now()),
-                warehouse=warehouse,
-            )
-            rows = pa.RecordBatchReader.from_batches(first.schema, _chained(first, iterator))
             try:
-                return _StreamTask(begun, tuple(lake.session.local_engine.write(rows, target)))
+                return _StreamTask(
+                    begun, _written(lake, begun, _chained(first, iterator), is_lenient=self._fit != "strict")
+                )
             except BaseException:
                 Append(lake.session, begun).abort()
                 raise
@@ -376,6 +342,24 @@ def _stored(messages: Iterable[spark_source.WriterCommitMessage | None]) -> Iter
     return (one for one in messages if isinstance(one, _StreamTask) and one.begun is not None)
 
 
-def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
+def _written(
+    lake: Lake, begun: Begun, rows: pa.RecordBatchReader, *, is_lenient: bool, batch: int = 0
+) -> tuple[Written, ...]:
+    """Store a task's rows below the folder of an operation, whose lease is kept meanwhile."""
+    lake.catalog.renew([begun])
+    lake.session.heartbeat.watch(begun)
+    warehouse = lake.session.warehouse
+    target = WriteTarget(
+        begun.table,
+        warehouse.root / begun.table.folder / begun.id,
+        begun.id,
+        batch=batch,
+        is_lenient=is_lenient,
+        now_us=to_us(lake.catalog.now()),
+        warehouse=warehouse,
+    )
+    return tuple(lake.session.local_engine.write(rows, target))
+
+
+def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(first.schema, chain([first], rest))

@@ -157,25 +157,24 @@ class CommitDelta:
         files = {one.position.file for one in pieces}
         lost, put = (np.array([abs(one) for one in files if (one < 0) == is_lost]) for is_lost in (True, False))
         losses, gains = self.losses, self.gains
-        from_here, to_here = losses.where(np.isin(losses.ids, lost)), gains.where(np.isin(gains.ids, put))
-        wanted_losses, wanted_gains = np.isin(losses.ids, lost), np.isin(gains.ids, put)
-        wanted_losses |= overlapping(losses, to_here)
-        wanted_gains |= overlapping(gains, from_here)
-        kept_losses, kept_gains = losses.where(wanted_losses).ids, gains.where(wanted_gains).ids
+        from_here, to_here = np.isin(losses.ids, lost), np.isin(gains.ids, put)
+        kept_losses = losses.where(from_here | overlapping(losses, gains.where(to_here))).ids
+        kept_gains = gains.where(to_here | overlapping(gains, losses.where(from_here))).ids
         return CommitDelta(
             self.version,
             self.committed_us,
-            added=_among(self.added, kept_gains),
-            dropped=_among(self.dropped, kept_losses),
-            masked=_among(self.masked, kept_losses),
-            unmasked=_among(self.unmasked, kept_gains),
+            added=among(self.added, kept_gains),
+            dropped=among(self.dropped, kept_losses),
+            masked=among(self.masked, kept_losses),
+            unmasked=among(self.unmasked, kept_gains),
             before=self.before,
             after=self.after,
             snapshot_at=self.snapshot_at,
         )
 
 
-def _among(segments: Segments, ids: npt.NDArray[np.int64]) -> Segments:
+def among(segments: Segments, ids: npt.NDArray[np.int64]) -> Segments:
+    """The segments that have one of some ids."""
     return segments.where(np.isin(segments.ids, ids)) if len(segments) else segments
 
 

@@ -1,10 +1,20 @@
-"""Streams: what the commit of a batch says of the stream that it is from, in its properties."""
+"""Streams: what becomes of their rows, and what the commit of a batch says, in its properties, of where it is from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
+Mode = Literal["append", "upsert", "replace", "apply_changes"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+TAKEN_BY: Mapping[str, tuple[str, ...]] = {
+    "append": (),
+    "upsert": ("keys", "sequence_by"),
+    "replace": ("keys",),
+    "apply_changes": ("keys", "sequence_by", "deletes", "scd"),
+}
+"""What each mode takes besides the rows."""
 OFFSETS = "stream.offsets"
 """How far the batch read its sources, as Spark's checkpoint says it."""
 CHECKPOINT = "stream.checkpoint"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from lakehouse.core.feed import CommitDelta, Piece, overlapping
+from lakehouse.core.feed import CommitDelta, Piece, among, overlapping
 from lakehouse.core.plan import plan_read
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import row_id_array, row_ids_of
@@ -77,7 +77,7 @@ class CommitReader:
     def _taken(self, files: IntArray) -> Iterator[pa.RecordBatch]:
         """Rows that were deleted: taken from here and put nowhere."""
         delta = self._delta
-        dropped, masked = _among(delta.dropped, files), _among(delta.masked, files)
+        dropped, masked = among(delta.dropped, files), among(delta.masked, files)
         if len(dropped):
             appeared = row_id_array(self._appeared)
             for rows, ids in self._rows(dropped, delta.before, row_ids=len(appeared) > 0):
@@ -90,7 +90,7 @@ class CommitReader:
     def _put(self, files: IntArray) -> Iterator[pa.RecordBatch]:
         """Rows that were inserted, and rows that were updated: taken from somewhere and put here."""
         delta = self._delta
-        added, unmasked = _among(delta.added, files), _among(delta.unmasked, files)
+        added, unmasked = among(delta.added, files), among(delta.unmasked, files)
         pairs = _Pairs(self)
         if len(added):
             for rows, ids in self._rows(added, delta.after, row_ids=bool(self._removed)):
@@ -110,7 +110,7 @@ class CommitReader:
         if not near.any():
             return BitMap64()
         gains = delta.gains.where(near).ids
-        added, unmasked = _among(delta.added, gains), _among(delta.unmasked, gains)
+        added, unmasked = among(delta.added, gains), among(delta.unmasked, gains)
         return self._visible(added, delta.after) | self._shown(unmasked)
 
     @cached_property
@@ -121,7 +121,7 @@ class CommitReader:
         if not near.any():
             return BitMap64()
         losses = delta.losses.where(near).ids
-        dropped, masked = _among(delta.dropped, losses), _among(delta.masked, losses)
+        dropped, masked = among(delta.dropped, losses), among(delta.masked, losses)
         return self._visible(dropped, delta.before) | self._hidden(masked)
 
     def _hidden(self, masked: Segments) -> BitMap64:
@@ -336,10 +336,6 @@ def _aligned(old: pa.Table, old_ids: IntArray, new: pa.Table, new_ids: IntArray)
         return old, new
     _, place, other = np.intersect1d(old_ids, new_ids, assume_unique=True, return_indices=True)
     return old.take(pa.array(place)), new.take(pa.array(other))
-
-
-def _among(segments: Segments, ids: IntArray) -> Segments:
-    return segments.where(np.isin(segments.ids, ids)) if len(segments) else segments
 
 
 def _without(rows: pa.RecordBatch, ids: Any, gone: IntArray) -> pa.RecordBatch:

@@ -18,7 +18,7 @@ from lakehouse.streaming.changes import apply_changes
 from lakehouse.streaming.checkpoint import Checkpoint
 from lakehouse.streaming.replacing import replace_touched
 from lakehouse.table.table import Table
-from lakehouse.table.transaction import Transaction
+from lakehouse.table.transaction import Transaction, committed_once
 
 SMALL_ROWS = 50_000
 """Of a batch that is written in this process."""
@@ -112,12 +112,9 @@ class BatchWriter:
         return replace_touched(table, frame, how.keys, schema=how.schema, **marks)
 
     def _together(self, table: Table, work: Work, frame: Any, marks: Mapping[str, Any]) -> Commit:
-        txn = marks["txn"]
-        with Transaction(table.session, message=None, properties=marks["properties"]) as transaction:
-            if not table.session.catalog.committed(table.spec.id, txn):
-                work(transaction, frame)
-            transaction.once(table.name, txn)
-        commit = transaction.commit()
+        commit = committed_once(
+            table, marks["txn"], lambda transaction: work(transaction, frame), properties=marks["properties"]
+        )
         assert commit is not None
         return commit
 

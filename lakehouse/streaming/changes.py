@@ -31,7 +31,7 @@ from lakehouse.predicate import parse
 from lakehouse.predicate.literals import literal_term
 from lakehouse.table.table import Table
 from lakehouse.table.tables import create_table
-from lakehouse.table.transaction import Transaction
+from lakehouse.table.transaction import Transaction, committed_once
 
 START, END = "__START_AT", "__END_AT"
 """Of a table that keeps every state of a row: from which sequence on it was so, and up to which; null: still is."""
@@ -92,17 +92,13 @@ def apply_changes(
     given = change.read(rows)
     said, more = read_message(message), read_properties(properties)
     mark = read_txn(txn)
-    session = table.session
 
     def attempt() -> Commit | None:
-        with Transaction(session, message=said, properties=more) as transaction:
-            if mark is None or not session.catalog.committed(table.spec.id, mark):
-                change.write(transaction, given)
-            if mark is not None:
-                transaction.once(table.name, mark)
-        return transaction.commit()
+        return committed_once(
+            table, mark, lambda transaction: change.write(transaction, given), message=said, properties=more
+        )
 
-    return retried(attempt, on=WriteConflict, wait_seconds=session.wait_seconds)
+    return retried(attempt, on=WriteConflict, wait_seconds=table.session.wait_seconds)
 
 
 class _Changes:

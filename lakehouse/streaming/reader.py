@@ -7,7 +7,7 @@ what the checkpoint has yet to read does not expire.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +15,6 @@ from pyspark.sql import datasource as spark_source
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from lakehouse.core.column import listed_type
 from lakehouse.core.consumer import LEASE_SECONDS
 from lakehouse.core.feed import CommitDelta, Limits, Piece, Position, between
 from lakehouse.core.spec import TableSpec
@@ -25,12 +24,11 @@ from lakehouse.lake import Lake
 from lakehouse.reading.feed import changes_schema
 from lakehouse.reading.feed_window import Feed
 from lakehouse.reading.follow import Place
+from lakehouse.streaming.tasks import packed, with_lists
 from lakehouse.table.table import Table
 
 Open = Callable[[Mapping[str, str]], tuple[Lake, Table]]
 """Opens the lake and the table that options name."""
-PARTITION_BYTES = 128 << 20
-"""Of how many bytes of files a task reads pieces."""
 _WITHOUT_LIMIT = 2**62
 _NUMBERS = ("max_rows", "max_bytes", "max_versions")
 
@@ -181,7 +179,7 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
             shares = list(self._shares(live.feed, first, last, newest))
         except VersionNotFound as error:
             raise live.place.explained(error) from error
-        return list(_packed(shares))
+        return [_Shares(some) for some in packed(shares, _bytes_of)]
 
     def _shares(self, feed: Feed, first: Position, last: Position, newest: int) -> Iterator[_Share]:
         while first < last:
@@ -190,7 +188,9 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
                 pieces = between(delta.pieces(changes=self._changes), first, last)
                 if pieces:
                     spec = self._fitting(feed.spec_at(delta.version))
-                    yield from (_Share(spec, delta.of(some), some) for some in _cut(pieces))
+                    yield from (
+                        _Share(spec, delta.of(some), some) for some in packed(pieces, lambda piece: piece.bytes)
+                    )
                 if delta.end >= last:
                     return
             first = Position(reached)
@@ -212,9 +212,7 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
                 table=spec.name,
                 columns=wrong,
             )
-        # Spark takes no lists of fixed size from a Python source.
-        lists = [column.with_type(listed_type(column.type)) for column in spec.schema]
-        return replace(spec, schema=pa.schema(lists))
+        return with_lists(spec)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Let go of what Spark has read and written to its checkpoint."""
@@ -243,27 +241,5 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
                     yield batch if batch.schema.names == names else batch.select(names)
 
 
-def _cut(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
-    """Pieces of one commit in lists of at most `PARTITION_BYTES`."""
-    held: list[Piece] = []
-    for one in pieces:
-        if held and sum(piece.bytes for piece in held) + one.bytes > PARTITION_BYTES:
-            yield held
-            held = []
-        held.append(one)
-    if held:
-        yield held
-
-
-def _packed(shares: Sequence[_Share]) -> Iterator[_Shares]:
-    held: list[_Share] = []
-    size = 0
-    for one in shares:
-        its = sum(piece.bytes for piece in one.pieces)
-        if held and size + its > PARTITION_BYTES:
-            yield _Shares(held)
-            held, size = [], 0
-        held.append(one)
-        size += its
-    if held:
-        yield _Shares(held)
+def _bytes_of(share: _Share) -> int:
+    return sum(piece.bytes for piece in share.pieces)

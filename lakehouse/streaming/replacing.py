@@ -17,7 +17,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.engine.conform import Fills, check_there
 from lakehouse.engine.spark.columns import conformed, microseconds
 from lakehouse.table.table import Table
-from lakehouse.table.transaction import Transaction
+from lakehouse.table.transaction import Transaction, committed_once
 
 _UNIT = "_unit"
 _HOUR_US, _DAY_US = 3_600_000_000, 86_400_000_000
@@ -39,11 +39,9 @@ def replace_touched(
     """
     frame = frame.persist()
     try:
-        with Transaction(table.session, message=None, properties=properties) as transaction:
-            if not table.session.catalog.committed(table.spec.id, txn):
-                _replace(transaction, table, frame, keys, schema)
-            transaction.once(table.name, txn)
-        commit = transaction.commit()
+        commit = committed_once(
+            table, txn, lambda transaction: _replace(transaction, table, frame, keys, schema), properties=properties
+        )
     finally:
         frame.unpersist()
     assert commit is not None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 from lakehouse.arguments import Fit, read_fit, read_txn
-from lakehouse.core.stream import CHECKPOINT, Batch
+from lakehouse.core.stream import CHECKPOINT, MODES, TAKEN_BY, Batch, Mode
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidArgument
 from lakehouse.operations.row_change import require_columns
@@ -20,8 +20,6 @@ from lakehouse.table.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
-
-Mode = Literal["append", "upsert", "replace", "apply_changes"]
 
 
 def write(
@@ -159,15 +157,14 @@ def _read_how(
     fit = read_fit(schema)
     if callable(mode):
         return How("together", schema=fit, work=mode)
-    if mode not in get_args(Mode):
+    if mode not in MODES:
         raise InvalidArgument(
             "mode is append, upsert, replace, apply_changes or a function of a transaction and rows",
             mode=repr(mode)[:100],
         )
     spec = table.spec
     given = {"keys": bool(keys), "sequence_by": sequence_by is not None, "deletes": deletes is not None}
-    taken = {"append": (), "upsert": ("keys", "sequence_by"), "replace": ("keys",)}.get(mode, tuple(given))
-    wrong = [one for one, is_given in given.items() if is_given and one not in taken]
+    wrong = [one for one, is_given in given.items() if is_given and one not in TAKEN_BY[mode]]
     if wrong:
         raise InvalidArgument(f"mode {mode} takes no such argument; leave it out", arguments=wrong)
     if mode == "apply_changes":

@@ -165,6 +165,27 @@ A = TypeVar("A", bound=Append)
 C = TypeVar("C", bound=RowChange)
 
 
+def committed_once(
+    table: Table,
+    txn: Txn | None,
+    work: Callable[[Transaction], object],
+    *,
+    message: str | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> Commit | None:
+    """Commit what ``work`` writes in a transaction, once for a ``txn`` on a table: the version that has it already.
+
+    ``work`` is not called if the ``txn`` is known to be committed. None if nothing was written and there is no ``txn``.
+    """
+    session = table.session
+    with Transaction(session, message=message, properties=properties) as transaction:
+        if txn is None or not session.catalog.committed(table.spec.id, txn):
+            work(transaction)
+        if txn is not None:
+            transaction.once(table.name, txn)
+    return transaction.commit()
+
+
 class TransactionTable:
     """A table inside a transaction. Its writes return the operation, not a commit, since all commit together."""
 

@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from lakehouse.arguments import Fit
+from lakehouse.core.stream import MODES, TAKEN_BY, Mode
 from lakehouse.errors import InvalidInput, InvalidTopics, LakehouseError, TableNotFound
 from lakehouse.lake import Lake
 
 VIEW = "source"
 """What a topic's SQL calls the rows of its source."""
 ALL_AT_ONCE = "available now"
-Mode = Literal["append", "upsert", "replace", "apply_changes"]
-MODES: tuple[Mode, ...] = get_args(Mode)
-_FITS = ("strict", "merge", "ignore")
 _FILE_FORMATS = frozenset({"json", "csv", "parquet", "orc", "text", "avro", "xml"})
 _KAFKA_TOPICS = ("subscribe", "subscribePattern", "assign")
 _TABLE_OPTIONS = {
@@ -243,7 +241,7 @@ def _topic(at: _Place, name: str, given: Any, defaults: Mapping[str, Any]) -> To
         at.text(held, "transform"),
         _trigger(at, held),
         at.text(held, "checkpoint"),
-        at.one_of(held, "schema", _FITS, "strict"),  # type: ignore[arg-type]
+        at.one_of(held, "schema", get_args(Fit), "strict"),  # type: ignore[arg-type]
         at.text(held, "resume"),  # type: ignore[arg-type]
         at.text(held, "stream_id"),
     )
@@ -262,9 +260,8 @@ def _check_mode(at: _Place, found: TopicConfig, held: Mapping[str, Any]) -> None
             if getattr(found, key) is None:
                 raise at.wrong(key, "mode apply_changes needs this key")
         return
-    taken = {"upsert": ("keys", "sequence_by"), "replace": ("keys",)}.get(found.mode, ())
-    for key in ("keys", "sequence_by", "deletes", "scd"):
-        if held.get(key) is not None and key not in taken:
+    for key in TAKEN_BY["apply_changes"]:
+        if held.get(key) is not None and key not in TAKEN_BY[found.mode]:
             raise at.wrong(key, "this mode does not take the key; leave it out", mode=found.mode)
 
 
