@@ -65,7 +65,7 @@ def run(
         config.check_tables(found, lake)
         for one in found.topics:
             sources.checkpoint_of(lake, one, found.file)
-    spark = session.start_session(sources.session_settings(found), reads_stores=False)
+    spark = session.start_session(sources.session_settings(found))
     stop = threading.Event()
     before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 

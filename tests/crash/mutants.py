@@ -131,13 +131,17 @@ def lost_transactions(victim: Victim) -> None:
 
 
 def row_ids_twice(victim: Victim) -> None:
-    """Row ids are not reserved, so that the next append gives them out again."""
+    """Each commit gives back the row ids of the one before it, so that they are given out again."""
     original = statements.RESERVE.run
+    reserved: dict[int, int] = {}
 
-    def unreserved(connection: Any, values: Any) -> Any:
-        return original(connection, {**values, "rows": 0})
+    def given_back(connection: Any, values: Any) -> Any:
+        before = reserved.get(values["table"], 0)
+        reserved[values["table"]] = values["rows"]
+        original(connection, {**values, "rows": -before})
+        return original(connection, values)
 
-    statements.RESERVE.run = unreserved  # type: ignore[method-assign]
+    statements.RESERVE.run = given_back  # type: ignore[method-assign]
 
 
 def filters_without_their_last_value(victim: Victim) -> None:

@@ -28,7 +28,7 @@ MUTANTS = {
     mutants.marks_after_commit: (at("commit.after", "append once"), "a marked append was repeated"),
     mutants.files_after_commit: (at("commit.after", "append", "replace"), "data file is missing"),
     mutants.filters_without_their_last_value: (at("summaries.registered", "summarize"), "a look-up misses rows"),
-    mutants.row_ids_twice: (at("commit.after", "append"), "a row id was given out twice|rows differ"),
+    mutants.row_ids_twice: (at("commit.after", "append"), "the same row ids|a row id was given out twice|rows differ"),
 }
 
 
