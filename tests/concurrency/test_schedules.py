@@ -10,7 +10,7 @@ from lakehouse.testing.explore import explorer, main
 from lakehouse.testing.schedules import Explorer
 from tests.concurrency.broken import BROKEN
 
-A_STAGE = 200
+A_STAGE = 120
 
 
 @pytest.mark.timeout(300)

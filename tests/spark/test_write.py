@@ -282,7 +282,7 @@ def test_values_that_a_column_cannot_hold_fail_the_write_by_name(
 ) -> None:
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
-        for written, kind in REFUSED:
+        for written, kind in REFUSED[ansi == "true" :: 2]:  # a job each, so half of them in either mode
             rows = spark.sql(
                 f"SELECT timestamp_micros(id) AS ts, IF(id = 1, {written}, NULL) AS `odd one` FROM range(3)"
             )
