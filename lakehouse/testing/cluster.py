@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,8 +27,9 @@ from typing import Any
 import pyarrow as pa
 
 import lakehouse
-from lakehouse.core.task import TaskState
+from lakehouse.core.task import TaskKind, TaskState, Worker
 from lakehouse.engine.spark.stores import FILE_SYSTEMS
+from lakehouse.service import Limits, Service
 from lakehouse.testing.object_stores import SERVERS
 from lakehouse.testing.postgres import PostgresServer
 from lakehouse.testing.processes import dies_with_parent, free_port, wait_until_it_listens
@@ -185,6 +187,27 @@ class Trial:
         if wrong or not done:
             raise AssertionError(f"maintenance: {wrong or 'no task'}")
 
+    def elastic(self) -> None:
+        """A service whose one worker begins jobs on the cluster when tasks wait for it."""
+        for first in (5100, 5110):
+            self.table.append(self._frame(range(first, first + 10), "g", 2))
+            self.rows |= rows_of(range(first, first + 10), "g")
+        before = {one.id for one in self.lake.tasks(state="done")}
+        self.lake.plan_tasks()
+        stop = threading.Event()
+        service = Service(self.lake.session, Limits(workers=(Worker.ELASTIC,), engine="spark"), every_seconds=0.1)
+        with _in_background(partial(service.run, stop)) as running:
+            give_up = time.monotonic() + 120
+            while self.lake.tasks(state="waiting") or self.lake.tasks(state="running"):
+                if time.monotonic() > give_up:
+                    break
+                stop.wait(0.1)
+            stop.set()
+            running.result()
+        found = {one.kind: one.worker for one in self.lake.tasks(state="done") if one.id not in before}
+        if found.get(TaskKind.COMPACT) is not Worker.ELASTIC:
+            raise AssertionError(f"no elastic worker joined segments: {found}")
+
     def lose_worker(self) -> None:
         """A worker is killed while a task of an ingest runs on it, after another task has put its file."""
         before = self.table.version
@@ -252,7 +275,7 @@ class Trial:
         return self.lake.spark.createDataFrame(ordered, COLUMNS).repartition(parts)
 
 
-STEPS = ("ingest", "replace", "delete", "merge", "compact", "lose_worker", "lose_compactor")
+STEPS = ("ingest", "replace", "delete", "merge", "compact", "elastic", "lose_worker", "lose_compactor")
 
 
 def rows_of(ids: Sequence[int], v: str) -> Rows:
