@@ -152,6 +152,18 @@ def test_few_requests_and_no_listing(lake, proxy):
     assert (lake.cache.hits > 0, lake.cache.misses) == (True, 4)
 
 
+def test_a_file_larger_than_one_request_takes_is_refused_before_anything_is_sent(lake, proxy):
+    warehouse = lake.session.warehouse
+    file = warehouse.root / "events" / "large.parquet"
+    file.parent.mkdir(parents=True)
+    with file.open("wb") as made:
+        made.truncate((5 << 30) + 1)  # a hole, which takes no place
+    with pytest.raises(StorageUnavailable, match="larger than the store takes by one request") as found:
+        warehouse.publish([file])
+    assert found.value.facts["bytes"] > found.value.facts["most_bytes"] == 5 << 30
+    assert proxy.counts() == {}
+
+
 def test_of_a_large_file_the_columns_that_are_read_are_fetched(lake, proxy):
     rows = wide(500_000)
     table = created(lake)
