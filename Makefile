@@ -1,8 +1,8 @@
 # The five commands: demo, test, check, bench, up. Each installs what it needs first; only Python 3.11+ and make must be there.
 PYTHON ?= python3
 BIN := .venv/bin
-# One process of each kind per core: the Spark session lives in one of them, the rest of the suite runs beside it.
-JOBS ?= 2
+# One more than the cores of CI: one has the Spark session, and many tests wait for a lease or a server.
+JOBS ?= 3
 # A run whose worker was killed would wait for ever.
 LIMIT ?= 80m
 

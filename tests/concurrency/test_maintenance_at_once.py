@@ -13,7 +13,7 @@ from lakehouse.testing.rows import values
 from tests.concurrency.calls import CALLS, DAY, fill
 
 AT_ONCE = 4
-ROUNDS = 3
+ROUNDS = 2
 
 
 def at_once(handles, call):

@@ -606,7 +606,7 @@ def test_a_random_history_is_the_models_on_sqlite(sqlite_url, tmp_path):
             shutil.copy(tmp_path / "catalog.db", self.folder)
             return f"sqlite:///{self.folder}/catalog.db"
 
-    explore(OnSqlite, 15)
+    explore(OnSqlite, 12)
 
 
 @pytest.mark.timeout(600)
@@ -627,7 +627,7 @@ def test_a_random_history_is_the_models_in_an_object_store_that_throttles_and_br
                 cache = f"{self.folder}/{machine}"
                 return lakehouse.connect(url, place.url, storage_options=options, cache_dir=cache, **settings)
 
-        explore(InStore, 3)
+        explore(InStore, 2)
         assert proxy.faults()
 
 
