@@ -142,10 +142,11 @@ class LakehouseSource(spark_source.DataSource):
 
 
 class _Part(spark_source.InputPartition):
-    """Segments that one task reads, and what masks them."""
+    """Segments that one task reads, what masks them, and the newest erasure that their plan knew."""
 
-    def __init__(self, group: ReadGroup) -> None:
+    def __init__(self, group: ReadGroup, erasure: int | None) -> None:
         self.group = group
+        self.erasure = erasure
 
 
 class _Reader(spark_source.DataSourceReader):
@@ -168,7 +169,7 @@ class _Reader(spark_source.DataSourceReader):
         with lake:
             plan = plan_at(lake.session, self._spec, self._version, self._predicate, self._interval)
         return [
-            _Part(ReadGroup(tuple(some), group.tombstones))
+            _Part(ReadGroup(tuple(some), group.tombstones), plan.erasure)
             for group in plan.groups
             for some in packed(group.segments, lambda segment: segment.bytes)
         ]
@@ -180,7 +181,8 @@ class _Reader(spark_source.DataSourceReader):
         lake, _ = _open(self._options)
         with lake:
             lake.session.pins.hold(self, self._spec, self._held_version)
-            plan = ReadPlan(self._version, self._interval, (partition.group,))
+            lake.session.drop_erased()  # by what the catalog names: of itself, a worker would drop every copy
+            plan = ReadPlan(self._version, self._interval, (partition.group,), partition.erasure)
             spec = with_lists(self._spec)
             query = Query(plan, spec, lake.session.warehouse, sets=sets_of(lake.session, plan), verify=spec.verify)
             yield from lake.session.local_engine.read(query).reader()

@@ -103,6 +103,8 @@ class CommitDelta:
     after: tuple[Tombstone, ...] = ()
     snapshot_at: int | None = None
     """Of a snapshot: the version at which it was taken; ``version`` is the table's newest by then."""
+    erasure: int | None = None
+    """The lake's newest erasure when it was looked up, whose files it names; None where nobody asked."""
 
     @property
     def only_appends(self) -> bool:
@@ -170,6 +172,7 @@ class CommitDelta:
             before=self.before,
             after=self.after,
             snapshot_at=self.snapshot_at,
+            erasure=self.erasure,
         )
 
 

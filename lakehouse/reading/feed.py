@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -193,7 +194,7 @@ class CommitReader:
     def _query(
         self, segments: Segments, tombstones: Iterable[Tombstone], columns: Sequence[str], *, row_ids: bool
     ) -> Query:
-        plan = plan_read(segments, tombstones, version=self._delta.version)
+        plan = replace(plan_read(segments, tombstones, version=self._delta.version), erasure=self._delta.erasure)
         return Query(
             plan,
             self._spec,
@@ -234,7 +235,7 @@ def read_appends(
     firsts = firsts[order]
     versions = np.repeat(np.array([one.version for one in deltas], dtype=np.int64), counts)[order]
     times = np.repeat(np.array([one.committed_us or 0 for one in deltas], dtype=np.int64), counts)[order]
-    plan = plan_read(segments, (), version=deltas[-1].version)
+    plan = replace(plan_read(segments, (), version=deltas[-1].version), erasure=deltas[0].erasure)
     names = tuple(spec.schema.names)
     query = Query(plan, spec, session.warehouse, names, row_ids=True, verify=verify)
     schema = changes_schema(spec.schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -19,6 +20,19 @@ _LOOKS = 5
 """How often pieces are looked up again whose files an erasure replaced."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The reader of a commit that was given, as it was when an erasure was the newest."""
+
+    given: CommitDelta
+    erasure: int | None
+    changes: bool
+    reader: CommitReader
+
+    def is_of(self, delta: CommitDelta, erasure: int | None, *, changes: bool) -> bool:
+        return self.given is delta and self.erasure == erasure and self.changes == changes
+
+
 class Feed:
     """Commits of one table and their rows. ``spec`` has the columns that rows are given with: those of today.
 
@@ -33,16 +47,18 @@ class Feed:
         self._created = created
         self._verify = verify
         self._definitions: list[tuple[int, TableSpec]] | None = None
-        self._held: tuple[CommitDelta, bool, CommitReader] | None = None
+        self._held: _Held | None = None
 
     def following(self, position: Position, until: int) -> tuple[list[CommitDelta], int]:
         """What follows a position, the first few commits; and the version that they lead to.
 
         Raises `VersionNotFound` if some of it may have expired.
         """
+        erasure = self.session.drop_erased()
         if position.is_snapshot:
-            return [self._snapshot(position)], position.version
-        return self.session.catalog.feed(self.spec, position.version, until)
+            return [replace(self._snapshot(position), erasure=erasure)], position.version
+        deltas, reached = self.session.catalog.feed(self.spec, position.version, until)
+        return [one if erasure is None else replace(one, erasure=erasure) for one in deltas], reached
 
     def _snapshot(self, position: Position) -> CommitDelta:
         """All that there is at a version, as one commit that added it."""
@@ -55,8 +71,9 @@ class Feed:
 
     def rows(self, delta: CommitDelta, pieces: Sequence[Piece], *, changes: bool) -> Iterator[pa.RecordBatch]:
         """Rows of some pieces of a commit; looked up again if an erasure replaced files before the first was read."""
+        is_outdated = False
         for _ in range(_LOOKS):
-            rows = self._reader(delta, changes=changes).read(pieces)
+            rows = self._reader(delta, changes=changes, is_outdated=is_outdated).read(pieces)
             try:
                 first = next(rows, None)
             except SegmentUnreadable as error:
@@ -64,13 +81,13 @@ class Feed:
                     continue
                 if not is_replaced(self.session, error):
                     raise
-                delta = self._again(delta)
+                is_outdated = True
                 continue
             if first is not None:
                 yield first
                 yield from rows
             return
-        yield from self._reader(delta, changes=changes).read(pieces)
+        yield from self._reader(delta, changes=changes, is_outdated=is_outdated).read(pieces)
 
     def _again(self, delta: CommitDelta) -> CommitDelta:
         if delta.snapshot_at is not None:
@@ -78,13 +95,22 @@ class Feed:
         found, _ = self.session.catalog.feed(self.spec, delta.version - 1, delta.version, every=True)
         return found[0] if found else CommitDelta(delta.version, delta.committed_us, delta.added[:0])
 
-    def _reader(self, delta: CommitDelta, *, changes: bool) -> CommitReader:
-        """The reader of a commit, kept for its next pieces."""
-        if self._held is None or self._held[0] is not delta or self._held[1] != changes:
-            spec = self.spec_at(delta.version)
-            reader = CommitReader(self.session, spec, delta, changes=changes, verify=self._verify)
-            self._held = delta, changes, reader
-        return self._held[2]
+    def _reader(self, delta: CommitDelta, *, changes: bool, is_outdated: bool) -> CommitReader:
+        """The reader of a commit, kept for its next pieces; of the commit as it is now if an erasure came after it.
+
+        A store may still have what that replaced, so a read that succeeds says nothing.
+        """
+        erasure = self.session.drop_erased()
+        held = self._held
+        if not is_outdated and held is not None and held.is_of(delta, erasure, changes=changes):
+            return held.reader
+        current = delta
+        if is_outdated or delta.erasure != erasure:
+            current = replace(self._again(delta), erasure=erasure)
+        spec = self.spec_at(delta.version)
+        reader = CommitReader(self.session, spec, current, changes=changes, verify=self._verify)
+        self._held = _Held(delta, erasure, changes, reader)
+        return reader
 
     def spec_at(self, version: int) -> TableSpec:
         """Today's columns of rows of a version."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import lakehouse
 from lakehouse.catalog.commit import leftover
+from lakehouse.reading import follow
 from lakehouse.reading.scan import planned_read
+from lakehouse.spark_source import LakehouseSource
 from lakehouse.testing.object_stores import Store
 from lakehouse.testing.store_faults import Fault, Rule
 from lakehouse.testing.store_proxy import StoreProxy
@@ -184,3 +187,45 @@ def test_an_erasure_whose_exports_cannot_be_renewed_stands_and_says_so(lake: lak
         "export again; the store could not be asked now"
     ]
     assert 7 not in lake.table("events").scan().to_arrow()["id"].to_pylist()
+
+
+def ids(batches: Iterable[Any]) -> list[int]:
+    return [one for batch in batches for one in batch["id"].to_pylist()]
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_follower_that_looked_before_gives_and_keeps_what_the_erasure_left(
+    lake: lakehouse.Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, changes: bool
+) -> None:
+    """Commits are looked up before their batches are asked for; the store still has the files of then."""
+    monkeypatch.setattr(follow, "GROUP_ROWS", 10)
+    with opened(tmp_path, "two") as other:
+        batches = other.table("events").follow(since=1, changes=changes, wait_seconds=0)
+        first = next(batches).rows["id"].to_pylist()
+        gone = min(set(range(30)) - set(first))
+        lake.table("events").erase(f"id = {gone}")
+        rest = ids(batch.rows for batch in batches)
+        assert sorted([*first, *rest]) == [one for one in range(30) if one != gone]
+        other.table("events").scan().to_arrow()
+        assert left(other) == set()
+
+
+def test_tasks_that_were_planned_before_leave_no_copy_behind(lake: lakehouse.Lake, tmp_path: Path) -> None:
+    """Of a stream and of a read, on a machine that has dropped copies of the erasure before they ran."""
+    options = {"table": "events", "cache_dir": str(tmp_path / "worker")}
+    source = LakehouseSource(options)
+    stream, read = source.streamReader(source.schema()), source.reader(source.schema())
+    end = {"version": lake.head, "file": 0}
+    of_stream, of_read = stream.partitions({"version": 1, "file": 0}, end), read.partitions()
+    with opened(tmp_path, "worker") as worker:
+        lake.table("events").erase("id = 7")
+        worker.table("events").scan().to_arrow()
+        assert sorted(ids(one for part in of_stream for one in stream.read(part))) == [
+            one for one in range(30) if one != 7
+        ]
+        stream.stop()
+        assert left(worker) == set()
+        for part in of_read:  # which cannot plan again
+            assert len(ids(read.read(part))) == 30
+        worker.table("events").scan().to_arrow()
+        assert left(worker) == set()
