@@ -30,6 +30,7 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.invariants import is_ordered_before, locks_are_apart, slices_are_apart
 from lakehouse.errors import LockLost, LockTimeout, VersionNotFound, WriteConflict
 from lakehouse.testing import strategies
+from lakehouse.testing.followed import Followed
 from lakehouse.testing.model import Clauses, ModelLake
 from lakehouse.testing.object_stores import moto_server
 from lakehouse.testing.rows import COLUMNS, KEYED, SCHEMA, arrow, plain, visible
@@ -59,8 +60,9 @@ class History(RuleBasedStateMachine):
         grain=st.sampled_from(["hour", "day", "week", "month", "all"]),
         ragged=st.booleans(),
         target_rows=st.sampled_from([2, 1000]),
+        followed=st.lists(st.tuples(st.sampled_from(TABLES), st.booleans()), max_size=2),
     )
-    def create(self, grain, ragged, target_rows):
+    def create(self, grain, ragged, target_rows, followed):
         self.folder = tempfile.mkdtemp(dir=SCRATCH)
         url = self.new_catalog()
         self.lake = self.open(url, "here", wait_seconds=0)
@@ -71,6 +73,7 @@ class History(RuleBasedStateMachine):
         self.tags: dict[str, int] = {}
         self.horizon, self.forgotten = 0, {name: set() for name in TABLES}
         self.made = self.columns_made = 0
+        self.followed: list[tuple[str, Followed]] = []
         self.is_timeless = grain == "all"
         division = {} if self.is_timeless else {"time": "time", "grain": grain}
         for index, name in enumerate(TABLES):
@@ -88,6 +91,8 @@ class History(RuleBasedStateMachine):
             self.tables[name], self.names[name] = table, name
             self.model.create_table(name, COLUMNS, time="time", grain=grain, primary_key=key)
             self.numbers[name] = {table.version: self.model.newest}
+        for name, changes in followed:
+            self.follow(name, changes)
 
     def within(self, interval):
         """An interval of these tables: without a time, all of time is the only one."""
@@ -485,6 +490,25 @@ class History(RuleBasedStateMachine):
     def read_to_the_end(self, scan):
         begun, rows = scan
         assert plain(begun.to_arrow()) == rows
+
+    @precondition(lambda self: hasattr(self, "lake") and len(self.followed) < 3)
+    @rule(name=st.sampled_from(TABLES), changes=st.booleans())
+    def follow(self, name, changes):
+        """Follow a table from now on, beginning with the rows that there are."""
+        self.followed.append((name, Followed(f"c{len(self.followed)}", changes=changes)))
+
+    @invariant()
+    def who_follows_is_given_what_leads_to_the_models_rows(self):
+        for place, (name, one) in enumerate(self.followed if hasattr(self, "lake") else ()):
+            if (place + self.lake.head) % 2:  # several commits at once too
+                continue
+            numbers = self.numbers[name]
+            one.read_on(
+                self.there.table(self.names[name]),
+                max(numbers),
+                at=lambda version, name=name: self.model.rows(name, self.numbers[name][version]),
+                before=lambda version, known=numbers: max(one for one in known if one < version),
+            )
 
     @rule(name=st.sampled_from(TABLES), data=st.data())
     def read_elsewhere(self, name, data):
