@@ -13,7 +13,7 @@ from lakehouse.core.spec import TARGET_ROWS
 from lakehouse.core.steps import age_text, read_steps, steps_text
 from lakehouse.errors import InvalidInput, InvalidProperty
 
-DAY = 86_400.0
+HOUR, DAY = 3_600.0, 86_400.0
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 _HOURS = re.compile(r"([01]?\d|2[0-4])-([01]?\d|2[0-4])")
 
@@ -102,6 +102,9 @@ class Policy:
     keep_last: int = 10
     txn_retention_seconds: float | None = None
     quiet_hours: QuietHours | None = None
+    segment_rows: int | None = None
+    segment_bytes: int | None = None
+    segment_age_seconds: float | None = None
     small_files: Threshold = Threshold(((0.0, 8.0), (3600.0, 4.0), (DAY, 2.0)))
     overlap: Threshold = Threshold(((0.0, 16.0), (3600.0, 8.0), (DAY, 4.0)))
     deleted_rows: Threshold = Threshold(((0.0, 0.3), (DAY, 0.1), (7 * DAY, 0.05)))
@@ -135,7 +138,19 @@ class Policy:
     def ages(self) -> tuple[float, ...]:
         """Ages in seconds at which a limit changes, ascending."""
         thresholds = [held for one in fields(self) if isinstance(held := getattr(self, one.name), Threshold)]
-        return tuple(sorted({age for one in thresholds for age in one.ages}))
+        ended = () if self.segment_ends_after is None else (self.segment_ends_after,)
+        return tuple(sorted({*ended, *(age for one in thresholds for age in one.ages)}))
+
+    @property
+    def segment_ends_after(self) -> float | None:
+        """The age in seconds at which batches become one segment at the latest; None if the table joins none so.
+
+        >>> Policy().segment_ends_after, Policy.of({"segment_rows": "1000"}).segment_ends_after
+        (None, 3600.0)
+        """
+        if self.segment_age_seconds is not None:
+            return self.segment_age_seconds
+        return None if self.segment_rows is None and self.segment_bytes is None else HOUR
 
     def described(self) -> dict[str, str]:
         """Every property with its value, as it would be written."""
@@ -183,6 +198,13 @@ def _retention(text: str) -> float | None:
     return seconds
 
 
+def _age(text: str) -> float:
+    seconds = duration_seconds(text)
+    if seconds is None:
+        raise InvalidProperty("an age such as 30s or 5m", found=text)
+    return seconds
+
+
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 2**40):
         raise InvalidProperty("a whole number of at least 1", found=text)
@@ -221,6 +243,9 @@ NAMES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "keep_last": ("keep_last", _count),
     "txn_retention": ("txn_retention_seconds", _retention),
     "quiet_hours": ("quiet_hours", QuietHours.of),
+    "segment_rows": ("segment_rows", _count),
+    "segment_bytes": ("segment_bytes", read_size),
+    "segment_age": ("segment_age_seconds", _age),
     "small_files": ("small_files", Threshold.of),
     "overlap": ("overlap", Threshold.of),
     "deleted_rows": ("deleted_rows", Threshold.of),
@@ -244,6 +269,6 @@ def _shown(name: str, held: Any) -> str:
         case tuple():
             return ", ".join(held) or "none"
         case float():
-            return age_text(held) if NAMES[name][1] is _retention else f"{held:g}"
+            return age_text(held) if NAMES[name][1] in (_retention, _age) else f"{held:g}"
         case _:
             return str(held)

@@ -15,6 +15,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.strategy import TableState, checked, combine
 from lakehouse.core.strategy.clean import clean
 from lakehouse.core.strategy.cooled import next_cooling
+from lakehouse.core.strategy.open_segments import next_end
 from lakehouse.core.task import Candidate, TaskKind, Worker
 from lakehouse.service.registry import strategies
 from lakehouse.service.summaries import summaries
@@ -34,8 +35,8 @@ _HOUR = 3600.0
 class TablePlan:
     """What is worth doing with a table at a version, best first, and how long planning took.
 
-    ``due_seconds``: when thresholds next grow stricter for unchanged segments, or some of these have cooled; None if
-    never.
+    ``due_seconds``: when thresholds next grow stricter for unchanged segments, or some of these have cooled or
+    are old enough to be joined; None if never.
     """
 
     spec: TableSpec
@@ -75,7 +76,7 @@ def plan_table(session: Session, table: Table) -> TablePlan:
 
 def _due_seconds(state: TableState) -> float | None:
     is_young = state.settled.get(max(state.policy.ages, default=0.0), state.version) < state.version
-    due = [one for one in (_HOUR if is_young else None, next_cooling(state)) if one is not None]
+    due = [one for one in (_HOUR if is_young else None, next_cooling(state), next_end(state)) if one is not None]
     return min(due, default=None)
 
 

@@ -18,7 +18,7 @@ from lakehouse.errors import InvalidInput
 from lakehouse.service import Limits, Service, registry
 from lakehouse.service.running import run_claim
 from lakehouse.testing import behind, faults
-from lakehouse.testing.rows import KEYED, SCHEMA, arrow, tabled, visible
+from lakehouse.testing.rows import KEYED, SCHEMA, arrow, tabled, values, visible
 
 DAY = "2013-01-05"
 SPAN = Interval.of(DAY)
@@ -66,6 +66,27 @@ def test_a_task_shows_its_cause_prediction_and_what_it_gained(lake, table):
     assert (commit.operation, commit.message, commit.properties) == ("compact", merge.cause, {"task": str(merge.id)})
     assert merge.started_at <= merge.ended_at
     assert merge.interval.contains(SPAN)
+
+
+def test_small_batches_are_visible_at_once_and_joined_when_they_are_enough_or_old(lake, table):
+    def merges():
+        return [one for one in lake.maintain().tasks if one.kind is TaskKind.COMPACT]
+
+    table.set_properties({"segment_rows": "20", "segment_age": "1h"})
+    for number in range(19):
+        table.append(arrow([(DAY, "a", number)]))
+        assert values(table) == list(range(number + 1))
+    assert merges() == []  # more than `small_files` lets lie
+    table.append(arrow([(DAY, "a", 19)]))
+    assert [one.cause for one in merges()] == ["20 batches of 20 rows end a segment"]
+    assert len(table.segments()) == 1
+    appended(table, 3)
+    assert merges() == []
+    behind.change(lake.catalog, text("UPDATE commit_log SET committed_us = committed_us - 7200000000"))
+    appended(table, 1)
+    assert [one.cause for one in merges()] == ["4 batches of 4 rows end a segment"]
+    assert values(table) == sorted([*range(20), 0, 1, 2, 0])
+    assert table.amplification().rewritten_bytes <= table.amplification().appended_bytes
 
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(lake, table):

@@ -23,6 +23,7 @@ from lakehouse.core.strategy.draft import (
     propose,
     within,
 )
+from lakehouse.core.strategy.open_segments import is_open
 from lakehouse.core.strategy.state import TableState
 from lakehouse.core.task import OPEN_MS, READ_MS_PER_BYTE, Candidate
 
@@ -39,11 +40,13 @@ def small_files(state: TableState) -> Iterable[Candidate]:
     Small is what has less than half of the target's rows and of a task's bytes, so that two make one. A chunk's limit
     is that of its youngest small segment: what is still written to is rewritten a few times only. A chunk that is older
     than the threshold's last age is expected to stay as it is: there, segments are also compacted where opening them
-    takes more than `WORTH` of a scan, and no more than `LEFT` of them stay.
+    takes more than `WORTH` of a scan, and no more than `LEFT` of them stay. Segments that are still open are left to
+    `open_segments`.
     """
     segments, policy = state.segments, state.policy
     rows, size = np.maximum(segments.numbers("rows"), 1), segments.numbers("bytes")
     keys, inside = state.compaction_groups
+    inside = inside & ~is_open(state)
     places = np.flatnonzero(inside & (rows * 2 < policy.target_rows) & (size * 2 < policy.task_bytes))
     if len(places) < 2:
         return []

@@ -64,6 +64,7 @@ def tables(draw: st.DrawFn) -> TableState:
         "order": draw(st.sampled_from(["time", "zorder"])),
         "compression": draw(st.sampled_from(["zstd", "lz4, zstd after 7d", "none, lz4 after 56d, zstd after 58d"])),
     }
+    properties |= draw(st.sampled_from([{}, {"segment_rows": "500", "segment_age": "5m"}, {"segment_bytes": "10kB"}]))
     return state(held, gone, properties=properties, cluster_by={"client": 64}, scans=draw(st.sampled_from([1.0, 1e6])))
 
 
