@@ -84,7 +84,7 @@ class CatalogReader:
         return self._read(tables.get_table, name)
 
     def table_names(self) -> list[str]:
-        """Names of the tables, sorted."""
+        """Names of the tables, sorted, of the lake's own (`core.beside`) too."""
         return self._read(tables.table_names)
 
     def names(self) -> tuple[list[str], frozenset[str]]:

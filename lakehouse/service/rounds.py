@@ -14,7 +14,7 @@ from lakehouse.errors import UnknownTask
 from lakehouse.service.planning import plan_table
 from lakehouse.service.running import run_claim
 from lakehouse.session.session import Session
-from lakehouse.table.tables import open_table, table_names
+from lakehouse.table.tables import open_table
 
 _MOST_PLANS = 20
 """The most plans of a table in one round, so that it ends even if others keep writing."""
@@ -101,7 +101,7 @@ def quiet_tables(session: Session) -> list[TableId]:
     """Tables that are in their quiet hours now."""
     now = None
     quiet = []
-    for name in table_names(session):
+    for name in session.catalog.table_names():
         table = open_table(session, name)
         hours = table.policy.quiet_hours
         if hours is not None:
@@ -113,7 +113,7 @@ def quiet_tables(session: Session) -> list[TableId]:
 
 def _would_do(session: Session, limits: Limits) -> Listing[Task]:
     now = session.catalog.now()
-    names = table_names(session) if limits.table is None else [limits.table]
+    names = session.catalog.table_names() if limits.table is None else [limits.table]
     found = [
         _unstored(name, one, now) for name in names for one in plan_table(session, open_table(session, name)).proposals
     ]

@@ -105,6 +105,7 @@ class BatchWriter:
                 keys=how.keys or None,
                 deletes=how.deletes,
                 scd=how.scd,
+                schema=how.schema,
                 **marks,
             )
             assert commit is not None
@@ -130,11 +131,16 @@ class BatchWriter:
 
     def _opened(self, spark: Any) -> Table:
         """The table, in a process that is not the caller's; its lake stays open for the batches to come."""
-        key = json.dumps(self.lake, sort_keys=True, default=str)
-        if key not in _opened:
-            _opened[key] = connect(**self.lake, spark=spark)
-        self.table = _opened[key].table(self.name)
+        self.table = opened(self.lake, spark).table(self.name)
         return self.table
+
+
+def opened(lake: Mapping[str, Any], spark: Any) -> Lake:
+    """A lake by what `connect` takes; it stays open for the batches to come."""
+    key = json.dumps([id(spark), lake], sort_keys=True, default=str)
+    if key not in _opened:
+        _opened[key] = connect(**lake, spark=spark)
+    return _opened[key]
 
 
 def keys_of(keys: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -7,14 +7,15 @@ about one key conflict, and the later is tried again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.arguments import Txn, read_message, read_properties, read_txn
+from lakehouse.arguments import Fit, Txn, read_fit, read_message, read_properties, read_txn
+from lakehouse.core.beside import beside
 from lakehouse.core.commit import Commit
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.conform import Fills, check_there, conform
@@ -23,12 +24,14 @@ from lakehouse.engine.duckdb.literals import listed, name
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidArgument, InvalidRows, WriteConflict
+from lakehouse.operations.append import Append
 from lakehouse.operations.clauses import When, Whens
 from lakehouse.operations.retry import retried
 from lakehouse.operations.row_change import require_columns
-from lakehouse.operations.upsert import require_keys
+from lakehouse.operations.upsert import DeleteKeys, require_keys
 from lakehouse.predicate import parse
 from lakehouse.predicate.literals import literal_term
+from lakehouse.schema import from_spark_schema, merging
 from lakehouse.table.table import Table
 from lakehouse.table.tables import create_table
 from lakehouse.table.transaction import Transaction, committed_once
@@ -37,6 +40,8 @@ START, END = "__START_AT", "__END_AT"
 """Of a table that keeps every state of a row: from which sequence on it was so, and up to which; null: still is."""
 _SEQUENCE, _DELETED, _DIGEST, _DELETES = "lake_sequence", "lake_deleted", "lake_digest", "lake_deletes"
 _MOST_LISTED = 2000
+PART_ROWS = 1_000_000
+"""About how many changes are in memory at a time. Those of one key are always together."""
 _ALWAYS = Whens((When("TRUE", True),), (When(None, True),))
 """What is no upsert, so that two that insert one key conflict."""
 
@@ -49,6 +54,7 @@ def apply_changes(
     keys: Sequence[str] | str | None = None,
     deletes: str | None = None,
     scd: int = 1,
+    schema: Fit = "strict",
     txn: Txn | None = None,
     message: str | None = None,
     properties: Mapping[str, str] | None = None,
@@ -60,7 +66,8 @@ def apply_changes(
     Parameters
     ----------
     rows
-        A row for each change: the new row, or for a delete its key and sequence. They are read into memory.
+        A row for each change: the new row, or for a delete its key and sequence. Those of Spark are read into memory
+        in parts of about `PART_ROWS`, by key; of all keys together only what is remembered of each.
     sequence_by
         A column that says which change of a key is later; never null. Of two changes with one sequence a delete wins,
         else the row with the greater digest of its values: the same one, however they arrive.
@@ -71,6 +78,9 @@ def apply_changes(
     scd
         1: the table has the newest state of each key. 2: it has every state, each with the sequences at which it began
         and ended, in ``__START_AT`` and ``__END_AT``; its primary key ends with ``__START_AT``.
+    schema
+        What becomes of rows with other columns than the table's, as for `Table.append`. With ``merge`` columns are made
+        in a version before that of the rows. ``sequence_by`` and columns that ``deletes`` names are none of them.
 
     Raises
     ------
@@ -88,23 +98,29 @@ def apply_changes(
     >>> apply_changes(flights, late.append_column("n", [[4, 6]]), sequence_by="n") is None
     True
     """
-    change = _Changes(table, keys, sequence_by, deletes, scd)
-    given = change.read(rows)
     said, more = read_message(message), read_properties(properties)
     mark = read_txn(txn)
+    change = _Changes(table, keys, sequence_by, deletes, scd, schema)
+    if is_spark_frame(rows):
+        rows = rows.persist()  # it is counted, then read part by part
+    try:
+        parts = change.parts(rows)
 
-    def attempt() -> Commit | None:
-        return committed_once(
-            table, mark, lambda transaction: change.write(transaction, given), message=said, properties=more
-        )
+        def attempt() -> Commit | None:
+            return committed_once(
+                table, mark, lambda transaction: change.write(transaction, parts), message=said, properties=more
+            )
 
-    return retried(attempt, on=WriteConflict, wait_seconds=table.session.wait_seconds)
+        return retried(attempt, on=WriteConflict, wait_seconds=table.session.wait_seconds)
+    finally:
+        if is_spark_frame(rows):
+            rows.unpersist()
 
 
 class _Changes:
     """How changes are applied to a table, and what beside it remembers them."""
 
-    def __init__(self, table: Table, keys: Any, sequence_by: Any, deletes: str | None, scd: Any) -> None:
+    def __init__(self, table: Table, keys: Any, sequence_by: Any, deletes: str | None, scd: Any, fit: Fit) -> None:
         table.refresh()
         self._table, self._spec = table, table.spec
         self._keys, self._sequence, self._deletes, self._scd = (
@@ -113,12 +129,54 @@ class _Changes:
             deletes,
             scd,
         )
-        hidden = (START, END) if scd == 2 else ()
-        self._columns = [one for one in self._spec.schema.names if one not in hidden]
+        self._fit = read_fit(fit)
 
-    def read(self, rows: Any) -> pa.Table:
+    @property
+    def _columns(self) -> list[str]:
+        hidden = (START, END) if self._scd == 2 else ()
+        return [one for one in self._spec.schema.names if one not in hidden]
+
+    def parts(self, rows: Any) -> Callable[[], Iterator[pa.Table]]:
+        """What reads the changes, as often as it is called, in parts that have no key in common."""
+        if not is_spark_frame(rows):
+            given = pa.concat_tables(tables(rows, self._columns))
+            self._make_columns(given.schema)
+            held = self._read(given)
+            return lambda: iter([held])
+        self._make_columns(from_spark_schema(rows.schema))
+        count = max(1, -(-rows.count() // PART_ROWS))
+        if count == 1:
+            held = self._read(pa.table(rows.toArrow()))
+            return lambda: iter([held])
+        from pyspark.sql import functions  # noqa: PLC0415 - the rows are its own, so that it is loaded
+
+        check_there(self._keys, rows.columns)
+        place = functions.pmod(functions.xxhash64(*map(functions.col, self._keys)), functions.lit(count))
+        return lambda: (self._read(pa.table(rows.where(place == one).toArrow())) for one in range(count))
+
+    def _make_columns(self, found: pa.Schema) -> None:
+        """With ``merge``, the columns that the table lacks."""
+        if self._fit != "merge":
+            return
+        # What only orders the changes is no column of the row.
+        ours = set(self._columns) | set(found.names) - self._tolerated(found)
+        wanted = pa.schema([one for one in found if one.name in ours])
+
+        def attempt() -> None:
+            self._table.refresh()
+            if changes := merging(self._table.spec, wanted):
+                self._table.alter(changes)
+
+        retried(attempt, on=WriteConflict, wait_seconds=self._table.session.wait_seconds)
+        self._table.refresh()
+        self._spec = self._table.spec
+
+    def _tolerated(self, found: pa.Schema) -> set[str]:
+        """Columns that rows may have though the table has not."""
+        return {self._sequence} | (set(parse(self._deletes, found).columns) if self._deletes else set())
+
+    def _read(self, given: pa.Table) -> pa.Table:
         """The changes: the table's columns, `_SEQUENCE`, `_DELETED` and `_DIGEST`; of each key and sequence one."""
-        given = pa.table(rows.toArrow()) if is_spark_frame(rows) else pa.concat_tables(tables(rows, self._columns))
         check_there([*self._keys, self._sequence], given.column_names)
         if given.column(self._sequence).null_count:
             raise InvalidRows("a change without a sequence cannot be ordered; fill or drop it",
@@ -130,13 +188,15 @@ class _Changes:
             asked = _ask(f"SELECT coalesce({where}, FALSE) AS it FROM given", given=given)  # noqa: S608
             is_deleted = asked.column("it").combine_chunks()
         named = set(self._columns)
-        tolerated = {self._sequence} | (set(parse(self._deletes, given.schema).columns) if self._deletes else set())
+        tolerated = set(given.column_names) if self._fit == "ignore" else self._tolerated(given.schema)
         kept = given.select([one for one in given.column_names if one in named or one not in tolerated])
         sequence = given.column(self._sequence).cast(self._kind(given.schema))
         key_schema = pa.schema([self._spec.schema.field(one).remove_metadata() for one in self._keys])
         gone = require_keys(conform(given.filter(is_deleted).select(self._keys), key_schema), self._spec)
         schema = pa.schema([self._spec.schema.field(one) for one in self._columns])
-        fills = Fills({k: v for k, v in self._spec.defaults_for_new.items() if k in named}, is_lenient=False)
+        fills = Fills(
+            {k: v for k, v in self._spec.defaults_for_new.items() if k in named}, is_lenient=self._fit != "strict"
+        )
         there = conform(kept.filter(pc.invert(is_deleted)), schema, fills=fills)
         require_keys(there.select(self._keys), self._spec)
         there = there.append_column(_SEQUENCE, sequence.filter(pc.invert(is_deleted)))
@@ -152,19 +212,32 @@ class _Changes:
             mixed=both,
         )
 
-    def write(self, transaction: Transaction, given: pa.Table) -> None:
+    def write(self, transaction: Transaction, parts: Callable[[], Iterator[pa.Table]]) -> None:
         """Write what is newer than what is known, at one state of the lake."""
-        beside = self._beside(given.schema.field(_SEQUENCE).type)
-        version = self._table.session.catalog.head()
-        known = _plain(beside.scan(where=self._where(given), as_of=version).to_arrow())
-        gone, come, remembered = (self._newest if self._scd == 1 else self._histories)(given, known, version)
-        if not len(remembered):
+        written: tuple[DeleteKeys, Append] | None = None
+        remembered: list[pa.Table] = []
+        memory: Table | None = None
+        version = 0
+        for given in parts():
+            if memory is None:
+                memory = self._beside(given.schema.field(_SEQUENCE).type)
+                version = self._table.session.catalog.head()
+            known = self._of_keys(memory, given, version)
+            gone, come, noted = (self._newest if self._scd == 1 else self._histories)(given, known, version)
+            if not len(noted):
+                continue
+            if written is None:
+                there = transaction.table(self._table.name)
+                written = there.delete_keys(gone), there.append(come)
+            else:
+                written[0].write(gone)
+                written[1].write(come)
+            remembered.append(noted)
+        if memory is None or not remembered:
             return
-        written = transaction.table(self._table.name)
-        written.delete_keys(gone)
-        written.append(come)
-        noted = transaction.table(beside.name).merge_when(remembered, list(self._keys), _ALWAYS)
-        if beside.version_at(noted.base_version) != beside.version_at(version):
+        merged = pa.concat_tables(remembered)
+        noted = transaction.table(memory.name).merge_when(merged, list(self._keys), _ALWAYS)
+        if memory.version_at(noted.base_version) != memory.version_at(version):
             raise WriteConflict("other changes were applied meanwhile; apply these again", table=self._table.name)
 
     def _newest(self, given: pa.Table, known: pa.Table, _: int) -> tuple[pa.Table, pa.Table, pa.Table]:
@@ -182,7 +255,7 @@ class _Changes:
         return won.select(self._keys), come, won.select([*self._keys, _SEQUENCE, _DELETED, _DIGEST])
 
     def _histories(self, given: pa.Table, known: pa.Table, version: int) -> tuple[pa.Table, pa.Table, pa.Table]:
-        there = _plain(self._table.scan(where=self._where(given), as_of=version).to_arrow())
+        there = self._of_keys(self._table, given, version)
         by, columns, start, end = self._listed, listed(map(name, self._columns)), name(START), name(END)
         on = " AND ".join(f"s.{key} = t.{key}" for key in map(name, self._keys))
         events = f"""CREATE TABLE event AS SELECT * FROM (
@@ -229,6 +302,19 @@ class _Changes:
             connection.close()
         return gone, come, remembered
 
+    def _of_keys(self, table: Table, given: pa.Table, version: int) -> pa.Table:
+        """A table's rows with one of the keys, and few others."""
+        where = self._where(given)
+        scan = table.scan(where=where, as_of=version)
+        if where is not None:
+            return _plain(scan.to_arrow())
+        reader = scan.to_reader()  # the table may be far larger than memory
+        keys = _plain(given.select(self._keys))
+        alike = f"SELECT * FROM found SEMI JOIN wanted USING ({self._listed})"  # noqa: S608
+        found = [_plain(pa.Table.from_batches([], schema=reader.schema))]
+        found += [_ask(alike, found=_plain(pa.Table.from_batches([one])), wanted=keys) for one in reader]
+        return pa.concat_tables(found, promote_options="permissive")
+
     def _beside(self, kind: pa.DataType) -> Table:
         """The table that remembers; made with the first changes."""
         keys = [pa.field(one, self._spec.schema.field(one).type, nullable=False) for one in self._keys]
@@ -237,7 +323,7 @@ class _Changes:
             if self._scd == 1
             else [pa.field(_DELETES, pa.list_(kind))]
         )
-        return create_table(self._table.session, f"changes_of_{self._spec.folder}", pa.schema([*keys, *own]),
+        return create_table(self._table.session, beside(self._spec.folder), pa.schema([*keys, *own]),
                             primary_key=self._keys, if_not_exists=True)  # fmt: skip
 
     def _kind(self, given: pa.Schema) -> pa.DataType:

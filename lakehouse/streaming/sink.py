@@ -12,7 +12,7 @@ from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidArgument
 from lakehouse.operations.row_change import require_columns
 from lakehouse.operations.upsert import require_column, require_primary_key
-from lakehouse.streaming.batch import BatchWriter, How, Work, keys_of
+from lakehouse.streaming.batch import BatchWriter, How, Work, keys_of, opened
 from lakehouse.streaming.changes import read_keys
 from lakehouse.streaming.checkpoint import Checkpoint
 from lakehouse.streaming.places import open_place
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def write(
     df: Any,
-    table: Table,
+    table: Table | str,
     *,
     mode: Mode | Work = "append",
     checkpoint: Any,
@@ -48,11 +48,12 @@ def write(
     df
         A streaming frame, of a classic or a Connect session.
     table
-        Where the rows go, and where the stream's batches are counted.
+        Where the rows go, and where the stream's batches are counted; or its name, in the lake that the environment
+        names.
     mode
         ``append``; ``upsert`` by primary key; ``replace`` of the time chunks (and values of the cluster columns
         ``keys``) that a batch has rows in; ``apply_changes``, with ``keys``, ``sequence_by``, ``deletes`` and ``scd``
-        of `lakehouse.streaming.apply_changes`, which reads a batch into memory. Or a function that is given an open
+        of `lakehouse.streaming.apply_changes`. Or a function that is given an open
         `Transaction` and the batch's rows, to write to several tables: all or none of it is committed, with the
         batch's mark on ``table``.
     checkpoint
@@ -88,6 +89,8 @@ def write(
         raise InvalidArgument("not a streaming frame; pass one of spark.readStream", found=type(df).__name__)
     if resume not in (None, "table"):
         raise InvalidArgument('resume is "table" or None', resume=repr(resume)[:100])
+    if isinstance(table, str):
+        table = opened({}, df.sparkSession).table(table)
     how = _read_how(table, mode, keys_of(keys), sequence_by, deletes, scd, schema)
     return _started(df, table, how, checkpoint, stream_id, trigger, resume, name)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from lakehouse.core.beside import is_beside
 from lakehouse.core.spec import WriteOrder
 from lakehouse.errors import AlreadyExists
 from lakehouse.schema import define_table
@@ -14,8 +15,8 @@ from lakehouse.table.table import Table
 
 
 def table_names(session: Session) -> list[str]:
-    """Names of the tables, sorted."""
-    return session.catalog.table_names()
+    """Names of users' tables, sorted."""
+    return [one for one in session.catalog.table_names() if not is_beside(one)]
 
 
 def open_table(session: Session, name: str) -> Table:

@@ -143,3 +143,46 @@ def test_what_cannot_be_applied_is_refused(lake: Any, rows: Any, given: Any) -> 
     with pytest.raises(InvalidInput):
         apply_changes(table, feed(rows), **{"sequence_by": "n", "deletes": "op = 'D'", **given})
     assert table.version == head
+
+
+PEOPLE = "id BIGINT NOT NULL, name STRING"
+CHANGE = {"sequence_by": "n", "deletes": "op = 'D'"}
+
+
+def own(lake: Any) -> list[str]:
+    """The tables that the lake made for itself."""
+    return sorted(set(lake.catalog.table_names()) - set(lake.tables()))
+
+
+def test_columns_that_the_table_lacks_are_refused_made_or_left_out(lake: Any) -> None:
+    table = lake.create_table("people", PEOPLE, primary_key=["id"])
+    more = feed([(1, "a", 1, "U"), (2, "b", 1, "U")]).append_column("age", [[7, 8]])
+    with pytest.raises(InvalidInput, match="age"):
+        apply_changes(table, more, **CHANGE)
+    apply_changes(table, more, schema="ignore", **CHANGE)
+    assert table.schema.names == ["id", "name"]
+    later = feed([(1, "c", 2, "U"), (2, None, 2, "D")]).append_column("age", [[9, None]])
+    apply_changes(table, later, schema="merge", **CHANGE)
+    apply_changes(table, more, schema="merge", **CHANGE)  # late
+    apply_changes(table, feed([(3, "d", 1, "U")]).drop(["name"]), schema="merge", **CHANGE)
+    assert table.scan().to_arrow().sort_by("id").to_pylist() == [
+        {"id": 1, "name": "c", "age": 9}, {"id": 3, "name": None, "age": None},
+    ]  # fmt: skip
+
+
+def test_what_remembers_changes_is_no_table_of_the_users_and_goes_with_theirs(lake: Any) -> None:
+    table = lake.create_table("people", PEOPLE, primary_key=["id"])
+    apply_changes(table, feed([(1, None, 7, "D")]), **CHANGE)
+    (memory,) = own(lake)
+    assert lake.tables() == ["people"]
+    assert [one.name for one in lake.catalog.overview()] == ["people"]
+    assert lake.sql("SHOW TABLES")["table"].to_pylist() == ["people"]
+    lake.rename_table("people", "persons")
+    apply_changes(lake.table("persons"), feed([(1, "late", 5, "U")]), **CHANGE)
+    assert (lake.table("persons").count(), own(lake)) == (0, [memory])
+    lake.drop_table("persons")
+    assert lake.catalog.table_names() == []
+    apply_changes(lake.create_table("persons", PEOPLE, primary_key=["id"]), feed([(1, "new", 5, "U")]), **CHANGE)
+    assert lake.table("persons").count() == 1
+    assert own(lake) != [memory]
+    assert list(lake.check(deep=True).findings) == []

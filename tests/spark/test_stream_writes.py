@@ -13,6 +13,7 @@ import pytest
 
 import lakehouse
 from lakehouse.errors import CheckpointMismatch
+from lakehouse.streaming import changes as applying
 from lakehouse.testing.faults import armed, fail, on_count
 from lakehouse.testing.rows import DDL, KEYED, arrow, many, values
 
@@ -115,6 +116,18 @@ def test_a_batch_whose_commit_file_is_gone_is_recognised(table: Any, files: File
     files.add(many(10, value=20))
     run(table)
     assert values(table) == list(range(30))
+
+
+def test_a_table_is_given_by_name_in_the_lake_of_the_environment(
+    table: Any, files: Files, run: Any, monkeypatch: pytest.MonkeyPatch, sqlite_url: str, warehouse: Path
+) -> None:
+    monkeypatch.setenv("LAKEHOUSE_CATALOG", sqlite_url)
+    monkeypatch.setenv("LAKEHOUSE_WAREHOUSE", str(warehouse))
+    files.add(many(10))
+    run("flights")
+    assert values(table) == list(range(10))
+    with pytest.raises(lakehouse.TableNotFound, match="flights"):
+        run("departures")
 
 
 def test_a_batch_that_was_planned_anew_with_other_rows_is_read_as_the_table_has_it(
@@ -229,10 +242,13 @@ def test_several_tables_are_written_in_one_transaction(lake: Any, table: Any, fi
     assert [one.version for one in table.log()] == [one.version for one in other.log()]
 
 
-def test_changes_of_batches_are_applied_in_their_order(lake: Any, files: Files, run: Any, place: Path) -> None:
+def test_changes_of_batches_are_applied_in_their_order(
+    lake: Any, files: Files, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = lake.create_table("people", "value BIGINT NOT NULL, client STRING", primary_key=["value"])
     later, sooner = ("2013-01-06", "gone", 1), ("2013-01-05", "a", 1)
     files.add(arrow([later, ("2013-01-05", "b", 2)]), arrow([sooner, ("2013-01-07", "c", 2)]))
+    monkeypatch.setattr(applying, "PART_ROWS", 1)  # each batch is read in two parts
     changes = {"mode": "apply_changes", "keys": "value", "sequence_by": "time", "deletes": "client = 'gone'"}
     with pytest.raises(Exception, match="injected"), armed({"commit.after": on_count(2, fail())}):
         run(table, **changes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -13,6 +13,7 @@ from lakehouse.catalog.commit.views import require_no_view
 from lakehouse.catalog.store.models import commit_table, lake_table, upkeep
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.catalog.store.rows import spec_definition, spec_from_row
+from lakehouse.core.beside import beside, is_beside
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import AlreadyExists, TableNotFound
@@ -41,7 +42,7 @@ def is_forgotten(connection: Connection, table: TableId) -> bool:
 
 
 def table_names(connection: Connection) -> list[str]:
-    """Names of live tables, sorted."""
+    """Names of live tables, sorted, of the lake's own too."""
     return sorted(connection.execute(select(lake_table.c.name).where(_live)).scalars())
 
 
@@ -66,7 +67,7 @@ def create_table(connection: Connection, spec: TableSpec) -> tuple[TableSpec, in
         )
         .returning(lake_table.c.id)
     ).scalar_one()
-    _record(connection, version, now_us, Kind.CREATE, table, f"create table {spec.name}")
+    _record(connection, version, now_us, Kind.CREATE, [table], f"create table {spec.name}")
     return replace(spec, id=TableId(table)), version
 
 
@@ -80,7 +81,7 @@ def rename_table(connection: Connection, old: str, new: str) -> None:
         raise AlreadyExists("a table of that name exists; choose another", table=new)
     require_no_view(connection, new)
     connection.execute(update(lake_table).where(lake_table.c.id == held[0].id).values(name=new))
-    _record(connection, version, now_us, Kind.RENAME, held[0].id, f"rename table {old} to {new}")
+    _record(connection, version, now_us, Kind.RENAME, [held[0].id], f"rename table {old} to {new}")
 
 
 def set_properties(connection: Connection, name: str, change: Change) -> tuple[TableSpec, int]:
@@ -93,18 +94,20 @@ def set_properties(connection: Connection, name: str, change: Change) -> tuple[T
     connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(definition=spec_definition(spec)))
     # Another policy may call for other maintenance.
     connection.execute(update(upkeep).where(upkeep.c.table_id == spec.id).values(due_us=now_us, not_before_us=now_us))
-    _record(connection, version, now_us, Kind.ALTER, spec.id, f"set properties of table {name}")
+    _record(connection, version, now_us, Kind.ALTER, [spec.id], f"set properties of table {name}")
     return spec, version
 
 
 def drop_table(connection: Connection, name: str) -> None:
-    """Drop a table; its rows stay in storage until they are collected."""
+    """Drop a table, and what remembers its changes; their rows stay in storage until they are collected."""
     version, now_us = next_version(connection)
     held = find_table(connection, name)
     if held is None:
         raise _missing(connection, name)
-    connection.execute(update(lake_table).where(lake_table.c.id == held[0].id).values(dropped_version=version))
-    _record(connection, version, now_us, Kind.DROP_TABLE, held[0].id, f"drop table {name}")
+    own = find_table(connection, beside(held[0].folder))
+    dropped = [held[0].id] if own is None else [held[0].id, own[0].id]
+    connection.execute(update(lake_table).where(lake_table.c.id.in_(dropped)).values(dropped_version=version))
+    _record(connection, version, now_us, Kind.DROP_TABLE, dropped, f"drop table {name}")
 
 
 def get_table(connection: Connection, name: str) -> tuple[TableSpec, int]:
@@ -116,11 +119,11 @@ def get_table(connection: Connection, name: str) -> tuple[TableSpec, int]:
 
 
 def _missing(connection: Connection, name: str) -> TableNotFound:
-    known = ", ".join(table_names(connection)[:10]) or "none"
+    known = ", ".join([one for one in table_names(connection) if not is_beside(one)][:10]) or "none"
     return TableNotFound("no such table; create it or check its name", table=name, known=known)
 
 
-def _record(connection: Connection, version: int, now_us: int, kind: Kind, table: int, message: str) -> None:
+def _record(connection: Connection, version: int, now_us: int, kind: Kind, tables: Sequence[int], message: str) -> None:
     record_version(connection, version, kind, now_us, message=message)
     nothing = dict.fromkeys(
         (
@@ -134,6 +137,5 @@ def _record(connection: Connection, version: int, now_us: int, kind: Kind, table
         ),
         0,
     )
-    connection.execute(
-        commit_table.insert().values(version=version, table_id=table, operation=kind.value, is_exact=True, **nothing)
-    )
+    named = {"version": version, "operation": kind.value, "is_exact": True, **nothing}
+    connection.execute(commit_table.insert(), [{"table_id": one, **named} for one in tables])

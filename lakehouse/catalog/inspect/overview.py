@@ -8,6 +8,7 @@ from lakehouse.catalog.store.models import commit_log, commit_table, lake_table,
 from lakehouse.catalog.store.rows import spec_from_row
 from lakehouse.catalog.versions.horizon import is_readable
 from lakehouse.catalog.versions.log import on_rows
+from lakehouse.core.beside import is_beside
 from lakehouse.core.interval import from_us
 from lakehouse.core.listing import Listing
 from lakehouse.core.overview import TableSummary
@@ -16,7 +17,7 @@ DAY_US = 86_400_000_000
 
 
 def read_overview(connection: Connection, *, now_us: int, days: int) -> Listing[TableSummary]:
-    """One summary for each table, by name.
+    """One summary for each table of users, by name.
 
     Cost: one pass over the live segments, and over the versions of some days.
     """
@@ -44,6 +45,8 @@ def read_overview(connection: Connection, *, now_us: int, days: int) -> Listing[
     for row in connection.execute(
         select(lake_table).where(lake_table.c.dropped_version.is_(None)).order_by(lake_table.c.name)
     ):
+        if is_beside(row.name):
+            continue
         segments, rows, size, start, end = stored.get(row.id, (0, 0, 0, None, None))
         if not spec_from_row(row).time:
             start = end = None
