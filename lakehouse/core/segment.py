@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NewType
 
 from lakehouse.core.bucket import Buckets
@@ -109,7 +110,9 @@ class NewSegment:
     def added(self, id: Any, *, ordinal: int, first_row_id: int) -> Segment:
         """The segment that a commit makes of it; row ids are counted from ``first_row_id`` if the file stores none."""
         first = 0 if self.has_row_ids else first_row_id
-        return Segment(id=id, ordinal=ordinal, first_row_id=first, **{name: getattr(self, name) for name in _OF_FILE})
+        of_file = dict(zip(_OF_FILE, _values_of_file(self), strict=True))
+        return Segment(id=id, ordinal=ordinal, first_row_id=first, **of_file)
 
 
 _OF_FILE = tuple(one.name for one in fields(NewSegment))
+_values_of_file = attrgetter(*_OF_FILE)

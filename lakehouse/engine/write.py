@@ -26,7 +26,7 @@ from lakehouse.engine.castable import castable
 from lakehouse.engine.conform import Fills, conform
 from lakehouse.engine.validate import GIVEN, Origin
 from lakehouse.errors import InternalError, InvalidInput, InvalidRows
-from lakehouse.schema import definition_to_json, schema_to_json
+from lakehouse.schema import footer_texts
 from lakehouse.storage.blocks import write_blocks
 from lakehouse.storage.checksums import HashedFile
 from lakehouse.storage.files import make_folder
@@ -317,11 +317,9 @@ class _File:
         )
         self._writer.add_key_value_metadata(
             {
-                "lakehouse.table": target.spec.folder,
+                **footer_texts(target.spec),
                 "lakehouse.operation": target.operation_id,
                 "lakehouse.file": f"{target.inside}{name}",
-                "lakehouse.schema": schema_to_json(target.spec.schema),
-                "lakehouse.definition": definition_to_json(target.spec),
             }
         )
 

@@ -42,7 +42,8 @@ class Append(Operation):
 
     def contribution(self) -> Contribution:
         """The operation's part of a commit."""
-        return replace(super().contribution(), guards=self._guards)
+        found = super().contribution()
+        return replace(found, guards=True) if self._guards else found
 
     def _contribution(self) -> Contribution:
         return AppendContribution(**self._written, as_known=self._as_known)

@@ -125,9 +125,10 @@ class Operation:
         return self._commit_now(if_useful=if_useful)
 
     def _commit_now(self, *, if_useful: bool) -> Commit:
+        contribution = self.contribution()
         try:
             commit = self._session.catalog.commit(
-                [replace(self.contribution(), if_useful=if_useful)],
+                [replace(contribution, if_useful=True) if if_useful else contribution],
                 message=self._message,
                 properties=self._properties,
                 wait_seconds=self.wait_seconds,

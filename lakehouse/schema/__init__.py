@@ -3,7 +3,7 @@
 from lakehouse.schema.alter import altered, merging, restored, seen_at
 from lakehouse.schema.changes import SchemaChange
 from lakehouse.schema.define import define_table, read_table_properties, typed_scope
-from lakehouse.schema.definition import definition_from_json, definition_to_json
+from lakehouse.schema.definition import definition_from_json, definition_to_json, footer_texts
 from lakehouse.schema.encoding import schema_from_json, schema_to_json
 from lakehouse.schema.history import history_fields, history_value
 from lakehouse.schema.layout import key_fields
@@ -22,6 +22,7 @@ __all__ = [
     "define_table",
     "definition_from_json",
     "definition_to_json",
+    "footer_texts",
     "from_spark_schema",
     "from_spark_type",
     "history_fields",

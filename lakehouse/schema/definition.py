@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import InvalidSchema
+from lakehouse.remembered import Remembered
 from lakehouse.schema.define import define_table
-from lakehouse.schema.encoding import schema_from_json
+from lakehouse.schema.encoding import schema_from_json, schema_to_json
 from lakehouse.schema.history import history_fields, history_value
 from lakehouse.schema.types import TIME
 
@@ -36,6 +37,31 @@ def definition_to_json(spec: TableSpec) -> str:
         },
         ensure_ascii=False,
     )
+
+
+_of_footers: Remembered[int, tuple[TableSpec, dict[str, str]]] = Remembered(64)
+"""By the place in memory of a definition, which is kept beside its texts, so that no other can come to lie there."""
+
+
+def footer_texts(spec: TableSpec) -> dict[str, str]:
+    """What the footer of each file says of its table; made once for all files that are written by one definition.
+
+    >>> spec = define_table("flights", "ts TIMESTAMP, client BIGINT", time="ts")
+    >>> sorted(footer_texts(spec))
+    ['lakehouse.definition', 'lakehouse.schema', 'lakehouse.table']
+    """
+    found = _of_footers.get(id(spec))
+    if found is None:
+        found = (
+            spec,
+            {
+                "lakehouse.table": spec.folder,
+                "lakehouse.schema": schema_to_json(spec.schema),
+                "lakehouse.definition": definition_to_json(spec),
+            },
+        )
+        _of_footers.put(id(spec), found)
+    return found[1]
 
 
 def definition_from_json(definition: str | None, schema: str, *, folder: str) -> TableSpec:

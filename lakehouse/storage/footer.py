@@ -88,7 +88,8 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
     footer = file.metadata
     if footer.num_rows == 0:
         return None
-    columns = primitive_columns(file.schema_arrow)
+    schema = file.schema_arrow  # made anew each time that it is asked for
+    columns = primitive_columns(schema)
     stored = spec.stored_names
     times = [stored.get(name, name) for name in spec.times]
     for time in times:
@@ -99,7 +100,7 @@ def _statistics(file: pq.ParquetFile, path: Path, name: str, spec: TableSpec) ->
         name_there = stored.get(column.name, column.name)
         if name_there not in columns:
             continue
-        gathered[name_there] = _gather(footer, columns[name_there], file.schema_arrow.field(name_there).type)
+        gathered[name_there] = _gather(footer, columns[name_there], schema.field(name_there).type)
         nulls = gathered[name_there].nulls
         if nulls and not column.nullable:
             what = "time column" if column.name == spec.time else "column"

@@ -45,6 +45,8 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.version import ADD, DROP
 from lakehouse.errors import TooManyChunks
 
+_INSERT_UPDATED_ROWS = updated_rows.insert()
+
 
 @dataclass(slots=True)
 class TableDelta:
@@ -112,7 +114,7 @@ def apply(connection: Connection, plan: OperationPlan, version: int, now_us: int
         {"operation": number, "version": version, "row_ids": encode_set(row_ids)}
         for number, row_ids in plan.updated_rows
     ]
-    run_for_each(connection, updated_rows.insert(), brought)
+    run_for_each(connection, _INSERT_UPDATED_ROWS, brought)
     for number in [*plan.gives_way, *([begun.number] if begun.locks else [])]:
         locks.release(connection, number)
 
