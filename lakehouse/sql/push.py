@@ -38,13 +38,18 @@ def pushed(tree: exp.Expr, references: Sequence[Reference], schemas: Mapping[str
 
     Cost: one walk of the SELECT around each reference, and of those around that one.
     """
+    scope = scope_of(tree, references, schemas)
+    return {one.relation: _wanted(one.node, schemas[one.relation], scope) for one in references}
+
+
+def scope_of(tree: exp.Expr, references: Sequence[Reference], schemas: Mapping[str, pa.Schema]) -> Scope:
+    """What a resolved statement says of names, with the columns of its tables, whose schemas are given by relation."""
     columns = {
         id(one.node): frozenset(name.casefold() for name in schemas[one.relation].names)
         for one in references
         if not one.node.args["alias"].args.get("columns")
     }
-    scope = Scope.of(tree, columns)
-    return {one.relation: _wanted(one.node, schemas[one.relation], scope) for one in references}
+    return Scope.of(tree, columns)
 
 
 def _wanted(node: exp.Table, schema: pa.Schema, scope: Scope) -> Wanted:
@@ -93,9 +98,9 @@ def _conditions(select: exp.Select, node: exp.Expr, scope: Scope) -> Iterator[ex
     source = sources[own]
     if source.kept and source.seen:
         where = select.args.get("where")
-        found = [*(_conjuncts(where.this) if where is not None else ()), *_inherited(select, scope)]
+        found = [*(conjuncts(where.this) if where is not None else ()), *_inherited(select, scope)]
         seen = [one for one in sources if one.seen]
-        yield from (one for one in found if _is_about(one, source, seen, scope))
+        yield from (one for one in found if is_about(one, source, seen, scope))
     for place, one in enumerate(sources[own:], own):
         on = None if one.join is None else one.join.args.get("on")
         if one.join is None or on is None:
@@ -104,7 +109,7 @@ def _conditions(select: exp.Select, node: exp.Expr, scope: Scope) -> Iterator[ex
         kept_so_far = source.kept and source.seen and side(one.join) == "" and kind(one.join) != "ANTI"
         if joined_here or kept_so_far:
             seen = [other for other in sources[: place + 1] if other is one or other.seen]
-            yield from (one for one in _conjuncts(on) if _is_about(one, source, seen, scope))
+            yield from (one for one in conjuncts(on) if is_about(one, source, seen, scope))
 
 
 def _inherited(select: exp.Select, scope: Scope) -> Iterator[exp.Expr]:
@@ -129,7 +134,8 @@ def _in_terms_of(condition: exp.Expr, outputs: Mapping[str, exp.Column | None]) 
     return held.this  # type: ignore[no-any-return]
 
 
-def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
+def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """The conditions that a condition joins by AND."""
     waiting = [condition]
     while waiting:
         one = waiting.pop()
@@ -142,7 +148,7 @@ def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
                 yield one
 
 
-def _is_about(condition: exp.Expr, source: Source, sources: Sequence[Source], scope: Scope) -> bool:
+def is_about(condition: exp.Expr, source: Source, sources: Sequence[Source], scope: Scope) -> bool:
     """Whether every column of a condition can only be one of this source's own."""
     columns = scope.columns_in(condition)
     if source.columns is None or columns is None:

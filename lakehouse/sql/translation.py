@@ -18,6 +18,7 @@ from lakehouse.errors import InvalidInput
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_allowed
 from lakehouse.sql.columns import Columns
+from lakehouse.sql.joins import make_inner
 from lakehouse.sql.names import Reference, resolve
 from lakehouse.sql.normal import normalized
 from lakehouse.sql.push import Wanted, pushed
@@ -122,6 +123,8 @@ def translate(
         if one.node.args.get("sample"):
             one.node.meta[ROW_ID] = True
     schemas = {one.relation: _schema(tables.get(one.table), one, as_of) for one in references}
+    if engine == "duckdb":
+        make_inner(tree, references, schemas)
     named = copied(tree)
     try:
         columns = Columns({relation: schema.names for relation, schema in schemas.items()}, engine).of(named)

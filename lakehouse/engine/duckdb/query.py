@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakehouse.core.column import Held, Layout, holds_plainly, stored_name
+from lakehouse.core.segment_columns import HIGH, LOW, NULLS
 from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import ROW_ID, TableSpec, field_id_of
@@ -144,7 +146,8 @@ class _Visible:
         if ORDINAL in extras:
             columns.append(f"{_by_file(segments.ordinals)} AS {sql.name(ORDINAL)}")
         paths = sql.listed(sql.file(str(self.files[path])) for path in segments.paths)
-        source = f"read_parquet([{paths}], hive_partitioning=false)"
+        known = _known(segments, layout) if self.is_joined and len(segments) > 1 else ""
+        source = f"read_parquet([{paths}], hive_partitioning=false{known})"
         if taken:
             # At least one column, whether it is asked for or not.
             held = [one for one in layout if one.type is not None] or [
@@ -241,6 +244,26 @@ def _typical(rows: IntArray) -> int:
 def _first(segments: Segments, place: int) -> Segments:
     """Segments in their order, but for one, which comes first."""
     return segments.take(np.concatenate([[place], np.delete(np.arange(len(segments)), place)]))
+
+
+def _known(segments: Segments, layout: Layout) -> str:
+    """What the catalog knows of the whole numbers and dates in several files, as an argument of `read_parquet`.
+
+    Of one file DuckDB reads it in the footer. Of several it would guess how many values a column has, and from that
+    how many rows a join has, by the number of rows.
+    """
+    rows, columns = segments.numbers("rows"), []
+    for one in layout:
+        if one.is_plain and (pa.types.is_integer(one.wanted) or pa.types.is_date32(one.wanted)):
+            low, high, nulls = (segments.statistics(prefix + one.name) for prefix in (LOW, HIGH, NULLS))
+            if low is None or high is None or nulls is None or nulls.null_count:
+                continue
+            is_bounded = np.logical_and(low.is_valid(), high.is_valid()) | (nulls.to_numpy() == rows)
+            if is_bounded.all() and low.null_count < len(rows):
+                found = {"min": pc.min(low), "max": pc.max(high), "null_count": pc.sum(nulls)}
+                listed = sql.listed(f"'{name}': '{value}'" for name, value in found.items())
+                columns.append(f"{sql.text(one.name)}: MAP {{{listed}}}")
+    return f", column_statistics=MAP {{{sql.listed(columns)}}}" if columns else ""
 
 
 def _by_file(values: IntArray) -> str:

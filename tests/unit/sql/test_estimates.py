@@ -46,6 +46,20 @@ def test_a_scan_is_expected_to_give_about_the_rows_of_its_files(lake: lakehouse.
     assert rows_of(lake, "SELECT count(*), sum(id) FROM sized") == [(sum(sizes), sum(range(sum(sizes))))]
 
 
+def test_a_join_is_expected_to_give_as_many_rows_as_its_keys_have_values(lake: lakehouse.Lake) -> None:
+    table = lake.create_table("repeated", "at TIMESTAMP, id BIGINT, day DATE", time="at")
+    for size in (300, 400, 500):
+        ids = pa.array([number % 10 for number in range(size)], pa.int64())
+        rows = {"at": pa.repeat(pa.scalar(0, pa.timestamp("us")), size), "id": ids, "day": ids.cast(pa.int32())}
+        table.append(pa.table({**rows, "day": rows["day"].cast(pa.date32())}))
+    table.append(pa.table({"at": pa.array([1], pa.timestamp("us")), "id": [None], "day": [None]}, table.schema))
+    for key in ("id", "day"):
+        joined = f"SELECT a.id FROM repeated a JOIN repeated b ON a.{key} = b.{key}"
+        assert 48_000 <= estimated(lake, f"{joined} ORDER BY a.id") <= 432_000
+        assert rows_of(lake, f"SELECT count(*) FROM ({joined})") == [(144_000,)]
+    assert rows_of(lake, "SELECT count(*) FROM repeated a JOIN trips t ON t.id > 3 WHERE a.id IS NULL") == [(1,)]
+
+
 def test_rows_are_expected_of_files_that_store_row_ids_and_of_masked_ones_too(lake: lakehouse.Lake) -> None:
     table = made(lake, "masked", [300, 300, 300])
     table.compact()

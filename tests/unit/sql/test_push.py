@@ -71,7 +71,14 @@ def test_only_columns_that_are_needed_are_read(still_lake: lakehouse.Lake, text:
         ),
         ("SELECT 1 FROM clients JOIN trips ON name = client AND score = 1 AND id = 2", ["(`score` = 1)", "(`id` = 2)"]),
         ("SELECT 1 FROM clients c LEFT JOIN trips t ON c.score = 1 AND t.id = 2", [None, "(`id` = 2)"]),
-        ("SELECT 1 FROM clients c LEFT JOIN trips t ON true WHERE c.score = 1 AND t.id = 2", ["(`score` = 1)", None]),
+        (
+            "SELECT 1 FROM clients c LEFT JOIN trips t ON true WHERE c.score = 1 AND t.id = 2",
+            ["(`score` = 1)", "(`id` = 2)"],
+        ),
+        (
+            "SELECT 1 FROM clients c LEFT JOIN trips t ON true WHERE c.score = 1 AND coalesce(t.id, 2) = 2",
+            ["(`score` = 1)", None],
+        ),
         ("SELECT 1 FROM clients c LEFT JOIN trips t ON true WHERE t.id IS NULL", [None, None]),
         (
             "SELECT 1 FROM clients c RIGHT JOIN trips t ON c.score = 1 AND t.id = 2 WHERE c.score = 3 AND t.id = 4",
@@ -136,6 +143,30 @@ def test_pushed_conditions_leave_segments_unopened(still_lake: lakehouse.Lake) -
     assert "trips at version" in said
     assert "1 of 3 segments" in said
     assert "columns at, id" in said
+
+
+@pytest.mark.parametrize(
+    ("rest", "is_inner"),
+    [
+        ("ON t.client = c.name WHERE t.id > 1", True),
+        ("ON t.client = c.name WHERE c.score + 1 = id", True),
+        ("ON t.client = c.name WHERE t.id BETWEEN 1 AND 2 OR false", False),
+        ("ON t.client = c.name WHERE t.id BETWEEN 1 AND 2", True),
+        ("ON t.client = c.name WHERE c.name = 'UA' AND t.id IS NOT NULL", True),
+        ("ON t.client = c.name JOIN clients d ON d.score = t.id", True),
+        ("ON t.client = c.name LEFT JOIN clients d ON d.score = t.id", False),
+        ("ON t.client = c.name FULL JOIN clients d ON d.score = t.id WHERE t.id > 1", False),
+        ("ON t.client = c.name WHERE t.id + 1 > 1", False),
+        ("ON t.client = c.name WHERE t.id <=> 1", False),
+        ("ON t.client = c.name WHERE t.id NOT IN (1, 2)", False),
+        ("ON t.client = c.name WHERE c.score > 1", False),
+    ],
+)
+def test_an_outer_join_is_an_inner_one_if_no_row_that_it_fills_with_nulls_can_pass(
+    still_lake: lakehouse.Lake, rest: str, is_inner: bool
+) -> None:
+    plan = still_lake.sql(f"EXPLAIN SELECT 1 FROM clients c LEFT JOIN trips t {rest}", engine="duckdb")
+    assert ("LEFT" not in plan.partition("\nduckdb: ")[2].partition("\n")[0]) == is_inner
 
 
 _ON = (
