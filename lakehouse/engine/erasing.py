@@ -44,6 +44,8 @@ class Left:
     checksum: Checksum = b""
     found: NewSegment | None = None
     """What the new file's footer says, of one in an object store."""
+    keys: pa.Table | None = field(default=None, repr=False)
+    """The keys of the erased rows, if they were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class Erasing:
     where: str
     now_us: int
     """When it is done, by which files get the codec for their age."""
+    keys: tuple[str, ...] = ()
+    """Columns of which the erased rows' values are wanted."""
 
     def below(self, name: str) -> Erasing:
         """The same with its files in a folder below its own."""
@@ -75,8 +79,9 @@ class Erasing:
         if not erased:
             return Left(segment.id, segment.path, erased)
         row_ids = encode_set(self._row_ids(query))
+        keys = _engine().read(replace(query, columns=self.keys)).to_arrow().select(self.keys) if self.keys else None
         if erased == segment.rows:
-            return Left(segment.id, segment.path, erased, row_ids)
+            return Left(segment.id, segment.path, erased, row_ids, keys=keys)
         verify_file(self.warehouse, segment)
         query = replace(query, verify="size")
         own = self._spec_of(segment)
@@ -86,7 +91,7 @@ class Erasing:
         name = f"{segment.id}{attempt}.parquet"
         checksum = write_segment(kept, target, name, _not_numbers(own, segment), segment.interval.end_us - 1)
         found = None if self.warehouse.cache is None else read_footers(folder, [name], self.spec)[0]
-        return Left(segment.id, segment.path, erased, row_ids, f"{self.folder}/{name}", checksum, found)
+        return Left(segment.id, segment.path, erased, row_ids, f"{self.folder}/{name}", checksum, found, keys)
 
     def _seen_in(self, segment: Segment) -> TableSpec:
         """The table's columns with the types of the file where these are wider, as before a restore."""

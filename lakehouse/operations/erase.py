@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import getpass
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import pyarrow as pa
 from pyroaring import BitMap64
 
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import EraseContribution
-from lakehouse.core.erased import Erased, receipt
+from lakehouse.core.erased import Erased, Residue, receipt
 from lakehouse.core.expire import GRACE_SECONDS
 from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun, Kind, LookAgain, Rewrite
@@ -29,6 +30,8 @@ from lakehouse.predicate import ParsedPredicate, whole_scope
 from lakehouse.session.session import Session
 
 logger = logging.getLogger(__name__)
+Forgets = tuple[tuple[str, ...], Callable[[pa.Table], None]]
+"""Columns of keys that are remembered elsewhere, and what makes them be forgotten there before rows are erased."""
 _SEGMENTS = 256
 """How many segments are searched together."""
 
@@ -46,12 +49,18 @@ class Erase(RunOperation):
 
     kind = Kind.ERASE
 
-    def __init__(self, session: Session, begun: Begun, *, where: ParsedPredicate, **marks: Any) -> None:
+    def __init__(
+        self, session: Session, begun: Begun, *, where: ParsedPredicate, forgets: Forgets | None = None, **marks: Any
+    ) -> None:
         super().__init__(session, begun, **marks)
         self._where = where
+        self._keys: tuple[str, ...] = () if forgets is None else forgets[0]
+        self._forget = None if forgets is None else forgets[1]
         self._warehouse = session.warehouse
         self._seen = begun.base_version
         self._left: list[Left] = []
+        self._forgotten: int | None = None
+        """Of these, so many had their keys forgotten; None: none was asked for yet."""
         self._spans: dict[int, Interval] = {}
         """The intervals of segments with erased rows, by id."""
 
@@ -81,7 +90,7 @@ class Erase(RunOperation):
         folder = f"{spec.folder}/{self.id}"
         where = self._where.sql("duckdb")
         folder_here = f"{folder}/{batch:05d}"
-        work = Erasing(spec, self._warehouse, folder_here, self.id, where, self._now_us())
+        work = Erasing(spec, self._warehouse, folder_here, self.id, where, self._now_us(), self._keys)
         left = [one for one in self._done(work, segments) if one.rows_erased]
         prefix = f"{folder}/"
         self.take([Written(one.written.removeprefix(prefix), one.checksum, one.found) for one in left if one.written])
@@ -140,8 +149,13 @@ class Erase(RunOperation):
             segments_removed=sum(one.written == "" for one in self._left),
             files_to_go=found.garbage,
             versions_readable=found.readable,
-            residue=tuple(residue(found, self._where.tree, exports)),
+            residue=(*residue(found, self._where.tree, exports), *self._remembered()),
         )
+
+    def _remembered(self) -> Iterator[Residue]:
+        if self._keys and not set(self._where.columns) <= set(self._keys):
+            what = "keys of rows that no version has any more"
+            yield Residue(what, "what remembers applied changes", "erase by a condition on the key alone")
 
     def _commit_after_a_look(self, *, if_useful: bool) -> Commit:
         """Scan what was committed since the last scan, and commit; repeat if read rows were copied meanwhile."""
@@ -152,6 +166,7 @@ class Erase(RunOperation):
                 with self._ended_by_errors():
                     self._look([self._session.catalog.come(self._begun.table, since, self._seen)])
             self._write_receipt()
+            self._forget_keys()
             reach("erase.looked")
             return super(Erase, self)._commit_now(if_useful=if_useful)
 
@@ -164,6 +179,17 @@ class Erase(RunOperation):
                 table=self._begun.table.name,
                 operation=self.id,
             ) from error
+
+    def _forget_keys(self) -> None:
+        """Have the keys of what was found forgotten; those that were before are not again."""
+        if self._forget is None or self._is_repeat:
+            return
+        found = [one.keys for one in self._left[self._forgotten :] if one.keys is not None]
+        if found or self._forgotten is None:
+            columns = [self._begun.table.schema.field(one).remove_metadata() for one in self._keys]
+            nothing = pa.schema(columns).empty_table()
+            self._forget(pa.concat_tables([nothing, *found], promote_options="permissive"))
+        self._forgotten = len(self._left)
 
     def _write_receipt(self) -> None:
         """Say in the commit's properties what it does: its rows are gone, and nothing else will tell."""

@@ -29,6 +29,7 @@ from lakehouse.operations.upsert import DeleteKeys, Upsert, require_column, requ
 from lakehouse.predicate import parse
 from lakehouse.schema import typed_scope
 from lakehouse.session.session import Session
+from lakehouse.table.forgetting import forgetting
 
 Began = TypeVar("Began", bound=Operation)
 P = ParamSpec("P")
@@ -208,7 +209,10 @@ class Begins:
         marks = marks_of(message, properties, txn)
         self.refresh()  # what is written again has the properties of now
         where_read, chosen = parse(where, self._spec.schema), self._session.engine(engine)
-        return self._begin(Erase, marks, where=where_read, engine=chosen)
+        forgets = forgetting(
+            lambda name: type(self)(self._session, *self._session.catalog.table(name)), self, where_read
+        )
+        return self._begin(Erase, marks, where=where_read, engine=chosen, forgets=forgets)
 
     def begin_merge(
         self,

@@ -185,7 +185,8 @@ class Writes(Fits):
 
         This covers rows visible in some version and rows hidden in all; their values are also removed from the
         catalog's bounds and indexes, and from its exports, which are written again. `Lake.collect` deletes the old
-        files after its grace. Rows committed after it began stay: first stop what writes them. It never waits; updates
+        files after its grace. Where changes were applied, what remembers them forgets the keys of these rows. Rows
+        committed after it began stay: first stop what writes them. It never waits; updates
         and compactions that read such rows and have not committed retry. Keys of replaces are removed if the predicate
         has only values of cluster columns; ``residue`` of the result names where values of the rows may remain, exports
         among them if these could not be written again.

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakehouse
@@ -186,3 +187,46 @@ def test_what_remembers_changes_is_no_table_of_the_users_and_goes_with_theirs(la
     assert lake.table("persons").count() == 1
     assert own(lake) != [memory]
     assert list(lake.check(deep=True).findings) == []
+
+
+def remembered(lake: Any, warehouse: Any, column: str = "id") -> list[Any]:
+    """A column of all files that remember changes, of any version, once the dead ones are collected."""
+    (name,) = own(lake)
+    for table in [*lake.tables(), name]:
+        lake.table(table).resolve()
+    lake.collect(grace_seconds=0)
+    folder = warehouse / lake.table(name).spec.folder
+    return [one for file in folder.rglob("*.parquet") for one in pq.read_table(file).column(column).to_pylist()]
+
+
+@pytest.mark.parametrize("scd", [1, 2])
+def test_an_erasure_leaves_nothing_of_a_key_where_its_changes_are_remembered(
+    lake: Any, warehouse: Any, scd: int
+) -> None:
+    more = ", __START_AT BIGINT NOT NULL, __END_AT BIGINT" if scd == 2 else ""
+    table = lake.create_table("people", PEOPLE + more, primary_key=["id", "__START_AT"] if scd == 2 else ["id"])
+    for batch in (
+        [(1, "gone", 1, "U"), (2, "kept", 1, "U"), (3, "kept", 1, "U"), (4, "gone", 1, "U")],
+        [(1, None, 2, "D"), (2, None, 2, "D"), (4, "gone", 2, "U"), (5, None, 2, "D")],
+    ):
+        apply_changes(table, feed(batch), scd=scd, **CHANGE)
+    erased = table.erase("name = 'gone'")
+    assert any("applied changes" in one.where for one in erased.residue)
+    left = remembered(lake, warehouse)
+    assert set(left).isdisjoint({1, 4})
+    assert 2 in left
+    apply_changes(table, feed([(2, "late", 1, "U"), (5, "late", 1, "U")]), scd=scd, **CHANGE)
+    known = {(one["id"], one["name"]) for one in table.scan().to_arrow().to_pylist()}
+    assert known == ({(3, "kept")} if scd == 1 else {(2, "kept"), (3, "kept"), (5, "late")})
+    table.erase("id = 5")  # of which version 1 of the table has no row, and no other either
+    assert set(remembered(lake, warehouse)).isdisjoint({1, 4, 5})
+
+
+def test_an_erasure_of_some_rows_of_a_key_lets_the_key_be_remembered(lake: Any, warehouse: Any) -> None:
+    table = lake.create_table("people", PEOPLE, primary_key=["id"])
+    apply_changes(table, feed([(1, "once", 1, "U")]), **CHANGE)
+    apply_changes(table, feed([(1, "now", 5, "U")]), **CHANGE)
+    table.erase("name = 'once'")
+    assert remembered(lake, warehouse, "lake_sequence") == [5]  # nor a digest of what it was
+    apply_changes(table, feed([(1, "late", 3, "U")]), **CHANGE)
+    assert table.scan().to_arrow()["name"].to_pylist() == ["now"]
