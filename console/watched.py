@@ -1,6 +1,6 @@
 """Two addresses for monitoring: whether the console and its catalog answer, and figures of the lake.
 
-Figures name no table and no value, and only this machine gets them.
+Figures name no table and no value, but topics of streams, and only this machine gets them.
 """
 
 import logging
@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 import lakehouse
 from lakehouse.actions.reach import is_loopback
 from lakehouse.errors import LakehouseError, coded
+from lakehouse.streaming.topics.figures import CONTENT_TYPE, exposition
 from senders import is_forwarded
 
 logger = logging.getLogger("lakehouse.console")
@@ -47,14 +48,14 @@ def metrics(request: Request) -> Response:
     if not is_loopback(client) or is_forwarded(request.headers):
         return PlainTextResponse("not found\n", 404)
     try:
-        found = figures(_lake())
+        found, topics = figures(_lake()), _lake().topics()
     except LakehouseError as error:
         logger.warning("the catalog does not answer: %s", coded(error))
         return PlainTextResponse("the catalog does not answer\n", 503)
     lines = (
         f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value}\n" for name, (meaning, value) in found.items()
     )
-    return PlainTextResponse("".join(lines), media_type="text/plain; version=0.0.4")
+    return PlainTextResponse("".join(lines) + exposition(topics, with_tables=False), media_type=CONTENT_TYPE)
 
 
 def figures(lake: Any) -> dict[str, tuple[str, float]]:

@@ -37,8 +37,8 @@ def _age(topic: Topic, ago: float | None) -> float | None:
     return None if ago is None else ago + topic.silent_seconds
 
 
-def exposition(topics: Iterable[Topic]) -> str:
-    r"""Figures of topics as text: a line for each topic that has the figure.
+def exposition(topics: Iterable[Topic], *, with_tables: bool = True) -> str:
+    r"""Figures of topics as text: a line for each topic that has the figure, with the name of its table or without.
 
     >>> from datetime import UTC, datetime
     >>> from lakehouse.core.topic import Progress, TopicState
@@ -53,12 +53,13 @@ def exposition(topics: Iterable[Topic]) -> str:
         found = [(one, value) for one in held if (value := of(one)) is not None]
         if found:
             lines += [f"# HELP lakehouse_topic_{name} {meaning}", f"# TYPE lakehouse_topic_{name} {kind}"]
-            lines += [f"lakehouse_topic_{name}{_labels(one)} {value}" for one, value in found]
+            lines += [f"lakehouse_topic_{name}{_labels(one, with_tables)} {value}" for one, value in found]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _labels(topic: Topic) -> str:
-    return f'{{topic="{_escaped(topic.name)}",table="{_escaped(topic.table)}"}}'
+def _labels(topic: Topic, with_table: bool) -> str:
+    table = f',table="{_escaped(topic.table)}"' if with_table else ""
+    return f'{{topic="{_escaped(topic.name)}"{table}}}'
 
 
 def _escaped(text: str) -> str:
