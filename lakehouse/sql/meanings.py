@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 PREFIX = "lake_meaning_"
+NO_TEXT = "no_text"
+"""What is true in the ``meta`` of a conversion whose operand is known to be no text."""
 _BLANK = "chr(9) || chr(10) || chr(11) || chr(12) || chr(13) || ' '"
 _TEXT = f"trim(CAST($1 AS VARCHAR), {_BLANK})"
 _FOLDED = f"lower({_TEXT})"
@@ -95,6 +97,9 @@ def cast(node: exp.Cast, kind: str) -> exp.Expr | None:
     """A conversion as Spark makes it; None where DuckDB makes the same."""
     call = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
     plain = _plain(node.to.this, node.this.name) if isinstance(node.this, exp.Literal) and node.this.is_string else None
+    if node.meta_get(NO_TEXT) and node.to.this not in _WHOLE:
+        plain_call = exp.Literal.string(f"{call}($1 AS {kind})")
+        return exp.Anonymous(this=PREFIX + "text", expressions=[plain_call, node.this.copy()])
     if plain is not None:  # what the long text below would say of it, for thousands of cells of VALUES
         return exp.Anonymous(
             this=PREFIX + "text", expressions=[exp.Literal.string(f"{call}($1 AS {kind})"), exp.Literal.string(plain)]

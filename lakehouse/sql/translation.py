@@ -19,6 +19,7 @@ from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_allowed
 from lakehouse.sql.columns import Columns
 from lakehouse.sql.joins import make_inner
+from lakehouse.sql.known import mark_known
 from lakehouse.sql.names import Reference, resolve
 from lakehouse.sql.normal import normalized
 from lakehouse.sql.push import Wanted, pushed
@@ -125,6 +126,7 @@ def translate(
     schemas = {one.relation: _schema(tables.get(one.table), one, as_of) for one in references}
     if engine == "duckdb":
         make_inner(tree, references, schemas)
+        mark_known(tree, references, schemas)
     named = copied(tree)
     try:
         columns = Columns({relation: schema.names for relation, schema in schemas.items()}, engine).of(named)

@@ -169,6 +169,28 @@ def test_an_outer_join_is_an_inner_one_if_no_row_that_it_fills_with_nulls_can_pa
     assert ("LEFT" not in plan.partition("\nduckdb: ")[2].partition("\n")[0]) == is_inner
 
 
+@pytest.mark.parametrize(
+    ("text", "is_long"),
+    [
+        ("SELECT CAST(day AS DATE) FROM trips", False),
+        ("SELECT max(CAST(t.day AS TIMESTAMP)) FROM trips t JOIN clients c ON t.client = c.name", False),
+        ("SELECT id FROM trips WHERE try_cast(at AS DATE) > DATE '2013-01-06'", False),
+        ("SELECT CAST(client AS DATE) FROM trips WHERE client = '2013-01-05'", True),
+        ("SELECT CAST(day AS DATE) FROM (SELECT CAST(day AS STRING) AS day FROM trips)", True),
+        ("SELECT CAST(day AS STRING) AS day FROM trips ORDER BY CAST(day AS DATE)", True),
+        ("SELECT transform(array('2013-01-05'), day -> CAST(day AS DATE)) FROM trips", True),
+        ("SELECT CAST(day AS DATE) FROM trips AS t(a, i, day, p, s, d) WHERE day IS NULL", True),
+        ("SELECT (SELECT max(name) FROM clients WHERE since > CAST(day AS DATE)) FROM trips", True),
+    ],
+)
+def test_a_column_that_is_known_to_be_no_text_is_converted_without_a_look_for_it(
+    still_lake: lakehouse.Lake, text: str, is_long: bool
+) -> None:
+    written = still_lake.sql(f"EXPLAIN {text}", engine="duckdb").partition("\nduckdb: ")[2].partition("\n")[0]
+    assert ("regexp_full_match" in written) == is_long
+    still_lake.sql(text, engine="duckdb").fetchall()
+
+
 _ON = (
     "{a}.x = {b}.y",
     "{a}.y = {b}.y",
