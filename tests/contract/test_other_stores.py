@@ -29,10 +29,8 @@ def is_here(program: str) -> bool:
     return True
 
 
-@pytest.fixture(scope="module", params=["google", "azurite"])
+@pytest.fixture(scope="module", params=["google", *(["azurite"] if is_here("azurite") else [])])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    if request.param == "azurite" and not is_here("azurite"):
-        pytest.skip("Azurite is not installed: `python -m lakehouse.testing.store_programs azurite` installs it")
     with SERVERS[request.param](tmp_path_factory.mktemp(request.param)) as store:
         yield store
 
