@@ -74,7 +74,7 @@ def run(
         signal.signal(number, before[number])  # a second one does not wait for batches
 
     with ExitStack() as stack:
-        stack.callback(spark.stop)
+        stack.callback(session.stop_session, spark)
         lake = stack.enter_context(lakehouse.connect(catalog, warehouse, spark=spark))
         shown = stack.enter_context(_Shown(found.topics, as_json=as_json))
         for number in before:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -10,12 +11,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakehouse.engine.spark.stores import FILE_SYSTEMS, is_on_one_machine, scheme_of
 from lakehouse.errors import EngineUnavailable
 
+logger = logging.getLogger(__name__)
 _JAVA_NEEDED = 17
 _INSTALL = "install OpenJDK 17 or newer (Debian: apt-get install openjdk-17-jre-headless) and set JAVA_HOME if need be"
 _SETTINGS = {
@@ -91,3 +94,11 @@ def java_version(said: str) -> str | None:
     """
     found = re.search(r'version "(?:1\.)?(\d+[^"]*)"', said)
     return found[1] if found else None
+
+
+def stop_session(spark: SparkSession) -> None:
+    """Stop a session that may have crashed: what is said of that is said by who noticed."""
+    try:
+        spark.stop()
+    except (Py4JError, OSError) as error:
+        logger.info("Spark had ended already: %s", error)
