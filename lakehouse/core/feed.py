@@ -245,22 +245,22 @@ class Limits:
     bytes: int | None = None
     versions: int | None = None
 
-    def admitted(self, pieces: Iterable[Piece]) -> list[Piece]:
-        """The pieces to take, of all that follow.
+    def last(self, pieces: Iterable[Piece]) -> Piece | None:
+        """The last piece to take, of all that follow; None if that is all of them. Looks at one more than it takes.
 
         >>> at = [(version, Position(version - 1, file)) for version, file in ((7, 1), (7, 2), (8, 3))]
         >>> pieces = [Piece(version, one, 10, 1, one) for version, one in at]
-        >>> [len(one.admitted(pieces)) for one in (Limits(), Limits(rows=25), Limits(rows=5), Limits(versions=1))]
-        [3, 2, 1, 2]
+        >>> found = [one.last(pieces) for one in (Limits(), Limits(rows=25), Limits(rows=5), Limits(versions=1))]
+        >>> [None if one is None else one.position.file for one in found]
+        [None, 2, 1, 2]
         """
-        taken: list[Piece] = []
-        rows = size = 0
-        versions: set[int] = set()
+        taken: Piece | None = None
+        rows = size = versions = 0
         for one in pieces:
             rows, size = rows + one.rows, size + one.bytes
-            versions.add(one.version)
-            counted = ((rows, self.rows), (size, self.bytes), (len(versions), self.versions))
-            if taken and any(most is not None and found > most for found, most in counted):
-                break
-            taken.append(one)
-        return taken
+            versions += taken is None or one.version != taken.version
+            counted = ((rows, self.rows), (size, self.bytes), (versions, self.versions))
+            if taken is not None and any(most is not None and found > most for found, most in counted):
+                return taken
+            taken = one
+        return None

@@ -61,6 +61,18 @@ CHANGE_NO_ROW = (*REWRITES, Kind.RESOLVE, Kind.RECOVER, *DEFINITIONS)
 """Kinds of which the change feed has nothing."""
 
 
+def together(one: Kind, other: Kind) -> Kind:
+    """What two operations of one commit are to a table; a rewrite for another layout changes no row.
+
+    >>> together(Kind.ALTER, Kind.COMPACTION).value, together(Kind.ALTER, Kind.APPEND).value
+    ('compact', 'transaction')
+    """
+    if one is other:
+        return one
+    rewrites = [kind for kind in (one, other) if kind in REWRITES]
+    return rewrites[0] if rewrites and {one, other} <= {*REWRITES, *DEFINITIONS} else Kind.TRANSACTION
+
+
 class NothingToDo(Exception):
     """What maintenance found when it looked under the head."""
 

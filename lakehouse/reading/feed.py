@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from pyroaring import BitMap64
 
 from lakehouse.core.feed import CommitDelta, Piece, among, overlapping
 from lakehouse.core.plan import plan_read
+from lakehouse.core.segment import Segment
 from lakehouse.core.segments import Segments
 from lakehouse.core.sets import row_id_array, row_ids_of
 from lakehouse.core.skyline import IntArray
@@ -44,6 +45,18 @@ def changes_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([*schema, *CHANGE_COLUMNS])
 
 
+class _Side(NamedTuple):
+    """What a commit changed, as the state before it or the one after it has it."""
+
+    whole: Segments
+    """Segments that only this side has."""
+    partly: Segments
+    """Those that stayed, of which it may show rows that the other does not."""
+    segments: Segments
+    """Both."""
+    tombstones: tuple[Tombstone, ...]
+
+
 class CommitReader:
     """Reads what one commit did, some of its pieces at a time. Without ``changes``, only rows that it put."""
 
@@ -58,7 +71,10 @@ class CommitReader:
     ) -> None:
         self._session, self._spec, self._delta, self._changes = session, spec, delta, changes
         self._verify = spec.verify if verify is None else verify
-        self._known_hidden: dict[bytes, BitMap64] = {}
+        self._before = _Side(delta.dropped, delta.masked, delta.losses, delta.before)
+        self._after = _Side(delta.added, delta.unmasked, delta.gains, delta.after)
+        self._known: tuple[Any, BitMap64] | None = None
+        """What `_only` last found, and of what."""
         self.schema: pa.Schema = changes_schema(spec.schema) if changes else spec.schema
 
     def read(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
@@ -84,7 +100,7 @@ class CommitReader:
             for rows, ids in self._rows(dropped, delta.before, row_ids=len(appeared) > 0):
                 yield from self._typed(rows if ids is None else _without(rows, ids, appeared), "delete")
         if len(masked):
-            gone = row_id_array(self._hidden(masked) - self._appeared)
+            gone = row_id_array(self._only(masked, self._before, self._after) - self._appeared)
             for rows, _ in self._chosen(masked, delta.before, gone):
                 yield from self._typed(rows, "delete")
 
@@ -97,7 +113,8 @@ class CommitReader:
             for rows, ids in self._rows(added, delta.after, row_ids=bool(self._removed)):
                 yield from pairs.sorted_out(rows, ids)
         if len(unmasked):
-            for rows, ids in self._chosen(unmasked, delta.after, row_id_array(self._shown(unmasked))):
+            shown = row_id_array(self._only(unmasked, self._after, self._before))
+            for rows, ids in self._chosen(unmasked, delta.after, shown):
                 yield from pairs.sorted_out(rows, ids)
         yield from pairs.rest()
 
@@ -106,38 +123,28 @@ class CommitReader:
     @cached_property
     def _appeared(self) -> BitMap64:
         """Ids of rows that were put somewhere, as far as they may have been taken from anywhere."""
-        delta = self._delta
-        near = overlapping(delta.gains, delta.losses)
-        if not near.any():
-            return BitMap64()
-        gains = delta.gains.where(near).ids
-        added, unmasked = among(delta.added, gains), among(delta.unmasked, gains)
-        return self._visible(added, delta.after) | self._shown(unmasked)
+        return self._crossed(self._after, self._before)
 
     @cached_property
     def _removed(self) -> BitMap64:
         """Ids of rows that were taken from somewhere, as far as they may have been put anywhere."""
-        delta = self._delta
-        near = overlapping(delta.losses, delta.gains)
+        return self._crossed(self._before, self._after)
+
+    def _crossed(self, here: _Side, there: _Side) -> BitMap64:
+        """Ids of rows that only one side shows of a segment, of segments whose ids may be among the other's."""
+        near = overlapping(here.segments, there.segments)
         if not near.any():
             return BitMap64()
-        losses = delta.losses.where(near).ids
-        dropped, masked = among(delta.dropped, losses), among(delta.masked, losses)
-        return self._visible(dropped, delta.before) | self._hidden(masked)
+        ids = here.segments.where(near).ids
+        return self._visible(among(here.whole, ids), here.tombstones) | self._only(among(here.partly, ids), here, there)
 
-    def _hidden(self, masked: Segments) -> BitMap64:
-        """Ids of rows of segments that stayed which only the state before shows."""
-        key = masked.ids.tobytes()
-        if key not in self._known_hidden:
-            shown = self._visible(masked, self._delta.before) if len(masked) else BitMap64()
-            self._known_hidden = {key: shown - self._visible(masked, self._delta.after) if shown else shown}
-        return self._known_hidden[key]
-
-    def _shown(self, unmasked: Segments) -> BitMap64:
-        """Ids of rows of segments that stayed which only the state after shows."""
-        if not len(unmasked):
-            return BitMap64()
-        return self._visible(unmasked, self._delta.after) - self._visible(unmasked, self._delta.before)
+    def _only(self, stayed: Segments, here: _Side, there: _Side) -> BitMap64:
+        """Ids of rows of segments that stayed which only one side shows."""
+        key = here.tombstones, stayed.ids.tobytes()
+        if self._known is None or self._known[0] != key:
+            shown = self._visible(stayed, here.tombstones) if len(stayed) else BitMap64()
+            self._known = key, shown - self._visible(stayed, there.tombstones) if shown else shown
+        return self._known[1]
 
     def _visible(self, segments: Segments, tombstones: Iterable[Tombstone]) -> BitMap64:
         """Ids of visible rows. Files are read only where they store row ids, or where their values decide."""
@@ -145,7 +152,7 @@ class CommitReader:
         query = self._query(segments, tombstones, self._spec.schema.names[:1], row_ids=True)
         looked_at: list[Any] = []
         for part in plan_parts(query):
-            if part.condition is None and not part.masks and not any(one.has_row_ids for one in part.segments):
+            if part.condition is None and not part.masks and all(_is_range(one) for one in part.segments):
                 found |= _by_place(part)
             else:
                 looked_at.extend(part.segments)
@@ -290,6 +297,7 @@ class _Pairs:
             return
         old = pa.Table.from_batches([rows for rows, _ in parts])
         old, new = _aligned(old, np.concatenate([one.to_numpy() for _, one in parts]), new, ids)
+        old, new = old.combine_chunks(), new.combine_chunks()  # once, to be compared and taken from
         differs = differing(old, new, new.schema.names)
         count = int(differs.sum())
         if not count:
@@ -344,14 +352,21 @@ def _without(rows: pa.RecordBatch, ids: Any, gone: IntArray) -> pa.RecordBatch:
     return rows.filter(pa.array(~mask)) if mask.any() else rows
 
 
+def _is_range(segment: Segment) -> bool:
+    """Whether the catalog knows the ids of a segment's rows: they follow each other, as where every row was updated."""
+    bounds = segment.row_ids
+    return bounds is not None and bounds[1] - bounds[0] + 1 == segment.rows
+
+
 def _by_place(part: Part) -> BitMap64:
-    """Ids of the visible rows of segments that store none, of which only places hide some."""
+    """Ids of the visible rows of segments whose ids follow each other, of which only places hide some."""
     found = BitMap64()
     for number, one in enumerate(part.segments):
         hidden = part.places[number] if part.places else ()
-        if len(hidden) == one.rows:
+        if len(hidden) == one.rows or one.row_ids is None:
             continue
-        found.add_range(one.first_row_id, one.first_row_id + one.rows)
-        if len(hidden):
-            found -= BitMap64((part.places[number] + one.first_row_id).astype(np.uint64))
+        first, last = one.row_ids
+        found.add_range(first, last + 1)
+        if len(hidden):  # only of segments that store no ids
+            found -= BitMap64((part.places[number] + first).astype(np.uint64))
     return found

@@ -107,7 +107,11 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
         lake, table = self._open(self._options)
         consumer, since = self._options.get("consumer"), self._options.get("since")
         lease = float(self._options.get("lease_seconds", LEASE_SECONDS))
-        feed, place, begun = table.begin_following(since if start is None else None, consumer, lease, start=start)
+        try:
+            feed, place, begun = table.begin_following(since if start is None else None, consumer, lease, start=start)
+        except BaseException:
+            lake.close()
+            raise
         self._live = _Live(lake, table, feed, place, begun)
         return self._live
 
@@ -149,18 +153,20 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
         return self._admitted(live.feed, position, newest, limits).to_json()
 
     def _admitted(self, feed: Feed, position: Position, newest: int, limits: Limits) -> Position:
-        taken: list[Piece] = []
+        last = limits.last(self._pieces(feed, position, newest))
+        if last is not None:
+            return last.end
+        return Position(position.version if position.is_snapshot else newest)
+
+    def _pieces(self, feed: Feed, position: Position, newest: int) -> Iterator[Piece]:
+        """Those that follow, of a snapshot or of commits; what is not asked for is not looked up."""
         while position.is_snapshot or position.version < newest:
             deltas, reached = feed.following(position, newest)
-            pieces = [one for delta in deltas for one in between(delta.pieces(changes=self._changes), position)]
-            admitted = limits.admitted([*taken, *pieces])
-            if len(admitted) < len(taken) + len(pieces):
-                return admitted[-1].end
-            taken = admitted
+            for delta in deltas:
+                yield from between(delta.pieces(changes=self._changes), position)
             if position.is_snapshot:
-                return Position(position.version)
+                return
             position = Position(reached)
-        return position
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """The table's newest version, for the query's progress."""

@@ -159,6 +159,20 @@ def test_rows_have_the_columns_of_today(lake: Any) -> None:
     ]
 
 
+def test_a_rebuild_for_another_layout_is_not_read(lake: Any) -> None:
+    table = keyed(lake)
+    table.append(rows(1, 2))
+    start = table.version
+    table.rebuild(grain="month", cluster_by=["client"])
+    table.rebuild()
+    assert table.segments()[0].path not in {one.path for one in table.segments(as_of=start)}
+    for one in table.segments():
+        (lake.warehouse / one.path).unlink()
+    assert read(table, since=start) == []
+    assert table.changes(start).count() == 0
+    assert table.log()[1].operation == "transaction"
+
+
 def test_an_erasure_gives_no_batch_and_earlier_versions_come_without_its_rows(lake: Any) -> None:
     table = keyed(lake)
     start = table.version
@@ -190,7 +204,7 @@ def test_a_table_without_time_and_an_empty_one_are_followed(lake: Any) -> None:
     assert found == [("insert", "a"), ("insert", "é"), ("delete", "a"), ("delete", "é"), ("insert", "é")]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_replaying_the_feed_gives_every_version(seed: int, connect: Open) -> None:
     """A follower of each table applies changes to a bag of rows, through everything that a history may do."""
     lake, there = connect(), connect()
@@ -206,7 +220,7 @@ def test_replaying_the_feed_gives_every_version(seed: int, connect: Open) -> Non
     for list_ in feeds:
         assert list(list_) == []
     seen = 0
-    for _ in range(60):
+    for _ in range(45):
         step = author.step()
         do(lake, step)
         if step.kind == "erase":  # rows of no version: a reader is not told of them

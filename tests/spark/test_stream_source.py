@@ -1,22 +1,16 @@
-"""Tables as a streaming source of Spark: rows in are rows out, whatever happened to the table in between."""
+"""Tables as a streaming source of Spark: what is Spark's own in it; `test_stream_reader` has what the reader does."""
 
 from __future__ import annotations
 
 import json
-import random
-from collections import Counter
 from collections.abc import Callable
-from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 import lakehouse
-from lakehouse.testing import behind
-from lakehouse.testing.history import Author, World, create_tables, do
-from lakehouse.testing.rows import COLUMNS, KEYED, arrow
+from lakehouse.testing.rows import KEYED, arrow
 
 DAY = "2013-01-05"
 
@@ -25,11 +19,6 @@ DAY = "2013-01-05"
 def lake(spark: Any, sqlite_url: str, warehouse: Path) -> Any:
     with lakehouse.connect(sqlite_url, str(warehouse), spark=spark) as opened:
         yield opened
-
-
-def forget_readers(lake: Any) -> None:
-    """As after the leases of processes that have ended."""
-    behind.change(lake.catalog, sa.text("DELETE FROM pin"))
 
 
 class Sink:
@@ -58,39 +47,6 @@ class Sink:
 @pytest.fixture
 def sink(tmp_path: Path) -> Sink:
     return Sink(tmp_path)
-
-
-def plain(rows: list[dict[str, Any]]) -> Counter[Any]:
-    return Counter((one["time"].replace(tzinfo=UTC), one["client"], one["value"]) for one in rows)
-
-
-def visible(table: Any) -> Counter[Any]:
-    found = table.scan().to_arrow()
-    return Counter(zip(*(found[name].to_pylist() for name in COLUMNS), strict=True))
-
-
-def test_a_stream_of_changes_gives_the_table_through_everything(lake: Any, sink: Sink) -> None:
-    create_tables(lake)
-    author = Author(random.Random(7), World(), {})
-    table = lake.table(author.world.names[0])
-    held: Counter[Any] = Counter()
-    for turn in range(2):
-        for _ in range(30):
-            step = author.step()
-            if step.kind != "erase":
-                do(lake, step)
-        name = author.world.names[0]
-        before = len(sink.batches)
-        sink.run(lakehouse.streaming.read(lake, name, changes=True, consumer="spark", max_versions=12))
-        for batch in sink.batches[before:]:
-            for sign, kinds in ((-1, ("delete", "update_before")), (1, ("insert", "update_after"))):
-                found = plain([one for one in batch if one["_change_type"] in kinds])
-                for row, count in found.items():
-                    held[row] += sign * count
-        assert +held == visible(table)
-        assert min([0, *held.values()]) == 0, turn
-    assert len(sink.batches) >= 2
-    assert {one.name for one in lake.consumers()} == {"spark"}
 
 
 def test_rows_are_read_by_tasks_once_with_limits_and_after_a_start(lake: Any, sink: Sink) -> None:
@@ -125,44 +81,10 @@ def test_options_of_the_format_are_those_of_the_call(lake: Any, sink: Sink, spar
     assert [one.table for one in lake.consumers()] == ["t"]
 
 
-def test_what_a_consumer_of_spark_has_yet_to_read_is_kept(lake: Any, sink: Sink) -> None:
-    table = lake.create_table("t", KEYED, time="time", primary_key=("value",))
-    table.append(arrow([(DAY, "a", 1)]))
-    table.append(arrow([(DAY, "a", 1)]))
-    sink.run(lakehouse.streaming.read(lake, table, since=table.version - 1, consumer="c"))
-    assert [one.lag for one in lake.consumers()] == [0]
-    for value in range(4):
-        table.upsert(arrow([(DAY, "b", 1), (DAY, "b", 10 + value)]))
-    table.compact()
-    forget_readers(lake)
-    lake.expire(keep_last=1)
-    lake.collect(grace_seconds=0)
-    sink.run(lakehouse.streaming.read(lake, table, consumer="c"))
-    assert Counter(one["value"] for one in sink.rows) == Counter({1: 5, 10: 1, 11: 1, 12: 1, 13: 1})
-
-
 def fails(ask: Callable[[], Any]) -> str:
     with pytest.raises(Exception) as found:  # noqa: PT011 - Spark's own, of several kinds
         ask()
     return str(found.value)
-
-
-def test_what_is_gone_or_wrong_is_an_error_by_name(lake: Any, sink: Sink) -> None:
-    table = lake.create_table("t", KEYED, time="time", primary_key=("value",))
-    table.append(arrow([(DAY, "a", 1)]))
-    sink.run(lakehouse.streaming.read(lake, table))
-    table.upsert(arrow([(DAY, "b", 1)]))
-    table.upsert(arrow([(DAY, "b", 1)]))
-    forget_readers(lake)
-    lake.expire(keep_last=1)
-    assert "has expired" in fails(lambda: sink.run(lakehouse.streaming.read(lake, table)))
-    for options, message in (
-        ({"max_rows": 0}, "max_rows is a whole number above 0"),
-        ({"since": "nowhere"}, "no such tag"),
-        ({"consumer": " "}, "a consumer has a name"),
-    ):
-        other = Sink(Path(sink.checkpoint).parent / message.replace(" ", "_"))
-        assert message in fails(lambda: other.run(lakehouse.streaming.read(lake, table, **options)))  # noqa: B023
 
 
 def test_a_stream_whose_columns_changed_says_so_and_goes_on_when_started_again(lake: Any, sink: Sink) -> None:

@@ -30,7 +30,7 @@ from lakehouse.catalog.versions.log import read_commits
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import CleanContribution, CompactionContribution, Contribution
 from lakehouse.core.interval import from_us, to_us
-from lakehouse.core.operation import Kind
+from lakehouse.core.operation import Kind, together
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.version import frame_due
 from lakehouse.errors import LockLost, TableNotFound
@@ -110,8 +110,7 @@ def record(
         if begun.locks and locks.count_held(connection, begun.number) != begun.locks:
             raise _lost(contribution)
         change = deltas.setdefault(spec.id, TableDelta(spec, begun.kind.value))
-        if change.operation != begun.kind.value:
-            change.operation = Kind.TRANSACTION.value
+        change.operation = together(Kind(change.operation), begun.kind).value
         change.counts_rows = not isinstance(contribution, CompactionContribution | CleanContribution)
         first_row_id = next_row_id - _new_rows(contribution)
         context = CommitContext(connection, states, sets, contribution, version)
