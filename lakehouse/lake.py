@@ -304,9 +304,10 @@ class Lake(Statements):
         then, and all later ones, are kept. ``keep_last``: this many versions are kept. With both, what either keeps.
 
         Always kept are the head, tagged versions, each table's newest version at any of these, and what a reader or
-        running operation holds, with everything newer. Files are deleted later: see `collect`. Traces of ended
-        operations, ``txn`` marks beyond their table's ``txn_retention``, and dropped tables are removed too. Cost: what
-        is expired. Raises `InvalidArgument` if neither is given.
+        running operation holds, with everything newer; ``held`` of the result says which of these held more back. Files
+        are deleted later: see `collect`. Traces of ended operations, ``txn`` marks beyond their table's
+        ``txn_retention``, and dropped tables are removed too. Cost: what is expired. Raises `InvalidArgument` if
+        neither is given.
 
         Examples
         --------
@@ -314,7 +315,7 @@ class Lake(Statements):
         >>> folder = tempfile.mkdtemp()
         >>> with connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
         ...     lake.expire(older_than="30d", keep_last=10)
-        Expired(versions=0, segments=0, tombstones=0, bytes=0, horizon=0)
+        Expired(versions=0, segments=0, tombstones=0, bytes=0, horizon=0, held='')
         """
         return expire(self.session, RetentionRequest.of(older_than, keep_last), dry_run=dry_run)
 
@@ -464,6 +465,7 @@ class Lake(Statements):
 
         `lakehouse.recover` makes a new catalog from it if this one is lost. The newest ``keep`` exports stay.
         """
+        self.session.require_home()
         return write_export(self.catalog, self.session.warehouse, keep=keep)
 
     def close(self) -> None:

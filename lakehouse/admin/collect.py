@@ -25,6 +25,7 @@ def collect(session: Session, *, grace_seconds: float = GRACE_SECONDS, dry_run: 
         if collection.files_to_come(0):
             raise StorageUnavailable("the warehouse is not there; mount it, then collect again", path=warehouse.address)
         return Collected(0, 0, 0)  # nothing was ever written
+    session.require_home()
     collection.end_late()
     reach("collect.marked")
     folders = _deleted(collection.folders, _delete_folders(warehouse), collection.note_collected, warehouse)

@@ -18,8 +18,11 @@ from lakehouse.admin.doctor_store import try_store
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.migration import REVISION, current_revision
 from lakehouse.catalog.store.opening import WAL_IS_SAFE_FROM, read_url, sqlite
+from lakehouse.catalog.versions.identity import read_identity
 from lakehouse.errors import LakehouseError
 from lakehouse.session.addresses import addresses
+from lakehouse.session.home import ANOTHER_LAKES, ELSEWHERE, is_elsewhere
+from lakehouse.storage.home import read_home
 from lakehouse.storage.opening import open_warehouse
 
 Status = Literal["ok", "warn", "fail"]
@@ -63,6 +66,7 @@ def _findings(catalog: str | None, warehouse: str | None, start_spark: bool) -> 
     yield check_sqlite()
     yield check_catalog(catalog)
     yield from check_warehouse(warehouse)
+    yield from check_home(catalog, warehouse)
 
 
 def check_python() -> Finding:
@@ -187,6 +191,34 @@ def check_warehouse(warehouse: str | None) -> Iterator[Finding]:
     if free + held < limit:
         remedy = "lower LAKEHOUSE_CACHE_BYTES, or give another LAKEHOUSE_CACHE_DIR"
         yield Finding("cache limit", "warn", f"{_gib(limit)}, more than its disk has room for", remedy)
+
+
+def check_home(catalog: str | None, warehouse: str | None) -> Iterator[Finding]:
+    """Whether the warehouse is that of the catalog's lake; nothing where one of them is not there yet."""
+    url, place = addresses(catalog, warehouse)
+    try:
+        address = read_url(url)
+        if address.drivername == "sqlite" and not Path(str(address.database)).exists():
+            return
+        database = Database(url)
+        try:
+            identity = database.read(read_identity) if current_revision(database) == REVISION else None
+        finally:
+            database.close()
+        if identity is None:
+            return
+        opened = open_warehouse(place)
+        found = read_home(opened)
+        if found is None and not is_elsewhere(identity, opened):
+            yield Finding("lake", "ok", "no operation has written to the warehouse since it has a mark")
+        elif found == identity.name:
+            yield Finding("lake", "ok", f"{identity.name}, in the catalog and the warehouse")
+        else:
+            written = "" if identity.warehouse is None else f" (first_written_to={identity.warehouse})"
+            happened, _, remedy = (ELSEWHERE if found is None else ANOTHER_LAKES).partition("; ")
+            yield Finding("lake", "fail", happened + written, remedy)
+    except (LakehouseError, OSError):
+        return  # what does not answer has been found before
 
 
 def _folder(subject: str, folder: Path, found: str, remedy: str, of_network: str) -> Iterator[Finding]:

@@ -24,9 +24,11 @@ from lakehouse.catalog.tasks.queue import TaskQueue
 from lakehouse.catalog.tasks.topics import Reports
 from lakehouse.catalog.versions import consumers, log, pins
 from lakehouse.catalog.versions.horizon import keep_horizon
+from lakehouse.catalog.versions.identity import read_identity, record_warehouse
 from lakehouse.catalog.writer import CatalogWriter
 from lakehouse.core.expire import Expired, RetentionRequest
 from lakehouse.core.feed import Position
+from lakehouse.core.identity import Identity
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.listing import Listing
 from lakehouse.core.segments import Segments
@@ -63,6 +65,16 @@ class Catalog(CatalogWriter):
         """Close every connection."""
         self._reserve.close()
         self._database.close()
+
+    # Which lake it is
+
+    def identity(self) -> Identity:
+        """The lake's name, and where its files lie."""
+        return self._read(read_identity)
+
+    def record_warehouse(self, address: str) -> None:
+        """Note the address of the warehouse that is written to first; a later one changes nothing."""
+        self._database.run(lambda connection: record_warehouse(connection, address))
 
     # Expiry and collection
 

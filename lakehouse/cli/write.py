@@ -63,6 +63,7 @@ def init(
     if table is not None and schema is None:
         raise typer.BadParameter("a table needs --schema")
     with open_lake(catalog, warehouse) as lake:
+        lake.session.require_home()
         if table is not None:
             lake.create_table(
                 table,

@@ -9,12 +9,17 @@ from typing import Any
 from lakehouse.apart import QueryProcesses
 from lakehouse.cancelling import Works
 from lakehouse.catalog.catalog import Catalog
+from lakehouse.core.interval import Interval
+from lakehouse.core.keys import KeyScope
+from lakehouse.core.operation import Begun, Kind, Priority
+from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Engine
 from lakehouse.engine.duckdb import DuckDBEngine, StatementDatabase, most_in_process
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import UnknownEngine
 from lakehouse.remembered import Remembered
 from lakehouse.session.heartbeat import Heartbeat
+from lakehouse.session.home import require_home
 from lakehouse.session.index_cache import IndexCache
 from lakehouse.session.pins import Pins
 from lakehouse.session.plan_counts import PlanCounter
@@ -71,8 +76,32 @@ class Session:
             },
             catalog.unpin,
         )
+        self._is_at_home = False
         self._spark = spark
         self._spark_engine: Engine | None = None
+
+    def require_home(self) -> None:
+        """Check once that the warehouse is the lake's, before the first write; see `lakehouse.session.home`."""
+        if not self._is_at_home:
+            require_home(self.catalog, self.warehouse)
+            self._is_at_home = True
+
+    def begin(
+        self,
+        spec: TableSpec,
+        kind: Kind,
+        *,
+        interval: Interval | None = None,
+        keys: KeyScope | None = None,
+        priority: Priority = Priority.USER,
+        wait_seconds: float = 0.0,
+        ahead: bool = False,
+    ) -> Begun:
+        """Begin an operation as the catalog's `begin` does, if the warehouse is the lake's. Raises `InvalidAddress`."""
+        self.require_home()
+        return self.catalog.begin(
+            spec, kind, interval=interval, keys=keys, priority=priority, wait_seconds=wait_seconds, ahead=ahead
+        )
 
     def drop_erased(self) -> int | None:
         """Drop copies of files that an erasure has replaced since this machine last looked; return that erasure.

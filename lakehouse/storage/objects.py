@@ -113,6 +113,11 @@ class Credentials:
         return {**self.options, _PROVIDER: f"{kind.__module__}:{kind.__qualname__}"}
 
     @property
+    def endpoints(self) -> list[str]:
+        """The addresses of the store that the options name, without a login in them."""
+        return sorted(_without_login(str(value)) for name, value in self.options.items() if "endpoint" in name)
+
+    @property
     def provider(self) -> Callable[[], Any] | None:
         """The function that returns credentials, None without one. Raises `InvalidAddress` for what is none."""
         given = self.options.get(_PROVIDER)
@@ -227,6 +232,27 @@ class Objects:
                     ) from None
 
         self._ask("put", stored, put)
+
+    def claim(self, stored: str, content: bytes) -> bytes:
+        """Store an object unless there is one of its name; the bytes of the one that is there."""
+
+        def put() -> bytes:
+            try:
+                obstore.put(self._store, stored, content, mode="create", use_multipart=False)
+            except (exceptions.BaseError, FileExistsError) as error:
+                if not isinstance(error, _IS_THERE) and "PreconditionFailed" not in str(error):
+                    raise
+                return bytes(obstore.get(self._store, stored).bytes())
+            return content
+
+        return self._ask("put", stored, put)
+
+    def read_small(self, stored: str) -> bytes | None:
+        """The bytes of a small object; None if there is none."""
+        try:
+            return self._ask("get", stored, lambda: bytes(obstore.get(self._store, stored).bytes()))
+        except SegmentUnreadable:
+            return None
 
     def get(self, stored: str, into: Path, size: int) -> None:
         """Write an object to a file. Raises `SegmentUnreadable` if it is gone or not of its length."""

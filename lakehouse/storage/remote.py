@@ -42,6 +42,11 @@ class Remote:
         return self.objects.url
 
     @property
+    def location(self) -> str:
+        """The store's URL, and its endpoint."""
+        return " at ".join([self.address, *self.objects.credentials.endpoints])
+
+    @property
     def settings(self) -> Mapping[str, Any]:
         """The store's options, and the cache."""
         return {
@@ -143,6 +148,14 @@ class Remote:
             facts = {**error.facts, "path": f"{self.address}/{file.path}"}
             return SegmentUnreadable(str(error.args[0]).partition(" (path=")[0], **facts)
         return False
+
+    def read_small(self, stored: str) -> bytes | None:
+        """The object's bytes, without a copy."""
+        return self.objects.read_small(stored)
+
+    def claim(self, stored: str, content: bytes) -> bytes:
+        """Put an object that nobody has put, without a copy."""
+        return self.objects.claim(stored, content)
 
     def size(self, stored: str) -> int:
         """The length of an object."""

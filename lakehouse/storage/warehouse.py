@@ -58,6 +58,10 @@ class Warehouse(Protocol):
         """What `connect` takes to open it, without any credential."""
 
     @property
+    def location(self) -> str:
+        """The address, and of a store also its endpoint where one is named: one place has one, without credentials."""
+
+    @property
     def settings(self) -> Mapping[str, Any]:
         """What `connect` takes besides the address, to open it in another process. May hold credentials."""
 
@@ -88,6 +92,12 @@ class Warehouse(Protocol):
         Returns an error for each that cannot, by stored path. They stay for as long as ``holder`` lives. Raises
         `StorageUnavailable` if the store does not answer.
         """
+
+    def read_small(self, stored: str) -> bytes | None:
+        """The bytes of a small file as it is stored now; None if there is none."""
+
+    def claim(self, stored: str, content: bytes) -> bytes:
+        """Store a small file, durably, unless there is one; return the bytes of the one that is there."""
 
     def size(self, stored: str) -> int:
         """The length of a stored file. Raises `FileNotFoundError`, or `SegmentUnreadable` if it is not plain."""

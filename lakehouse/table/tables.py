@@ -50,6 +50,7 @@ def create_table(
         folder=uuid4().hex,
     )
     try:
+        session.require_home()
         return Table(session, *session.catalog.create_table(spec))
     except AlreadyExists as error:
         if not if_not_exists or "view" in error.facts:

@@ -18,6 +18,7 @@ from lakehouse.catalog.store.encoding import encode_statistics
 from lakehouse.catalog.store.rows import spec_definition
 from lakehouse.core.interval import Interval, to_utc
 from lakehouse.core.task import TaskKind
+from lakehouse.errors import InvalidAddress
 from lakehouse.schema import define_table
 from lakehouse.testing.rows import SCHEMA, arrow
 
@@ -93,6 +94,11 @@ def test_every_version_of_the_first_form_reads_the_same(bare_url: str, tmp_path:
         (ragged,) = table.segments(interval="2013-01-14")
         assert (dict(ragged.min), dict(ragged.max), ragged.rows) == ({"value": 1}, {"value": 9}, 10)
         assert [commit.version for commit in lake.log()] == [4, 3, 2, 1]
+        with pytest.raises(InvalidAddress, match="not in this warehouse"):
+            table.append(arrow([(FIRST, "a", 7)]))
+        there = tmp_path / "warehouse" / ragged.path
+        there.parent.mkdir(parents=True)
+        there.touch()
         commit = table.append(arrow([(FIRST, "a", 7)]))
         assert commit.version == 5
         assert [one.codec for one in table.segments()] == ["", "zstd"]
@@ -121,7 +127,9 @@ def test_stored_tasks_get_their_names_of_today(bare_url: str, tmp_path: Path) ->
         connection.execute(sa.text("DROP TABLE consumer"))
         connection.execute(sa.text("DROP TABLE lake_view"))
         connection.execute(sa.text("DROP TABLE table_schema"))
-        for column in ("lake_table.schema_number", "segment.schema_number", "segment.codec"):
+        for column in (
+            "lake.identity", "lake.warehouse", "lake_table.schema_number", "segment.schema_number", "segment.codec",
+        ):  # fmt: skip
             connection.execute(sa.text("ALTER TABLE {} DROP COLUMN {}".format(*column.split("."))))
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '0009'"))
         return now

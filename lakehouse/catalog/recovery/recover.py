@@ -33,6 +33,7 @@ from lakehouse.catalog.store.encoding import encode_statistics
 from lakehouse.catalog.store.migration import current_revision, ensure_migrated
 from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import tombstone_values
+from lakehouse.catalog.versions.identity import rename_lake
 from lakehouse.catalog.versions.log import EXPORTED, GAP
 from lakehouse.core.contribution import AppendContribution
 from lakehouse.core.operation import Kind
@@ -102,6 +103,11 @@ class Rebuilding:
     def close(self) -> None:
         """Close every connection."""
         self._database.close()
+
+    def take_name(self, name: str | None) -> None:
+        """Be the lake that a warehouse is marked with, so that its files are this catalog's; None for no mark."""
+        if name is not None:
+            self._database.run(lambda connection: rename_lake(connection, name))
 
     def fill(self, contents: Contents) -> int:
         """Store the contents of an export in the catalog, in one transaction; return the head."""
