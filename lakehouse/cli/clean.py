@@ -34,7 +34,17 @@ def expire(
         return print_json(found)
     done = "would be expired" if dry_run else "expired"
     went = f"{found.segments:,} segments ({show_bytes(found.bytes)}) and {found.tombstones:,} tombstones"
-    return print_line(f"{found.versions:,} versions {done}, with {went}; readable from version {found.horizon}")
+    print_line(f"{found.versions:,} versions {done}, with {went}; readable from version {found.horizon}")
+    if found.held:
+        print_line(f"{found.held} holds the others: {_UNTIL[found.held]}")
+    return None
+
+
+_UNTIL = {
+    "an operation that runs": "until it ends (lakehouse locks)",
+    "a reader": "until it ends, and what reads lazily for connect's pin_seconds, an hour",
+    "a consumer": "until it has read on, or its lease is over (lakehouse consumers)",
+}
 
 
 def collect(

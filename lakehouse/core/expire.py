@@ -76,7 +76,8 @@ class RetentionRequest:
 class Expired:
     """What an expiry forgot: ``versions`` of the lake, and the segments (of ``bytes``) and tombstones of them alone.
 
-    Versions below ``horizon`` can no longer be read, but for tagged ones and each table's newest.
+    Versions below ``horizon`` can no longer be read, but for tagged ones and each table's newest. ``held`` says what
+    kept more from being expired, "a reader" for example, and is empty if nothing did.
     """
 
     versions: int
@@ -84,6 +85,7 @@ class Expired:
     tombstones: int
     bytes: int
     horizon: int
+    held: str = ""
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table of one row."""

@@ -44,14 +44,15 @@ def test_a_scan_that_was_planned_before_the_clean_up_reads_to_its_end(lake, tabl
     assert len(planned.plan().files) == 1
     for n in range(3):
         table.replace(arrow([(DAY, "a", n)]), DAY)
-        clean_up(lake)
+        assert clean_up(lake).held == "a reader"
     assert [scan.to_arrow()["value"].to_pylist() for scan in (planned, unplanned)] == [[1], [1]]
     assert pinned(lake) == [planned.version]
     del planned, unplanned
     gc.collect()
     reader.session.pins.beat()
     assert pinned(lake) == []
-    assert clean_up(lake).segments == 3
+    gone = clean_up(lake)
+    assert (gone.segments, gone.held) == (3, "")
     assert values(table) == [2]
 
 

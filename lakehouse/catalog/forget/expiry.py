@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy import Connection, exists, func, select, update
@@ -60,13 +60,14 @@ MOST_ENTRIES = 1_000
 class Limits:
     """``horizon``: versions below it expire. ``clean``: dead entries up to it are removed; a pin may hold it back.
 
-    ``points`` are the versions up to ``clean`` whose states are retained.
+    ``points`` are the versions up to ``clean`` whose states are retained, ``held`` is what holds the horizon back.
     """
 
     horizon: int
     clean: int
     points: Numbers
     versions: int
+    held: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def expire(database: Database, request: RetentionRequest, *, dry_run: bool) -> E
             size += freed
     _until_none(database, lambda connection: forget_operations(connection, limits.clean, database.now_us(connection)))
     _until_none(database, lambda connection: forget_tables(connection, limits.clean))
-    return Expired(limits.versions, segments, tombstones, size, limits.horizon)
+    return Expired(limits.versions, segments, tombstones, size, limits.horizon, limits.held)
 
 
 def _until_none(database: Database, forget: Callable[[Connection], int]) -> None:
@@ -151,7 +152,9 @@ def _record(connection: Connection, request: RetentionRequest, now_us: int) -> L
 def _limits(connection: Connection, request: RetentionRequest, now_us: int) -> Limits:
     row = connection.execute(select(lake.c.head, lake.c.horizon)).one()
     held = _held(connection, now_us)
-    least = min([row.head, *held, *_asked(connection, request, now_us, row.horizon)])
+    asked = min([row.head, *_asked(connection, request, now_us, row.horizon)])
+    holder = min(held, key=held.__getitem__, default=None)
+    least = asked if holder is None else min(asked, held[holder])
     # A committed version, so that the newest one at any later time is known.
     newest: int | None = connection.execute(
         select(func.max(commit_log.c.version)).where(commit_log.c.version <= least)
@@ -160,21 +163,26 @@ def _limits(connection: Connection, request: RetentionRequest, now_us: int) -> L
     gone = (commit_log.c.version >= row.horizon, commit_log.c.version < horizon)
     untagged = commit_log.c.version.not_in(select(tag.c.version))
     versions: int = connection.execute(select(func.count()).select_from(commit_log).where(*gone, untagged)).scalar_one()
-    return _limits_at(connection, horizon, held, versions)
+    limits = _limits_at(connection, horizon, held, versions)
+    return replace(limits, held=holder) if holder is not None and least < asked else limits
 
 
-def _limits_at(connection: Connection, horizon: int, held: Sequence[int], versions: int) -> Limits:
-    clean = min([horizon, *held])
+def _limits_at(connection: Connection, horizon: int, held: Mapping[str, int], versions: int) -> Limits:
+    clean = min([horizon, *held.values()])
     tagged = connection.execute(select(tag.c.version).where(tag.c.version < clean).distinct()).scalars()
     return Limits(horizon, clean, np.array(sorted({*tagged, clean}), dtype=np.int64), versions)
 
 
-def _held(connection: Connection, now_us: int) -> list[int]:
+def _held(connection: Connection, now_us: int) -> dict[str, int]:
     """The oldest versions that a running operation, a reader and a consumer need, if there are such."""
     living = (operation.c.state == "running", operation.c.kind != RESERVED, operation.c.lease_until_us >= now_us)
     base: int | None = connection.execute(select(func.min(operation.c.base_version)).where(*living)).scalar()
-    held = (base, pins.oldest(connection, now_us), consumers.oldest(connection, now_us))
-    return [one for one in held if one is not None]
+    held = {
+        "an operation that runs": base,
+        "a reader": pins.oldest(connection, now_us),
+        "a consumer": consumers.oldest(connection, now_us),
+    }
+    return {what: version for what, version in held.items() if version is not None}
 
 
 def count_forgotten(connection: Connection, now_us: int) -> int:
@@ -205,7 +213,7 @@ def _counted(connection: Connection, request: RetentionRequest, now_us: int) -> 
     dead = list(find_dead(connection, limits))
     segments = sum(len(one.rows) for one in dead if not one.is_tombstone)
     tombstones = sum(len(one.rows) for one in dead if one.is_tombstone)
-    return Expired(limits.versions, segments, tombstones, sum(one.bytes for one in dead), limits.horizon)
+    return Expired(limits.versions, segments, tombstones, sum(one.bytes for one in dead), limits.horizon, limits.held)
 
 
 def find_dead(connection: Connection, limits: Limits) -> Iterator[DeadEntries]:
