@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -129,9 +129,10 @@ class Credentials:
 
         def provide() -> Any:
             try:
-                return found()
+                given = found()
             except Exception as error:
                 raise RuntimeError(f"{_PROVIDER} raised {type(error).__name__}") from error  # its text may hold secrets
+            return _as_credentials(given)
 
         return provide
 
@@ -379,6 +380,22 @@ def _imported(name: str) -> Any:
     except (ImportError, AttributeError, ValueError) as error:
         raise _no_provider(name) from error
     return found() if isinstance(found, type) else found
+
+
+def _as_credentials(given: Any) -> dict[str, Any]:
+    """What a function returned, as the client takes it. Raises `RuntimeError` that says what is wrong, and no value."""
+    if not isinstance(given, Mapping):
+        raise RuntimeError(f"{_PROVIDER} returned {type(given).__name__}, not a dict of credentials")
+    made = {"expires_at": None, **given}
+    if "access_key_id" in made or "secret_access_key" in made:
+        made.setdefault("token", None)
+        missing = sorted({"access_key_id", "secret_access_key"} - made.keys())
+        if missing:
+            raise RuntimeError(f"{_PROVIDER} returned no {missing[0]}, but {', '.join(sorted(given))}")
+    until = made["expires_at"]
+    if until is not None and (not isinstance(until, datetime) or until.tzinfo is None):
+        raise RuntimeError(f"{_PROVIDER} returned an expires_at that is no datetime with a time zone, nor None")
+    return made
 
 
 def _no_provider(given: object) -> InvalidAddress:

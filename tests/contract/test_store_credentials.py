@@ -146,6 +146,32 @@ def test_a_function_that_fails_is_told_without_what_it_says_of_secrets(place: di
     assert "Xs3cret" not in str(found.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("key", "returned str"),
+        ({"access_key_id": "key", "secret": "Xs3cret"}, "no secret_access_key, but access_key_id, secret"),
+        ({"access_key_id": "k", "secret_access_key": "Xs3cret", "expires_at": datetime(2030, 1, 1)}, "time zone"),  # noqa: DTZ001
+        ({"access_key_id": "k", "secret_access_key": "Xs3cret", "expires_at": 7}, "time zone"),
+    ],
+)
+def test_a_function_that_returns_no_credentials_is_told_what_is_wrong(
+    place: dict[str, str], tmp_path: Path, given: Any, said: str
+) -> None:
+    opened: Any = open_warehouse("s3://lake/x", {**place, "credential_provider": lambda: given}, tmp_path)
+    with pytest.raises(StorageUnavailable, match="credential_provider failed") as found:
+        opened.objects.size("a")
+    assert said in str(found.value)
+    assert "Xs3cret" not in str(found.value)
+
+
+def test_a_function_need_not_return_what_has_no_value(place: dict[str, str], proxy: StoreProxy, tmp_path: Path) -> None:
+    given = {"access_key_id": "key", "secret_access_key": "Xs3cret"}
+    opened: Any = open_warehouse("s3://lake/x", {**place, "credential_provider": lambda: given}, tmp_path)
+    with pytest.raises(FileNotFoundError):
+        opened.objects.size("a")
+
+
 def test_a_key_that_a_store_does_not_know_is_told(tmp_path: Path) -> None:
     """It is said by a 404 by versitygw, as of an object that is gone."""
     try:
