@@ -7,7 +7,7 @@ JOBS ?= 3
 LIMIT ?= 80m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-peers bench-tpc explore campaign up format clean
+.PHONY: help demo test check bench bench-peers bench-tpc explore campaign test-lowest test-newest journey up format clean
 
 help:   ## list the commands
 	@sed -n 's/^\([a-z-]*\): *## */  make \1\t/p' Makefile | expand -t 20
@@ -57,6 +57,21 @@ explore: ## run N random schedules of operations side by side (make explore N=10
 campaign: ## every differential check by the hundred thousand, with 0 wrong (CAMPAIGN_ARGS="--minutes 30 --seed 1")
 	@$(PYTHON) tools/bootstrap --tests
 	@$(BIN)/python -m lakehouse.testing.campaign $(CAMPAIGN_ARGS)
+
+# Another interpreter: RANGE_ARGS="--python /path/to/python3.13"; one package: RANGE_ARGS="--with pyspark==4.1.*"
+RANGE_ARGS ?=
+
+test-lowest: ## the core part of the suite with the least versions that pyproject.toml allows
+	@$(PYTHON) tools/bootstrap --tests
+	@$(PYTHON) tools/ranges lowest $(RANGE_ARGS)
+
+test-newest: ## the same with the newest versions that it allows
+	@$(PYTHON) tools/bootstrap --tests
+	@$(PYTHON) tools/ranges newest $(RANGE_ARGS)
+
+journey: ## from the wheel to a project of one's own, outside this tree, in Dagster and the console (minutes)
+	@$(PYTHON) tools/bootstrap --tests
+	@$(BIN)/python -m tests.browser.journey
 
 up:     ## Dagster's web server and daemon and the console, on loopback, until Ctrl-C
 	@$(PYTHON) tools/bootstrap

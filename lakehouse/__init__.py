@@ -5,8 +5,9 @@
 Interval('2013-01-07', '2013-01-14')
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from lakehouse.extras import load
 
 if TYPE_CHECKING:
     from lakehouse import streaming as streaming
@@ -125,10 +126,10 @@ __all__ = sorted(_HOME)  # noqa: PLE0605
 
 def __getattr__(name: str) -> Any:
     if name == "streaming":
-        return import_module("lakehouse.streaming")
+        return load("lakehouse.streaming")
     if name not in _HOME:
         raise AttributeError(f"module 'lakehouse' has no attribute {name!r}")
-    value = getattr(import_module(f"lakehouse.{_HOME[name]}"), name)
+    value = getattr(load(f"lakehouse.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

@@ -335,6 +335,12 @@ class EngineUnavailable(LakehouseError):
     kind = "engine_unavailable"
 
 
+class ExtraMissing(EngineUnavailable, ModuleNotFoundError):
+    """A package that this use needs is not installed: install the extra that the message names."""
+
+    __str__ = Exception.__str__
+
+
 class InternalError(LakehouseError):
     """A bug of this library."""
 

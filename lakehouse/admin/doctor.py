@@ -19,7 +19,8 @@ from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.migration import REVISION, current_revision
 from lakehouse.catalog.store.opening import WAL_IS_SAFE_FROM, read_url, sqlite
 from lakehouse.catalog.versions.identity import read_identity
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import ExtraMissing, LakehouseError
+from lakehouse.extras import install, load
 from lakehouse.session.addresses import addresses
 from lakehouse.session.home import ANOTHER_LAKES, ELSEWHERE, is_elsewhere
 from lakehouse.storage.home import read_home
@@ -81,18 +82,18 @@ def check_java() -> Finding:
     """The Java that Spark will use: JAVA_HOME's, else the first on PATH."""
     try:
         return Finding("java", "ok", _spark_session_module().check_java())
+    except ExtraMissing:
+        return Finding("java", "ok", "not needed: pyspark is not installed")
     except LakehouseError as error:
         return _failed("java", error)
-    except ImportError as error:
-        return Finding("java", "fail", str(error), _install("pyspark"))
 
 
 def check_package(name: str, subject: str) -> Finding:
-    """Whether a Python package is installed."""
+    """Whether an optional Python package is installed."""
     try:
         return Finding(subject, "ok", f"{name} {version(name)}")
     except PackageNotFoundError:
-        return Finding(subject, "fail", f"{name} is not installed", _install(name))
+        return Finding(subject, "warn", f"{name} is not installed", f"if you need it: {install(subject)}")
 
 
 def check_workers() -> Finding:
@@ -113,8 +114,6 @@ def check_spark_start(warehouse: str | None = None) -> Finding:
         session = _spark_session_module().start_session(reads=address)
     except LakehouseError as error:
         return _failed("spark start", error)
-    except ImportError as error:
-        return Finding("spark start", "fail", str(error), _install("pyspark"))
     try:
         counted = session.range(1000).count()
         stores = import_module("lakehouse.engine.spark.stores")
@@ -277,11 +276,7 @@ def filesystem(folder: Path, mounts: Path) -> str:
 
 def _spark_session_module() -> Any:
     """PySpark may be missing, which is a finding and must not keep this module from loading."""
-    return import_module("lakehouse.engine.spark.session")
-
-
-def _install(package: str) -> str:
-    return f"install it here: {sys.executable} -m pip install {package}"
+    return load("lakehouse.engine.spark.session")
 
 
 def _failed(subject: str, error: LakehouseError) -> Finding:

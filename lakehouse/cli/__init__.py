@@ -13,7 +13,7 @@ import sys
 
 import typer
 
-from lakehouse.cli import change, clean, consumers, copies, look, maintain, rescue, run, statement, write
+from lakehouse.cli import change, clean, consumers, copies, look, maintain, new, rescue, run, statement, write
 from lakehouse.cli.output import plain, printable
 from lakehouse.cli.stream import stream as streams
 from lakehouse.errors import InternalError, LakehouseError
@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 for name, command in (
     ("demo", run.demo),
+    ("new", new.new),
     ("doctor", run.doctor),
     ("init", write.init),
     ("tables", look.tables),

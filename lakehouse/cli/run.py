@@ -16,6 +16,7 @@ from lakehouse.actions.reach import check_reach, has_login
 from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
 from lakehouse.cli.output import print_json, print_line
 from lakehouse.errors import InternalError
+from lakehouse.extras import load, named
 
 DEFAULT_PORT = 8501
 _LOOPBACK = "127.0.0.1"
@@ -28,7 +29,9 @@ def demo(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_js
     """Load real flights through Dagster and Spark, change them in every way, and check every count."""
     interrupts.in_steps()
     _export(catalog, warehouse)
-    raise typer.Exit(import_module("lakehouse.demo").main())
+    demo_of = load("lakehouse.demo", "demo")
+    with named("demo"):
+        raise typer.Exit(demo_of.main())
 
 
 def doctor(
@@ -84,6 +87,7 @@ def console(
 
     If there is a login, LAKEHOUSE_ROLES names the file of roles.
     """
+    load("streamlit")
     script = console_script()
     folders = (Path.home(), Path.cwd(), script.parent)
     check_reach(address, login=has_login(folder / ".streamlit" / "secrets.toml" for folder in folders))

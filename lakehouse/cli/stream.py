@@ -18,6 +18,7 @@ from lakehouse import interrupts
 from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
 from lakehouse.cli.output import console, plain, print_json, print_line, print_table, printable
 from lakehouse.core.topic import STALLED_SECONDS, Health, Topic
+from lakehouse.extras import load
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -52,7 +53,7 @@ def run(
     interrupts.in_steps()
     # These load Spark, for which other commands need not wait.
     config, sources, supervisor, figures, session = (
-        import_module(f"lakehouse.{one}")
+        load(f"lakehouse.{one}")
         for one in (
             *(f"streaming.topics.{one}" for one in ("config", "sources", "supervisor", "figures")),
             "engine.spark.session",

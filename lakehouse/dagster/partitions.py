@@ -13,7 +13,7 @@ from lakehouse.errors import InvalidPartitions
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
 
-_FIRST_YEAR = 1000
+FIRST_YEAR = 1000
 TIME = "time"
 """The name of the time dimension, if there is another one."""
 _CRON = {
@@ -93,11 +93,11 @@ def chunk_partitions(
         raise InvalidPartitions("partitions need a start; pass the time of the first chunk", grain=grain)
     unit = Grain.of(grain)
     first = unit.floor(to_utc(_period_start(start)))
-    if first.year < _FIRST_YEAR:
+    if first.year < FIRST_YEAR:
         raise InvalidPartitions(
             "Dagster drops leading zeros of years and cannot read them; start later, and write older rows by hand",
             start=start,
-            least=f"{_FIRST_YEAR}-01-01",
+            least=f"{FIRST_YEAR}-01-01",
         )
     last = None if end is None else unit.align(Interval(first, _period_start(end))).end
     times = dg.TimeWindowPartitionsDefinition(

@@ -18,6 +18,7 @@ from lakehouse.core.predicate import And, Predicate
 from lakehouse.core.prune import matching
 from lakehouse.core.spec import TableSpec, Verify
 from lakehouse.errors import SegmentUnreadable
+from lakehouse.extras import load
 from lakehouse.reading.feed import GROUP_BYTES, GROUP_ROWS, VERSION, changes_schema, read_appends
 from lakehouse.reading.feed_window import Feed
 from lakehouse.session.session import Session
@@ -65,12 +66,12 @@ class Changes:
 
     def to_pandas(self) -> Any:
         """The rows as a pandas frame."""
+        load("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
         """The rows as a polars frame."""
-        import polars  # noqa: PLC0415 - costs a second of start-up that nobody else should pay
-
+        polars = load("polars")  # costs a second of start-up that nobody else should pay
         return polars.from_arrow(self.to_arrow())
 
     def to_duckdb(self, connection: Any = None) -> Any:

@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from functools import reduce
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -39,7 +40,9 @@ def lazy_frame(schema: pa.Schema, read: Read, name: str) -> pl.LazyFrame:
         yield from _frames(reader, wanted, real, n_rows)
 
     types = _frame_of(schema.empty_table()).schema
-    return register_io_source(source, schema=types, validate_schema=True, is_pure=True, explain_name=name)
+    # polars 1 shows no name in its plans.
+    shown = {"explain_name": name} if "explain_name" in signature(register_io_source).parameters else {}
+    return register_io_source(source, schema=types, validate_schema=True, is_pure=True, **shown)
 
 
 def _frames(

@@ -27,6 +27,7 @@ from lakehouse.engine.duckdb import BATCH_ROWS
 from lakehouse.engine.hidden import plan_parts, stored_columns_read
 from lakehouse.engine.verifying import at_least
 from lakehouse.errors import PartialRead, SegmentUnreadable
+from lakehouse.extras import load
 from lakehouse.faults import reach
 from lakehouse.predicate import ParsedPredicate, parse
 from lakehouse.reading.dataset import Datasets
@@ -319,6 +320,7 @@ class Scan:
 
     def to_pandas(self) -> Any:
         """The rows as a pandas frame."""
+        load("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self, *, lazy: bool = False) -> Any:
@@ -334,10 +336,9 @@ class Scan:
         >>> frame.filter(pl.col("carrier") == "UA").select("id", "delay").collect().rows()
         [(1, 3), (3, 0)]
         """
+        polars = load("polars")  # costs a second of start-up that nobody else should pay
         if lazy:
             return lazy_frame(self._schema, self._narrowed, f"{self._spec.name} at version {self.version}")
-        import polars  # noqa: PLC0415 - costs a second of start-up that nobody else should pay
-
         return polars.from_arrow(self.to_arrow())
 
     @property

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import xxhash
 
 from lakehouse.errors import InvalidAddress, InvalidArgument
+from lakehouse.extras import load
 from lakehouse.storage.cache import cache_folder
 from lakehouse.storage.files import Folder
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.warehouse import Warehouse
 
-SCHEMES = ("s3", "gs", "az")
+SCHEMES = {"s3": "s3", "gs": "gcs", "az": "azure"}
+"""Of object stores, with the extra of this package that brings their client."""
 _OPTIONS = "LAKEHOUSE_STORAGE_"
 
 
@@ -44,7 +45,7 @@ def open_warehouse(
     url = _store_url(text)
     options = {**_from_environment(), **_read_options(storage_options)}
     # It loads obstore, which lakes in folders do without.
-    remote = import_module("lakehouse.storage.remote")
+    remote = load("lakehouse.storage.remote", SCHEMES[scheme])
     endpoints = sorted(str(value) for name, value in options.items() if "endpoint" in name)
     place = xxhash.xxh3_64_hexdigest(" ".join([url, *endpoints]).encode())
     opened: Warehouse = remote.Remote(

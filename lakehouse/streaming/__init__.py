@@ -5,8 +5,9 @@
 'read'
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from lakehouse.extras import load
 
 if TYPE_CHECKING:
     from lakehouse.streaming.changes import apply_changes as apply_changes
@@ -20,7 +21,7 @@ __all__ = sorted(_HOME)  # noqa: PLE0605
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'lakehouse.streaming' has no attribute {name!r}")
-    value = getattr(import_module(f"lakehouse.streaming.{_HOME[name]}"), name)
+    value = getattr(load(f"lakehouse.streaming.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

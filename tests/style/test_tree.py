@@ -45,13 +45,19 @@ def test_no_file_names_a_path_of_some_machine() -> None:
 def test_requirements_pin_what_the_project_asks_for_and_name_no_place_to_get_it_from() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = project["dependency-groups"]
-    asked = {"requirements.txt": project["project"]["dependencies"]}
+    extras = [one for extra in project["project"]["optional-dependencies"].values() for one in extra]
+    own = project["project"]["name"]
+    asked = {
+        "requirements.txt": [*project["project"]["dependencies"], *(one for one in extras if not one.startswith(own))]
+    }
     asked["requirements-tests.txt"] = [*asked["requirements.txt"], *groups["test"], *groups["lint"]]
     for name, wanted in asked.items():
         lines = (ROOT / name).read_text().splitlines()
         pinned = {re.sub(r"\[.*?\]| .*", "", line) for line in lines if not line.startswith(" ")}
-        exact = {re.sub(r"\[.*?\]|;.*", "", one) for one in wanted if "==" in one}
+        exact = {re.sub(r"\[.*?\]|;.*", "", one) for one in wanted if "==" in one.partition(";")[0]}
         assert exact - pinned == set()
+        names = {re.split(r"[^\w-]", one)[0] for one in wanted}
+        assert names - {one.partition("==")[0] for one in pinned} == set()
         assert not [line for line in lines if "://" in line]
         assert all(re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?|\S+==\S+( ; .*)? \\", line) for line in lines)
 

@@ -42,6 +42,7 @@ from lakehouse.errors import (
     InvalidArgument,
     LakehouseError,
 )
+from lakehouse.extras import named
 from lakehouse.forks import stop_for_forks, watch_forks
 
 T = TypeVar("T")
@@ -102,7 +103,8 @@ class Database:
         # A process paused within a transaction must not hold its rows, or the head, for ever.
         given = self.url.query.get("options", "")
         options = f"{given} -c idle_in_transaction_session_timeout={IDLE_TIMEOUT_MS}".strip()
-        engine = create_engine(self.url, pool_size=16, max_overflow=64, connect_args={"options": options})
+        with named():
+            engine = create_engine(self.url, pool_size=16, max_overflow=64, connect_args={"options": options})
         event.listen(engine, "connect", lambda connection, _: _flush_first(connection))
         return engine
 

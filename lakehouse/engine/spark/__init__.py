@@ -1,16 +1,10 @@
 """Spark as an engine, through its DataFrame API only: a classic session and Spark Connect both do."""
 
-from lakehouse.errors import EngineUnavailable
+from lakehouse.extras import named
 
-try:
+with named("spark"):
     from lakehouse.engine.spark.engine import SparkEngine, open_engine
     from lakehouse.engine.spark.statement import read_frame_rows
     from lakehouse.engine.spark.types import to_spark_type
-except ModuleNotFoundError as error:
-    if (error.name or "").startswith("lakehouse"):
-        raise
-    raise EngineUnavailable(
-        "Spark is missing; install it: pip install 'pyspark[connect]'", module=error.name
-    ) from error
 
 __all__ = ["SparkEngine", "open_engine", "read_frame_rows", "to_spark_type"]

@@ -401,7 +401,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
     "replace": ("t", "2013-01-05", "rows.csv"), "delete": ("t", "--where"), "update": ("t", "--set", "--where"),
     "compact": ("t", "--interval"), "restore": ("t", "1"), "tag": ("x", "1"), "locks": ("--release",), "consumers": ("drop", "x"), "resolve": ("t",),
     "expire": ("--older-than", "--keep-last"), "collect": ("--grace",), "cache": ("--clear",), "alter": ("t", "--set"), "tasks": ("--limit", "--state"),
-    "erase": ("t", "--verify", "--value"), "upsert": ("t", "rows.csv", "--schema"), "gone": (), "-h": (), "": (),
+    "erase": ("t", "--verify", "--value"), "upsert": ("t", "rows.csv", "--schema"), "new": ("x", "--data", "--time", "--grain"), "gone": (), "-h": (), "": (),
 }  # fmt: skip
 
 
