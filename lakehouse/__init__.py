@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from lakehouse.admin.export import Exported as Exported
     from lakehouse.admin.recover import Recovered as Recovered
     from lakehouse.admin.recover import recover as recover
+    from lakehouse.arguments import Rows as Rows
+    from lakehouse.arguments import Where as Where
     from lakehouse.core.chunk import Grain as Grain
     from lakehouse.core.commit import Commit as Commit
+    from lakehouse.core.interval import AsOf as AsOf
     from lakehouse.core.interval import Interval as Interval
+    from lakehouse.core.interval import IntervalLike as IntervalLike
     from lakehouse.core.segment import Segment as Segment
     from lakehouse.core.tombstone import Tombstone as Tombstone
     from lakehouse.errors import (
@@ -88,6 +92,7 @@ _HOME = {
     "Action": "actions.roles",
     "Actions": "actions.actions",
     "AlreadyExists": "errors",
+    "AsOf": "core.interval",
     "CatalogUnavailable": "errors",
     "Commit": "core.commit",
     "CommitUnknown": "errors",
@@ -97,6 +102,7 @@ _HOME = {
     "Grain": "core.chunk",
     "InternalError": "errors",
     "Interval": "core.interval",
+    "IntervalLike": "core.interval",
     "InvalidInput": "errors",
     "Lake": "lake",
     "LakehouseError": "errors",
@@ -107,6 +113,7 @@ _HOME = {
     "Plan": "reading.scan",
     "Recovered": "admin.recover",
     "Role": "actions.roles",
+    "Rows": "arguments",
     "Scan": "reading.scan",
     "Segment": "core.segment",
     "QueryLimitExceeded": "errors",
@@ -116,6 +123,7 @@ _HOME = {
     "TableNotFound": "errors",
     "Tombstone": "core.tombstone",
     "VersionNotFound": "errors",
+    "Where": "arguments",
     "WriteConflict": "errors",
     "connect": "lake",
     "recover": "admin.recover",

@@ -3,15 +3,59 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Literal, get_args
+from difflib import get_close_matches
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 from lakehouse.errors import InvalidArgument, InvalidProperty
 
 Txn = tuple[str, int]
 Fit = Literal["strict", "merge", "ignore"]
 """What becomes of rows with other columns than the table's."""
+
+
+class ArrowStream(Protocol):
+    """Tables that hand over Arrow batches: of pyarrow, pandas, polars, DuckDB and others."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The stream as a capsule of Arrow's C interface."""
+
+
+class SparkRows(Protocol):
+    """A Spark DataFrame, classic or Connect."""
+
+    def toArrow(self) -> object:  # noqa: N802 - Spark's word
+        """The rows in memory."""
+
+
+class LazyRows(Protocol):
+    """A lazy frame of polars."""
+
+    def collect_schema(self) -> object:
+        """The columns that it will have."""
+
+
+class DataclassRow(Protocol):
+    """A row that is a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+class PolarsExpression(Protocol):
+    """An expression of polars."""
+
+    @property
+    def meta(self) -> object:
+        """What it says of itself."""
+
+
+Row: TypeAlias = Mapping[str, Any] | Sequence[Any] | DataclassRow
+"""A dict, a dataclass, or a tuple with a value for each of the table's columns in their order."""
+Rows: TypeAlias = ArrowStream | SparkRows | LazyRows | Mapping[str, Sequence[Any]] | Iterable[Row]
+"""What is taken wherever rows are: a frame, an Arrow table or stream, columns by name, or rows of Python."""
+Where: TypeAlias = str | PolarsExpression
+"""A condition in SQL, or as an expression of pyarrow (which has no types) or polars."""
 _MOST_TEXT = 1_000_000
 _MOST_LETTERS = 200
 """Of a name that a user gives to something that the catalog keeps."""
@@ -134,6 +178,17 @@ def read_task_id(task_id: Any) -> int:
     if isinstance(task_id, bool) or not isinstance(task_id, int) or not 0 < task_id <= _MOST_WHOLE:
         raise InvalidArgument("a task has a whole number; lake.tasks() lists them", task=repr(task_id)[:50])
     return int(task_id)
+
+
+def nearest(name: object, known: Iterable[str]) -> dict[str, str]:
+    """The most similar of the names that there are, as a fact of an error; nothing if none is similar.
+
+    >>> nearest("cariier", ["at", "carrier"]), nearest("z", ["at", "carrier"])
+    ({'nearest': 'carrier'}, {})
+    """
+    folded = {one.casefold(): one for one in known}
+    found = get_close_matches(str(name)[:_MOST_LETTERS].casefold(), list(folded), n=1)
+    return {"nearest": folded[found[0]]} if found else {}
 
 
 def read_limit(limit: Any, what: str = "limit") -> int | None:

@@ -271,6 +271,10 @@ class OperationEnded(InvalidInput):
     """The operation or transaction has ended already: begin another."""
 
 
+class LakeClosed(InvalidInput):
+    """The lake was closed: connect again."""
+
+
 class TooManyChunks(InvalidInput):
     """One operation touches more time chunks, or makes more segments, than one commit can hold: split it."""
 

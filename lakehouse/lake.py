@@ -25,6 +25,7 @@ from lakehouse.core.commit import Commit
 from lakehouse.core.consumer import Consumer
 from lakehouse.core.erased import Verified
 from lakehouse.core.expire import GRACE_SECONDS, Collected, Expired, RetentionRequest
+from lakehouse.core.interval import AsOf
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import WriteOrder
 from lakehouse.core.task import Maintained, Task, TaskState, Worker
@@ -38,8 +39,9 @@ from lakehouse.sql import Statements
 from lakehouse.storage.cache import Cache
 from lakehouse.storage.opening import open_warehouse
 from lakehouse.storage.sets import read_set
+from lakehouse.table.named import NamedTables
 from lakehouse.table.table import Table
-from lakehouse.table.tables import create_table, open_table, table_names
+from lakehouse.table.tables import create_table
 from lakehouse.table.transaction import Transaction
 
 
@@ -113,7 +115,7 @@ def connect(
     )
 
 
-class Lake(Statements):
+class Lake(NamedTables, Statements):
     """Tables under one sequence of versions. Thread-safe; a context manager."""
 
     def __init__(self, session: Session) -> None:
@@ -186,18 +188,6 @@ class Lake(Statements):
             if_not_exists=if_not_exists,
         )
 
-    def table(self, name: str) -> Table:
-        """A table by name. Raises `TableNotFound`.
-
-        >>> lake.table("flights").count()
-        3
-        """
-        return open_table(self.session, name)
-
-    def tables(self) -> list[str]:
-        """Names of the tables, sorted."""
-        return table_names(self.session)
-
     def drop_table(self, name: str) -> None:
         """Drop a table. Raises `TableNotFound`."""
         self.catalog.drop_table(name)
@@ -222,7 +212,7 @@ class Lake(Statements):
         """Every version, newest first."""
         return self.catalog.commits(limit=read_limit(limit))
 
-    def tag(self, name: str, version: Any = None) -> None:
+    def tag(self, name: str, version: AsOf | None = None) -> None:
         """Name a version, tag or time (None: the head), which protects it from expiry.
 
         Raises `AlreadyExists` if the tag names another version, `InvalidName`, `VersionNotFound`.

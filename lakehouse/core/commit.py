@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakehouse.core.listing import Listing
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Commit:
     """One version: what an operation did, all at once.
 
@@ -48,6 +48,13 @@ class Commit:
         if self.is_exact:
             return f"{self.rows_deleted:,}"
         return f"{self.rows_deleted:,} stored" if self.rows_deleted else "?"
+
+    def __repr__(self) -> str:
+        rows = f"+{self.rows_added:,} -{self.rows_lost} rows"
+        return f"<commit {self.version}: {self.operation} {', '.join(self.tables)}, {rows}, {self.committed_at:%F %T}>"
+
+    def _repr_html_(self) -> str:
+        return Listing([self])._repr_html_()
 
     def to_arrow(self) -> pa.Table:
         """The commit as an Arrow table of one row."""

@@ -6,12 +6,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakehouse.errors import InvalidInterval, InvalidTime
 
 Instant = datetime | date | str | int
 """What `to_utc` reads as an instant."""
+AsOf: TypeAlias = int | str | datetime | date
+"""A version, the name of a tag, or a time (ISO 8601, if it is text)."""
+IntervalLike: TypeAlias = "Interval | str | date | tuple[Instant | None, Instant | None]"
+"""What `Interval.of` reads: an interval, a period such as ``2013-01``, a day, or a ``(start, end)`` pair."""
 MIN_TIME = datetime.min.replace(tzinfo=UTC)
 MAX_TIME = datetime.max.replace(tzinfo=UTC)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

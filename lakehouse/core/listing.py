@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from lakehouse.core.html import MOST_ROWS, html_table
 from lakehouse.core.interval import Interval
 
 T = TypeVar("T")
@@ -33,6 +34,11 @@ class Listing(list[T]):
     def to_pandas(self) -> Any:
         """The values as a pandas frame."""
         return self.to_arrow().to_pandas()
+
+    def _repr_html_(self) -> str:
+        shown = [_row(value) for value in self[:MOST_ROWS] if is_dataclass(value)]
+        headings = list(shown[0]) if shown else []
+        return html_table(headings, ([row.get(name) for name in headings] for row in shown), count=len(self))
 
 
 def _row(value: Any) -> dict[str, Any]:

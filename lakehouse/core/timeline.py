@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lakehouse.core.bar import Bar
 from lakehouse.core.interval import Interval, from_us, to_utc
 from lakehouse.core.segment import Segment
 from lakehouse.core.skyline import IntArray, Skyline, bounds, distinct
+from lakehouse.core.svg import svg
 from lakehouse.core.tombstone import Tombstone
 
 _REPR_SLICES = 20
@@ -73,6 +75,17 @@ class Timeline:
         return self.to_arrow().to_pandas()
 
     def __repr__(self) -> str:
+        return f"<timeline of {len(self.slices)} slices, {len(self.overshadowed)} segments overshadowed>"
+
+    def _repr_html_(self) -> str:
+        """A picture: time across, a line for each ordinal."""
+        visible = [Bar("visible", one.start, one.end, part.ordinal, part) for one in self for part in one.segments]
+        masks = [Bar("mask", one.start, one.end, part.ordinal, part) for one in self for part in one.tombstones]
+        hidden = [Bar("overshadowed", one.start, one.end, one.ordinal, one) for one in self.overshadowed]
+        drawn = sorted([*visible, *masks, *hidden], key=lambda bar: (bar.ordinal, bar.start, bar.end))
+        return svg(drawn) if drawn else "nothing is visible"
+
+    def __str__(self) -> str:
         lines = [f"Timeline({len(self.slices)} slices, {len(self.overshadowed)} overshadowed)"]
         for one in self.slices[:_REPR_SLICES]:
             masks = f"  tombstones {_ids(one.tombstones)}" if one.tombstones else ""
@@ -95,7 +108,7 @@ def timeline(segments: Iterable[Segment], tombstones: Iterable[Tombstone], withi
     >>> january = Segment(id=1, start="2013-01-01", end="2013-02-01", ordinal=1)
     >>> tombstone = Tombstone(id=2, start="2013-01-05", end="2013-01-07", ordinal=2)
     >>> tuesday = Segment(id=3, start="2013-01-05", end="2013-01-06", ordinal=2)
-    >>> timeline([january, tuesday], [tombstone], within="2013-01")
+    >>> print(timeline([january, tuesday], [tombstone], within="2013-01"))
     Timeline(3 slices, 0 overshadowed)
       2013-01-01/2013-01-05  segments [1]
       2013-01-05/2013-01-06  segments [3]

@@ -95,7 +95,7 @@ def _guarded(rows: Any, spec: TableSpec, cells: Sequence[Cell], schema: Fit) -> 
     from lakehouse.engine.duckdb.source import tables  # noqa: PLC0415
 
     fills = Fills(spec.defaults_for_new, is_lenient=schema != "strict")
-    table = pa.concat_tables([conform(part, spec.schema, fills=fills) for part in tables(rows, spec.schema.names)])
+    table = pa.concat_tables([conform(part, spec.schema, fills=fills) for part in tables(rows, spec.schema)])
     outside = table.filter(~_inside(spec, cells))
     if outside.num_rows:
         raise RowsOutside(

@@ -9,9 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.arguments import nearest
 from lakehouse.core.column import is_uuid_column
 from lakehouse.core.kinds import is_uuid
 from lakehouse.engine.castable import castable
+from lakehouse.engine.casts import how_to_cast
 from lakehouse.engine.fields import fitted, fitted_type, has_other_fields
 from lakehouse.engine.validate import GIVEN, Origin, first_refused, refuse_no_uuids, refuse_unreadable
 from lakehouse.errors import InvalidInput, InvalidRows
@@ -79,7 +81,10 @@ def check_names(found: list[str], expected: list[str]) -> None:
     unknown = [name for name in found if name not in expected]
     if unknown:
         raise InvalidRows(
-            "unknown column; drop it or choose one of the table's", column=",".join(unknown), columns=",".join(expected)
+            "unknown column; drop it or choose one of the table's",
+            column=",".join(unknown),
+            **nearest(unknown[0], expected),
+            columns=",".join(expected),
         )
 
 
@@ -94,7 +99,13 @@ def check_there(expected: Collection[str], found: Collection[str]) -> None:
     """Raise `InvalidInput` unless all names are found."""
     missing = [name for name in expected if name not in found]
     if missing:
-        raise InvalidRows("missing column; add it, with nulls if need be", column=",".join(missing))
+        other = [name for name in found if name not in expected]
+        raise InvalidRows(
+            "missing column; add it, with nulls if need be",
+            column=",".join(missing),
+            **nearest(missing[0], other),
+            found=",".join(found),
+        )
 
 
 def _column(
@@ -166,7 +177,12 @@ def _is_refused(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> bool:
 
 def cannot_store(field: pa.Field, found: object) -> InvalidInput:
     """The error for a column whose type a table's column does not store."""
-    return InvalidRows("wrong type of column; cast it first", column=field.name, expected=field.type, found=found)
+    return InvalidRows(
+        f"wrong type of column; cast it first{how_to_cast(field.name, field.type, found)}",
+        column=field.name,
+        expected=field.type,
+        found=found,
+    )
 
 
 def stores(found: pa.DataType, column: pa.DataType) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from lakehouse.arguments import Rows
 from lakehouse.core.contribution import AppendContribution, Contribution
 from lakehouse.core.operation import Begun, Kind
 from lakehouse.operations.operation import Operation
@@ -34,7 +35,7 @@ class Append(Operation):
         """From now on, columns that rows lack are null, or their default, and others than the table's are left out."""
         self._is_lenient = True
 
-    def write(self, data: Any) -> None:
+    def write(self, data: Rows) -> None:
         """Write rows; any number of times. Raises `InvalidInput` for rows that do not fit the table."""
         self._require_running()
         if not self._is_repeat:

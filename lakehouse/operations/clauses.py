@@ -133,7 +133,7 @@ def read_source(source: Any, spec: TableSpec) -> Any:
     """
     if is_spark_frame(source):
         return source
-    given = pa.concat_tables(tables(source, spec.schema.names))
+    given = pa.concat_tables(tables(source, spec.schema))
     known = {name.casefold(): spec.schema.field(name) for name in spec.schema.names}
     fields = []
     for field in given.schema:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
+from lakehouse.arguments import Rows
 from lakehouse.core.contribution import Contribution, ReplaceContribution
 from lakehouse.core.operation import Kind
 from lakehouse.core.segment import NewSegment
@@ -19,7 +19,7 @@ class Replace(Append):
 
     kind = Kind.REPLACE
 
-    def write(self, data: Any) -> None:
+    def write(self, data: Rows) -> None:
         """Write rows; any number of times. Raises `InvalidInput` for rows outside the interval or keys."""
         if data is not None:
             super().write(data)

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.arguments import Rows
 from lakehouse.core.column import UUID, is_uuid_column
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import Contribution, KeyChangeContribution
@@ -71,7 +72,7 @@ class Upsert(KeyedWrite):
         super().__init__(session, begun, **marks)
         self._newest = newest
 
-    def write(self, data: Any) -> None:
+    def write(self, data: Rows) -> None:
         """Write rows; any number of times. Raises `InvalidInput` for rows that do not fit the table.
 
         No key may be written twice, in one call or several; with a ``newest`` column, only the newest row of each key
@@ -112,20 +113,21 @@ class DeleteKeys(KeyedWrite):
 
     kind = Kind.DELETE_KEYS
 
-    def write(self, data: Any) -> None:
+    def write(self, data: Rows) -> None:
         """Write keys, any number of times: the primary key's columns; other columns are ignored."""
         self._require_running()
         if self._is_repeat:
             return
         spec = self._begun.table
         schema = pa.schema([_key_column(spec.schema.field(name)) for name in spec.primary_key])
-        rows = data.toArrow() if is_spark_frame(data) else data
+        given: Any = data
+        rows = given.toArrow() if is_spark_frame(given) else given
         with self._ended_by_errors():
-            given = pa.concat_tables(tables(rows, schema.names))
-            missing = [name for name in schema.names if name not in given.column_names]
+            found = pa.concat_tables(tables(rows, schema))
+            missing = [name for name in schema.names if name not in found.column_names]
             if missing:
                 raise InvalidRows("missing column of the primary key", table=spec.name, column=",".join(missing))
-            self._add(require_keys(conform(given.select(schema.names), schema), spec))
+            self._add(require_keys(conform(found.select(schema.names), schema), spec))
 
 
 def _key_column(column: pa.Field) -> pa.Field:

@@ -18,6 +18,7 @@ from lakehouse.errors import InvalidInput, InvalidPredicate
 from lakehouse.predicate.bounds import time_bounds
 from lakehouse.predicate.compare import typed
 from lakehouse.predicate.dialect import DIALECT
+from lakehouse.predicate.expressions import is_expression, written
 from lakehouse.predicate.parts import check_parts
 from lakehouse.predicate.translate import Qualified, Translator
 
@@ -53,7 +54,7 @@ class ParsedPredicate:
 
 
 def parse(where: Any, schema: pa.Schema, qualified: Qualified | None = None) -> ParsedPredicate:
-    """Parse a filter in Spark's SQL over a table's columns.
+    """Parse a filter in Spark's SQL over a table's columns, or an expression of pyarrow or polars.
 
     Times without an offset are UTC. ``qualified`` names tables whose columns may be written as in ``target.x``. Raises
     `InvalidInput`, saying what is not allowed, for anything but one boolean expression of listed operators and
@@ -67,8 +68,13 @@ def parse(where: Any, schema: pa.Schema, qualified: Qualified | None = None) -> 
     Traceback (most recent call last):
     lakehouse.errors.InvalidPredicate: not allowed in a filter; ...
     """
+    if is_expression(where):
+        where = written(where, schema)
     if not isinstance(where, str) or not where.strip():
-        raise InvalidPredicate('a filter is one condition in SQL, as in "client = 1"', where=repr(where)[:200])
+        raise InvalidPredicate(
+            'a filter is one condition in SQL, as in "client = 1", or an expression of pyarrow or polars',
+            where=repr(where)[:200],
+        )
     if len(where) > MAX_LENGTH:
         raise InvalidPredicate("the filter is too long", characters=len(where), most=MAX_LENGTH)
     return (

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.arguments import nearest
 from lakehouse.core.column import is_uuid_column
 from lakehouse.core.predicate import Compare, Operator
 from lakehouse.core.spec import SIDES
@@ -137,7 +138,10 @@ class Translator:
         name = written if written in self._schema.names else self._folded.get(written.casefold())
         if name is None:
             raise UnknownColumn(
-                "the filter names an unknown column", column=written, columns=",".join(self._schema.names)
+                "the filter names an unknown column",
+                column=written,
+                **nearest(written, self._schema.names),
+                columns=",".join(self._schema.names),
             )
         if "`" in name or '"' in name or "${" in name:
             raise InvalidPredicate("a filter cannot name this column: quotes and ${ are taken for code", column=name)

@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from lakehouse.arguments import Where
 from lakehouse.core.condition_text import text_of
+from lakehouse.core.html import html_table
 from lakehouse.core.interval import Interval
 from lakehouse.core.listing import Listing
 from lakehouse.core.plan import ReadGroup, ReadPlan, plan_read
@@ -68,6 +70,11 @@ class Plan:
     def to_arrow(self) -> pa.Table:
         """One row for each segment to open."""
         return self.segments.to_arrow()
+
+    def _repr_html_(self) -> str:
+        headings = ["segment", "start", "end", "rows", "bytes", "path"]
+        rows = ([one.id, one.start, one.end, one.rows, one.bytes, one.path] for one in self.segments)
+        return html_table(headings, rows, repr(self).strip("<>"), len(self.segments))
 
     def __repr__(self) -> str:
         return (
@@ -141,7 +148,7 @@ class Scan:
         version: int,
         *,
         columns: tuple[str, ...] | None,
-        where: str | None,
+        where: Where | None,
         interval: Interval | None,
         best_effort: bool,
         held_version: int,

@@ -139,7 +139,7 @@ class _Changes:
     def parts(self, rows: Any) -> Callable[[], Iterator[pa.Table]]:
         """What reads the changes, as often as it is called, in parts that have no key in common."""
         if not is_spark_frame(rows):
-            given = pa.concat_tables(tables(rows, self._columns))
+            given = pa.concat_tables(tables(rows, pa.schema([self._spec.schema.field(one) for one in self._columns])))
             self._make_columns(given.schema)
             held = self._read(given)
             return lambda: iter([held])

@@ -8,8 +8,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import pyarrow as pa
 
-from lakehouse.arguments import Txn, read_message, read_properties, read_txn, read_wait
-from lakehouse.core.interval import Interval
+from lakehouse.arguments import Rows, Txn, Where, read_message, read_properties, read_txn, read_wait
+from lakehouse.core.interval import Interval, IntervalLike
 from lakehouse.core.operation import Altered, Begun, Kind, Priority
 from lakehouse.core.replace import check_replaceable
 from lakehouse.core.spec import TableSpec
@@ -115,7 +115,7 @@ class Begins:
     @as_altered
     def begin_replace(
         self,
-        interval: Any = None,
+        interval: IntervalLike | None = None,
         keys: Mapping[str, Any] | None = None,
         txn: Txn | None = None,
         wait_seconds: float | None = None,
@@ -152,7 +152,7 @@ class Begins:
     @as_altered
     def begin_delete(
         self,
-        where: str,
+        where: Where,
         *,
         engine: str | None = None,
         txn: Txn | None = None,
@@ -176,7 +176,7 @@ class Begins:
     def begin_update(
         self,
         assigned: Mapping[str, str],
-        where: str,
+        where: Where,
         *,
         engine: str | None = None,
         txn: Txn | None = None,
@@ -195,7 +195,7 @@ class Begins:
     @as_altered
     def begin_erase(
         self,
-        where: str,
+        where: Where,
         *,
         engine: str | None = None,
         txn: Txn | None = None,
@@ -216,7 +216,7 @@ class Begins:
 
     def begin_merge(
         self,
-        source: Any,
+        source: Rows,
         on: str | Sequence[str],
         *,
         when_matched_update: Mapping[str, str] | bool | None = None,
@@ -240,7 +240,7 @@ class Begins:
         marks = marks_of(message, properties, txn)
         return self._begin_merge(self._spec, read_source(source, self._spec), on, whens, engine, marks)
 
-    def begin_merge_when(self, source: Any, on: str | Sequence[str], whens: Whens) -> Merge:
+    def begin_merge_when(self, source: Rows, on: str | Sequence[str], whens: Whens) -> Merge:
         """Begin a merge by clauses with conditions of their own: `run`, then `commit`."""
         read = read_source(source, self._spec)
         return self._begin_merge(self._spec, read, on, whens, None, marks_of(None, None))
@@ -322,7 +322,7 @@ class Begins:
     @as_altered
     def begin_compaction(
         self,
-        interval: Any = None,
+        interval: IntervalLike | None = None,
         *,
         segments: Collection[int] | None = None,
         engine: str | None = None,
@@ -348,7 +348,7 @@ class Begins:
     @as_altered
     def begin_clean(
         self,
-        interval: Any = None,
+        interval: IntervalLike | None = None,
         *,
         wait_seconds: float = 0.0,
         message: str | None = None,

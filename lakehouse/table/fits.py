@@ -59,7 +59,7 @@ class Fits(Begins):
     def _write_merging(self, begin: Callable[[bool], Append], data: Any, marks: dict[str, Any]) -> Commit:
         """Write rows with columns that the same version makes; again, where others altered the table meanwhile."""
         self.refresh()
-        rows, columns = with_columns(data, self._spec.schema.names)
+        rows, columns = with_columns(data, self._spec.schema)
         while True:
             known = self._spec.schema_number  # which other threads may refresh, too
             try:
@@ -96,9 +96,9 @@ def is_read_again(data: Any) -> bool:
     return not isinstance(data, pa.RecordBatchReader | Iterator)
 
 
-def with_columns(data: Any, names: list[str]) -> tuple[Any, pa.Schema]:
+def with_columns(data: Any, schema: pa.Schema) -> tuple[Any, pa.Schema]:
     """Rows that are still to be read once, and their columns. Raises `InvalidRows` for two of one name."""
-    rows = data if is_spark_frame(data) else as_arrow(data, names)
+    rows = data if is_spark_frame(data) else as_arrow(data, schema)
     columns = from_spark_schema(rows.schema) if is_spark_frame(rows) else rows.schema
     check_once(columns.names)
     return rows, columns

@@ -9,14 +9,16 @@ from warnings import warn
 
 import pyarrow as pa
 
-from lakehouse.arguments import read_consumer, read_limit, read_seconds, read_wait
+from lakehouse.arguments import Where, nearest, read_consumer, read_limit, read_seconds, read_wait
 from lakehouse.core.chunk import Chunk
+from lakehouse.core.column import COMMENT
 from lakehouse.core.commit import Commit
 from lakehouse.core.consumer import LEASE_SECONDS
 from lakehouse.core.diff import ColumnChange, Diff
 from lakehouse.core.feed import Position
 from lakehouse.core.history import Touch
-from lakehouse.core.interval import Interval
+from lakehouse.core.html import html_table
+from lakehouse.core.interval import ALL_TIME, AsOf, Interval, IntervalLike
 from lakehouse.core.key_frame import ChainLink, KeyFrame
 from lakehouse.core.listing import Listing
 from lakehouse.core.lock import ChunkLock
@@ -73,7 +75,16 @@ class Table(Alters):
         """Columns and types; each field's metadata holds its Parquet field id."""
         return self._spec.schema
 
-    def spec_at(self, as_of: Any) -> TableSpec:
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in their order.
+
+        >>> flights.columns
+        ['at', 'id', 'carrier', 'delay']
+        """
+        return list(self._spec.schema.names)
+
+    def spec_at(self, as_of: AsOf | None) -> TableSpec:
         """The definition that the table had at a version, tag or time (None: as far as it is known here)."""
         return self._spec if as_of is None or not self._spec.schema_number else self._point(as_of).spec
 
@@ -119,7 +130,7 @@ class Table(Alters):
         """The newest version of the table."""
         return self._session.catalog.newest_version(self._spec.id, self._created_version)
 
-    def version_at(self, as_of: Any = None) -> int:
+    def version_at(self, as_of: AsOf | None = None) -> int:
         """The table's newest version at or before a version, tag or time. Raises `VersionNotFound`."""
         return self._at(as_of)
 
@@ -129,9 +140,9 @@ class Table(Alters):
         self,
         *,
         columns: Sequence[str] | None = None,
-        where: str | None = None,
-        interval: Any = None,
-        as_of: Any = None,
+        where: Where | None = None,
+        interval: IntervalLike | None = None,
+        as_of: AsOf | None = None,
         best_effort: bool = False,
         schema: SchemaOf = "then",
     ) -> Scan:
@@ -156,9 +167,9 @@ class Table(Alters):
         self,
         *,
         columns: Sequence[str] | None = None,
-        where: str | None = None,
-        interval: Any = None,
-        as_of: Any = None,
+        where: Where | None = None,
+        interval: IntervalLike | None = None,
+        as_of: AsOf | None = None,
         best_effort: bool = False,
         row_ids: bool = False,
         schema: SchemaOf = "then",
@@ -180,6 +191,7 @@ class Table(Alters):
                     "no such column; choose among the table's",
                     table=self.name,
                     unknown=unknown,
+                    **nearest(next(iter(unknown), ""), spec.schema.names),
                     columns=spec.schema.names,
                 )
         return Scan(
@@ -198,9 +210,9 @@ class Table(Alters):
         self,
         *,
         columns: Sequence[str] | None = None,
-        where: str | None = None,
-        interval: Any = None,
-        as_of: Any = None,
+        where: Where | None = None,
+        interval: IntervalLike | None = None,
+        as_of: AsOf | None = None,
         best_effort: bool = False,
     ) -> Any:
         """``scan(...)`` as a lazy Spark DataFrame. Raises `EngineUnavailable` without Java or Spark."""
@@ -208,7 +220,42 @@ class Table(Alters):
             columns=columns, where=where, interval=interval, as_of=as_of, best_effort=best_effort
         ).to_spark()
 
-    def count(self, *, interval: Any = None, as_of: Any = None, most_rows: int = MOST_ROWS) -> int | None:
+    def head(self, rows: int = 5, *, columns: Sequence[str] | None = None, as_of: AsOf | None = None) -> pa.Table:
+        """Some rows, as an Arrow table: the first of the oldest files, in no order. Reads no more than it returns.
+
+        >>> flights.head(2).num_rows
+        2
+        """
+        most = read_limit(rows, "rows") or 0
+        found: list[pa.RecordBatch] = []
+        with self.scan(columns=columns, as_of=as_of).to_reader() as reader:
+            while most and (batch := next(reader, None)) is not None:
+                found.append(batch.slice(0, most))
+                most -= found[-1].num_rows
+            return pa.Table.from_batches(found, reader.schema)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table; `scan` reads some of them, or a version.
+
+        >>> flights.to_arrow().num_rows
+        3
+        """
+        return self.scan().to_arrow()
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas frame."""
+        return self.scan().to_pandas()
+
+    def to_polars(self, *, lazy: bool = False) -> Any:
+        """All rows as a polars frame; with ``lazy`` as a LazyFrame, which reads what is then asked of it."""
+        return self.scan().to_polars(lazy=lazy)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+    def count(
+        self, *, interval: IntervalLike | None = None, as_of: AsOf | None = None, most_rows: int = MOST_ROWS
+    ) -> int | None:
         """How many rows are visible at a version; None if more than ``most_rows`` would have to be read to count them.
 
         ``scan(...).count()`` always counts. Cost: a plan; segments cut by tombstones or the interval are read.
@@ -228,7 +275,7 @@ class Table(Alters):
         within = None if interval is None else self._spec.interval_of(interval)
         return count_visible(self._session, scan.spec, scan.version, within, most_rows=read_limit(most_rows) or 0)
 
-    def changes(self, since: Any, until: Any = None) -> Changes:
+    def changes(self, since: AsOf, until: AsOf | None = None) -> Changes:
         """Rows that the commits after ``since``, up to ``until`` (None: the newest), inserted, deleted and updated.
 
         Both are a version, tag or time. Raises `VersionNotFound` if the history between them has expired.
@@ -247,7 +294,7 @@ class Table(Alters):
     def follow(
         self,
         *,
-        since: Any = None,
+        since: AsOf | None = None,
         changes: bool = False,
         consumer: str | None = None,
         wait_seconds: float | None = None,
@@ -286,7 +333,7 @@ class Table(Alters):
         return Follower(feed, place, start, changes=changes, wait_seconds=wait).batches()
 
     def begin_following(
-        self, since: Any, consumer: str | None, lease_seconds: float, *, start: Position | None = None
+        self, since: AsOf | None, consumer: str | None, lease_seconds: float, *, start: Position | None = None
     ) -> tuple[Feed, Place, Position]:
         """The same for callers that walk the feed themselves; ``start`` is where such a caller was."""
         name, lease = read_consumer(consumer), read_seconds(lease_seconds, "lease_seconds")
@@ -311,7 +358,7 @@ class Table(Alters):
         *,
         before: int | None = None,
         operation: str | None = None,
-        interval: Any = None,
+        interval: IntervalLike | None = None,
         definitions: bool = False,
     ) -> Listing[Commit]:
         """Commits that changed the table's rows, newest first; with ``definitions`` also those that altered it.
@@ -329,22 +376,25 @@ class Table(Alters):
             definitions=definitions,
         )
 
-    def history(self, interval: Any = None, limit: int | None = None) -> Listing[Touch]:
-        """What versions did to an interval, newest first: why rows appeared and disappeared.
+    def history(self, interval: IntervalLike | None = None, limit: int | None = None) -> Listing[Touch]:
+        """What versions did to an interval (None: all of time), newest first: why rows appeared and disappeared.
 
-        A timeless table needs no ``interval``; the same holds for `chunk_history`.
+        >>> gone = flights.delete("carrier = 'UA'")
+        >>> [(one.rows_added, one.tombstones_added) for one in flights.history(limit=2)]
+        [(0, 1), (3, 0)]
         """
-        return self._session.catalog.history(self._spec, self._spec.interval_of(interval), read_limit(limit))
+        within = ALL_TIME if interval is None else self._spec.interval_of(interval)
+        return self._session.catalog.history(self._spec, within, read_limit(limit))
 
-    def segments(self, as_of: Any = None, interval: Any = None) -> Listing[Segment]:
+    def segments(self, as_of: AsOf | None = None, interval: IntervalLike | None = None) -> Listing[Segment]:
         """Live segments, by id, that overlap an interval."""
         return Listing(self._live(as_of, interval)[0])
 
-    def tombstones(self, as_of: Any = None, interval: Any = None) -> Listing[Tombstone]:
+    def tombstones(self, as_of: AsOf | None = None, interval: IntervalLike | None = None) -> Listing[Tombstone]:
         """Live tombstones, by id, that overlap an interval."""
         return Listing(self._live(as_of, interval)[1])
 
-    def statistics(self, as_of: Any = None, interval: Any = None) -> ColumnListing:
+    def statistics(self, as_of: AsOf | None = None, interval: IntervalLike | None = None) -> ColumnListing:
         """Statistics of each column in live segments that overlap an interval, without opening a data file.
 
         Hidden rows count too. ``distinct`` and ``bytes`` cover segments with sketches, which the table service builds
@@ -364,12 +414,12 @@ class Table(Alters):
         segments, _ = self._live(as_of, interval)
         return read_statistics(self._session.catalog.summaries, self._point(as_of).spec, segments)
 
-    def timeline(self, interval: Any = None, as_of: Any = None) -> Timeline:
+    def timeline(self, interval: IntervalLike | None = None, as_of: AsOf | None = None) -> Timeline:
         """The visible segments over time, as slices, and the overshadowed ones."""
         within = None if interval is None else self._spec.interval_of(interval)
         return timeline(*self._live_in_chunks(as_of, within), within)
 
-    def chunks(self, as_of: Any = None) -> Listing[Chunk]:
+    def chunks(self, as_of: AsOf | None = None) -> Listing[Chunk]:
         """Time chunks that hold something, by time."""
         return again_if_forgotten(lambda: self._session.catalog.chunks(self._spec, self._at(as_of)), as_of)
 
@@ -377,29 +427,29 @@ class Table(Alters):
         """Key frames, by chunk and version."""
         return self._session.catalog.key_frames(self._spec)
 
-    def chunk_history(self, interval: Any = None, limit: int = 100) -> Listing[ChainLink]:
+    def chunk_history(self, interval: IntervalLike | None = None, limit: int = 100) -> Listing[ChainLink]:
         """Key frames and deltas that led to the state of an interval's chunks, by chunk, oldest first.
 
-        The newest ``limit`` for each bin. Cost: the deltas of these chunks.
+        A timeless table needs no ``interval``. The newest ``limit`` for each bin. Cost: the deltas of these chunks.
         """
         return self._session.catalog.chunk_history(self._spec, self._spec.interval_of(interval), limit)
 
-    def film(self, interval: Any, limit: int = 100) -> Listing[ChainLink]:
+    def film(self, interval: IntervalLike, limit: int = 100) -> Listing[ChainLink]:
         """The former name of `chunk_history`; it will be removed in the next version."""
         warn("Table.film is called Table.chunk_history now", DeprecationWarning, stacklevel=2)
         return self.chunk_history(interval, limit)
 
-    def chain(self, interval: Any = None, as_of: Any = None) -> Listing[ChainLink]:
+    def chain(self, interval: IntervalLike | None = None, as_of: AsOf | None = None) -> Listing[ChainLink]:
         """What a version is built from in the chunks of an interval: key frames, and the deltas after them."""
         within = None if interval is None else self._spec.interval_of(interval)
         return again_if_forgotten(lambda: self._session.catalog.chain(self._spec, self._at(as_of), within), as_of)
 
-    def diff(self, a: Any, b: Any) -> Diff:
+    def diff(self, a: AsOf | None, b: AsOf | None) -> Diff:
         """Segments and tombstones added and dropped between two versions, by chunk, and what became of columns."""
         found = self._session.catalog.diff(self._spec, self._at(a), self._at(b))
         return replace(found, columns=tuple(self.column_changes(a, b)))  # which may have changed after the rows
 
-    def column_changes(self, a: Any, b: Any) -> Listing[ColumnChange]:
+    def column_changes(self, a: AsOf | None, b: AsOf | None) -> Listing[ColumnChange]:
         """How columns differ between two versions, tags or times. Cost: two definitions; no deltas are read.
 
         >>> before = flights.version
@@ -417,14 +467,27 @@ class Table(Alters):
         divided = f" by {self.grain} of {self.time}" if self.time else ""
         return f"<table {self.name}{divided}, {len(self.schema)} columns>"
 
-    def _live(self, as_of: Any, interval: Any) -> tuple[Segments, list[Tombstone]]:
+    def _repr_html_(self) -> str:
+        rows = (
+            [
+                one.name,
+                one.type,
+                "" if one.nullable else "not null",
+                "primary key" if one.name in self.primary_key else "",
+                (one.metadata or {}).get(COMMENT, b"").decode(),
+            ]
+            for one in self.schema
+        )
+        return html_table(["column", "type", "nulls", "key", "comment"], rows, repr(self).strip("<>"), len(self.schema))
+
+    def _live(self, as_of: AsOf | None, interval: Any) -> tuple[Segments, list[Tombstone]]:
         within = None if interval is None else self._spec.interval_of(interval)
         segments, tombstones = self._live_in_chunks(as_of, within)
         if within is None:
             return segments, tombstones
         return segments.within(within), [one for one in tombstones if within.overlaps(one.interval)]
 
-    def _live_in_chunks(self, as_of: Any, within: Interval | None) -> tuple[Segments, list[Tombstone]]:
+    def _live_in_chunks(self, as_of: AsOf | None, within: Interval | None) -> tuple[Segments, list[Tombstone]]:
 
         def look() -> tuple[Segments, list[Tombstone]]:
             version, _, spec = self._point(as_of)

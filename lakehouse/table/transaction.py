@@ -8,8 +8,9 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from lakehouse.arguments import Fit, Txn, read_fit, read_txn
+from lakehouse.arguments import Fit, Rows, Txn, read_fit, read_txn
 from lakehouse.core.commit import Commit
+from lakehouse.core.interval import IntervalLike
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import InvalidArgument, OperationEnded, WriteConflict
@@ -200,15 +201,15 @@ class TransactionTable:
         self._transaction.columns[operation.begun.table.id] = altered(operation.begun.table, list(changes))
         return operation
 
-    def append(self, data: Any, *, txn: Txn | None = None, schema: Fit = "strict") -> Append:
+    def append(self, data: Rows, *, txn: Txn | None = None, schema: Fit = "strict") -> Append:
         """Add rows. ``schema`` is that of `Table.append`; columns are made before other writes to the table only."""
         data = self.fit(data, schema, txn)
         return self._written(self._table.begin_append(txn), data, schema)
 
     def replace(
         self,
-        data: Any,
-        interval: Any = None,
+        data: Rows | None,
+        interval: IntervalLike | None = None,
         *,
         keys: Mapping[str, Any] | None = None,
         txn: Txn | None = None,
@@ -219,17 +220,19 @@ class TransactionTable:
         data = self.fit(data, schema, txn)
         return self._written(self._table.begin_replace(interval, keys, txn), data, schema)
 
-    def drop(self, interval: Any = None, *, keys: Mapping[str, Any] | None = None) -> Replace:
+    def drop(self, interval: IntervalLike | None = None, *, keys: Mapping[str, Any] | None = None) -> Replace:
         """Drop the rows of an interval (and of these keys)."""
         return self.replace(None, interval, keys=keys)
 
-    def upsert(self, data: Any, *, newest: str | None = None, txn: Txn | None = None, schema: Fit = "strict") -> Upsert:
+    def upsert(
+        self, data: Rows, *, newest: str | None = None, txn: Txn | None = None, schema: Fit = "strict"
+    ) -> Upsert:
         """Insert rows, replacing those with the same primary keys; must come before other writes to the table."""
         self._require_layout()
         data = self.fit(data, schema, txn)
         return self._written(self._table.begin_upsert(txn, newest=newest), data, schema)
 
-    def delete_keys(self, data: Any, *, txn: Txn | None = None) -> DeleteKeys:
+    def delete_keys(self, data: Rows, *, txn: Txn | None = None) -> DeleteKeys:
         """Remove every row with one of these primary keys; must come before other writes to the table."""
         self._require_layout()
         operation = self._table.begin_delete_keys(txn)
@@ -251,7 +254,7 @@ class TransactionTable:
 
     def merge(
         self,
-        source: Any,
+        source: Rows,
         on: str | Sequence[str],
         *,
         when_matched_update: Mapping[str, str] | bool | None = None,
@@ -275,7 +278,7 @@ class TransactionTable:
             )
         )
 
-    def merge_when(self, source: Any, on: str | Sequence[str], whens: Whens) -> Merge:
+    def merge_when(self, source: Rows, on: str | Sequence[str], whens: Whens) -> Merge:
         """Merge by clauses with conditions of their own; must come before other writes to the table."""
         return self._run(self._table.begin_merge_when(source, on, whens))
 
@@ -283,7 +286,7 @@ class TransactionTable:
         """Change or delete the rows that ``find`` names; must come before other writes to the table."""
         return self._run(self._table.begin_found_rows(find, columns))
 
-    def fit(self, data: Any, schema: Fit, txn: Txn | None = None) -> Any:
+    def fit(self, data: Rows | None, schema: Fit, txn: Txn | None = None) -> Any:
         """Rows to write later; with ``merge`` the transaction first makes the columns that they need.
 
         Writes call it. Call it before the first write to the table, if that is one of other rows. Nothing is made for a
@@ -293,14 +296,14 @@ class TransactionTable:
             return data
         self._table.refresh()
         spec = self._transaction.columns.get(self._table.spec.id, self._table.spec)
-        rows, columns = with_columns(data, spec.schema.names)
+        rows, columns = with_columns(data, spec.schema)
         changes = merging(spec, columns)
         mark = read_txn(txn)
         if changes and not (mark is not None and self._table.session.catalog.committed(spec.id, mark)):
             self.alter(changes)
         return rows
 
-    def _written(self, operation: A, data: Any, schema: Fit) -> A:
+    def _written(self, operation: A, data: Rows, schema: Fit) -> A:
         """An operation, added and with rows."""
         self._add(operation)
         if schema != "strict":

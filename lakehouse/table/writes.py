@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.admin.export import renew_exports
-from lakehouse.arguments import Fit, Txn, read_properties, read_text
+from lakehouse.arguments import Fit, Rows, Txn, Where, read_properties, read_text
 from lakehouse.catalog.reader import ReadPoint
 from lakehouse.core.commit import Commit
 from lakehouse.core.erased import Erased
+from lakehouse.core.interval import AsOf, IntervalLike
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import LockLost, LockTimeout, StorageUnavailable, WriteConflict, coded
 from lakehouse.operations.append import Append
@@ -44,7 +45,7 @@ class Writes(Fits):
 
     def append(
         self,
-        data: Any,
+        data: Rows,
         *,
         txn: Txn | None = None,
         message: str | None = None,
@@ -70,8 +71,8 @@ class Writes(Fits):
 
     def replace(
         self,
-        data: Any,
-        interval: Any = None,
+        data: Rows | None,
+        interval: IntervalLike | None = None,
         *,
         keys: Mapping[str, Any] | None = None,
         txn: Txn | None = None,
@@ -101,7 +102,7 @@ class Writes(Fits):
 
     def drop(
         self,
-        interval: Any = None,
+        interval: IntervalLike | None = None,
         *,
         keys: Mapping[str, Any] | None = None,
         txn: Txn | None = None,
@@ -126,7 +127,7 @@ class Writes(Fits):
 
     def delete(
         self,
-        where: str,
+        where: Where,
         *,
         engine: str | None = None,
         txn: Txn | None = None,
@@ -150,7 +151,7 @@ class Writes(Fits):
     def update(
         self,
         assigned: Mapping[str, str],
-        where: str,
+        where: Where,
         *,
         engine: str | None = None,
         txn: Txn | None = None,
@@ -173,7 +174,7 @@ class Writes(Fits):
 
     def erase(
         self,
-        where: str,
+        where: Where,
         *,
         reason: str | None = None,
         engine: str | None = None,
@@ -224,7 +225,7 @@ class Writes(Fits):
 
     def upsert(
         self,
-        data: Any,
+        data: Rows,
         *,
         newest: str | None = None,
         txn: Txn | None = None,
@@ -247,7 +248,7 @@ class Writes(Fits):
 
     def delete_keys(
         self,
-        data: Any,
+        data: Rows,
         *,
         txn: Txn | None = None,
         message: str | None = None,
@@ -267,7 +268,7 @@ class Writes(Fits):
 
     def merge(
         self,
-        source: Any,
+        source: Rows,
         on: str | Sequence[str],
         *,
         when_matched_update: Mapping[str, str] | bool | None = None,
@@ -309,7 +310,7 @@ class Writes(Fits):
 
     def merge_when(
         self,
-        source: Any,
+        source: Rows,
         on: str | Sequence[str],
         whens: Whens,
         *,
@@ -350,7 +351,11 @@ class Writes(Fits):
         )
 
     def clean(
-        self, interval: Any = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
+        self,
+        interval: IntervalLike | None = None,
+        *,
+        message: str | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> Commit | None:
         """Drop overshadowed segments, and tombstones that hide nothing; None if there are none.
 
@@ -363,7 +368,7 @@ class Writes(Fits):
 
     def compact(
         self,
-        interval: Any = None,
+        interval: IntervalLike | None = None,
         *,
         engine: str | None = None,
         message: str | None = None,
@@ -394,7 +399,7 @@ class Writes(Fits):
 
     def restore(
         self,
-        version: Any,
+        version: AsOf | None,
         *,
         wait_seconds: float | None = None,
         message: str | None = None,
@@ -439,11 +444,11 @@ class Writes(Fits):
             except LockTimeout as timeout:
                 raise conflict from timeout
 
-    def _at(self, as_of: Any) -> int:
+    def _at(self, as_of: AsOf | None) -> int:
         """The table's newest version at or before ``as_of``."""
         return self._point(as_of).version
 
-    def _point(self, as_of: Any) -> ReadPoint:
+    def _point(self, as_of: AsOf | None) -> ReadPoint:
         """What a read at ``as_of`` needs; a new definition of the table is noticed here."""
         found = self._session.catalog.resolve_as_of(self._spec, self._created_version, as_of)
         if as_of is None:

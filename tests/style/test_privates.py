@@ -24,7 +24,7 @@ def sources(folder: str) -> Iterator[tuple[str, ast.Module]]:
 
 
 def is_private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
+    return name.startswith("_") and not name.startswith("__") and name != "_repr_html_"  # Jupyter's name
 
 
 def defined(module: ast.Module) -> Iterator[str]:

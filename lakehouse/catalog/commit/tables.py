@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 from sqlalchemy import Connection, bindparam, select, update
 
+from lakehouse.arguments import nearest
 from lakehouse.catalog.commit.commit import next_version, record_version
 from lakehouse.catalog.commit.views import require_no_view
 from lakehouse.catalog.store.models import commit_table, lake_table, upkeep
@@ -119,8 +120,9 @@ def get_table(connection: Connection, name: str) -> tuple[TableSpec, int]:
 
 
 def _missing(connection: Connection, name: str) -> TableNotFound:
-    known = ", ".join([one for one in table_names(connection) if not is_beside(one)][:10]) or "none"
-    return TableNotFound("no such table; create it or check its name", table=name, known=known)
+    names = [one for one in table_names(connection) if not is_beside(one)]
+    known = ", ".join(names[:10]) or "none"
+    return TableNotFound("no such table; create it or check its name", table=name, **nearest(name, names), known=known)
 
 
 def _record(connection: Connection, version: int, now_us: int, kind: Kind, tables: Sequence[int], message: str) -> None:

@@ -40,6 +40,7 @@ from lakehouse.errors import (
     CatalogUnavailable,
     CommitUnknown,
     InvalidArgument,
+    LakeClosed,
     LakehouseError,
 )
 from lakehouse.extras import named
@@ -264,8 +265,13 @@ class Database:
             cause=error.orig,
         ) from error
 
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise LakeClosed("the lake is closed; connect again", catalog=self.url.render_as_string())
+
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
+        self._require_open()
         with self._used(), self._translating(), self._present() as opened:
             try:
                 yield opened

@@ -26,7 +26,7 @@ from lakehouse.core.interval import from_us, to_us, to_utc
 from lakehouse.core.listing import Listing
 from lakehouse.core.operation import DEFINITIONS, NAMINGS, Kind
 from lakehouse.core.spec import TableId, TableSpec
-from lakehouse.errors import AlreadyExists, InvalidInput, InvalidName, InvalidVersion, VersionNotFound
+from lakehouse.errors import AlreadyExists, InvalidInput, InvalidName, InvalidVersion, TableNotFound, VersionNotFound
 
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,127}")
 _MOST_DIGITS = 19
@@ -169,7 +169,12 @@ def resolve_on_table(connection: Connection, spec: TableSpec, created: int, as_o
     if known is None:
         raise gone(spec)
     if as_of is None:
-        check_not_dropped(spec, dropped, head, horizon)
+        if dropped is not None:
+            raise TableNotFound(
+                "the table was dropped; what it held can be read as of a version before, until that expires",
+                table=spec.name,
+                dropped=dropped,
+            )
         return Resolved(created if newest is None else newest, head, head, number)
     resolved = resolve_version(connection, as_of, spec.id)
     if resolved < created:

@@ -49,7 +49,7 @@ class DuckDBEngine:
         Memory is bounded whatever the source's size. Raises `InvalidInput` for rows that the table cannot hold and
         `OSError` where the disk fails.
         """
-        return write_tables(tables(rows, stored_schema(target).names), target, threads=_THREADS)
+        return write_tables(tables(rows, stored_schema(target)), target, threads=_THREADS)
 
     def read(self, query: Query) -> DuckDBRows:
         """The rows of the plan that pass; nothing is opened yet."""
@@ -75,7 +75,7 @@ class DuckDBEngine:
 
     def newest(self, rows: Any, spec: TableSpec, column: str) -> pa.RecordBatchReader:
         """Of rows with one primary key that which has the greatest value in a column, nulls being least."""
-        given = pa.concat_tables(tables(rows, spec.schema.names))
+        given = pa.concat_tables(tables(rows, spec.schema))
         check_there((*spec.primary_key, column), given.column_names)
         keys, by = sql.listed(sql.name(one) for one in spec.primary_key), sql.name(column)
         statement = (

@@ -36,7 +36,7 @@ def matched(
     of the source in what must be ``equal`` are left out as they are read, before their ids are made. Of ``left``, rows
     that match none are kept, if they pass the condition beside them.
     """
-    cursor.register("lakehouse_source", pa.concat_tables(tables(source, schema.names)))
+    cursor.register("lakehouse_source", pa.concat_tables(tables(source, schema)))
     try:
         with ExitStack() as held:
             found = DuckDBMatches(cursor, schema, "lakehouse_pairs")

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.arguments import has_surrogate
+from lakehouse.engine.duckdb.rows import from_python, is_python_rows
 from lakehouse.engine.validate import NOT_UTF8
 from lakehouse.errors import InvalidRows
 
@@ -17,13 +18,14 @@ SLICE_BYTES = 128 << 20
 """Bytes of a stream that are gathered at a time."""
 
 
-def tables(rows: Any, names: list[str]) -> Iterator[pa.Table]:
-    """The rows in order, as tables of at most `SLICE_ROWS` rows, at least one; ``names`` are the columns wanted.
+def tables(rows: Any, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows in order, as tables of at most `SLICE_ROWS` rows, at least one; ``schema`` has the columns wanted.
 
-    Takes pyarrow tables, batches and readers, pandas and polars frames, and all else with ``__arrow_c_stream__``.
+    Takes pyarrow tables, batches and readers, pandas and polars frames, all else with ``__arrow_c_stream__``, and rows
+    of Python (`from_python`).
     Raises `InvalidInput` for other values.
     """
-    match as_arrow(rows, names):
+    match as_arrow(rows, schema):
         case pa.Table() as table:
             yield from _slices(table)
         case pa.RecordBatch() as batch:
@@ -32,22 +34,27 @@ def tables(rows: Any, names: list[str]) -> Iterator[pa.Table]:
             yield from _gathered(reader)
 
 
-def as_arrow(rows: Any, names: list[str]) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
+def as_arrow(rows: Any, schema: pa.Schema) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
     """Rows as what tells its columns before any is read; still to be read once. Raises `InvalidInput` as `tables`."""
     _check_names(rows)
     match rows:
         case pa.Table() | pa.RecordBatch() | pa.RecordBatchReader():
             return rows
         case _ if _is_pandas(rows):
-            return _from_pandas(rows, names)
+            return _from_pandas(rows, schema.names)
         case _ if hasattr(rows, "__arrow_c_stream__"):
             return _opened(rows)
+        case _ if _is_of(rows, "polars", "LazyFrame"):
+            return _opened(rows.collect(engine="streaming"))
+        case _ if is_python_rows(rows):
+            return from_python(rows, schema)
     raise _no_rows(rows)
 
 
 def _no_rows(rows: Any) -> InvalidRows:
     return InvalidRows(
-        "not rows; pass a Spark, pandas or polars frame, a pyarrow Table or anything with __arrow_c_stream__",
+        "not rows; pass a Spark, pandas or polars frame, a pyarrow Table, anything with __arrow_c_stream__, "
+        "or a list of dicts or tuples",
         found=type(rows).__name__,
     )
 
@@ -101,7 +108,12 @@ def _opened(rows: Any) -> pa.RecordBatchReader:
 
 
 def _is_pandas(rows: Any) -> bool:
-    return any(one.__module__.split(".")[0] == "pandas" and one.__name__ == "DataFrame" for one in type(rows).__mro__)
+    return _is_of(rows, "pandas", "DataFrame")
+
+
+def _is_of(rows: Any, package: str, name: str) -> bool:
+    """Whether rows are of a class of a package, which is not imported for it."""
+    return any(one.__module__.split(".")[0] == package and one.__name__ == name for one in type(rows).__mro__)
 
 
 def _from_pandas(frame: Any, names: list[str]) -> pa.Table:

@@ -147,7 +147,8 @@ def test_a_timeline_becomes_an_arrow_table_and_a_readable_text() -> None:
     assert table.schema.field("start").type == pa.timestamp("us", tz="UTC")
     assert table.select(["segments", "tombstones"]).to_pylist() == [{"segments": [1], "tombstones": [3]}]
     assert list(found.to_pandas()["segments"][0]) == [1]
-    assert repr(found) == (
+    assert repr(found) == "<timeline of 1 slices, 1 segments overshadowed>"
+    assert str(found) == (
         "Timeline(1 slices, 1 overshadowed)\n  2013-01-01/2013-01-03  segments [1]  tombstones [3]\n  overshadowed [2]"
     )
     assert repr(found.slices[0]) == "Slice('2013-01-01/2013-01-03', segments=[1], tombstones=[3])"
@@ -155,7 +156,7 @@ def test_a_timeline_becomes_an_arrow_table_and_a_readable_text() -> None:
 
 def test_a_long_timeline_prints_its_beginning() -> None:
     days = [segment(day, f"2013-01-{day:02d}", f"2013-01-{day + 1:02d}", 1) for day in range(1, 31)]
-    assert repr(timeline(days, [])).splitlines()[-1] == "  ... 10 more"
+    assert str(timeline(days, [])).splitlines()[-1] == "  ... 10 more"
 
 
 def test_an_empty_timeline_becomes_an_empty_arrow_table() -> None:
