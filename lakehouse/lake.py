@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakSet
 
 from lakehouse.admin.check import add_checksums as add_checksums_to
 from lakehouse.admin.check import check
@@ -115,11 +116,20 @@ def connect(
     )
 
 
+_open: WeakSet[Lake] = WeakSet()
+
+
+def open_lakes() -> list[Lake]:
+    """The lakes that this process has open."""
+    return list(_open)
+
+
 class Lake(NamedTables, Statements):
     """Tables under one sequence of versions. Thread-safe; a context manager."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        _open.add(self)
 
     @property
     def catalog(self) -> Catalog:
@@ -460,6 +470,7 @@ class Lake(NamedTables, Statements):
 
     def close(self) -> None:
         """Close the catalog's connections. The Spark session keeps running."""
+        _open.discard(self)
         self.session.close()
 
     def __enter__(self) -> Self:

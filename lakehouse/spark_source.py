@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -25,28 +26,33 @@ from lakehouse.core.predicate import And, Compare, In, IsNull, Predicate, Unknow
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Query, WriteTarget, Written
 from lakehouse.engine.spark import to_spark_type
-from lakehouse.errors import InvalidArgument, WriteConflict
-from lakehouse.lake import Lake, connect
+from lakehouse.errors import InvalidAddress, InvalidArgument, WriteConflict
+from lakehouse.lake import Lake, connect, open_lakes
 from lakehouse.operations.append import Append
 from lakehouse.operations.operation import commit_together
 from lakehouse.reading.feed import changes_schema
 from lakehouse.reading.scan import plan_at, sets_of
 from lakehouse.schema import SchemaChange, altered, from_spark_schema, merging
+from lakehouse.session.addresses import addresses
 from lakehouse.storage.work import delete_others
 from lakehouse.streaming.reader import StreamReader, read_flag
 from lakehouse.streaming.tasks import packed, with_lists
 from lakehouse.table.table import Table
 
+_SQLITE = "sqlite:///"
 LEASE_SECONDS = 3600.0
 """How long a write may continue while none of its tasks runs."""
 _STORAGE = "storage."
 """What the names of a store's options begin with."""
 
 
-def register(spark: SparkSession) -> None:
+def register(spark: SparkSession, lake: Lake | None = None) -> None:
     """Register the format ``lakehouse`` with a Spark session, classic or Connect.
 
-    Options: ``table`` (needed), ``catalog`` and ``warehouse`` (default as in `connect`), ``as_of`` and ``interval`` for
+    Its reads and writes are of ``lake``; by default of the lake that this process has open, if that is one. Without one
+    they are of the lake that their options name, or that `connect` would open, which must be there.
+
+    Options: ``table`` (needed), ``catalog`` and ``warehouse``, ``as_of`` and ``interval`` for
     reads, ``message`` and ``schema`` (that of `Table.append`) for writes; of an object store ``storage.region`` and
     other ``storage_options`` of `connect`, ``cache_dir`` and ``cache_bytes``. Spark may show options: leave
     credentials to the environment of driver and workers. What a query reads is protected for an hour
@@ -59,15 +65,52 @@ def register(spark: SparkSession) -> None:
     spark.conf.set(
         "spark.sql.python.filterPushdown.enabled", "true"
     )  # otherwise Spark refuses a source that uses filters
-    spark.dataSource.register(LakehouseSource)
+    spark.dataSource.register(source_of(lake))
+
+
+def source_of(lake: Lake | None = None) -> type[LakehouseSource]:
+    """The format, for a lake, or the one that is open: Spark plans in a process of its own, which knows neither."""
+    found = {(one.catalog.address, str(one.warehouse)) for one in ([lake] if lake is not None else open_lakes())}
+    if len(found) != 1:
+        return LakehouseSource
+
+    class Connected(LakehouseSource):
+        """The format, with the addresses of a lake."""
+
+        addresses = _absolute(*found.pop())
+
+    return Connected
+
+
+def _absolute(catalog: str, warehouse: str) -> tuple[str, str]:
+    """Addresses that name the same from every folder."""
+    path = catalog.removeprefix(_SQLITE)
+    return (
+        catalog if path == catalog else f"{_SQLITE}{Path(path).resolve()}",
+        warehouse if "://" in warehouse else str(Path(warehouse).resolve()),
+    )
 
 
 def _open(options: Mapping[str, str], **kept: Any) -> tuple[Lake, Table]:
     name = options.get("table")
     if not name:
         raise InvalidArgument('name the table, as in .option("table", "flights")', option="table")
+    _require_lake(options)
     lake = connect(options.get("catalog"), options.get("warehouse"), **_store(options), **kept)
     return lake, lake.table(name)
+
+
+def _require_lake(options: Mapping[str, str]) -> None:
+    """Raise `InvalidAddress` where `connect` would make a lake: it would be empty, and not the one meant."""
+    catalog, _ = addresses(options.get("catalog"), options.get("warehouse"))
+    path = catalog.removeprefix(_SQLITE)
+    if path != catalog and not Path(path).exists():
+        raise InvalidAddress(
+            "there is no lake; connect to yours before lakehouse.register(spark), or pass it, as in "
+            'register(spark, lake), or name it by .option("catalog", ...) and .option("warehouse", ...)',
+            catalog=catalog,
+            folder=Path.cwd(),
+        )
 
 
 def _store(options: Mapping[str, str]) -> dict[str, Any]:
@@ -84,7 +127,14 @@ def _open_to_write(options: Mapping[str, str]) -> Lake:
 
 
 class LakehouseSource(spark_source.DataSource):
-    """The format ``lakehouse``."""
+    """The format ``lakehouse``. ``addresses`` are those of catalog and warehouse, where options name neither."""
+
+    addresses: ClassVar[tuple[str, str] | None] = None
+
+    def __init__(self, options: dict[str, str]) -> None:
+        if self.addresses is not None and not {"catalog", "warehouse"} & {name.lower() for name in options}:
+            options["catalog"], options["warehouse"] = self.addresses
+        super().__init__(options)
 
     @classmethod
     def name(cls) -> str:

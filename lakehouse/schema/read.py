@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +13,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from lakehouse.arguments import read_text, refuse_surrogates
+from lakehouse.arguments import nearest, read_text, refuse_surrogates
 from lakehouse.core.column import COMMENT, DEFAULT, ColumnHistory, is_uuid_column
 from lakehouse.core.kinds import is_uuid
 from lakehouse.errors import InvalidSchema
@@ -45,6 +45,17 @@ _SPARK_TYPES: dict[str, pa.DataType] = {
 }
 _SPARK_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _SPARK_TEXT = re.compile(r"(?:var)?char\(\d+\)|string collate \w+")
+_TYPE_NAMES = (
+    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING", "BINARY", "DATE",
+    "TIMESTAMP", "TIMESTAMP_NTZ", "UUID", "ARRAY", "MAP", "STRUCT", "VECTOR",
+)  # fmt: skip
+_NESTED = {
+    exp.DType.ARRAY: "ARRAY<INT>",
+    exp.DType.MAP: "MAP<STRING, INT>",
+    exp.DType.STRUCT: "STRUCT<a: INT>",
+    exp.DType.VECTOR: "VECTOR(FLOAT, 768)",
+}
+"""What to write for types that have others in them."""
 _DDL_TYPES: dict[exp.DType, pa.DataType] = {
     exp.DType.BOOLEAN: pa.bool_(),
     exp.DType.TINYINT: pa.int8(),
@@ -199,18 +210,44 @@ def from_spark_type(kind: Any, column: str) -> pa.DataType:
 
 
 def _from_ddl(text: str) -> list[pa.Field]:
-    shown = text[:200]
     refuse_surrogates(text, "a schema in DDL")
     try:
         statements = sqlglot.parse(f"CREATE TABLE t ({text})", dialect="spark")
     except _PARSER_ERRORS as error:
-        raise InvalidSchema("not a schema in DDL; write 'ts TIMESTAMP, client BIGINT'", schema=shown) from error
+        raise _no_ddl(text) from error
     match statements:
         case [exp.Create(this=exp.Schema(this=exp.Table(), expressions=columns)) as create] if not create.args.get(
             "properties"
         ) and not create.args.get("expression"):
             return [_from_ddl_column(column, text) for column in columns]
-    raise InvalidSchema("not a schema in DDL; write 'ts TIMESTAMP, client BIGINT'", schema=shown)
+    raise _no_ddl(text)
+
+
+def _no_ddl(text: str) -> InvalidSchema:
+    """The error for text that is no DDL: it names the first column whose type is none, and the nearest type."""
+    for column in _columns_of(text):
+        name, _, kind = column.strip().partition(" ")
+        word = re.match(r"[A-Za-z_]\w*", kind.strip())
+        if word is not None and word[0].upper() not in _TYPE_NAMES:
+            return InvalidSchema(
+                "no such type; use one of these",
+                column=name,
+                type=word[0],
+                **nearest(word[0], _TYPE_NAMES),
+                types=",".join(_TYPE_NAMES),
+            )
+    return InvalidSchema("not a schema in DDL; write 'ts TIMESTAMP, client BIGINT'", schema=text[:200])
+
+
+def _columns_of(text: str) -> Iterator[str]:
+    """What stands between the commas of a schema that are in no brackets."""
+    depth = start = 0
+    for place, letter in enumerate(text):
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and depth == 0:
+            yield text[start:place]
+            start = place + 1
+    yield text[start:]
 
 
 def _from_ddl_column(column: exp.Expression, text: str) -> pa.Field:
@@ -292,6 +329,10 @@ def _from_ddl_type(kind: exp.DataType, column: str) -> pa.DataType:
             return pa.decimal128(10, 0)
         case _ if kind.this in _DDL_TYPES:
             return _DDL_TYPES[kind.this]
+    if kind.this in _NESTED:
+        raise InvalidSchema(
+            "a nested type has others in it", column=column, type=kind.sql("spark"), write=_NESTED[kind.this]
+        )
     raise refused(kind.this.value if isinstance(kind.this, exp.DType) else kind.this, column)
 
 

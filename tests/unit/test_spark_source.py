@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark import TaskContext
+from pyspark import TaskContext, cloudpickle
 from pyspark.sql import datasource
 from pyspark.sql.types import StructType
 from sqlalchemy import text
@@ -17,8 +17,8 @@ from sqlalchemy import text
 import lakehouse
 from lakehouse.core.predicate import Unknown
 from lakehouse.engine.spark import to_spark_type
-from lakehouse.errors import InvalidInterval, VersionNotFound, WriteConflict
-from lakehouse.spark_source import LakehouseSource, predicate_of
+from lakehouse.errors import InvalidAddress, InvalidInterval, VersionNotFound, WriteConflict
+from lakehouse.spark_source import LakehouseSource, predicate_of, source_of
 from lakehouse.testing import behind
 from lakehouse.testing.object_stores import Store
 from lakehouse.testing.rows import KEYED, arrow, plain, visible
@@ -290,3 +290,24 @@ def test_options_of_a_store_are_those_of_connect(store: Store, monkeypatch: pyte
     rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
     assert sorted(row["value"] for row in rows) == [1, 2]
     assert list((tmp_path / "other").rglob("*.parquet"))
+
+
+def test_without_addresses_it_is_the_connected_lake_also_where_it_was_pickled(
+    lake: Any, flights: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = cloudpickle.loads(cloudpickle.dumps(source_of()))
+    monkeypatch.chdir(tmp_path)
+    assert made({"table": "flights"}).schema().names == ["time", "client", "value"]
+    assert issubclass(source_of(lake), LakehouseSource)
+    with lakehouse.connect(f"sqlite:///{tmp_path}/other.db", tmp_path / "other"):
+        assert source_of() is LakehouseSource  # two are open
+        assert source_of(lake).addresses == made.addresses
+
+
+def test_a_lake_that_is_not_there_is_named_and_none_is_made(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("LAKEHOUSE_CATALOG", "LAKEHOUSE_WAREHOUSE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(InvalidAddress, match=r"connect to yours before lakehouse.register\(spark\).*catalog.db"):
+        LakehouseSource({"table": "flights"}).schema()
+    assert list(tmp_path.iterdir()) == []

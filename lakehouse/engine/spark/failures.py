@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -50,8 +51,10 @@ def _explained(text: str) -> LakehouseError | None:
         )
     if found := _MISSING.search(text):
         return EngineUnavailable(
-            "Spark's Python workers lack a package; install lakehouse, in the same version, wherever they run",
+            "Spark's Python workers lack a package; set PYSPARK_PYTHON, before the session starts, to a Python with "
+            "lakehouse in the same version",
             module=found[1],
+            this_python=sys.executable,
         )
     if without := lacking(text):
         return without

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from decimal import Decimal
 from typing import Any
 
+import duckdb
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 from lakehouse.engine.conform import conform
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidRows
 
 UTC = pa.timestamp("us", "UTC")
 NOON = dt.datetime(2013, 1, 5, 12, tzinfo=dt.UTC)
@@ -125,3 +129,24 @@ def test_columns_of_equal_type_are_not_copied() -> None:
     table = pa.table({"x": pa.array(range(1000))})
     kept = conform(table, table.schema)
     assert kept["x"].chunk(0).buffers()[1].address == table["x"].chunk(0).buffers()[1].address
+
+
+def test_a_wrong_type_says_how_to_cast_in_words_that_run() -> None:
+    frame = pd.DataFrame({"x": ["1.5"], "ts": ["2013-01-05T07:00:00"]})
+    for name, kind in (("x", pa.float64()), ("ts", pa.timestamp("us", "UTC"))):
+        schema = pa.schema([(name, kind)])
+        with pytest.raises(InvalidRows) as raised:
+            conform(pa.table({name: frame[name].tolist()}), schema)
+        in_sql, in_pandas, in_polars = re.findall(r"(?:first: |, )(.+?) in (?:SQL|pandas|polars)", str(raised.value))
+        by_pandas = pa.array(eval(in_pandas, {"df": frame, "pd": pd}))
+        by_polars = pl.from_pandas(frame).select(eval(in_polars, {"pl": pl})).to_arrow().column(0)
+        by_sql = duckdb.connect().from_arrow(pa.table({name: frame[name].tolist()})).project(in_sql).to_arrow_table()
+        assert by_pandas.cast(kind).to_pylist() == by_polars.cast(kind).to_pylist()
+        assert by_sql.num_rows == 1
+        assert conform(pa.table({name: by_pandas}), schema).num_rows == 1
+
+
+def test_a_missing_column_shows_what_was_found_and_the_nearest() -> None:
+    schema = pa.schema([("client", pa.int64()), ("value", pa.int64())])
+    with pytest.raises(InvalidRows, match=r"missing column.*column=value nearest=vlaue found=client,vlaue"):
+        conform(pa.table({"client": [1], "vlaue": [2]}), schema)

@@ -26,7 +26,7 @@ def test_a_file_that_a_job_cannot_read_is_named(text: str) -> None:
 
 
 def test_workers_without_the_package_are_named_with_the_remedy() -> None:
-    with pytest.raises(EngineUnavailable, match="install lakehouse"), explaining_jobs():
+    with pytest.raises(EngineUnavailable, match="PYSPARK_PYTHON"), explaining_jobs():
         raise PySparkException("Traceback: ModuleNotFoundError: No module named 'lakehouse'")
     with pytest.raises(PySparkException), explaining_jobs():
         raise PySparkException("ModuleNotFoundError: No module named 'theirs'")

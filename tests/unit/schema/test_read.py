@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import types as spark
 
 from lakehouse.core.spec import FIELD_ID
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidSchema
 from lakehouse.schema import read_type, schema_from_json, schema_to_json, to_schema
 from tests.unit.engine.harness import HOSTILE
 
@@ -222,3 +222,18 @@ def test_a_refused_type_is_told_with_the_name_of_its_column(name: str) -> None:
     assert read_type("DECIMAL(9, 2)", name) == pa.decimal128(9, 2)
     with pytest.raises(InvalidInput, match=re.escape(f"column={name} type=TIME")):
         read_type("TIME", name)
+
+
+@pytest.mark.parametrize(
+    ("ddl", "said"),
+    [
+        ("ts TIMESTAMP, x DOUBEL", "no such type; .*column=x type=DOUBEL nearest=DOUBLE types=BOOLEAN,"),
+        ("ts TIMESTMP NOT NULL", "column=ts type=TIMESTMP nearest=TIMESTAMP"),
+        ("a DECIMAL(9, 2), b STRUCT<x: INT, y: INT>, c TEXTT", "column=c type=TEXTT"),
+        ("ts TIMESTAMP, x MAP<STRING>", "column=x type=MAP<STRING> write=MAP<STRING, INT>"),
+        ("ts TIMESTAMP, x ARRAY", "column=x type=ARRAY write=ARRAY<INT>"),
+    ],
+)
+def test_a_wrong_type_is_named_with_its_column_and_the_nearest(ddl: str, said: str) -> None:
+    with pytest.raises(InvalidSchema, match=said):
+        to_schema(ddl, None)
