@@ -82,6 +82,9 @@ if TYPE_CHECKING:
     from lakehouse.operations.operation import Operation as Operation
     from lakehouse.reading.scan import Plan as Plan
     from lakehouse.reading.scan import Scan as Scan
+    from lakehouse.serving.client import ServedAnswer as ServedAnswer
+    from lakehouse.serving.client import ServingClient as ServingClient
+    from lakehouse.serving.client import connect_serving as connect_serving
     from lakehouse.spark_source import register as register
     from lakehouse.table.table import Table as Table
 
@@ -118,6 +121,8 @@ _HOME = {
     "Segment": "core.segment",
     "QueryLimitExceeded": "errors",
     "SegmentUnreadable": "errors",
+    "ServedAnswer": "serving.client",
+    "ServingClient": "serving.client",
     "StorageUnavailable": "errors",
     "Table": "table.table",
     "TableNotFound": "errors",
@@ -126,6 +131,7 @@ _HOME = {
     "Where": "arguments",
     "WriteConflict": "errors",
     "connect": "lake",
+    "connect_serving": "serving.client",
     "recover": "admin.recover",
     "register": "spark_source",
 }

@@ -124,6 +124,24 @@ class VersionNotFound(LakehouseError, KeyError):
     __str__ = Exception.__str__
 
 
+class VersionNotServed(LakehouseError):
+    """A query node does not answer at this version, or not yet: ask for another, wait, or ask the lake itself."""
+
+    kind = "version_not_served"
+
+
+class OtherLake(LakehouseError):
+    """A query node serves another catalog than the ones asked before: correct the list of addresses."""
+
+    kind = "other_lake"
+
+
+class NodeUnavailable(LakehouseError):
+    """No query node answers: start one, or correct the addresses. ``causes`` says what each did."""
+
+    kind = "node_unavailable"
+
+
 class ConsumerNotFound(LakehouseError, KeyError):
     """No consumer has this name: `Lake.consumers` lists those that there are."""
 

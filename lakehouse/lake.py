@@ -40,6 +40,7 @@ from lakehouse.sql import Statements
 from lakehouse.storage.cache import Cache
 from lakehouse.storage.opening import open_warehouse
 from lakehouse.storage.sets import read_set
+from lakehouse.table.load_rules import ServedTables
 from lakehouse.table.named import NamedTables
 from lakehouse.table.table import Table
 from lakehouse.table.tables import create_table
@@ -124,7 +125,7 @@ def open_lakes() -> list[Lake]:
     return list(_open)
 
 
-class Lake(NamedTables, Statements):
+class Lake(NamedTables, Statements, ServedTables):
     """Tables under one sequence of versions. Thread-safe; a context manager."""
 
     def __init__(self, session: Session) -> None:

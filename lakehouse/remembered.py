@@ -60,6 +60,11 @@ class Remembered(Generic[K, V]):
         with self._guard:
             self._held[key] = value, min(cost, self._size)
 
+    def drop(self, key: K) -> None:
+        """Evict a value, if it is there."""
+        with self._guard:
+            self._held.pop(key, None)
+
     def clear(self) -> None:
         """Evict every value."""
         with self._guard:

@@ -18,7 +18,7 @@ from cachetools import TTLCache
 from lakehouse.actions.roles import Role
 from lakehouse.core.pruned import Pruned, Reason
 from lakehouse.errors import QueryLimitExceeded
-from queries.fair_queue import FairQueue, OnWait
+from lakehouse.fair_queue import FairQueue, OnWait
 from queries.words import text_of
 from shown import shown
 

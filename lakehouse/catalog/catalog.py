@@ -21,6 +21,7 @@ from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.migration import ensure_migrated
 from lakehouse.catalog.tasks import plan_counts, topics
 from lakehouse.catalog.tasks.queue import TaskQueue
+from lakehouse.catalog.tasks.serving import ServingGroups
 from lakehouse.catalog.tasks.topics import Reports
 from lakehouse.catalog.versions import consumers, log, pins
 from lakehouse.catalog.versions.horizon import keep_horizon
@@ -265,6 +266,12 @@ class Catalog(CatalogWriter):
     def forget_topic(self, name: str) -> None:
         """Remove a topic from those that are listed. Raises `TopicNotFound`."""
         self._database.run(lambda connection: topics.forget(connection, name))
+
+    # Query nodes
+
+    def serving(self) -> ServingGroups:
+        """Groups of query nodes."""
+        return ServingGroups(self._database)
 
     # The clock
 

@@ -13,7 +13,7 @@ import sys
 
 import typer
 
-from lakehouse.cli import change, clean, consumers, copies, look, maintain, new, rescue, run, statement, write
+from lakehouse.cli import change, clean, consumers, copies, look, maintain, new, rescue, run, serve, statement, write
 from lakehouse.cli.output import plain, printable
 from lakehouse.cli.stream import stream as streams
 from lakehouse.errors import InternalError, LakehouseError
@@ -62,6 +62,8 @@ for name, command in (
     ("tasks", maintain.tasks),
     ("migrate", run.migrate),
     ("console", run.console),
+    ("serve", serve.serve),
+    ("serving", serve.serving),
 ):
     app.command(name)(command)
 app.add_typer(streams, name="stream")

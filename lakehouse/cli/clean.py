@@ -44,6 +44,7 @@ _UNTIL = {
     "an operation that runs": "until it ends (lakehouse locks)",
     "a reader": "until it ends, and what reads lazily for connect's pin_seconds, an hour",
     "a consumer": "until it has read on, or its lease is over (lakehouse consumers)",
+    "a query node": "until it has moved on, or its lease is over (lakehouse serving)",
 }
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pyarrow as pa
 import typer
 
+import lakehouse
 from lakehouse.cli.options import (
     AsOfOption,
     CatalogOption,
@@ -60,6 +61,14 @@ def sql(
     memory: Annotated[
         str | None, typer.Option(help="memory that it may use, such as 4GiB; default: 1GB", show_default=False)
     ] = None,
+    serving: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="ask a query node, such as http://127.0.0.1:8100; several: the next one too"),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="LAKEHOUSE_SERVING_TOKEN", help="of query nodes that need one", show_default=False),
+    ] = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
@@ -68,6 +77,12 @@ def sql(
     text = sys.stdin.read() if statement == "-" else statement
     point, args = point_in_history(as_of), _values(arg or ())
     limits = _limits(memory, seconds, rows)
+    if serving:
+        if point is not None or engine is not None or limits:
+            raise InvalidArgument(
+                "query nodes have a version, an engine and limits of their own; leave the options out"
+            )
+        return _print_served(serving, token, text, args, limit, as_json)
     with open_lake(catalog, warehouse) as lake:
         if engine != "spark" and rows is None and import_module("lakehouse.sql.parse").is_query(text):
             try:
@@ -88,6 +103,19 @@ def sql(
     if as_json and not found:
         return print_json({"result": found})
     return _print_lines(str(found or "done").splitlines(), as_json)
+
+
+def _print_served(
+    urls: list[str], token: str | None, text: str, args: dict[str, Any] | None, limit: int, as_json: bool
+) -> None:
+    with lakehouse.connect_serving(urls, token) as client:
+        answer = client.sql(text, args=args)
+    rows, is_cut = answer.rows.slice(0, limit), answer.rows.num_rows > limit
+    if as_json:
+        coverage = [one.to_json() for one in answer.coverage]
+        said = {"version": answer.version, "versions": answer.versions, "coverage": coverage, "node": answer.node}
+        return print_json({**_cells(rows, is_cut), **said})
+    return _print_rows(rows, is_cut, as_json)
 
 
 def _limits(memory: str | None, seconds: float | None, rows: int | None) -> dict[str, Any]:
@@ -156,10 +184,14 @@ def _print_lines(lines: list[str], as_json: bool) -> None:
 
 
 def _print_rows(rows: pa.Table, more: bool, as_json: bool) -> None:
-    cells = [list(row) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
     if as_json:
-        return print_json({"columns": rows.column_names, "rows": cells, "more": more})
-    print_table(rows.column_names, cells, are_values=True)
+        return print_json(_cells(rows, more))
+    print_table(rows.column_names, _cells(rows, more)["rows"], are_values=True)
     if more:
         print_line(f"the first {rows.num_rows} rows; --limit shows more")
     return None
+
+
+def _cells(rows: pa.Table, more: bool) -> dict[str, Any]:
+    cells = [list(row) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
+    return {"columns": rows.column_names, "rows": cells, "more": more}

@@ -211,6 +211,11 @@ class TableSpec:
         return cast(Verify, self.properties.get("verify", VERIFY[0]))
 
     @property
+    def load_rules(self) -> str | None:
+        """Which segments query nodes hold, as `lakehouse.core.serving.rules` reads it (property ``load_rules``)."""
+        return self.properties.get("load_rules")
+
+    @property
     def ragged(self) -> bool:
         """Whether segments may span time chunks (property ``ragged``)."""
         return self.properties.get("ragged", "false") == "true"

@@ -13,6 +13,7 @@ from lakehouse.core.chunk import Grain
 from lakehouse.core.codec import Codecs
 from lakehouse.core.keys import KeyScope, key_scope
 from lakehouse.core.policy import NAMES, Policy
+from lakehouse.core.serving.rules import rules_from_json
 from lakehouse.core.spec import VERIFY, TableId, TableSpec, WriteOrder
 from lakehouse.errors import InvalidArgument, InvalidKeys, InvalidProperty, InvalidSchema, UnknownColumn
 from lakehouse.schema.names import check_table_name
@@ -25,7 +26,7 @@ _LAYOUT = {
     "primary_key": "set_primary_key or ALTER TABLE ... ADD PRIMARY KEY",
     "grain": "set_grain or ALTER TABLE ... PARTITIONED BY",
 }
-_KNOWN = (*NAMES, "ragged", "compression", "verify")
+_KNOWN = (*NAMES, "ragged", "compression", "verify", "load_rules")
 
 
 def define_table(
@@ -125,6 +126,8 @@ def read_table_properties(given: Mapping[Any, Any], columns: pa.Schema, *, has_t
             Codecs.of(text)
         if key == "verify" and text not in VERIFY:
             raise InvalidProperty(f"property verify is one of {', '.join(VERIFY)}", verify=text)
+        if key == "load_rules":
+            rules_from_json(text)
         if key in _LAYOUT:
             raise InvalidProperty(f"this is no property; change it with {_LAYOUT[key]}", property=key)
         if key not in _KNOWN and (close := difflib.get_close_matches(key, _KNOWN, 1, 0.8)):

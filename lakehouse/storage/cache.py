@@ -191,6 +191,10 @@ class Cache:
             with suppress(FileNotFoundError):
                 self._unlink(one)
 
+    def let_go(self, stored: Iterable[str]) -> list[str]:
+        """Delete copies that no process holds; return those that somebody does."""
+        return [one for one in stored if not self._deleted(one) and self.path(one).exists()]
+
     @property
     def erasure(self) -> int:
         """The version of the erasure up to which what they replaced is dropped, by any process of this machine."""

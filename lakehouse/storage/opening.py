@@ -57,6 +57,30 @@ def open_warehouse(
     return opened
 
 
+def open_copies(
+    warehouse: Warehouse, cache_dir: str | os.PathLike[str] | None, cache_bytes: int | None = None
+) -> Warehouse:
+    """A warehouse whose files are read as copies below a folder of this machine; a store's own as it is.
+
+    Without a ``cache_dir`` files in a folder are read where they lie. Raises `InvalidArgument` for a size without one.
+    """
+    if warehouse.cache is not None:
+        return warehouse
+    if cache_dir is None:
+        if cache_bytes is not None:
+            raise InvalidArgument("files in a folder are read where they lie; give a cache_dir to have copies of them")
+        return warehouse
+    remote = import_module("lakehouse.storage.remote")
+    place = xxhash.xxh3_64_hexdigest(warehouse.address.encode())
+    copies: Warehouse = remote.Remote(
+        remote.Objects(warehouse.root.as_uri()),
+        cache_folder(cache_dir) / place,
+        _read_limit(cache_bytes),
+        is_placed=True,
+    )
+    return copies
+
+
 def _store_url(text: str) -> str:
     parts = urlsplit(text)
     names = [unquote(one) for one in parts.path.split("/") if one]

@@ -83,7 +83,7 @@ def test_the_commands_run_as_printed(empty_folder: Path, monkeypatch: pytest.Mon
         with pytest.raises(SystemExit) as end:
             main()
         assert not end.value.code, command
-    elsewhere = {"demo", "console", "migrate"}
+    elsewhere = {"demo", "console", "migrate", "serve"}
     there = {command.name for command in (*app.registered_commands, *app.registered_groups)}
     assert set(names) | elsewhere == there
 

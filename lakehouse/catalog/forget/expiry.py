@@ -44,7 +44,7 @@ from lakehouse.catalog.store.models import (
     tombstone,
 )
 from lakehouse.catalog.store.rows import Values
-from lakehouse.catalog.tasks import plan_counts
+from lakehouse.catalog.tasks import plan_counts, serving
 from lakehouse.catalog.versions import consumers, pins
 from lakehouse.catalog.versions.horizon import hold_history
 from lakehouse.catalog.versions.log import version_at
@@ -174,13 +174,14 @@ def _limits_at(connection: Connection, horizon: int, held: Mapping[str, int], ve
 
 
 def _held(connection: Connection, now_us: int) -> dict[str, int]:
-    """The oldest versions that a running operation, a reader and a consumer need, if there are such."""
+    """The oldest versions that a running operation, a reader, a consumer and a query node need, if there are such."""
     living = (operation.c.state == "running", operation.c.kind != RESERVED, operation.c.lease_until_us >= now_us)
     base: int | None = connection.execute(select(func.min(operation.c.base_version)).where(*living)).scalar()
     held = {
         "an operation that runs": base,
         "a reader": pins.oldest(connection, now_us),
         "a consumer": consumers.oldest(connection, now_us),
+        "a query node": serving.oldest(connection, now_us),
     }
     return {what: version for what, version in held.items() if version is not None}
 

@@ -6,11 +6,13 @@ from lakehouse.engine.duckdb.room import most_in_process, most_memory, spill_fol
 from lakehouse.engine.duckdb.statement import (
     QueryLimits,
     StatementDatabase,
+    explained,
     filtered,
     is_refusal,
     naming_ends,
     read_relation,
     run_limited,
+    streamed,
 )
 from lakehouse.engine.duckdb.views import connection_with
 
@@ -21,6 +23,7 @@ __all__ = [
     "QueryLimits",
     "StatementDatabase",
     "connection_with",
+    "explained",
     "filtered",
     "is_refusal",
     "most_in_process",
@@ -28,6 +31,7 @@ __all__ = [
     "naming_ends",
     "read_relation",
     "run_limited",
+    "streamed",
     "spill_folders",
     "spill_place",
 ]

@@ -127,12 +127,13 @@ def run_limited(text: str, relations: Relations, warehouse: Path, limits: QueryL
     except MemoryError:
         raise
     except (pa.ArrowException, OSError) as error:  # how a stream tells of a row that fails after the first ones
-        raise _streamed(str(error)) from error
+        raise streamed(str(error)) from error
     finally:
         connection.close()
 
 
-def _streamed(cause: str) -> Exception:
+def streamed(cause: str) -> Exception:
+    """What the text of a failed stream of rows means."""
     if cause.startswith("Out of Memory Error"):
         return MemoryError(cause)
     return explained(duckdb.IOException(cause) if cause.startswith("IO Error") else duckdb.Error(cause))

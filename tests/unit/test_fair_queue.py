@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from lakehouse.errors import QueryLimitExceeded
-from queries.fair_queue import FairQueue
+from lakehouse.fair_queue import FairQueue
 
 LONG = 60.0
 

@@ -1,0 +1,179 @@
+"""Commands of query nodes: serve, and serving."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sys
+import warnings
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
+from lakehouse.cli.output import print_json, print_line, print_table, show_bytes
+from lakehouse.core.policy import read_size
+from lakehouse.core.serving.group import Group, Node
+from lakehouse.errors import InvalidArgument, PartialRead
+
+TOKEN = "LAKEHOUSE_SERVING_TOKEN"  # noqa: S105 - the name of a variable
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+def serve(
+    group: Annotated[str, typer.Option(help="the nodes of one group answer at one version", show_default=False)],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 chooses a free one")] = 8100,
+    host: Annotated[
+        str, typer.Option(help="where to listen; others can reach 0.0.0.0, which needs a token")
+    ] = "127.0.0.1",
+    url: Annotated[
+        str | None, typer.Option(help="what clients call it; default: by host and port", show_default=False)
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="the node's name in its group; default: host, port and chance", show_default=False),
+    ] = None,
+    cache_dir: Annotated[
+        str | None,
+        typer.Option(help="where copies lie; default: files of a folder are read there", show_default=False),
+    ] = None,
+    cache_bytes: Annotated[
+        str | None, typer.Option(help="what copies may take, such as 10GiB", show_default=False)
+    ] = None,
+    replicas: Annotated[
+        int | None,
+        typer.Option(min=0, help="how many nodes of the group hold a segment; 0: all", show_default=False),
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(envvar=TOKEN, help="what clients must say to be answered", show_default=False)
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="the most rows of an answer")] = 1_000_000,
+    size: Annotated[str, typer.Option("--bytes", help="the most bytes of an answer")] = "256MB",
+    seconds: Annotated[float, typer.Option(help="how long a query may run")] = 30.0,
+    memory: Annotated[str, typer.Option(help="memory of a query")] = "1GB",
+    at_once: Annotated[int, typer.Option(min=1, max=64, help="how many queries run at a time")] = 4,
+    lease_seconds: Annotated[
+        float, typer.Option(min=0.5, help="how long a handoff waits for a node that does not answer")
+    ] = 3.0,
+    result_bytes: Annotated[str, typer.Option(help="what known answers may take in memory")] = "64MB",
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Run a query node: it answers statements by HTTP, at the version of its group, until SIGTERM or Ctrl-C."""
+    if host not in _LOCAL and token is None:
+        raise InvalidArgument(f"a node that others can reach needs a token; give --token, or {TOKEN}", host=host)
+    if token == "":
+        raise InvalidArgument("the token is empty; give one of many characters")
+    warnings.simplefilter("ignore", PartialRead)  # an answer says what is missing
+    nodes, answering = import_module("lakehouse.serving.node"), import_module("lakehouse.serving.answering")
+    server = import_module("lakehouse.serving.server")
+    settings = nodes.NodeSettings(
+        cache_dir=cache_dir,
+        cache_bytes=None if cache_bytes is None else read_size(cache_bytes),
+        bounds=answering.QueryBounds(rows, read_size(size), seconds, read_size(memory)),
+        at_once=at_once,
+        lease_seconds=lease_seconds,
+        result_bytes=read_size(result_bytes),
+        replicas=replicas,
+    )
+    with open_lake(catalog, warehouse) as lake, server.listening_socket(host, port) as listener:
+        at = listener.getsockname()[1]
+        shown = host if host not in ("0.0.0.0", "::") else socket.gethostname()  # noqa: S104
+        address = url or f"http://{f'[{shown}]' if ':' in shown else shown}:{at}"
+        own = name or f"{socket.gethostname()}-{at}-{os.getpid()}-{secrets.token_hex(2)}"
+        node = nodes.ServingNode(lake, group, own, address, settings)
+        try:
+            print_line(f"node {own} of group {group} answers at {address}, version {node.live}; Ctrl-C stops it")
+            sys.stdout.flush()
+            server.run_server(node, listener, token)
+        finally:
+            node.close()
+
+
+def serving(
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List groups of query nodes: versions, the handoff that goes on and what it waits for, hit rates, slow queries."""
+    with open_lake(catalog, warehouse) as lake:
+        found = lake.serving()
+    if as_json:
+        return print_json([_document(one) for one in found])
+    if not found:
+        return print_line("no query nodes; start one: lakehouse serve --group NAME")
+    for group in found:
+        print_line(_headline(group))
+        print_table(
+            ["node", "url", "state", "live", "loaded", "held", "queries", "hit rate", "known"],
+            [_row(one) for one in group.nodes],
+        )
+        for node in group.nodes:
+            for version, cause in node.report.failed.items():
+                print_line(f"{node.id} cannot load version {version}: {cause}")
+        slow = sorted((one for node in group.nodes for one in node.report.slow), key=lambda one: -one.seconds)[:5]
+        if slow:
+            print_table(
+                ["seconds", "version", "slowest queries"],
+                [[f"{one.seconds:.3f}", one.version, one.statement] for one in slow],
+                are_values=True,
+            )
+    return None
+
+
+def _headline(group: Group) -> str:
+    text = f"group {group.name}: live version {group.live}, {group.flips} flips, the last at {group.flipped_at:%F %T}"
+    if group.target is not None:
+        waits = ", ".join(group.waits_for) or "nobody"
+        text += f"; version {group.target} is being loaded, which waits for {waits}"
+    return text
+
+
+def state_of(node: Node) -> str:
+    """How a node is, in a word: joining, serving, leaving or silent."""
+    return node.stage.value if node.is_leased else "silent"
+
+
+def hit_rate(node: Node) -> float | None:
+    """The share of segments that a node's answers read from its cache; None before the first."""
+    asked = node.report.hits + node.report.misses
+    return node.report.hits / asked if asked else None
+
+
+def _row(node: Node) -> list[Any]:
+    report, rate = node.report, hit_rate(node)
+    loaded = ", ".join(map(str, report.loaded)) or "nothing"
+    if report.loading_of:
+        loaded += f" ({report.loading_bytes / report.loading_of:.0%} of the next)"
+    return [
+        node.id,
+        node.url,
+        state_of(node),
+        str(node.live),
+        loaded,
+        show_bytes(report.held_bytes),
+        report.queries,
+        "" if rate is None else f"{rate:.0%}",
+        report.result_hits,
+    ]
+
+
+def _document(group: Group) -> dict[str, Any]:
+    return {
+        "group": group.name,
+        "lake": group.lake,
+        "live": group.live,
+        "target": group.target,
+        "waits_for": list(group.waits_for),
+        "flips": group.flips,
+        "flipped_at": group.flipped_at,
+        "replicas": group.replicas,
+        "nodes": [{**_flat(one), "state": state_of(one), "hit_rate": hit_rate(one)} for one in group.nodes],
+    }
+
+
+def _flat(node: Node) -> dict[str, Any]:
+    report = {name: getattr(node.report, name) for name in node.report.__slots__}
+    return {"node": node.id, "url": node.url, "live": node.live, "lease_seconds": node.lease_seconds, **report}

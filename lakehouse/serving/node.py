@@ -1,0 +1,249 @@
+"""A query node: answers to questions, each at one version of the lake."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from lakehouse.core.serving.coverage import Coverage
+from lakehouse.core.serving.group import Glance, Group, Node, NodeStage, SlowQuery
+from lakehouse.errors import LakehouseError, OtherLake, SegmentUnreadable, VersionNotServed
+from lakehouse.fair_queue import FairQueue
+from lakehouse.lake import Lake
+from lakehouse.remembered import Remembered
+from lakehouse.serving.answering import Databases, QueryBounds, run
+from lakehouse.serving.figures import Figures
+from lakehouse.serving.glances import Glances
+from lakehouse.serving.member import Member, Membership
+from lakehouse.serving.versions import ServedVersion, Versions
+from lakehouse.serving.wire import Question, Said
+from lakehouse.sql.values import Values, read_values
+from lakehouse.storage.opening import open_copies
+
+_LOOK_SECONDS = 0.25
+"""How long an answer waits for a look at the catalog; then it goes by what was seen last, and says how old that is."""
+_ATTEMPTS = 3
+_Key: TypeAlias = tuple[int, int, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """How a node serves. ``at_once`` queries run at a time, each within its ``bounds``; the others wait their turn."""
+
+    cache_dir: str | None = None
+    cache_bytes: int | None = None
+    bounds: QueryBounds = field(default_factory=QueryBounds)
+    at_once: int = 4
+    most_waiting: int = 200
+    most_waiting_each: int = 100
+    result_bytes: int = 64_000_000
+    lease_seconds: float = 3.0
+    replicas: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Rows, where they come from, and how many segments were read from the cache and from the warehouse."""
+
+    rows: pa.Table
+    coverage: tuple[Coverage, ...]
+    segments: tuple[int, int] = (0, 0)
+    is_known: bool = False
+
+
+class ServingNode:
+    """One node of a group. Thread-safe; close it to leave the group. The lake stays open.
+
+    It answers from the moment that it is made: what it does not hold yet is read from the warehouse.
+    """
+
+    def __init__(self, lake: Lake, group: str, node: str, url: str, settings: NodeSettings | None = None) -> None:
+        self.id, self.url, self.settings = node, url, settings or NodeSettings()
+        self.session = lake.session
+        self.figures = Figures()
+        chosen = self.settings
+        warehouse = open_copies(self.session.warehouse, chosen.cache_dir, chosen.cache_bytes)
+        self._versions = Versions(self.session, warehouse)
+        self._results: Remembered[_Key, _Found] = Remembered(chosen.result_bytes)
+        self._queue = FairQueue(
+            at_once=chosen.at_once,
+            each=max(1, chosen.at_once - 1),
+            most_waiting=chosen.most_waiting,
+            most_waiting_each=chosen.most_waiting_each,
+        )
+        self._databases = Databases(warehouse.root, chosen.at_once, chosen.bounds.memory)
+        self._running: dict[str, threading.Thread] = {}
+        self._member = Member(
+            Membership(node, group, url, chosen.lease_seconds, chosen.replicas),
+            lake.catalog.serving(),
+            self._versions,
+            filled=self.figures.filled,
+            notice=self._notice,
+        )
+        self._glances = Glances(self._member.look, self._member.look())
+        self._member.start()
+
+    def _notice(self, seen: Glance) -> None:
+        """Do at once what may not wait: answer at the live version, and without rows that were erased since."""
+        if self._versions.renew(seen.erasure):
+            self._results.clear()
+            self._member.place_anew()
+        if seen.live > self._versions.live:
+            self._versions.follow(seen.live)
+
+    def ask(self, question: Question, *, reader: str = "", query_id: str = "") -> tuple[pa.Table, Said]:
+        """Answer a question: all rows, and what they are of. ``reader`` names whose turn it is.
+
+        Raises what is wrong with the question, `QueryLimitExceeded`, `VersionNotServed`, `VersionNotFound`,
+        `OtherLake`, `SegmentUnreadable`, `StatementCancelled`.
+        """
+        try:
+            return self._ask(question, reader, query_id)
+        except LakehouseError as error:
+            self.figures.failed(error.code)
+            raise
+
+    def _ask(self, question: Question, reader: str, query_id: str) -> tuple[pa.Table, Said]:
+        started = time.monotonic()
+        group = self._member.group
+        if question.lake not in (None, group.lake):
+            raise OtherLake(
+                "this node serves another catalog, or another group, than those that answered before; correct the list "
+                "of addresses",
+                node=self.url,
+                group=group.name,
+                lake=group.lake,
+                expected=question.lake,
+            )
+        values = read_values(question.args)
+        age = self._current(question)
+        with self._versions.using(question.versions) as version:
+            served, found = self._tried(question, values, version, reader, query_id)
+            seconds = time.monotonic() - started
+            self._count(question, values, served, found, seconds)
+            versions = served.frozen.versions
+        said = Said(version, versions, found.coverage, self.id, group.lake, seconds, age, found.is_known)
+        return found.rows, said
+
+    def _current(self, question: Question) -> float:
+        """Look at the catalog, follow it, and wait for what the question waits for; how old what is known is.
+
+        Raises `VersionNotServed`.
+        """
+        seen, age = self._glances.fresh(_LOOK_SECONDS)
+        if not age:
+            self._notice(seen)
+        if not self._versions.wait_for(question.seen, question.at_least, question.wait_seconds):
+            raise VersionNotServed(
+                "the version is not served yet; wait longer, or see `lakehouse serving` for what the handoff waits for",
+                at_least=question.seen if question.at_least is None else question.at_least,
+                serves=self._versions.live,
+                node=self.url,
+                catalog_age_seconds=round(self.age_seconds, 1),
+            )
+        return age and self.age_seconds
+
+    def _tried(
+        self, question: Question, values: Values | None, version: int, reader: str, query_id: str
+    ) -> tuple[ServedVersion, _Found]:
+        """The rows; again where a file was not there, since an erasure or another process may have taken it."""
+        for attempt in range(_ATTEMPTS):
+            served = self._versions.served(version)
+            try:
+                return served, self._found(question, values, served, reader, query_id)
+            except SegmentUnreadable:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                served.statements.forget(question.sql, values)
+                seen, age = self._glances.fresh(_LOOK_SECONDS)
+                if not age:
+                    self._notice(seen)
+        raise AssertionError
+
+    def _found(
+        self, question: Question, values: Values | None, served: ServedVersion, reader: str, query_id: str
+    ) -> _Found:
+        frozen = served.frozen
+        key = (frozen.version, frozen.erasure, question.sql, repr(values))
+        known = None if question.best_effort else self._results.get(key)
+        if known is not None:
+            return replace(known, segments=(0, 0), is_known=True)
+        with self._queue.slot(reader, most_seconds=self.settings.bounds.seconds):
+            held = self._versions.held
+            is_copied = self._versions.warehouse.cache is not None
+            ready = served.statements.ready(
+                question.sql, values, best_effort=question.best_effort, held=held if is_copied else None
+            )
+            with self._databases.one() as database, self._listed(query_id):
+                rows = run(self.session, database, ready, self.settings.bounds)
+        found = _Found(rows, ready.coverage(held), ready.counts(held))
+        if not question.best_effort:
+            self._results.put(key, found, cost=max(rows.nbytes, 1000) + len(question.sql))
+        return found
+
+    def _count(
+        self, question: Question, values: Values | None, served: ServedVersion, found: _Found, seconds: float
+    ) -> None:
+        query = SlowQuery("", seconds, served.frozen.version)
+        rows = found.rows
+        self.figures.answered(query, rows.num_rows, rows.nbytes, segments=found.segments, is_known=found.is_known)
+        if self.figures.is_slow(seconds):
+            self.figures.note_slow(replace(query, statement=served.statements.shape_of(question.sql, values)))
+
+    @contextmanager
+    def _listed(self, query_id: str) -> Iterator[None]:
+        """Let a query be cancelled by its id."""
+        self._running[query_id] = threading.current_thread()
+        try:
+            yield
+        finally:
+            self._running.pop(query_id, None)
+
+    def cancel(self, query_id: str) -> bool:
+        """Cancel a query that runs; whether there is one of the id."""
+        thread = self._running.get(query_id)
+        if thread is not None:
+            self.session.works.cancel(thread)
+        return thread is not None
+
+    # Looking, and the end
+
+    @property
+    def live(self) -> int:
+        """The version that it answers at."""
+        return self._versions.live
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it holds what it is to hold of a version of its group."""
+        return self._member.stage is NodeStage.SERVING
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it takes part in its group's handoffs."""
+        return self._member.is_at_work
+
+    @property
+    def age_seconds(self) -> float:
+        """How long ago it reached its catalog, if the last look failed; else 0."""
+        return 0.0 if self._glances.is_current else self._glances.age_seconds
+
+    def status(self) -> tuple[Node, Group]:
+        """The node as it is, and its group as it was seen last."""
+        return self._member.status()
+
+    def metrics(self) -> str:
+        """Its figures for Prometheus."""
+        return self.figures.exposition(*self.status(), self.age_seconds)
+
+    def close(self) -> None:
+        """Leave the group and let go of everything."""
+        self._member.leave()
+        self._glances.close()
+        self._databases.close()

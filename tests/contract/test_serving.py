@@ -1,0 +1,422 @@
+"""Query nodes on each catalog: versions that flip together, answers that are whole, and what is refused."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lakehouse
+from lakehouse import errors
+from lakehouse.core.serving.group import Node, NodeReport, NodeStage
+from lakehouse.serving.answering import QueryBounds
+from lakehouse.serving.node import NodeSettings
+from lakehouse.testing.proxy import CommitLosingProxy
+from lakehouse.testing.rows import SCHEMA, arrow
+from lakehouse.testing.serving_nodes import served, urls
+
+SUM = "SELECT sum(value) AS total FROM flights"
+QUICK = NodeSettings(lease_seconds=1.0)
+sqlite_only = pytest.mark.parametrize("catalog_url", ["sqlite"], indirect=True)
+
+
+def copying(tmp_path: Path, **more: Any) -> NodeSettings:
+    return NodeSettings(cache_dir=str(tmp_path / "copies"), lease_seconds=1.0, **more)
+
+
+def copies(tmp_path: Path) -> set[str]:
+    return {path.name + str(path.parent.name) for path in (tmp_path / "copies").rglob("*.parquet")}
+
+
+def total(client: Any, **how: Any) -> int | None:
+    found: int | None = client.sql(SUM, **how).rows["total"][0].as_py()
+    return found
+
+
+def until(what: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait for something that a node does in a thread of its own, and that only its looks show."""
+    give_up = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < give_up, "it never came"
+        threading.Event().wait(0.02)
+
+
+@pytest.fixture
+def flights(lake: Any) -> Any:
+    found = lake.create_table("flights", SCHEMA, time="time", cluster_by=("client",))
+    found.append(arrow([("2013-01-05", "a", 1), ("2013-01-06", "b", 2), ("2013-01-07", "a", 4)]))
+    return found
+
+
+@pytest.fixture
+def client(lake: Any, flights: Any) -> Iterator[Any]:
+    with served(lake, settings=QUICK) as node, lakehouse.connect_serving(node.url) as found:
+        yield found
+
+
+# Groups
+
+
+def node(name: str, live: int, *loaded: int, stage: NodeStage = NodeStage.SERVING) -> Node:
+    return Node(name, "g", f"http://{name}", stage, live, 0.0, NodeReport(loaded=loaded))
+
+
+def test_a_flip_is_one_row_that_one_node_writes_once_all_have_loaded(lake: Any, flights: Any) -> None:
+    groups, head = lake.catalog.serving(), lake.head
+    first = groups.join(node("a", 0, stage=NodeStage.JOINING), 0, lease_seconds=60)
+    assert (first.live, first.target, [one.id for one in first.nodes]) == (head, None, ["a"])
+    groups.report(node("a", head, head), head, lease_seconds=60)
+    groups.join(node("b", head, head), head, lease_seconds=60)
+    newer = flights.append(arrow([("2013-01-05", "a", 8)])).version
+    now = groups.group("g")
+    assert now.live == head, "who joins a group that serves takes its version"
+    assert groups.aim("g", now.flips, None)
+    assert not groups.aim("g", now.flips, None), "another was first"
+    groups.report(node("a", head, head, newer), head, lease_seconds=60)
+    assert not groups.flip("g", now.flips, newer)
+    assert groups.group("g").waits_for == ("b",)
+    groups.report(node("b", head, head, newer), head, lease_seconds=60)
+    flipped = []
+    threads = [threading.Thread(target=lambda: flipped.append(groups.flip("g", now.flips, newer))) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted(flipped) == [False, False, False, True]
+    assert (groups.glance("g").live, groups.glance("g").target, groups.glance("g").flips) == (newer, None, 2)
+
+
+def test_what_nodes_serve_does_not_expire_until_their_leases_end(lake: Any, flights: Any) -> None:
+    groups, held = lake.catalog.serving(), lake.head
+    groups.join(node("a", held, held), held, lease_seconds=60)
+    for value in range(3):
+        flights.append(arrow([("2013-01-05", "a", value)]))
+    lake.expire(keep_last=1)
+    assert flights.scan(as_of=held).count() == 3
+    groups.leave("a")
+    lake.expire(keep_last=1)
+    with pytest.raises(lakehouse.VersionNotFound):
+        flights.scan(as_of=held)
+
+
+# Answers
+
+
+def test_an_answer_is_of_one_version_of_all_tables_and_says_where_it_came_from(
+    lake: Any, flights: Any, client: Any
+) -> None:
+    names = lake.create_table("names", "client STRING, name STRING")
+    names.append(pa.table({"client": ["a", "b"], "name": ["ann", "bob"]}))
+    with lake.transaction() as tx:
+        tx.table("names").append(pa.table({"client": ["c"], "name": ["cyd"]}))
+        tx.table("flights").append(arrow([("2013-01-08", "c", 8)]))
+    answer = client.sql(
+        "SELECT name, sum(value) AS n FROM flights JOIN names USING (client) GROUP BY name ORDER BY name",
+        at_least=lake.head,
+    )
+    assert answer.rows.to_pylist() == [
+        {"name": "ann", "n": 5}, {"name": "bob", "n": 2}, {"name": "cyd", "n": 8},
+    ]  # fmt: skip
+    assert answer.versions == {"flights": lake.head, "names": lake.head}
+    assert answer.version == client.version == lake.head
+    until(lambda: not client.sql(f"{SUM} -- {time.monotonic()}").coverage[0].warehouse)
+    (found,) = client.sql(f"{SUM} WHERE time < '2013-01-07'").coverage
+    assert [str(one) for one in found.cache] == ["2013-01-05/2013-01-07"]
+    assert found.is_complete
+
+
+def test_a_client_reads_what_it_wrote_and_what_an_answer_read(lake: Any, flights: Any, client: Any) -> None:
+    before = client.sql(SUM)
+    for value in (10, 20, 30):
+        written = flights.append(arrow([("2013-01-05", "a", value)]))
+        after = client.sql(SUM, at_least=written.version)
+        assert after.version >= written.version
+    assert after.rows["total"].to_pylist() == [67]
+    assert total(client, at_least={"flights": written.version}) == 67
+    again = client.sql(SUM, versions=after.versions)
+    assert (again.from_results, again.rows.equals(after.rows), again.versions) == (True, True, after.versions)
+    assert before.rows["total"].to_pylist() == [7]
+
+
+def test_every_change_is_served_as_the_table_has_it(lake: Any, flights: Any, client: Any) -> None:
+    for change in (
+        lambda: flights.replace(arrow([("2013-01-06", "z", 100)]), "2013-01-06"),
+        lambda: flights.delete("value = 1"),
+        lambda: flights.update({"value": "value + 1000"}, "client = 'a'"),
+        flights.compact,
+        lambda: flights.add_column("gate", "STRING", default="A1"),
+        lambda: flights.restore(2),
+    ):
+        change()
+        expected = [tuple(row.values()) for row in flights.scan().to_arrow().to_pylist()]
+        found = client.sql("SELECT * FROM flights", at_least=lake.head)
+        assert sorted(tuple(row.values()) for row in found.rows.to_pylist()) == sorted(expected)
+
+
+def test_views_and_values_beside_the_statement(lake: Any, flights: Any, client: Any) -> None:
+    lake.create_view("late", "SELECT client, value FROM flights WHERE value > 1")
+    found = client.sql("SELECT count(*) AS n FROM late WHERE client = :one", args={"one": "a"}, at_least=lake.head)
+    assert found.rows.to_pylist() == [{"n": 1}]
+    assert client.sql("SELECT ? AS x", args=["it's"]).rows.to_pylist() == [{"x": "it's"}]
+
+
+@sqlite_only
+@pytest.mark.parametrize(
+    ("text", "how", "error"),
+    [
+        ("DELETE FROM flights", {}, errors.InvalidStatement),
+        ("SHOW TABLES", {}, errors.InvalidStatement),
+        ("EXPLAIN SELECT 1", {}, errors.InvalidStatement),
+        ("SELECT * FROM flights.segments", {}, errors.InvalidStatement),
+        ("SELECT reflect('java.lang.System', 'exit')", {}, errors.InvalidStatement),
+        ("SELECT * FROM read_csv('/etc/passwd')", {}, errors.InvalidInput),
+        ("SELECT", {}, errors.InvalidStatement),
+        ("SELECT * FROM nothing", {}, errors.TableNotFound),
+        ("SELECT * FROM flights VERSION AS OF 1", {}, errors.VersionNotServed),
+        (SUM, {"versions": 1}, errors.VersionNotServed),
+        (SUM, {"versions": {"flights": 1}}, errors.VersionNotServed),
+        (SUM, {"versions": "new"}, errors.InvalidArgument),
+        (SUM, {"at_least": -1}, errors.InvalidArgument),
+        ("SELECT ?", {}, errors.InvalidStatement),
+    ],
+)
+def test_what_a_node_refuses_is_an_error_of_its_class(client: Any, text: str, how: Any, error: type) -> None:
+    with pytest.raises(error):
+        client.sql(text, **how)
+    assert total(client) == 7
+
+
+@sqlite_only
+def test_a_version_that_is_not_there_yet_or_has_expired_is_said_so(lake: Any, flights: Any, client: Any) -> None:
+    with (
+        lakehouse.connect_serving(client._nodes[0].url, wait_seconds=0.2) as hasty,
+        pytest.raises(errors.VersionNotServed, match="not served yet"),
+    ):
+        hasty.sql(SUM, at_least=1000)
+    newest = flights.append(arrow([("2013-01-05", "a", 8)])).version
+    assert total(client, at_least=newest) == 15
+    until(lambda: lake.expire(keep_last=1).horizon > 2)
+    with pytest.raises(lakehouse.VersionNotFound, match="expired"):
+        client.sql(SUM, versions=1)
+
+
+@sqlite_only
+def test_limits_are_errors_and_leave_the_node_well(lake: Any, flights: Any) -> None:
+    bounds = QueryBounds(rows=10, bytes=5_000, seconds=0.5, memory=200_000_000)
+    long = "SELECT count(*) FROM range(900000) a, range(900000) b WHERE a.id % 7 = b.id % 11"
+    with (
+        served(lake, settings=NodeSettings(bounds=bounds)) as one,
+        lakehouse.connect_serving(one.url, wait_seconds=0) as client,
+    ):
+        for text, limit in (
+            ("SELECT * FROM range(11)", "rows"), ("SELECT repeat('x', 1000) FROM range(9)", "bytes"), (long, "seconds"),
+        ):  # fmt: skip
+            with pytest.raises(lakehouse.QueryLimitExceeded) as found:
+                client.sql(text)
+            assert found.value.facts["limit"] == limit
+        assert total(client) == 7
+
+
+@sqlite_only
+def test_a_query_ends_when_its_client_goes_or_its_id_is_cancelled(lake: Any, flights: Any) -> None:
+    long = "SELECT count(*) FROM range(900000) a, range(900000) b WHERE a.id % 7 = b.id % 11"
+    with served(lake) as one:
+        asking = http.client.HTTPConnection(one.url.removeprefix("http://"))
+        asking.request("POST", "/sql", long, {"lakehouse-query": "mine"})
+        until(lambda: one.node._running)
+        other = http.client.HTTPConnection(one.url.removeprefix("http://"))
+        other.request("DELETE", "/queries/mine")
+        assert other.getresponse().read() == b'{"cancelled":true}'
+        answer = asking.getresponse()
+        assert (answer.status, json.loads(answer.read())["code"]) == (499, "statement_cancelled")
+        other.close()
+        asking.request("POST", "/sql", long)
+        until(lambda: one.node._running)
+        asking.close()
+        until(lambda: not one.node._running)
+
+
+@sqlite_only
+def test_json_statuses_and_the_token(lake: Any, flights: Any) -> None:
+    with served(lake, token="a secret") as one:
+
+        def ask(method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+            connection = http.client.HTTPConnection(one.url.removeprefix("http://"))
+            given = {"authorization": "Bearer a secret", "accept": "application/json", **headers}
+            connection.request(method, path, body, given)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            connection.close()
+            return answer.status, json.loads(text) if text.startswith("{") else text
+
+        status, found = ask("POST", "/sql", "SELECT client, value FROM flights WHERE value = 2")
+        assert (status, found["rows"], found["versions"]) == (200, [["b", 2]], {"flights": lake.head})
+        assert [column["name"] for column in found["columns"]] == ["client", "value"]
+        as_json = {"content-type": "application/json"}
+        for body, headers, expected in (
+            ("SELECT", {}, 400), ("SELECT * FROM nothing", {}, 404), ("{", as_json, 400), ('{"sql": 7}', as_json, 400),
+            ('{"sql": "SELECT 1", "limit": 7}', as_json, 400), ('{"sql": "SELECT 1", "versions": 9}', as_json, 409),
+            ('{"sql": "SELECT 1", "values": [["int", "1; DROP"]]}', as_json, 400),
+            ('{"sql": "SELECT 1", "lake": "other"}', as_json, 421), (b"\xff", {}, 400),
+            ("SELECT 1", {"authorization": "Bearer wrong"}, 401), ("SELECT 1", {"authorization": ""}, 401),
+        ):  # fmt: skip
+            status, found = ask("POST", "/sql", body, **headers)
+            assert (status, sorted(found)) == (expected, ["code", "error", "facts", "message"]), body
+        assert ask("GET", "/status", authorization="")[0] == 401
+        assert ask("GET", "/health", authorization="")[0] == 200
+        until(lambda: ask("GET", "/ready", authorization="")[0] == 200)
+        status, text = ask("GET", "/metrics")
+        assert "lakehouse_serving_queries_total 1\n" in text
+        assert 'lakehouse_serving_errors_total{code="table_not_found"} 1\n' in text
+        with lakehouse.connect_serving(one.url, "wrong") as client, pytest.raises(lakehouse.Forbidden, match="token"):
+            client.sql(SUM)
+        with lakehouse.connect_serving(one.url, "a secret") as client:
+            assert total(client) == 7
+
+
+@sqlite_only
+def test_the_next_node_answers_and_one_of_another_catalog_is_named(lake: Any, flights: Any, tmp_path: Path) -> None:
+    other = lakehouse.connect(f"sqlite:///{tmp_path}/other.db", tmp_path / "other")
+    with other, served(other) as strange, served(lake, settings=QUICK) as one, served(lake) as two:
+        with lakehouse.connect_serving(["http://127.0.0.1:1", *urls([one, two])]) as client:
+            assert total(client) == 7
+        with lakehouse.connect_serving([two.url, strange.url]) as mixed:
+            assert total(mixed) == 7
+            mixed._first = 1
+            with pytest.raises(errors.OtherLake, match="another catalog"):
+                mixed.sql("SELECT 1")
+        newest = flights.append(arrow([("2013-01-05", "a", 8)])).version
+        for node in urls([one, two]):
+            with lakehouse.connect_serving(node) as client:
+                assert total(client, at_least=newest) == 15
+    with (
+        lakehouse.connect_serving(one.url, wait_seconds=0.3) as client,
+        pytest.raises(errors.NodeUnavailable, match="lakehouse serve"),
+    ):
+        client.sql(SUM)
+    with pytest.raises(errors.InvalidAddress):
+        lakehouse.connect_serving("ftp://somewhere")
+
+
+# Loading
+
+
+@sqlite_only
+def test_what_load_rules_leave_out_is_cold_and_answered_all_the_same(lake: Any, flights: Any, tmp_path: Path) -> None:
+    lake.set_load_rules("flights", [{"interval": "2013-01-06/2013-01-07"}, {"cold": True}])
+    with served(lake, settings=copying(tmp_path)) as one, lakehouse.connect_serving(one.url) as client:
+        until(lambda: one.node.is_ready)
+        assert len(copies(tmp_path)) == 1
+        (found,) = client.sql(SUM).coverage
+        assert [str(part) for part in found.cache] == ["2013-01-06/2013-01-07"]
+        assert [str(part) for part in found.warehouse] == ["2013-01-05/2013-01-06", "2013-01-07/2013-01-08"]
+        lake.set_load_rules("flights", [{"keys": {"client": "a"}}])
+        assert client.sql(SUM, at_least=lake.head).is_complete
+        until(lambda: one.node.status()[0].report.held_files == 2)
+        with pytest.raises(lakehouse.InvalidInput):
+            lake.set_load_rules("flights", [{"keys": {"value": 7}}])
+
+
+@sqlite_only
+def test_copies_go_with_the_last_version_that_needs_them(lake: Any, flights: Any, tmp_path: Path) -> None:
+    with served(lake, settings=copying(tmp_path)) as one, lakehouse.connect_serving(one.url) as client:
+        until(lambda: one.node.is_ready)
+        before = copies(tmp_path)
+        assert len(before) == 3
+        flights.replace(arrow([("2013-01-05", "a", 100)]), "2013-01")
+        assert total(client, at_least=lake.head) == 100
+        until(lambda: len(copies(tmp_path)) == 1)
+        assert not copies(tmp_path) & before
+
+
+def test_erased_rows_leave_answers_and_copies_at_once(lake: Any, flights: Any, tmp_path: Path) -> None:
+    with served(lake, settings=copying(tmp_path)) as one, lakehouse.connect_serving(one.url) as client:
+        until(lambda: one.node.is_ready)
+        assert total(client) == 7
+        before = copies(tmp_path)
+        flights.erase("client = 'b'")
+        assert total(client) == 5, "no known answer, and no version that was there before"
+        until(lambda: len(copies(tmp_path) & before) == 2)
+        until(lambda: one.node.status()[0].live == lake.head)
+        assert total(client) == 5
+
+
+@sqlite_only
+def test_a_file_that_cannot_be_loaded_holds_the_flip_and_is_named(lake: Any, flights: Any, tmp_path: Path) -> None:
+    with served(lake, settings=copying(tmp_path)) as one, lakehouse.connect_serving(one.url) as client:
+        until(lambda: one.node.is_ready)
+        before = client.sql(SUM).version
+        hidden = lake.warehouse.rename(tmp_path / "away")
+        # A file of the new version is not where it is to be.
+        hidden.rename(lake.warehouse)
+        written = flights.append(arrow([("2013-01-09", "a", 8)]))
+        path = lake.warehouse / flights.segments()[-1].path
+        content = path.read_bytes()
+        path.unlink()
+        until(lambda: lake.serving()[0].nodes[0].report.failed or client.sql(SUM).version > before)
+        cause = lake.serving()[0].nodes[0].report.failed[written.version]
+        assert "missing" in cause
+        assert path.name in cause
+        assert client.sql(SUM).version == before
+        assert lake.serving()[0].waits_for == (lake.serving()[0].nodes[0].id,)
+        path.write_bytes(content)
+        assert total(client, at_least=written.version) == 15
+
+
+@sqlite_only
+def test_a_cache_that_is_too_small_holds_the_flip_and_says_what_it_needs(
+    lake: Any, flights: Any, tmp_path: Path
+) -> None:
+    size = sum(one.bytes for one in flights.segments())
+    settings = copying(tmp_path, cache_bytes=size + 10)
+    with served(lake, settings=settings) as one, lakehouse.connect_serving(one.url) as client:
+        until(lambda: one.node.is_ready)
+        flights.replace(arrow([("2013-01-05", "a", 1)]), "2013-01-05")
+        assert total(client, at_least=lake.head) == 7, "it fits alone, and what only the last version held is cold"
+        newer = flights.append(arrow([("2013-01-09", "a", 8)])).version
+        until(lambda: lake.serving()[0].nodes[0].report.failed)
+        assert "too small" in lake.serving()[0].nodes[0].report.failed[newer]
+        assert total(client) == 7
+        lake.set_load_rules("flights", [{"interval": "2013-01-09"}])
+        assert total(client, at_least=lake.head) == 15
+
+
+@sqlite_only
+def test_best_effort_says_what_is_missing_and_nothing_else_leaves_any_out(lake: Any, flights: Any) -> None:
+    with served(lake) as one, lakehouse.connect_serving(one.url, wait_seconds=0.5) as client:
+        until(lambda: one.node.is_ready)
+        (lake.warehouse / flights.segments()[0].path).unlink()
+        with pytest.raises(lakehouse.SegmentUnreadable):
+            client.sql(SUM)
+        with pytest.warns(lakehouse.PartialRead):
+            answer = client.sql(SUM, best_effort=True)
+        assert answer.rows["total"].to_pylist() == [6]
+        assert [str(part) for part in answer.coverage[0].missing] == ["2013-01-05/2013-01-06"]
+        assert not answer.is_complete
+
+
+def test_a_node_without_its_catalog_goes_on_and_says_how_old_it_is(
+    postgres: Any, postgres_database: str, tmp_path: Path
+) -> None:
+    with lakehouse.connect(postgres.url(postgres_database), tmp_path / "warehouse") as lake:
+        flights = lake.create_table("flights", SCHEMA, time="time")
+        flights.append(arrow([("2013-01-05", "a", 7)]))
+        with CommitLosingProxy(postgres.port) as proxy:
+            url = postgres.url(postgres_database, port=proxy.port)
+            far = lakehouse.connect(url, tmp_path / "warehouse")
+            with served(far, settings=QUICK) as one, lakehouse.connect_serving(one.url) as client:
+                answer = client.sql(SUM)
+                assert (answer.rows["total"].to_pylist(), answer.age_seconds) == ([7], 0.0)
+                proxy.__exit__(None, None, None)
+                flights.append(arrow([("2013-01-05", "a", 8)]))
+                late = client.sql(f"{SUM} WHERE value > 0")
+                assert (late.rows["total"].to_pylist(), late.version) == ([7], answer.version)
+                assert late.age_seconds > 0
+            far.close()
