@@ -19,6 +19,8 @@ from lakehouse.core.serving.group import Group, Node
 from lakehouse.errors import InvalidArgument, PartialRead
 
 TOKEN = "LAKEHOUSE_SERVING_TOKEN"  # noqa: S105 - the name of a variable
+_SWITCH_SECONDS = 0.001
+"""How long a thread may keep others from Python: queries that take milliseconds wait for each other."""
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
@@ -67,6 +69,7 @@ def serve(
     if token == "":
         raise InvalidArgument("the token is empty; give one of many characters")
     warnings.simplefilter("ignore", PartialRead)  # an answer says what is missing
+    sys.setswitchinterval(_SWITCH_SECONDS)
     nodes, answering = import_module("lakehouse.serving.node"), import_module("lakehouse.serving.answering")
     server = import_module("lakehouse.serving.server")
     settings = nodes.NodeSettings(

@@ -102,6 +102,11 @@ class ServingClient:
         self._lake: str | None = None
 
     @property
+    def urls(self) -> list[str]:
+        """Addresses of the nodes."""
+        return [one.url for one in self._nodes]
+
+    @property
     def version(self) -> int:
         """The newest version of the lake that an answer was of; 0 before the first."""
         return self._seen

@@ -12,6 +12,8 @@ from lakehouse.core.serving.group import Group, Node, NodeReport, NodeStage, Slo
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _SLOW = 10
 """How many of the slowest queries are known."""
+_SLOW_SECONDS = 0.1
+"""A query that takes less is not slow."""
 
 
 @dataclass
@@ -44,8 +46,8 @@ class Figures:
             self._seconds += statement.seconds
 
     def is_slow(self, seconds: float) -> bool:
-        """Whether a query is among the slowest."""
-        return len(self.slow) < _SLOW or seconds > self.slow[-1].seconds
+        """Whether a query is slow, and among the slowest."""
+        return seconds >= _SLOW_SECONDS and (len(self.slow) < _SLOW or seconds > self.slow[-1].seconds)
 
     def note_slow(self, query: SlowQuery) -> None:
         """Keep a query that is among the slowest; the slowest run of each statement."""

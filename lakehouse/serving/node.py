@@ -205,6 +205,11 @@ class ServingNode:
         finally:
             self._running.pop(query_id, None)
 
+    @property
+    def running(self) -> list[str]:
+        """Ids of the queries that run."""
+        return sorted(self._running)
+
     def cancel(self, query_id: str) -> bool:
         """Cancel a query that runs; whether there is one of the id."""
         thread = self._running.get(query_id)

@@ -20,6 +20,8 @@ from lakehouse.serving.node import NodeSettings, ServingNode
 from lakehouse.serving.server import listening_socket, make_app
 from lakehouse.testing.processes import dies_with_parent
 
+_RUN = "from lakehouse.command import main; main()"
+
 
 @dataclass(frozen=True, slots=True)
 class Served:
@@ -55,7 +57,7 @@ class NodeProcess:
     def __init__(
         self, catalog: str, warehouse: str, *options: str, group: str = "test", log: Path | None = None
     ) -> None:
-        command = [sys.executable, "-m", "lakehouse.command", "serve", "--group", group, "--port", "0", *options]
+        command = [sys.executable, "-c", _RUN, "serve", "--group", group, "--port", "0", *options]
         where = ["--catalog", catalog, "--warehouse", warehouse]
         self._log = None if log is None else log.open("ab")
         self.process = subprocess.Popen(

@@ -196,7 +196,7 @@ def test_what_a_node_refuses_is_an_error_of_its_class(client: Any, text: str, ho
 @sqlite_only
 def test_a_version_that_is_not_there_yet_or_has_expired_is_said_so(lake: Any, flights: Any, client: Any) -> None:
     with (
-        lakehouse.connect_serving(client._nodes[0].url, wait_seconds=0.2) as hasty,
+        lakehouse.connect_serving(client.urls, wait_seconds=0.2) as hasty,
         pytest.raises(errors.VersionNotServed, match="not served yet"),
     ):
         hasty.sql(SUM, at_least=1000)
@@ -230,7 +230,7 @@ def test_a_query_ends_when_its_client_goes_or_its_id_is_cancelled(lake: Any, fli
     with served(lake) as one:
         asking = http.client.HTTPConnection(one.url.removeprefix("http://"))
         asking.request("POST", "/sql", long, {"lakehouse-query": "mine"})
-        until(lambda: one.node._running)
+        until(lambda: one.node.running)
         other = http.client.HTTPConnection(one.url.removeprefix("http://"))
         other.request("DELETE", "/queries/mine")
         assert other.getresponse().read() == b'{"cancelled":true}'
@@ -238,9 +238,9 @@ def test_a_query_ends_when_its_client_goes_or_its_id_is_cancelled(lake: Any, fli
         assert (answer.status, json.loads(answer.read())["code"]) == (499, "statement_cancelled")
         other.close()
         asking.request("POST", "/sql", long)
-        until(lambda: one.node._running)
+        until(lambda: one.node.running)
         asking.close()
-        until(lambda: not one.node._running)
+        until(lambda: not one.node.running)
 
 
 @sqlite_only
@@ -284,18 +284,18 @@ def test_json_statuses_and_the_token(lake: Any, flights: Any) -> None:
 @sqlite_only
 def test_the_next_node_answers_and_one_of_another_catalog_is_named(lake: Any, flights: Any, tmp_path: Path) -> None:
     other = lakehouse.connect(f"sqlite:///{tmp_path}/other.db", tmp_path / "other")
-    with other, served(other) as strange, served(lake, settings=QUICK) as one, served(lake) as two:
-        with lakehouse.connect_serving(["http://127.0.0.1:1", *urls([one, two])]) as client:
-            assert total(client) == 7
-        with lakehouse.connect_serving([two.url, strange.url]) as mixed:
-            assert total(mixed) == 7
-            mixed._first = 1
-            with pytest.raises(errors.OtherLake, match="another catalog"):
-                mixed.sql("SELECT 1")
-        newest = flights.append(arrow([("2013-01-05", "a", 8)])).version
-        for node in urls([one, two]):
-            with lakehouse.connect_serving(node) as client:
-                assert total(client, at_least=newest) == 15
+    with other, served(other) as strange, served(lake, settings=QUICK) as one:
+        with served(lake) as two:
+            with lakehouse.connect_serving(["http://127.0.0.1:1", *urls([one, two])]) as client:
+                assert total(client) == 7
+            newest = flights.append(arrow([("2013-01-05", "a", 8)])).version
+            for node in urls([one, two]):
+                with lakehouse.connect_serving(node) as client:
+                    assert total(client, at_least=newest) == 15
+            mixed = lakehouse.connect_serving([two.url, strange.url])
+            assert total(mixed) == 15
+        with mixed, pytest.raises(errors.OtherLake, match="another catalog"):
+            mixed.sql("SELECT 1")
     with (
         lakehouse.connect_serving(one.url, wait_seconds=0.3) as client,
         pytest.raises(errors.NodeUnavailable, match="lakehouse serve"),

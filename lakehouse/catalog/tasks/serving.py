@@ -19,6 +19,8 @@ from lakehouse.core.listing import Listing
 from lakehouse.core.serving.group import Glance, Group, Node, NodeReport, NodeStage
 from lakehouse.core.serving.handoff import lacking
 
+_LEAVING_SECONDS = 1.0
+"""How long a node that ends waits for a catalog that another program holds; its lease ends the rest."""
 _FORGOTTEN_US = 3_600_000_000
 """How long after its lease a node is still listed."""
 
