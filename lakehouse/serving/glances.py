@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from lakehouse.core.serving.group import Glance
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import coded
 
 
 class Glances:
@@ -64,8 +64,8 @@ class Glances:
             seen, said = None, None
             try:
                 seen = self._look()
-            except LakehouseError as error:
-                said = str(error)
+            except Exception as error:  # noqa: BLE001 - what was seen last counts, with its age
+                said = coded(error)
             with self._changed:
                 self._done, self._error = begun, said
                 if seen is not None:

@@ -67,6 +67,8 @@ class Member:
         self._reported: tuple[float, object] = (0.0, None)
         self._stop = threading.Event()
         self._soon = threading.Event()
+        self.trouble = ""
+        """Why its last look at the group failed; empty if it did not."""
         self.group = self._join()
         self._thread = threading.Thread(target=self._work, name="lakehouse-member", daemon=True)
 
@@ -126,8 +128,10 @@ class Member:
             is_busy = False
             try:
                 is_busy = self._tick()
-            except LakehouseError as error:
-                logger.warning("node %s: %s", self._own.id, coded(error))
+                self.trouble = ""
+            except Exception as error:  # noqa: BLE001 - a full disk has many faces, and the node goes on after it
+                self.trouble = coded(error)
+                logger.warning("node %s: %s", self._own.id, self.trouble)
             self._soon.wait(_TICK_SECONDS if is_busy else 2 * _TICK_SECONDS)
             self._soon.clear()
 
@@ -206,8 +210,8 @@ class Member:
                 self._loaded(version, placement)
         except LakehouseError as error:
             self._fail(version, str(error))
-        except OSError as error:
-            self._fail(version, f"{error.strerror or error} ({error.filename})")
+        except Exception as error:  # noqa: BLE001 - shown as the cause, and tried again
+            self._fail(version, coded(error))
         finally:
             self._progress = (0, 0)
             self._soon.set()

@@ -231,8 +231,8 @@ class ServingNode:
 
     @property
     def is_well(self) -> bool:
-        """Whether it takes part in its group's handoffs."""
-        return self._member.is_at_work
+        """Whether it takes part in its group's handoffs: its last look at the group went well."""
+        return self._member.is_at_work and not self._member.trouble
 
     @property
     def age_seconds(self) -> float:
