@@ -42,7 +42,19 @@ from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Kind
 from lakehouse.core.segment import NewSegment
 
-PAGES = ("", "versions", "timeline", "tombstones", "key_frames", "segments", "query", "service", "streams", "locks")
+PAGES = (
+    "",
+    "versions",
+    "timeline",
+    "tombstones",
+    "key_frames",
+    "segments",
+    "query",
+    "service",
+    "streams",
+    "serving",
+    "locks",
+)
 CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FIRST = datetime(2023, 1, 1, tzinfo=UTC)
 DAYS = 1000

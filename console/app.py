@@ -37,6 +37,7 @@ chosen = st.navigation(
         "Run": [
             page("service", "Service", "build"),
             page("streams", "Streams", "conveyor_belt"),
+            page("serving", "Serving", "bolt"),
             page("locks", "Locks and operations", "lock"),
         ],
     }

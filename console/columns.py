@@ -29,6 +29,13 @@ STREAMS = {
 }
 """Those of topics, whose batches take less than a second."""
 
+SERVING = {
+    **COLUMNS,
+    "flipped": COLUMNS["ended"],
+    "took s": st.column_config.NumberColumn(format="%.3f"),
+}
+"""Those of query nodes, whose statements take less than a second."""
+
 
 def without(*names: str) -> dict[str, object]:
     """The settings without some columns, which hold words on this page."""

@@ -57,6 +57,12 @@ if TYPE_CHECKING:
         LockTimeout as LockTimeout,
     )
     from lakehouse.errors import (
+        NodeUnavailable as NodeUnavailable,
+    )
+    from lakehouse.errors import (
+        OtherLake as OtherLake,
+    )
+    from lakehouse.errors import (
         PartialRead as PartialRead,
     )
     from lakehouse.errors import (
@@ -73,6 +79,9 @@ if TYPE_CHECKING:
     )
     from lakehouse.errors import (
         VersionNotFound as VersionNotFound,
+    )
+    from lakehouse.errors import (
+        VersionNotServed as VersionNotServed,
     )
     from lakehouse.errors import (
         WriteConflict as WriteConflict,
@@ -128,6 +137,9 @@ _HOME = {
     "TableNotFound": "errors",
     "Tombstone": "core.tombstone",
     "VersionNotFound": "errors",
+    "NodeUnavailable": "errors",
+    "OtherLake": "errors",
+    "VersionNotServed": "errors",
     "Where": "arguments",
     "WriteConflict": "errors",
     "connect": "lake",

@@ -19,6 +19,7 @@ from lakehouse.core.serving.group import Group, Node
 from lakehouse.errors import InvalidArgument, PartialRead
 
 TOKEN = "LAKEHOUSE_SERVING_TOKEN"  # noqa: S105 - the name of a variable
+_MOST_SLOW = 5
 _SWITCH_SECONDS = 0.001
 """How long a thread may keep others from Python: queries that take milliseconds wait for each other."""
 _LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -116,8 +117,7 @@ def serving(
         for node in group.nodes:
             for version, cause in node.report.failed.items():
                 print_line(f"{node.id} cannot load version {version}: {cause}")
-        slow = sorted((one for node in group.nodes for one in node.report.slow), key=lambda one: -one.seconds)[:5]
-        if slow:
+        if slow := group.slowest[:_MOST_SLOW]:
             print_table(
                 ["seconds", "version", "slowest queries"],
                 [[f"{one.seconds:.3f}", one.version, one.statement] for one in slow],
@@ -134,26 +134,15 @@ def _headline(group: Group) -> str:
     return text
 
 
-def state_of(node: Node) -> str:
-    """How a node is, in a word: joining, serving, leaving or silent."""
-    return node.stage.value if node.is_leased else "silent"
-
-
-def hit_rate(node: Node) -> float | None:
-    """The share of segments that a node's answers read from its cache; None before the first."""
-    asked = node.report.hits + node.report.misses
-    return node.report.hits / asked if asked else None
-
-
 def _row(node: Node) -> list[Any]:
-    report, rate = node.report, hit_rate(node)
+    report, rate = node.report, node.hit_rate
     loaded = ", ".join(map(str, report.loaded)) or "nothing"
     if report.loading_of:
         loaded += f" ({report.loading_bytes / report.loading_of:.0%} of the next)"
     return [
         node.id,
         node.url,
-        state_of(node),
+        node.word,
         str(node.live),
         loaded,
         show_bytes(report.held_bytes),
@@ -173,7 +162,7 @@ def _document(group: Group) -> dict[str, Any]:
         "flips": group.flips,
         "flipped_at": group.flipped_at,
         "replicas": group.replicas,
-        "nodes": [{**_flat(one), "state": state_of(one), "hit_rate": hit_rate(one)} for one in group.nodes],
+        "nodes": [{**_flat(one), "state": one.word, "hit_rate": one.hit_rate} for one in group.nodes],
     }
 
 

@@ -20,6 +20,7 @@ with named():
     from lakehouse.dagster.options import table_metadata
     from lakehouse.dagster.partitions import chunk_partitions, key_range_interval, run_interval
     from lakehouse.dagster.resource import LakehouseResource
+    from lakehouse.dagster.serving import ServingResource
     from lakehouse.dagster.spark import SparkResource
     from lakehouse.dagster.streams import (
         build_stalled_sensor,
@@ -33,6 +34,7 @@ __all__ = [
     "Cell",
     "LakehouseIOManager",
     "LakehouseResource",
+    "ServingResource",
     "SparkResource",
     "add_partition_rows",
     "build_checks",

@@ -230,3 +230,26 @@ def freshness(
         return age <= most, facts, f"the newest of {of} is {age} old, and {most} is allowed"
 
     return TableCheck("freshness", "What is there is new enough.", look)
+
+
+def served(group: str, *, within: timedelta = timedelta()) -> TableCheck:
+    """The table's newest version is live in a group of query nodes, or was committed within some time.
+
+    From the catalog. What a handoff waits for, and why a node cannot load a version, is in the metadata.
+    """
+
+    def look(table: "Table") -> Found:
+        catalog = table.session.catalog
+        found, newest = catalog.serving().group(group), table.version
+        nodes = [] if found is None else [one for one in found.nodes if one.is_leased]
+        if found is None or not nodes:
+            return False, {"nodes": 0}, f"no node serves group {group}; start one: lakehouse serve --group {group}"
+        causes = {f"{one.id} at {version}": why for one in nodes for version, why in one.report.failed.items()}
+        facts = {"nodes": len(nodes), "live": found.live, "waits_for": list(found.waits_for), "causes": causes}
+        if found.live >= newest:
+            return True, facts, f"version {newest} is served, by {len(nodes)} nodes"
+        committed = next((commit.committed_at for commit in table.log(limit=1)), None)
+        age = timedelta() if committed is None else catalog.now() - committed
+        return age <= within, facts, f"version {newest} is not served for {age}; {found.live} is"
+
+    return TableCheck("served", "The newest version is served by query nodes.", look)

@@ -9,7 +9,19 @@ import pytest
 from lakehouse.testing.rows import SCHEMA, arrow
 
 FIRST, LAST = "0001-01-01T00:00:00", "9999-12-31T23:59:59.999998"
-PAGES = ("lake", "versions", "timeline", "segments", "tombstones", "key_frames", "locks", "query", "service", "streams")
+PAGES = (
+    "lake",
+    "versions",
+    "timeline",
+    "segments",
+    "tombstones",
+    "key_frames",
+    "locks",
+    "query",
+    "service",
+    "streams",
+    "serving",
+)
 
 
 @pytest.mark.parametrize("grain", ["hour", "week", "year"])

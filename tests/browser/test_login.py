@@ -10,7 +10,7 @@ from streamlit import config
 import lakehouse
 
 ADA = {"is_logged_in": True, "email": "Ada@example.org", "email_verified": True, "iss": "https://id", "sub": "1"}
-PAGES = ("lake", "query", "locks", "service", "streams")
+PAGES = ("lake", "query", "locks", "service", "streams", "serving")
 
 
 @pytest.fixture

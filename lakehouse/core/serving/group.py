@@ -95,6 +95,17 @@ class Node:
         return self.lease_seconds >= 0
 
     @property
+    def word(self) -> str:
+        """How it is, in a word: joining, serving, leaving, or silent once its lease has ended."""
+        return self.stage.value if self.is_leased else "silent"
+
+    @property
+    def hit_rate(self) -> float | None:
+        """The share of segments that its answers read from the cache; None before the first."""
+        asked = self.report.hits + self.report.misses
+        return self.report.hits / asked if asked else None
+
+    @property
     def state(self) -> NodeState:
         """What the handoff has to know of it."""
         return NodeState(
@@ -129,6 +140,11 @@ class Group:
     def state(self) -> GroupState:
         """What the handoff has to know of it."""
         return GroupState(self.live, self.target, self.flips, self.replicas)
+
+    @property
+    def slowest(self) -> list[SlowQuery]:
+        """The slowest queries of all nodes, those first that took longest."""
+        return sorted((one for node in self.nodes for one in node.report.slow), key=lambda one: -one.seconds)
 
     @property
     def waits_for(self) -> tuple[str, ...]:
