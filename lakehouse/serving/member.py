@@ -226,6 +226,7 @@ class Member:
         self._place, self._placed_at = placement, time.monotonic()
         if self._stage is NodeStage.JOINING and version >= self._versions.live:
             self._stage = NodeStage.SERVING
+            self._versions.sweep()
 
     def _fail(self, version: int, cause: str) -> None:
         logger.warning("node %s could not load version %d: %s", self._own.id, version, cause)

@@ -252,3 +252,4 @@ class ServingNode:
         self._member.leave()
         self._glances.close()
         self._databases.close()
+        self._versions.close()

@@ -174,6 +174,24 @@ class Versions:
                 going -= {path for one in self._served.values() for path in one.frozen.files()}
                 self._leftover = set(self.warehouse.cache.let_go(going))
 
+    def close(self) -> None:
+        """Hold nothing more; copies stay for the next node of the folder."""
+        with self._guard:
+            self._holdings.clear()
+            self._served.clear()
+            self._count_held()
+
+    def sweep(self) -> None:
+        """Let go of copies that a node which was killed has left in this one's folder; `tidy` deletes them.
+
+        A store's cache may be others' too: there the limit takes care of what nobody uses.
+        """
+        cache = self.warehouse.cache
+        if cache is not None and self.session.warehouse.cache is None:
+            found = set(cache.copies())
+            with self._guard:
+                self._leftover |= found
+
     def renew(self, erasure: int) -> bool:
         """Read every version again if there was an erasure, which may have replaced files of all; whether there was.
 

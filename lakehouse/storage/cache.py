@@ -191,6 +191,10 @@ class Cache:
             with suppress(FileNotFoundError):
                 self._unlink(one)
 
+    def copies(self) -> list[str]:
+        """Stored paths of all copies. Cost: a look at each."""
+        return [one for one, _, _ in self._copies() if self._is_copy(one)]
+
     def let_go(self, stored: Iterable[str]) -> list[str]:
         """Delete copies that no process holds; return those that somebody does."""
         return [one for one in stored if not self._deleted(one) and self.path(one).exists()]

@@ -334,6 +334,13 @@ def test_copies_go_with_the_last_version_that_needs_them(lake: Any, flights: Any
         assert total(client, at_least=lake.head) == 100
         until(lambda: len(copies(tmp_path)) == 1)
         assert not copies(tmp_path) & before
+        flights.replace(arrow([("2013-01-05", "a", 10)]), "2013-01")
+        until(lambda: total(client) == 10)
+        left = copies(tmp_path)
+    flights.replace(arrow([("2013-01-05", "a", 1)]), "2013-01")
+    with served(lake, settings=copying(tmp_path)) as one:
+        until(lambda: one.node.is_ready and len(copies(tmp_path)) == 1)
+        assert not copies(tmp_path) & left, "what another node left goes too"
 
 
 def test_erased_rows_leave_answers_and_copies_at_once(lake: Any, flights: Any, tmp_path: Path) -> None:

@@ -399,7 +399,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
     "tables": (), "log": ("t", "--limit"), "show": ("t", "--as-of"), "diff": ("t", "1", "2"), "timeline": ("t", "--interval"),
     "sql": ("SELECT 1", "--as-of", "--limit", "--seconds", "--memory", "--rows"), "append": ("t", "rows.csv"),
     "replace": ("t", "2013-01-05", "rows.csv"), "delete": ("t", "--where"), "update": ("t", "--set", "--where"),
-    "compact": ("t", "--interval"), "restore": ("t", "1"), "tag": ("x", "1"), "locks": ("--release",), "consumers": ("drop", "x"), "resolve": ("t",),
+    "compact": ("t", "--interval"), "restore": ("t", "1"), "tag": ("x", "1"), "locks": ("--release",), "consumers": ("drop", "x"), "serving": ("--json",), "resolve": ("t",),
     "expire": ("--older-than", "--keep-last"), "collect": ("--grace",), "cache": ("--clear",), "alter": ("t", "--set"), "tasks": ("--limit", "--state"),
     "erase": ("t", "--verify", "--value"), "upsert": ("t", "rows.csv", "--schema"), "new": ("x", "--data", "--time", "--grain"), "gone": (), "-h": (), "": (),
 }  # fmt: skip

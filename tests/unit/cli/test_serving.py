@@ -1,0 +1,44 @@
+"""Query nodes from the command line: one is started, asked, listed and stopped; what is wrong is refused at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import lakehouse
+from lakehouse.testing.rows import SCHEMA, arrow
+from lakehouse.testing.serving_nodes import NodeProcess
+
+Run = Callable[..., Any]
+
+
+def test_a_node_is_started_asked_listed_and_stopped(run: Run, tmp_path: Any) -> None:
+    assert run("serving").out == "no query nodes; start one: lakehouse serve --group NAME\n"
+    assert json.loads(run("serving", "--json").out) == []
+    with lakehouse.connect() as lake:
+        table = lake.create_table("flights", SCHEMA, time="time")
+        table.append(arrow([("2013-01-05", "a", 7)]))
+        catalog, warehouse = lake.catalog.address, str(lake.warehouse)
+    with NodeProcess(catalog, warehouse, "--token", "a secret", "--name", "one", log=tmp_path / "log") as node:
+        asked = ("sql", "SELECT value FROM flights WHERE client = :who", "--arg", "who=a", "--serving", node.url)
+        wrong = run(*asked, "--json")
+        assert (wrong.code, json.loads(wrong.err)["code"]) == (1, "forbidden")
+        told = json.loads(run(*asked, "--token", "a secret", "--json").out)
+        assert (told["rows"], told["versions"], told["node"]) == ([[7]], {"flights": 2}, "one")
+        assert run(*asked, "--token", "a secret").out.split()[-1] == "7"
+        assert run(*asked, "--as-of", "2").code == 1
+        listed = run("serving").out
+        assert "group test: live version 2" in listed
+        assert node.url in listed
+        ((found,),) = [group["nodes"] for group in json.loads(run("serving", "--json").out)]
+        assert (found["node"], found["live"]) == ("one", 2)
+        assert node.stop() == 0
+    assert json.loads(run("serving", "--json").out)[0]["nodes"] == []
+
+
+def test_what_cannot_be_served_is_refused(run: Run) -> None:
+    assert "needs a token" in run("serve", "--group", "g", "--host", "0.0.0.0").err
+    assert "give a cache_dir" in run("serve", "--group", "g", "--port", "0", "--cache-bytes", "1GiB").err
+    assert run("serve").code == 2
+    assert run("sql", "SELECT 1", "--serving", "nowhere").code == 1
