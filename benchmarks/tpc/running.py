@@ -64,6 +64,7 @@ class Outcome:
     number: int
     rows: int | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+    cpu_seconds: dict[str, float] = field(default_factory=dict)
     begin_seconds: dict[str, float] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
@@ -74,6 +75,12 @@ class Outcome:
     def ratio(self) -> float | None:
         """Our seconds over plain ones."""
         return self.seconds["ours"] / self.seconds["plain"] if len(self.seconds) == 2 else None
+
+    @property
+    def cpu_ratio(self) -> float | None:
+        """Our seconds of processors over plain ones; None where they are too few for the clock, which has ticks."""
+        has_ticked = len(self.cpu_seconds) == 2 and self.cpu_seconds["plain"] > 0
+        return self.cpu_seconds["ours"] / self.cpu_seconds["plain"] if has_ticked else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,7 @@ def run_query(sides: Sequence[Side], suite: str, number: int, text: str, effort:
         return outcome
     slowest = max(outcome.seconds.values(), default=0.0)
     outcome.seconds.clear()
+    outcome.cpu_seconds.clear()
     outcome.begin_seconds.clear()
     for turn in range(1 if slowest > SLOW_SECONDS else effort.repeats):
         for one in sides if turn % 2 else reversed(sides):
@@ -118,6 +126,7 @@ def _take(outcome: Outcome, side: Side, said: dict[str, Any], *, first: bool) ->
     if said["seconds"] <= outcome.seconds.get(side.side, said["seconds"]):
         outcome.seconds[side.side] = said["seconds"]
         outcome.begin_seconds[side.side] = said["begin_seconds"]
+    outcome.cpu_seconds[side.side] = min(said["cpu"], outcome.cpu_seconds.get(side.side, said["cpu"]))
     outcome.rows = said["rows"]
 
 

@@ -74,18 +74,9 @@ class Merge(RowChange):
         """The rows that are updated or deleted. Raises `InvalidInput` if two rows of the source would change one."""
         clauses = self._clauses
         found = matches.hits(self._naming, any_chosen(clauses.matched, self._engine.dialect))
-        if pc.count_distinct(found.column(ROW_ID)).as_py() < len(found):
-            if clauses.deletes_all:
-                return found.group_by(found.column_names).aggregate([]).cast(found.schema)
-            counted = found.group_by(ROW_ID).aggregate([([], "count_all")])
-            twice = counted.filter(pc.greater(counted.column("count_all"), 1)).column(ROW_ID)
-            example = found.filter(pc.equal(found.column(ROW_ID), twice[0])).slice(0, 1).to_pylist()[0]
-            raise DuplicateKey(
-                "several rows of the source would change one row; make its keys unique or a condition narrower",
-                table=self._begun.table.name,
-                rows=len(twice),
-                example=example,
-            )
+        if clauses.deletes_all:
+            return found.group_by(found.column_names).aggregate([]).cast(found.schema)
+        require_unique(found, self._begun.table.name)
         return found
 
     def _insert(self, matches: Matches) -> None:
@@ -214,3 +205,18 @@ class FoundRows(Merge):
         self._source = read_source(self._find(self.base_version), spec)
         self._clauses = row_clauses(spec, self._source, self._columns)
         super()._run()
+
+
+def require_unique(found: pa.Table, table: str) -> None:
+    """Raise `DuplicateKey` if rows that were found for a change name one row of the table twice."""
+    if pc.count_distinct(found.column(ROW_ID)).as_py() == len(found):
+        return
+    counted = found.group_by(ROW_ID).aggregate([([], "count_all")])
+    twice = counted.filter(pc.greater(counted.column("count_all"), 1)).column(ROW_ID)
+    example = found.filter(pc.equal(found.column(ROW_ID), twice[0])).slice(0, 1).to_pylist()[0]
+    raise DuplicateKey(
+        "several rows of the source would change one row; make its keys unique or a condition narrower",
+        table=table,
+        rows=len(twice),
+        example=example,
+    )

@@ -14,12 +14,14 @@ from sqlglot import exp
 from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidStatement, UnknownColumn
 from lakehouse.operations.clauses import ROW_TIME
+from lakehouse.operations.merge import require_unique
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.condition import renamed, written_again
 from lakehouse.sql.insert import typed_cell
 from lakehouse.sql.merge import Sides, clauses
 from lakehouse.sql.query import bind
+from lakehouse.sql.sources import side
 from lakehouse.sql.target import aliases, check_statement, condition_text, find_target, under_with, writer
 
 if TYPE_CHECKING:
@@ -28,29 +30,34 @@ if TYPE_CHECKING:
 
 
 def delete(session: Session, tree: exp.Delete, *, tx: Transaction | None = None) -> Any:
-    """Delete the rows that pass WHERE; without one, all."""
-    check_statement(tree, ("this", "where"))
+    """Delete the rows that pass WHERE, beside some row of what USING names; without WHERE, all."""
+    check_statement(tree, ("this", "using", "where"))
     target = find_target(session, tree.this)
-    if tree.find(exp.Query) is not None:
+    if _looks_at_others(tree):
         return writer(target, tx).change_found(_finder(session, tree, target, {}), None)
     return writer(target, tx).delete(_where(tree, target))
 
 
 def update(session: Session, tree: exp.Update, *, tx: Transaction | None = None) -> Any:
-    """Set columns of the rows that pass WHERE; without one, of all."""
-    check_statement(tree, ("this", "expressions", "where"))
+    """Set columns of the rows that pass WHERE, by rows of what FROM names; without WHERE, of all."""
+    check_statement(tree, ("this", "expressions", "from_", "where"))
     target = find_target(session, tree.this)
     sides = Sides.of(target.schema.names, aliases(tree.this))
-    if tree.find(exp.Query) is not None:
+    if _looks_at_others(tree):
         values = dict(sides.pairs(tree.expressions))
         return writer(target, tx).change_found(_finder(session, tree, target, values), list(values))
     return writer(target, tx).update(sides.assignments(tree.expressions), _where(tree, target))
 
 
+def _looks_at_others(tree: exp.Expr) -> bool:
+    """Whether a statement's rows depend on more than what is in them."""
+    return bool(tree.args.get("using") or tree.args.get("from_")) or tree.find(exp.Query) is not None
+
+
 def _finder(
     session: Session, tree: exp.Expr, target: Table, values: Mapping[str, exp.Expr]
 ) -> Callable[[int], pa.Table]:
-    """What finds the rows of a statement with sub-queries, in process: all its tables are read at one version."""
+    """What finds the rows of a statement that looks at others, in process: all its tables are read at one version."""
     if any(one.name.casefold() == ROW_ID for one in tree.find_all(exp.Identifier)):
         raise UnknownColumn("no such column", column=ROW_ID)
     node = tree.this.copy()
@@ -68,17 +75,40 @@ def _finder(
         items.append(exp.Alias(this=held, alias=exp.to_identifier(name, quoted=True)))
     where = tree.args.get("where")
     query = exp.Select(expressions=items, from_=exp.From(this=node), where=None if where is None else where.copy())
+    joins = _joins(tree)
+    if joins:
+        query.set("joins", joins)
+        query.set("distinct", exp.Distinct())  # what finds a row twice and says the same of it says it once
 
     nulls = [name for name, value in values.items() if isinstance(value, exp.Null)]
 
     def find(base: int) -> pa.Table:
         with bind(session, query, as_of=base, engine="duckdb", row_ids=[node]) as bound:
             rows: pa.Table = bound.rows()
+        if joins:
+            require_unique(rows, target.name)
         for name in nulls:  # which have a type of the engine's choice
             rows = rows.drop_columns([name]).append_column(name, pa.nulls(rows.num_rows))
         return rows
 
     return find
+
+
+def _joins(tree: exp.Expr) -> list[exp.Join]:
+    """What stands after FROM of an UPDATE, or USING of a DELETE, as joins to the table that is changed."""
+    from_ = tree.args.get("from_")
+    joins: list[exp.Join] = []
+    for source in [from_.this] if from_ is not None else tree.args.get("using") or []:
+        own = source.copy()
+        inner = own.args.get("joins") or []
+        own.set("joins", None)
+        joins += [exp.Join(this=own, kind="CROSS"), *inner]
+    for join in joins:
+        if side(join) in ("RIGHT", "FULL"):
+            raise InvalidStatement(
+                "a RIGHT or FULL join has rows without one to change; put it into a sub-query", found=shown(join)
+            )
+    return joins
 
 
 def merge(session: Session, tree: exp.Merge, *, as_of: Any, engine: str | None, tx: Transaction | None = None) -> Any:

@@ -29,6 +29,9 @@ _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", "EXPLAIN"})
 _CHANGES = frozenset({TokenType.INSERT, TokenType.DELETE, TokenType.UPDATE, TokenType.MERGE})
 
 
+_BEGIN = ("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION")
+
+
 _PLACES = (TokenType.PLACEHOLDER, TokenType.PARAMETER)
 
 
@@ -78,7 +81,7 @@ def parse_statement(text: Any, values: Values | None = None) -> Statement:
 def _parsed(text: Any) -> Statement:
     check_text(text)
     tokens = _tokens(text)
-    if tokens[0].token_type is TokenType.BEGIN:
+    if tokens[0].token_type is TokenType.BEGIN or [one.text.upper() for one in tokens[:2]] == _BEGIN[-1].split():
         return Statement("script", steps=tuple(_steps(tokens, text)))
     _require_one(tokens)
     word = tokens[0].text.upper()
@@ -166,7 +169,7 @@ def _steps(tokens: Sequence[Token], text: str) -> Iterator[exp.Expr]:
         else:
             parts[-1].append(token)
     words = [" ".join(token.text.upper() for token in part) for part in (parts[0], parts[-1])]
-    if words[0] not in ("BEGIN", "BEGIN TRANSACTION") or words[1] not in ("COMMIT", "COMMIT TRANSACTION"):
+    if words[0] not in _BEGIN or words[1] not in ("COMMIT", "COMMIT TRANSACTION"):
         raise InvalidStatement("a transaction is BEGIN; statements; COMMIT", found=f"{words[0]} ... {words[1]}"[:200])
     if not parts[1:-1] or not all(parts):
         raise InvalidStatement("a transaction needs statements between BEGIN and COMMIT, and none that is empty")

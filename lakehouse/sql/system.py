@@ -48,6 +48,11 @@ OF_LAKE: Mapping[str, pa.Schema] = {
     "views": pa.schema(
         [*_texts("table_catalog", "table_schema", "table_name", "view_definition", "comment"), *_numbers("version")]
     ),
+    "versions": pa.schema(
+        [*_numbers("version"), *_texts("operation"), ("committed_at", _TIME), ("tables", pa.list_(pa.string())),
+         ("tags", pa.list_(pa.string())), *_numbers("added", "dropped", "rows_added", "rows_deleted"),
+         *_texts("message", "properties")]
+    ),
     "columns": pa.schema(
         [*_texts("table_catalog", "table_schema", "table_name", "column_name"), ("ordinal_position", pa.int32()),
          *_texts("column_default", "is_nullable", "data_type", "comment")]

@@ -23,8 +23,11 @@ def rows_of(session: Session, system: str, table: Table | None, as_of: Any) -> p
     Cost: a step a row. Raises `VersionNotFound`.
     """
     schema = schema_of(system)
+    name = system.rpartition(".")[2]
+    if table is None and name == "versions":
+        return _fitted(_versions(session), schema)
     if table is None:
-        return pa.Table.from_pylist(_of_lake(session, system.rpartition(".")[2]), schema=schema)
+        return pa.Table.from_pylist(_of_lake(session, name), schema=schema)
     match system:
         case "history":
             found = table.log(definitions=True).to_arrow()
@@ -33,9 +36,24 @@ def rows_of(session: Session, system: str, table: Table | None, as_of: Any) -> p
         case name:
             assert name in WITH_VERSIONS
             found = getattr(table, name)(as_of).to_arrow()
+    return _fitted(found, schema)
+
+
+def _fitted(found: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows in the columns of a system table: those that they lack are null."""
     empty = pa.nulls(found.num_rows)
     named = {name: found.column(name) if name in found.column_names else empty for name in schema.names}
     return pa.table(named).cast(schema)
+
+
+def _versions(session: Session) -> pa.Table:
+    """A row for each version that is kept, with its tags."""
+    found = session.catalog.commits().to_arrow()
+    tags: dict[int, list[str]] = {}
+    for tag, version in sorted(session.catalog.tags().items()):
+        tags.setdefault(version, []).append(tag)
+    listed = [tags.get(version, []) for version in found.column("version").to_pylist()]
+    return found.append_column("tags", pa.array(listed, pa.list_(pa.string())))
 
 
 def _of_lake(session: Session, name: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import lakehouse
-from lakehouse.errors import InvalidInput, TableNotFound, WriteConflict
+from lakehouse.errors import DuplicateKey, InvalidInput, TableNotFound, WriteConflict
 from lakehouse.testing.faults import armed
 from tests.unit.sql.conftest import rows_of
 
@@ -39,6 +39,10 @@ TRIPS = [(1, "UA", 1.5), (2, "it's", 2.0), (3, None, None), (4, "UA", -4.0)]
         ("DELETE FROM trips WHERE id IN (WITH c AS (SELECT id FROM trips) SELECT id + 1 FROM c)", [1]),
         ("DELETE FROM trips WHERE (SELECT count(*) FROM clients WHERE score > 100) > 0", [1, 2, 3, 4]),
         ("DELETE FROM trips WHERE at >= '2013-01-07' AND id IN (SELECT id FROM trips)", [1, 2]),
+        ("DELETE FROM trips USING clients c WHERE c.name = client AND id < 3", [2, 3, 4]),
+        ("DELETE FROM trips AS t USING clients, range(4) AS r(n) WHERE r.n = t.id", [4]),
+        ("DELETE FROM trips USING clients JOIN range(4) r ON r.id = score - 9 WHERE trips.id = r.id", [2, 3, 4]),
+        ("DELETE FROM trips USING trips o WHERE o.client = trips.client AND o.id > trips.id", [2, 3, 4]),
         ("DELETE FROM trips t WHERE t.id IN (SELECT u.id FROM trips u JOIN clients ON u.client = name)", [2, 3]),
     ],
 )
@@ -67,6 +71,35 @@ def test_update_looks_at_other_rows(lake: lakehouse.Lake, text: str, changed: di
     assert trips(lake) == sorted(
         (changed.get(row[0], row) for row in TRIPS), key=lambda row: (row[0], row[2] is None, row[2] or 0)
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("UPDATE trips SET price = score FROM clients WHERE name = client",
+         {1: (1, "UA", 10.0), 4: (4, "UA", 10.0)}),
+        ("UPDATE trips t SET t.price = c.score + id, client = NULL FROM clients c WHERE c.name = t.client AND id > 1",
+         {4: (4, None, 14.0)}),
+        ("UPDATE trips t SET price = n FROM (SELECT client AS c, count(*) AS n FROM trips GROUP BY c) WHERE c = client",
+         {1: (1, "UA", 2.0), 2: (2, "it's", 1.0), 4: (4, "UA", 2.0)}),
+        ("UPDATE trips SET price = o.price FROM trips VERSION AS OF 3 o JOIN range(5) r ON o.id = r.id WHERE o.id = 4",
+         {one: (one, client, -4.0) for one, client, _ in TRIPS}),
+        # a row that several rows give the same value is no conflict
+        ("UPDATE trips SET price = 7 FROM clients, range(3) WHERE client <> name",
+         {1: (1, "UA", 7.0), 2: (2, "it's", 7.0), 4: (4, "UA", 7.0)}),
+        ("UPDATE trips SET price = 7 FROM clients WHERE score < 0", {}),
+    ],
+)  # fmt: skip
+def test_update_takes_values_of_rows_beside_its_own(lake: lakehouse.Lake, text: str, changed: dict[int, Any]) -> None:
+    lake.sql(text)
+    assert trips(lake) == sorted(
+        (changed.get(row[0], row) for row in TRIPS), key=lambda row: (row[0], row[2] is None, row[2] or 0)
+    )
+
+
+def test_update_by_two_values_for_one_row_is_refused_by_name(still_lake: lakehouse.Lake) -> None:
+    with pytest.raises(DuplicateKey, match="several rows of the source would change one row"):
+        still_lake.sql("UPDATE trips SET price = score FROM clients WHERE id = 1")
 
 
 def test_equal_rows_are_told_apart_and_keep_their_ids(lake: lakehouse.Lake) -> None:
@@ -103,7 +136,16 @@ def test_equal_rows_are_told_apart_and_keep_their_ids(lake: lakehouse.Lake) -> N
         "UPDATE trips SET id = (SELECT id FROM trips)",
         "UPDATE trips SET id = max(id) WHERE id IN (SELECT 1)",
         "UPDATE trips SET id = row_number() OVER (ORDER BY id) WHERE id IN (SELECT 1)",
-        "UPDATE trips SET id = 1 FROM clients WHERE id IN (SELECT 1)",
+        "UPDATE trips SET price = score FROM clients",
+        "UPDATE trips SET price = since FROM clients WHERE name = client",
+        "UPDATE trips SET price = max(score) FROM clients",
+        "UPDATE trips SET score = 1 FROM clients WHERE name = client",
+        "UPDATE trips SET price = t.price FROM trips t WHERE t.id <> trips.id",
+        "UPDATE trips SET price = 1 FROM trips",
+        "UPDATE trips SET price = 1 FROM clients c RIGHT JOIN clients d ON c.name = d.name WHERE c.name = client",
+        "UPDATE trips SET price = 1 FROM nowhere",
+        "DELETE FROM trips USING clients WHERE nothing = name",
+        "DELETE FROM trips USING clients, range(10000000) WHERE client = name",
         "MERGE INTO trips USING clients ON client = name WHEN MATCHED THEN UPDATE SET id = (SELECT 1)",
         "MERGE INTO trips USING clients ON client IN (SELECT name FROM clients) WHEN MATCHED THEN DELETE",
     ],

@@ -74,6 +74,20 @@ def test_the_lake_tells_its_tables_and_columns(still_lake: lakehouse.Lake) -> No
     ) == [("since", 1, "NO", "TIMESTAMP"), ("name", 2, "YES", "STRING"), ("score", 3, "YES", "INT")]
 
 
+def test_the_lake_tells_its_versions_and_their_tags(lake: lakehouse.Lake) -> None:
+    for tag in ("b", "a"):
+        lake.tag(tag)
+    lake.sql("DELETE FROM trips WHERE id = 1")
+    text = (
+        "SELECT version, operation, tables, tags, rows_deleted FROM information_schema.versions ORDER BY version DESC"
+    )
+    tags = {version: ["a", "b"] for version in lake.tags().values()}
+    assert rows_of(lake, text) == [
+        (one.version, one.operation, list(one.tables), tags.get(one.version, []), one.rows_deleted)
+        for one in lake.log()
+    ]
+
+
 def test_a_table_of_such_a_name_is_itself(lake: lakehouse.Lake) -> None:
     for name in ("segments", "default", "information_schema"):
         lake.create_table(name, "at TIMESTAMP, n INT", time="at")
