@@ -13,10 +13,8 @@ from lakehouse.core.interval import to_utc
 from lakehouse.errors import InvalidStatement, TableNotFound
 from lakehouse.predicate.moments import read_time
 from lakehouse.predicate.written import shown
-from lakehouse.sql.system import CHANGES, INFORMATION, OF_LAKE, OF_TABLES, WITH_VERSIONS
+from lakehouse.sql.system import CHANGES, INFORMATION, OF_LAKE, OF_TABLES, SCHEMA, WITH_VERSIONS
 
-SCHEMA = "default"
-"""The one schema that every table is in; its name may stand before a table's, and need not."""
 _Names = Mapping[str, str]
 _MOST_TABLES = 200
 """Each is planned and looked at beside the others."""

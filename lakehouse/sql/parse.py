@@ -13,6 +13,7 @@ from lakehouse.arguments import refuse_surrogates
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parse import PARSER_ERRORS
+from lakehouse.sql.shorthand import spelled_out
 from lakehouse.sql.values import Values, bind_values, require_bound
 from lakehouse.sql.words import Show, read_show
 
@@ -206,7 +207,7 @@ def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:
         raise InvalidStatement("not a statement in SQL", cause=_first_line(error)) from error
     if len(trees) != 1 or trees[0] is None:
         raise InvalidStatement("one statement at a time; run them one by one")
-    return trees[0]
+    return spelled_out(trees[0])
 
 
 def _first_line(error: Exception) -> str:

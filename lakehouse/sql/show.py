@@ -15,7 +15,9 @@ from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
 from lakehouse.sql.define_view import described_view, view_names, view_text
-from lakehouse.sql.names import SCHEMA, find_table, table_name
+from lakehouse.sql.functions import NAMES
+from lakehouse.sql.names import find_table, table_name
+from lakehouse.sql.system import CATALOG, SCHEMA
 from lakehouse.sql.target import check_statement
 from lakehouse.sql.types import column_type_name, default_text, quoted_text
 from lakehouse.sql.view import live_view, view_of
@@ -79,6 +81,18 @@ def _schemas(session: Session, like: str | None) -> pa.Table:
     return pa.table({"namespace": pa.array([one for one in (SCHEMA,) if is_like(one, like)], pa.string())})
 
 
+def _catalogs(session: Session, like: str | None) -> pa.Table:
+    return pa.table({"catalog": pa.array([one for one in (CATALOG,) if is_like(one, like)], pa.string())})
+
+
+def _current(session: Session, like: str | None) -> pa.Table:
+    return pa.table({"catalog": pa.array([CATALOG]), "namespace": pa.array([SCHEMA])})
+
+
+def _functions(session: Session, like: str | None) -> pa.Table:
+    return pa.table({"function": pa.array([one for one in NAMES.split() if is_like(one, like)], pa.string())})
+
+
 def _views(session: Session, like: str | None) -> pa.Table:
     """A row for each view, in the columns that Spark lists them in."""
     names = [one for one in view_names(session) if is_like(one, like)]
@@ -124,6 +138,9 @@ _LISTED: Mapping[str, Callable[[Session, str | None], pa.Table]] = {
     "TABLES": _tables,
     "SCHEMAS": _schemas,
     "VIEWS": _views,
+    "CATALOGS": _catalogs,
+    "CURRENT SCHEMA": _current,
+    "FUNCTIONS": _functions,
 }
 _SHOWN: Mapping[str, Callable[[Table, str | None], pa.Table]] = {
     "COLUMNS": _columns,

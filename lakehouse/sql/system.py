@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+CATALOG, SCHEMA = "lakehouse", "default"
+"""The lake's one catalog, and the one schema that every table is in: its name may stand before a table's."""
 INFORMATION = "information_schema"
 _TIME = pa.timestamp("us", "UTC")
 _SPAN = [("start", _TIME), ("end", _TIME)]

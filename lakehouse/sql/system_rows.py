@@ -8,13 +8,10 @@ import pyarrow as pa
 
 from lakehouse.core.view import View
 from lakehouse.session.session import Session
-from lakehouse.sql.names import SCHEMA
-from lakehouse.sql.system import WITH_VERSIONS, schema_of
+from lakehouse.sql.system import CATALOG, SCHEMA, WITH_VERSIONS, schema_of
 from lakehouse.sql.types import column_type_name, default_text
 from lakehouse.table.table import Table
 from lakehouse.table.tables import open_table, table_names
-
-_CATALOG = "lakehouse"
 
 
 def rows_of(session: Session, system: str, table: Table | None, as_of: Any) -> pa.Table:
@@ -58,7 +55,7 @@ def _versions(session: Session) -> pa.Table:
 
 def _of_lake(session: Session, name: str) -> list[dict[str, Any]]:
     if name == "schemata":
-        return [{"catalog_name": _CATALOG, "schema_name": SCHEMA}]
+        return [{"catalog_name": CATALOG, "schema_name": SCHEMA}]
     if name == "views":
         return [
             {**_named(one.name), "view_definition": one.text, "comment": one.comment, "version": one.created}
@@ -82,7 +79,7 @@ def _of_lake(session: Session, name: str) -> list[dict[str, Any]]:
 
 
 def _named(name: str) -> dict[str, Any]:
-    return {"table_catalog": _CATALOG, "table_schema": SCHEMA, "table_name": name}
+    return {"table_catalog": CATALOG, "table_schema": SCHEMA, "table_name": name}
 
 
 def _views(session: Session) -> list[View]:

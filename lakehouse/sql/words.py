@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from sqlglot import Token, TokenType
 
 from lakehouse.errors import InvalidStatement
-from lakehouse.sql.names import SCHEMA
+from lakehouse.sql.system import SCHEMA
 
 _FORMS = (
     "SHOW TABLES [IN default] [LIKE 'x*'], SHOW SCHEMAS, SHOW VIEWS [LIKE 'x*'], SHOW COLUMNS IN t, "
-    "SHOW CREATE TABLE t, SHOW TBLPROPERTIES t [('key')]"
+    "SHOW CREATE TABLE t, SHOW TBLPROPERTIES t [('key')], SHOW CATALOGS, SHOW CURRENT SCHEMA, "
+    "SHOW FUNCTIONS [LIKE 'x*']"
 )
 _IN = ("IN", "FROM")
 
@@ -42,6 +43,10 @@ def read_show(tokens: Sequence[Token]) -> Show:
             return words.end(Show(what, like=words.pattern()))
         case "SCHEMAS" | "DATABASES" | "NAMESPACES":
             return words.end(Show("SCHEMAS", like=words.pattern()))
+        case "CATALOGS" | "FUNCTIONS" as what:
+            return words.end(Show(what, like=words.pattern()))
+        case "CURRENT" if words.take("SCHEMA", "DATABASE", "NAMESPACE"):
+            return words.end(Show("CURRENT SCHEMA"))
         case "COLUMNS" if words.take(*_IN):
             show = Show("COLUMNS", table=words.table())
             if words.take(*_IN):

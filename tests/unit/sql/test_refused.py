@@ -17,7 +17,7 @@ from lakehouse.sql.parse import parse_statement
 OUTSIDE = (
     "reflect('java.lang.Runtime', 'getRuntime')", "java_method('java.lang.System', 'exit', 1)", "try_reflect('a', 'b')",
     "input_file_name()", "input_file_block_start()", "input_file_block_length()", "current_user()", "session_user()",
-    "user()", "current_database()", "current_catalog()", "current_schema()", "version()", "spark_partition_id()",
+    "user()", "current_schema(1)", "version()", "spark_partition_id()",
     "monotonically_increasing_id()", "uuid()", "rand()", "randn()", "random()", "shuffle(array(1))", "raise_error('x')",
     "assert_true(false)", "sleep(1)", "from_csv('1', 'a INT')", "schema_of_csv('1')", "to_csv(struct(1))",
     "from_json('1', 'a INT')", "schema_of_json('{}')", "to_json(struct(1))", "get_json_object('{}', id)",
@@ -68,7 +68,7 @@ SHAPES = (
     "SET spark.sql.ansi.enabled = false", "RESET", "ADD JAR '/tmp/x.jar'", "ADD FILE '/etc/passwd'", "LIST JARS",
     "CACHE TABLE trips", "UNCACHE TABLE trips", "CLEAR CACHE", "REFRESH TABLE trips", "REFRESH '/path'",
     "ANALYZE TABLE trips COMPUTE STATISTICS", "MSCK REPAIR TABLE trips", "LOAD DATA INPATH '/x' INTO TABLE trips",
-    "USE other", "SHOW FUNCTIONS", "SHOW TABLES IN other", "SHOW CREATE VIEW trips", "SHOW CURRENT NAMESPACE",
+    "USE other", "SHOW FUNCTIONS trips", "SHOW TABLES IN other", "SHOW CREATE VIEW trips", "SHOW CURRENT TABLE",
     "DESCRIBE FUNCTION abs", "DESCRIBE SELECT 1", "CREATE FUNCTION f AS 'a.B'",
     "CREATE TEMPORARY FUNCTION f AS 'a.B' USING JAR '/x'", "CREATE VIEW v AS SELECT 1", "CREATE DATABASE d",
     "DROP VIEW v", "DROP FUNCTION f", "DROP DATABASE d CASCADE",

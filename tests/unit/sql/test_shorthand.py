@@ -1,0 +1,71 @@
+"""Shorthand of statements means what it is short for, and what has no such meaning is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import lakehouse
+from lakehouse.errors import InvalidInput
+from lakehouse.sql.functions import NAMES
+from tests.unit.sql.conftest import rows_of
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT id FROM trips WHERE client LIKE ANY ('U%', 'it%') ORDER BY id", [(1,), (2,), (4,)]),
+        ("SELECT id FROM trips WHERE client NOT LIKE ALL ('U%', 'x%')", [(2,)]),
+        ("SELECT id FROM trips WHERE client NOT LIKE ANY ('U%', 'it%') ORDER BY id", [(1,), (2,), (4,)]),
+        ("SELECT id FROM trips WHERE upper(client) ILIKE SOME ('ua') AND client LIKE ALL ('%A', 'U%') AND id < 3",
+         [(1,)]),
+        ("SELECT client LIKE ANY ('x', NULL) FROM trips WHERE id = 1", [(None,)]),
+        ("SELECT id FROM trips WHERE client = ANY (SELECT name FROM clients) ORDER BY id", [(1,), (4,)]),
+        ("SELECT id FROM trips t WHERE id <> ALL (SELECT u.id FROM trips u WHERE u.id > t.id - 1 AND u.id < 4)",
+         [(4,)]),
+        ("SELECT id FROM trips ORDER BY id FETCH FIRST 2 ROWS ONLY", [(1,), (2,)]),
+        ("SELECT id FROM trips ORDER BY id OFFSET 1 ROWS FETCH NEXT ROW ONLY", [(2,)]),
+        ("SELECT client, grouping_id() FROM trips WHERE id <> 3 GROUP BY CUBE (client) ORDER BY 2, 1",
+         [("UA", 0), ("it's", 0), (None, 1)]),
+        ("SELECT id % 2, client, grouping_id() FROM trips WHERE id = 1 GROUP BY ROLLUP (id % 2, client) ORDER BY 3",
+         [(1, "UA", 0), (1, None, 1), (None, None, 3)]),
+        ("SELECT current_database(), current_schema() AS s, current_catalog() || '!'",
+         [("default", "default", "lakehouse!")]),
+    ],
+)  # fmt: skip
+def test_it_means_what_it_is_short_for(still_lake: lakehouse.Lake, text: str, rows: list[Any]) -> None:
+    assert rows_of(still_lake, text) == rows
+
+
+def test_patterns_stand_in_conditions_of_changes(lake: lakehouse.Lake) -> None:
+    assert lake.sql("DELETE FROM trips WHERE client LIKE ANY ('U%', 'x')").rows_deleted == 2
+    assert lake.sql("SELECT current_schema()", engine="duckdb").columns == ["current_schema()"]
+
+
+def test_show_tells_the_catalog_the_schema_and_the_functions(still_lake: lakehouse.Lake) -> None:
+    assert still_lake.sql("SHOW CATALOGS").to_pylist() == [{"catalog": "lakehouse"}]
+    assert still_lake.sql("SHOW CURRENT NAMESPACE").to_pylist() == [{"catalog": "lakehouse", "namespace": "default"}]
+    assert still_lake.sql("SHOW FUNCTIONS").column("function").to_pylist() == NAMES.split()
+    assert still_lake.sql("SHOW FUNCTIONS LIKE 'regr_s*y'").column("function").to_pylist() == ["regr_sxy", "regr_syy"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id FROM trips WHERE id > ALL (SELECT 1)",
+        "SELECT id FROM trips WHERE 1 = ANY (1, 2)",
+        "SELECT id FROM trips WHERE client LIKE ANY (SELECT name FROM clients)",
+        "SELECT id FROM trips WHERE client LIKE ANY ('a', 'b') ESCAPE '!'",
+        "SELECT id FROM trips ORDER BY id FETCH FIRST 2 ROWS WITH TIES",
+        "SELECT id FROM trips FETCH FIRST 2 PERCENT ROWS ONLY",
+        "SELECT grouping_id() FROM trips",
+        "SELECT client, grouping_id() FROM trips GROUP BY ROLLUP (1)",
+        "SELECT current_schema(1)",
+        "SHOW CURRENT TABLE",
+        f"SELECT {' || '.join(['client'] * 150)} LIKE ANY ({', '.join(['client'] * 150)}) FROM trips",
+    ],
+)
+def test_what_is_short_for_nothing_is_refused(still_lake: lakehouse.Lake, text: str) -> None:
+    with pytest.raises(InvalidInput):
+        still_lake.sql(text, engine="duckdb" if text.startswith("SELECT") else None)
