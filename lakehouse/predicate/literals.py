@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -78,6 +79,21 @@ def literal_term(value: Any, kind: pa.DataType) -> Term:
         case float():
             return _both(pa.float64(), f"CAST('{value!r}' AS DOUBLE)")
     return _both(kind, f"CAST({value} AS {SPARK_TYPES[kind]})")
+
+
+def is_one_of(column: str, values: Iterable[int | str]) -> str:
+    """A filter as people write it: a column has one of some integers or texts, whatever characters these hold.
+
+    >>> is_one_of("name", ["a", "b"]), is_one_of("n", [7]), is_one_of("n", [])
+    ("`name` IN ('a', 'b')", '`n` IN (7)', 'FALSE')
+    """
+    listed = ", ".join(str(one) if isinstance(one, int) else _quoted(one) for one in values)
+    return f"`{column}` IN ({listed})" if listed else "FALSE"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _both(kind: pa.DataType, written: str) -> Term:

@@ -7,7 +7,7 @@ about one key conflict, and the later is tried again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -18,22 +18,25 @@ from lakehouse.arguments import Fit, Txn, read_fit, read_message, read_propertie
 from lakehouse.core.beside import beside
 from lakehouse.core.commit import Commit
 from lakehouse.core.spec import TableSpec
+from lakehouse.core.widening import is_wider
 from lakehouse.engine.conform import Fills, check_there, conform
 from lakehouse.engine.duckdb.connection import open_memory
 from lakehouse.engine.duckdb.literals import listed, name
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import InvalidArgument, InvalidRows, WriteConflict
+from lakehouse.errors import InvalidArgument, InvalidRows, InvalidSchema, WriteConflict
 from lakehouse.operations.append import Append
 from lakehouse.operations.clauses import When, Whens
 from lakehouse.operations.retry import retried
 from lakehouse.operations.row_change import require_columns
 from lakehouse.operations.upsert import DeleteKeys, require_keys
 from lakehouse.predicate import parse
-from lakehouse.predicate.literals import literal_term
+from lakehouse.predicate.literals import is_one_of
 from lakehouse.schema import from_spark_schema, merging
+from lakehouse.schema.changes import WidenColumn
+from lakehouse.table.remembered import keys_property, open_remembered
 from lakehouse.table.table import Table
-from lakehouse.table.tables import create_table
+from lakehouse.table.tables import create_table, open_table
 from lakehouse.table.transaction import Transaction, committed_once
 
 START, END = "__START_AT", "__END_AT"
@@ -123,6 +126,7 @@ class _Changes:
     def __init__(self, table: Table, keys: Any, sequence_by: Any, deletes: str | None, scd: Any, fit: Fit) -> None:
         table.refresh()
         self._table, self._spec = table, table.spec
+        _refuse_own(self._spec, self._spec.schema.names)
         self._keys, self._sequence, self._deletes, self._scd = (
             read_keys(self._spec, keys, sequence_by, scd),
             sequence_by,
@@ -161,6 +165,7 @@ class _Changes:
         # What only orders the changes is no column of the row.
         ours = set(self._columns) | set(found.names) - self._tolerated(found)
         wanted = pa.schema([one for one in found if one.name in ours])
+        _refuse_own(self._spec, wanted.names)
 
         def attempt() -> None:
             self._table.refresh()
@@ -182,11 +187,11 @@ class _Changes:
             raise InvalidRows("a change without a sequence cannot be ordered; fill or drop it",
                               table=self._spec.name, column=self._sequence)  # fmt: skip
         if self._deletes is None:
-            is_deleted = pa.array([False] * len(given))
+            is_deleted = _flags(len(given), False)
         else:
             where = parse(self._deletes, given.schema).sql("duckdb")
             asked = _ask(f"SELECT coalesce({where}, FALSE) AS it FROM given", given=given)  # noqa: S608
-            is_deleted = asked.column("it").combine_chunks()
+            is_deleted = pa.concat_arrays([_flags(0, False), *asked.column("it").chunks])
         named = set(self._columns)
         tolerated = set(given.column_names) if self._fit == "ignore" else self._tolerated(given.schema)
         kept = given.select([one for one in given.column_names if one in named or one not in tolerated])
@@ -201,9 +206,9 @@ class _Changes:
         require_keys(there.select(self._keys), self._spec)
         there = there.append_column(_SEQUENCE, sequence.filter(pc.invert(is_deleted)))
         gone = gone.append_column(_SEQUENCE, sequence.filter(is_deleted))
-        both = _plain(there).append_column(_DELETED, pa.array([False] * len(there)))
+        both = _plain(there).append_column(_DELETED, _flags(len(there), False))
         both = pa.concat_tables(
-            [both, _plain(gone).append_column(_DELETED, pa.array([True] * len(gone)))], promote_options="default"
+            [both, _plain(gone).append_column(_DELETED, _flags(len(gone), True))], promote_options="default"
         )
         return _ask(
             f"""SELECT *, {self._digest()} AS lake_digest FROM mixed
@@ -316,15 +321,44 @@ class _Changes:
         return pa.concat_tables(found, promote_options="permissive")
 
     def _beside(self, kind: pa.DataType) -> Table:
-        """The table that remembers; made with the first changes."""
-        keys = [pa.field(one, self._spec.schema.field(one).type, nullable=False) for one in self._keys]
-        own = (
-            [pa.field(_SEQUENCE, kind), pa.field(_DELETED, pa.bool_()), pa.field(_DIGEST, pa.string())]
-            if self._scd == 1
-            else [pa.field(_DELETES, pa.list_(kind))]
-        )
-        return create_table(self._table.session, beside(self._spec.folder), pa.schema([*keys, *own]),
-                            primary_key=self._keys, if_not_exists=True)  # fmt: skip
+        """The table that remembers, made with the first changes; its keys and sequence are as wide as those of now."""
+        session, spec = self._table.session, self._spec
+        held: Table | None = open_remembered(lambda one: open_table(session, one), spec)
+        if held is None:
+            keys = [pa.field(one, spec.schema.field(one).type, nullable=False) for one in self._keys]
+            own = (
+                [pa.field(_SEQUENCE, kind), pa.field(_DELETED, pa.bool_()), pa.field(_DIGEST, pa.string())]
+                if self._scd == 1
+                else [pa.field(_DELETES, pa.list_(kind))]
+            )
+            held = create_table(session, beside(spec.folder), pa.schema([*keys, *own]), primary_key=self._keys,
+                                properties=keys_property(spec, self._keys), if_not_exists=True)  # fmt: skip
+        if not {*self._keys, _SEQUENCE if self._scd == 1 else _DELETES} <= set(held.schema.names):
+            raise InvalidArgument(
+                "earlier changes of the table were applied with another scd or other keys; go on with those, or apply "
+                "all changes to a new table",
+                table=spec.name,
+                scd=1 if _SEQUENCE in held.schema.names else 2,
+                keys=held.primary_key,
+            )
+        known = self._known_kind(held)
+        if is_wider(kind, known):
+            held.alter([WidenColumn(_SEQUENCE if self._scd == 1 else (_DELETES, "element"), kind)])
+        elif kind != known and not is_wider(known, kind):
+            raise InvalidRows(
+                "the sequence had another type in earlier changes, and cannot be compared with theirs; cast it to that "
+                "type, or apply all changes to a new table",
+                table=spec.name,
+                column=self._sequence,
+                type=kind,
+                known=known,
+            )
+        return held
+
+    def _known_kind(self, held: Table) -> pa.DataType:
+        """The type of the sequences that are remembered."""
+        kind = held.schema.field(_SEQUENCE if self._scd == 1 else _DELETES).type
+        return kind if self._scd == 1 else kind.value_type
 
     def _kind(self, given: pa.Schema) -> pa.DataType:
         if self._scd == 2:
@@ -339,8 +373,7 @@ class _Changes:
             kind = self._spec.schema.field(one).type
             values = given.column(one).unique()
             if len(values) <= _MOST_LISTED and (pa.types.is_integer(kind) or pa.types.is_string(kind)):
-                found = ", ".join(literal_term(value, kind).spark for value in values.to_pylist())
-                parts.append(f"`{one}` IN ({found})" if found else "FALSE")
+                parts.append(is_one_of(one, values.to_pylist()))
         return " AND ".join(parts) or None
 
     def _digest(self) -> str:
@@ -351,6 +384,17 @@ class _Changes:
     @property
     def _listed(self) -> str:
         return listed(map(name, self._keys))
+
+
+def _refuse_own(spec: TableSpec, names: Iterable[str]) -> None:
+    """Raise `InvalidSchema` for columns with names that are used here beside the table's."""
+    taken = sorted({_SEQUENCE, _DELETED, _DIGEST, _DELETES} & {one.lower() for one in names})
+    if taken:
+        raise InvalidSchema(
+            "changes are kept in columns of such a name; give the table's another one, by rename_column",
+            table=spec.name,
+            columns=taken,
+        )
 
 
 def read_keys(spec: TableSpec, keys: Any, sequence_by: Any, scd: Any) -> list[str]:
@@ -371,6 +415,10 @@ def read_keys(spec: TableSpec, keys: Any, sequence_by: Any, scd: Any) -> list[st
             primary_key=spec.primary_key,
         )
     return given
+
+
+def _flags(count: int, value: bool) -> pa.Array:
+    return pa.repeat(pa.scalar(value), count)
 
 
 def _plain(rows: pa.Table) -> pa.Table:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from uuid import uuid4
 
 from lakehouse.core.spec import TableSpec
@@ -41,14 +42,31 @@ class Checkpoint:
     @property
     def query_id(self) -> str | None:
         """The id of Spark's query; None before it was first started."""
-        text = self.place.read("metadata")
-        return None if text is None else str(json.loads(text)["id"])
+        held = self._json("metadata")
+        return None if held is None else str(held["id"])
 
     @property
     def owner(self) -> Mapping[str, str]:
         """Which stream of which table it belongs to; empty if nobody said."""
-        text = self.place.read(_OWNER)
-        return {} if text is None else dict(json.loads(text))
+        return self._json(_OWNER) or {}
+
+    def _json(self, name: str) -> dict[str, Any] | None:
+        """What a file of the checkpoint says. Raises `CheckpointMismatch` if it is damaged."""
+        try:
+            text = self.place.read(name)
+            found = None if text is None else json.loads(text)
+            if found is None or (isinstance(found, dict) and (name != "metadata" or "id" in found)):
+                return found
+            cause: object = "no such object"
+        except ValueError as error:
+            cause = error
+        raise CheckpointMismatch(
+            "a file of the checkpoint is damaged; restore it from a copy, or delete the checkpoint and start with "
+            'resume="table"',
+            checkpoint=self.place.address,
+            file=name,
+            cause=cause,
+        )
 
     def numbers(self, folder: str) -> list[int]:
         """Numbers of the batches that have a file in ``offsets`` or ``commits``, in order."""
@@ -114,7 +132,7 @@ class Checkpoint:
                 **facts,
             )
         elif not planned or planned[-1] < last.number - 1:
-            if not resume:
+            if not resume and BOUND not in last.properties:
                 raise CheckpointMismatch(
                     f"the checkpoint is lost, and would read again what the table has; {_REMEDY}",
                     batch=last.number,

@@ -8,10 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.core.beside import beside
-from lakehouse.errors import TableNotFound
 from lakehouse.predicate import ParsedPredicate
-from lakehouse.predicate.literals import literal_term
+from lakehouse.predicate.literals import is_one_of
+from lakehouse.table.remembered import open_remembered
 
 _AT_ONCE = 2_000
 """Keys that are erased together."""
@@ -21,13 +20,12 @@ def forgetting(
     open_table: Callable[[str], Any], table: Any, where: ParsedPredicate
 ) -> tuple[tuple[str, ...], Callable[[pa.Table], None]] | None:
     """The columns of the keys by which changes of a `Table` are remembered, and what erases some; None without any."""
-    try:
-        memory = open_table(beside(table.spec.folder))
-    except TableNotFound:
+    memory = open_remembered(open_table, table.spec)
+    if memory is None:
         return None
     names = memory.spec.primary_key
     if not set(names) <= set(table.spec.schema.names):
-        return None  # renamed since: nothing is applied by them any more
+        return None  # dropped since: nothing is applied by them any more
     return names, _Forgetting(table, memory, where)
 
 
@@ -72,8 +70,7 @@ class _Forgetting:
         for one in self._names:
             kind = self._table.spec.schema.field(one).type
             if pa.types.is_integer(kind) or pa.types.is_string(kind):
-                values = keys.column(one).unique().to_pylist()
-                parts.append(f"`{one}` IN ({', '.join(literal_term(value, kind).spark for value in values)})")
+                parts.append(is_one_of(one, keys.column(one).unique().to_pylist()))
         return " AND ".join(parts) or "TRUE"
 
 

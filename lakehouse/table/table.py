@@ -30,7 +30,7 @@ from lakehouse.core.summary import ColumnListing
 from lakehouse.core.task import Amplification
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
-from lakehouse.errors import InvalidArgument, UnknownColumn
+from lakehouse.errors import InvalidArgument, UnknownColumn, VersionNotFound
 from lakehouse.reading.again import again_if_forgotten
 from lakehouse.reading.changes import Changes
 from lakehouse.reading.feed_window import Feed
@@ -339,9 +339,8 @@ class Table(Alters):
         name, lease = read_consumer(consumer), read_seconds(lease_seconds, "lease_seconds")
 
         def begun() -> tuple[Feed, Place, Position]:
-            point = self._point(since)
+            first = start or self._first(since, name)
             self.refresh()
-            first = start or Position(point.held_version, is_snapshot=since is None)
             place = Place(self._session, self._spec, name, lease)
             began = place.begin(first, first if since is not None or start else None)
             if start is not None and began != start:
@@ -349,6 +348,16 @@ class Table(Alters):
             return Feed(self._session, self._spec, self._created_version), place, start or began
 
         return again_if_forgotten(begun, since)
+
+    def _first(self, since: Any, consumer: str | None) -> Position:
+        """Where a reader begins that has read nothing yet; a known consumer may be given a version that has expired."""
+        try:
+            return Position(self._point(since).held_version, is_snapshot=since is None)
+        except VersionNotFound:
+            known = None if consumer is None else self._session.catalog.consumer_position(consumer, self._spec)
+            if known is None:
+                raise
+            return known
 
     # Inspection
 

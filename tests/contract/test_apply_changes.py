@@ -230,3 +230,72 @@ def test_an_erasure_of_some_rows_of_a_key_lets_the_key_be_remembered(lake: Any, 
     assert remembered(lake, warehouse, "lake_sequence") == [5]  # nor a digest of what it was
     apply_changes(table, feed([(1, "late", 3, "U")]), **CHANGE)
     assert table.scan().to_arrow()["name"].to_pylist() == ["now"]
+
+
+ODD = ["O'Brien", "a\\b", "US$", "${x}", "two\nlines", "nul\x00", "\\'", "''", "\\", "--", "é\u2028"]
+
+
+def test_keys_are_any_text(lake: Any, warehouse: Any) -> None:
+    table = lake.create_table("t", "key STRING NOT NULL, v BIGINT", primary_key=["key"])
+    for n in (2, 3, 1):
+        apply_changes(table, pa.table({"key": ODD, "v": [n] * len(ODD), "n": [n] * len(ODD)}), sequence_by="n")
+    assert sorted(table.scan().to_arrow()["key"].to_pylist()) == sorted(ODD)
+    assert set(table.scan().to_arrow()["v"].to_pylist()) == {3}
+    table.erase("v = 3")
+    assert remembered(lake, warehouse, "key") == []
+
+
+def test_a_batch_without_changes_changes_nothing(lake: Any) -> None:
+    table = lake.create_table("people", PEOPLE, primary_key=["id"])
+    assert apply_changes(table, FEED.empty_table(), **CHANGE) is None
+    assert apply_changes(table, FEED.empty_table().drop(["op"]), sequence_by="n") is None
+    apply_changes(table, feed([(1, "a", 1, "U")]), **CHANGE)
+    assert apply_changes(table, FEED.empty_table(), **CHANGE) is None
+
+
+@pytest.mark.parametrize("scd", [1, 2])
+def test_keys_and_sequences_are_renamed_and_widened_between_changes(lake: Any, scd: int) -> None:
+    more = ", __START_AT INT NOT NULL, __END_AT INT" if scd == 2 else ""
+    table = lake.create_table(
+        "t", f"a INT NOT NULL, b INT NOT NULL, v STRING{more}",
+        primary_key=["a", "b", "__START_AT"] if scd == 2 else ["a", "b"],
+    )  # fmt: skip
+
+    def given(rows: list[tuple[int, int, str, int]], kind: pa.DataType) -> pa.Table:
+        a, b, v, n = zip(*rows, strict=True)
+        names = [one for one in table.schema.names if not one.startswith("__")] + ["n"]
+        return pa.table([pa.array(a, kind), pa.array(b, kind), pa.array(v), pa.array(n, kind)], names=names)
+
+    apply_changes(table, given([(1, 2, "one", 5)], pa.int32()), sequence_by="n", scd=scd)
+    table.rename_column("a", "c")
+    table.rename_column("b", "a")
+    table.rename_column("c", "b")  # they have exchanged their names
+    for name in ("a", "b", *(("__START_AT", "__END_AT") if scd == 2 else ())):
+        table.widen_column(name, "BIGINT")
+    big = 2**40
+    apply_changes(table, given([(1, 2, "late", 4), (big, 1, "x", big)], pa.int64()), sequence_by="n", scd=scd)
+    apply_changes(table, given([(1, 2, "again", 6)], pa.int32()), sequence_by="n", scd=scd)
+    now = table.scan(where="__END_AT IS NULL" if scd == 2 else None).to_arrow().to_pylist()
+    assert sorted((one["b"], one["a"], one["v"]) for one in now) == [(1, 2, "again"), (big, 1, "x")]
+    table.rename_column("b", "z")
+    table.erase("v = 'again' OR v = 'one' OR v = 'late'")
+    (name,) = own(lake)
+    assert lake.table(name).scan().to_arrow()["z"].to_pylist() == [big]
+
+
+def test_what_does_not_fit_earlier_changes_is_refused_with_a_remedy(lake: Any) -> None:
+    table = lake.create_table("people", PEOPLE, primary_key=["id"])
+    apply_changes(table, feed([(1, "a", 9, "U")]), **CHANGE)
+    text = feed([(1, "b", 10, "U")]).set_column(2, "n", pa.array(["10"]))
+    with pytest.raises(InvalidInput, match=r"another type in earlier changes.*known=int64"):
+        apply_changes(table, text, **CHANGE)
+    versions = lake.create_table(
+        "v", "id BIGINT NOT NULL, __START_AT BIGINT NOT NULL, __END_AT BIGINT", primary_key=["id", "__START_AT"]
+    )
+    whole = pa.table({"id": [1], "__START_AT": [1], "__END_AT": [2], "n": [1]})
+    apply_changes(versions, whole, sequence_by="n")
+    with pytest.raises(InvalidInput, match="another scd"):
+        apply_changes(versions, whole.select(["id", "n"]), sequence_by="n", keys="id", scd=2)
+    own_name = lake.create_table("o", "id BIGINT NOT NULL, lake_sequence BIGINT", primary_key=["id"])
+    with pytest.raises(InvalidInput, match=r"rename_column.*lake_sequence"):
+        apply_changes(own_name, pa.table({"id": [1], "lake_sequence": [1], "n": [1]}), sequence_by="n")

@@ -362,6 +362,22 @@ def test_a_consumer_that_is_late_is_told_what_to_do(connect: Open) -> None:
     assert read(table, consumer="c") == [(added, [1, 2, 3])]
 
 
+def test_a_known_consumer_goes_on_though_the_version_to_begin_with_has_expired(connect: Open) -> None:
+    lake = connect()
+    table = keyed(lake)
+    start = table.append(rows(1)).version
+    table.append(rows(2))
+    assert len(read(table, since=start, consumer="c")) == 1
+    lake.close()
+    lake = connect()
+    lake.expire(keep_last=1)
+    table = lake.table("t")
+    added = table.append(rows(3)).version
+    assert read(table, since=start, consumer="c") == [(added, [3])]
+    with pytest.raises(VersionNotFound):
+        table.follow(since=start, consumer="new")
+
+
 def test_a_late_consumer_whose_versions_are_there_goes_on(connect: Open) -> None:
     lake = connect()
     table, other = keyed(lake), lake.create_table("other", KEYED, time="time")

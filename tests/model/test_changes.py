@@ -6,7 +6,7 @@ import math
 import random
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -101,6 +101,55 @@ def test_a_feed_has_every_change_of_a_value_and_no_other(lake: Any) -> None:
             held = states[since if one["_change_type"] in ("delete", "update_before") else until][one["id"]]
             assert is_same({name: one[name] for name in held}, held)
     assert any("update_after" in [change for change, _ in expected(states[a], states[b])] for a, b in pairwise(states))
+
+
+@pytest.mark.parametrize("seed", [0, 11])
+def test_a_feed_is_exact_whatever_grains_its_versions_had(sqlite_url: str, warehouse: Any, seed: int) -> None:
+    """A segment of a coarser grain lies in several bins, and what hides its rows in one of them."""
+    chance = random.Random(seed)
+    schema = pa.schema([SCHEMA.field("at"), SCHEMA.field("id"), pa.field("x", pa.int64())])
+    with lakehouse.connect(sqlite_url, str(warehouse)) as lake:
+        table = lake.create_table("t", schema, time="at", grain="day")
+        table.set_grain("month")
+        rows: dict[int, Row] = {}
+        states = {table.version: dict(rows)}
+        numbers = count(1)
+        for _ in range(30):
+            chosen = chance.sample(sorted(rows)[-6:], min(2, len(rows)))
+            listed = ", ".join(map(str, chosen)) or "-1"
+            day = AT + timedelta(days=chance.randrange(40))
+            match chance.choice(["append", "move", "move", "move", "set", "delete", "grain", "compact", "restore"]):
+                case "append":
+                    days = [AT + timedelta(days=chance.randrange(40)) for _ in range(4)]
+                    new = [{"at": one, "id": next(numbers), "x": 0} for one in days]
+                    rows |= {row["id"]: row for row in new}
+                    table.append(pa.Table.from_pylist(new, schema))
+                case "move":
+                    rows |= {one: rows[one] | {"at": day} for one in chosen}
+                    table.update({"at": f"TIMESTAMP '{day:%Y-%m-%dT%H:%M:%SZ}'"}, f"id IN ({listed})")
+                case "set":
+                    rows |= {one: rows[one] | {"x": rows[one]["x"] + 1} for one in chosen}
+                    table.update({"x": "x + 1"}, f"id IN ({listed})")
+                case "delete":
+                    rows = {one: row for one, row in rows.items() if one not in chosen}
+                    table.delete(f"id IN ({listed})")
+                case "grain":
+                    table.set_grain(chance.choice(["day", "week", "month", "year"]))
+                case "restore":
+                    version = chance.choice(sorted(states)[-3:])
+                    table.restore(version)
+                    rows = dict(states[version])
+                case _:
+                    table.compact()
+            states[table.version] = dict(rows)
+        table.rebuild(grain="day")
+        for since, until in pairwise(sorted(states)):
+            feed = table.changes(since, until).to_arrow().to_pylist()
+            found = sorted((one["_change_type"], one["id"]) for one in feed)
+            assert found == expected(states[since], states[until]), (since, until)
+            for one in feed:
+                held = states[since if one["_change_type"] in ("delete", "update_before") else until][one["id"]]
+                assert {name: one[name] for name in held} == held
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -161,15 +161,21 @@ def _masked(
     old, old_tombstones = live_in(states.read(connection, spec, version - 1, ranges).values())
     new, new_tombstones = live_in(states.read(connection, spec, version, ranges).values())
     kept = new.where(np.isin(new.ids, old.ids))
-    came = _others(new_tombstones, old_tombstones)
-    went = _others(old_tombstones, new_tombstones)
+    masked = kept.where(touched(kept, _others(new_tombstones, old_tombstones)))
+    unmasked = kept.where(touched(kept, _others(old_tombstones, new_tombstones)))
+    # A segment may reach beyond the bins of what changed, as one that was written under a coarser grain does: what
+    # hides its other rows is found there only.
+    reach = _ranges(spec, [one.bounds[:2] for one in (added, dropped, masked, unmasked) if len(one)])
+    if not set(reach) <= set(ranges):
+        _, old_tombstones = live_in(states.read(connection, spec, version - 1, reach).values())
+        _, new_tombstones = live_in(states.read(connection, spec, version, reach).values())
     return CommitDelta(
         version,
         committed_us,
         added,
         dropped,
-        masked=kept.where(touched(kept, came)),
-        unmasked=kept.where(touched(kept, went)),
+        masked=masked,
+        unmasked=unmasked,
         before=tuple(old_tombstones.values()),
         after=tuple(new_tombstones.values()),
     )
@@ -184,7 +190,9 @@ def _others(tombstones: dict[int, Tombstone], known: dict[int, Tombstone]) -> li
 
 
 def _ranges(spec: TableSpec, bounds: list[tuple[IntArray, IntArray]]) -> Ranges:
-    """The bins of what may touch some intervals, those that overlap taken together."""
+    """The bins of what may touch some intervals, those that overlap taken together; none for no interval."""
+    if not bounds:
+        return []
     starts = np.concatenate([one for one, _ in bounds])
     ends = np.concatenate([one for _, one in bounds])
     found = {pair for interval in _joined(starts, ends) for pair in touching(spec, interval)}
