@@ -70,7 +70,7 @@ def open_copies(
         if cache_bytes is not None:
             raise InvalidArgument("files in a folder are read where they lie; give a cache_dir to have copies of them")
         return warehouse
-    remote = import_module("lakehouse.storage.remote")
+    remote = load("lakehouse.storage.remote")
     place = xxhash.xxh3_64_hexdigest(warehouse.address.encode())
     copies: Warehouse = remote.Remote(
         remote.Objects(warehouse.root.as_uri()),
