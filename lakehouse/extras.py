@@ -46,7 +46,7 @@ def named(extra: str | None = None) -> Iterator[None]:
     ``extra`` is what to install if several bring the package.
 
     >>> with named():
-    ...     raise ModuleNotFoundError(name="pyspark.sql")
+    ...     raise ModuleNotFoundError(name="pyspark")
     Traceback (most recent call last):
     lakehouse.errors.ExtraMissing: pyspark is missing; pip install "lakehouse-timeline[spark]" (extra=spark)
     """
@@ -57,7 +57,8 @@ def named(extra: str | None = None) -> Iterator[None]:
         if package not in EXTRAS or isinstance(error, ExtraMissing):
             raise
         wanted = extra or EXTRAS[package]
-        raise ExtraMissing(f"{package} is missing; {install(wanted)}", extra=wanted) from error
+        what = f"{package} is missing" if error.name == package else f"this {package} lacks {error.name}"
+        raise ExtraMissing(f"{what}; {install(wanted)}", extra=wanted) from error
 
 
 def load(module: str, extra: str | None = None) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -92,16 +93,17 @@ def step(name: str, seconds: dict[str, float]) -> Iterator[None]:
 
 
 def main() -> int:
-    """Walk it; 0 if all of it took less than five minutes."""
+    """Walk it; 0 if it took less than five minutes of a processor, whatever else this machine does."""
     seconds: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         (found, *_) = [path for path in map(shutil.which, CHROMIUM_COMMANDS) if path]
         browser = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS))
         walk(Traveller(Path(folder)), browser, seconds)
         browser.close()
-    whole = sum(seconds.values())
-    print(f"{whole:6.1f} s  in all")
-    return 0 if whole < MOST_SECONDS else 1
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    worked = used.ru_utime + used.ru_stime
+    print(f"{sum(seconds.values()):6.1f} s  in all, {worked:.1f} s of them on a processor")
+    return 0 if worked < MOST_SECONDS else 1
 
 
 def walk(traveller: Traveller, browser: Browser, seconds: dict[str, float]) -> None:
@@ -126,7 +128,7 @@ def walk(traveller: Traveller, browser: Browser, seconds: dict[str, float]) -> N
             *("dagster", "asset", "materialize", "-m", "shop.definitions", "--select", "trips"),
             *("--partition-range", days),
         )
-        assert counted(traveller) == 3
+        assert queried(traveller, "SELECT count(*) AS n FROM trips") == [{"n": 3}]
     with step("the table is seen in Dagster", seconds):
         see_in_dagster(traveller, browser)
     with step("a row is changed", seconds):
@@ -151,20 +153,19 @@ def install(traveller: Traveller) -> None:
     subprocess.run([UV, "pip", "install", "-q", "--python", python, "-c", locked, *packages], check=True)
 
 
-def counted(traveller: Traveller) -> int:
-    """Rows of the table, by the command line."""
-    printed = json.loads(traveller.run("lakehouse", "sql", "SELECT count(*) AS n FROM trips", "--json"))
-    count: int = printed["rows"][0]["n"]
-    return count
+def queried(traveller: Traveller, text: str) -> list[dict[str, object]]:
+    """Rows of a query, by the command line."""
+    printed = json.loads(traveller.run("lakehouse", "sql", text, "--json"))
+    return [dict(zip(printed["columns"], row, strict=True)) for row in printed["rows"]]
 
 
 def why(traveller: Traveller) -> Mapping[str, object]:
     """What became of the row, and the reason that is stored with the commit that changed it."""
     changes = "SELECT _commit_version AS version, _change_type AS kind, price FROM trips.changes WHERE client = 77"
-    rows = json.loads(traveller.run("lakehouse", "sql", changes, "--json"))["rows"]
+    rows = queried(traveller, changes)
     (was,) = [row for row in rows if row["kind"] == "update_before"]
     (now,) = [row for row in rows if row["kind"] == "update_after"]
-    log = json.loads(traveller.run("lakehouse", "log", "trips", "--json"))["commits"]
+    log = json.loads(traveller.run("lakehouse", "log", "trips", "--json"))
     (commit,) = [one for one in log if one["version"] == now["version"]]
     return {"message": commit["message"], "was": was["price"], "now": now["price"]}
 
