@@ -10,10 +10,26 @@ import io
 import json
 import os
 import sys
+from typing import Annotated
 
 import typer
 
-from lakehouse.cli import change, clean, consumers, copies, look, maintain, new, rescue, run, serve, statement, write
+import lakehouse
+from lakehouse.cli import (
+    change,
+    clean,
+    consumers,
+    copies,
+    look,
+    maintain,
+    new,
+    rescue,
+    run,
+    serve,
+    statement,
+    tables,
+    write,
+)
 from lakehouse.cli.output import plain, printable
 from lakehouse.cli.stream import stream as streams
 from lakehouse.errors import InternalError, LakehouseError
@@ -27,12 +43,30 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"lakehouse {lakehouse.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and end")
+    ] = False,
+) -> None:
+    """Versioned time-series tables: immutable segments under tombstones."""
+
+
 for name, command in (
     ("demo", run.demo),
     ("new", new.new),
     ("doctor", run.doctor),
     ("init", write.init),
     ("tables", look.tables),
+    ("head", tables.head),
     ("log", look.log),
     ("show", look.show_table),
     ("diff", look.diff),
@@ -48,6 +82,8 @@ for name, command in (
     ("compact", write.compact),
     ("rebuild", write.rebuild),
     ("restore", write.restore),
+    ("drop", tables.drop),
+    ("rename", tables.rename),
     ("tag", write.tag),
     ("locks", look.locks),
     ("consumers", consumers.consumers),

@@ -17,7 +17,7 @@ from lakehouse.cli.options import (
     open_lake,
 )
 from lakehouse.cli.output import print_json, print_line, show_bytes
-from lakehouse.cli.write import FileArgument, counted, print_commit
+from lakehouse.cli.write import FileArgument, InputFormatOption, counted, print_commit
 from lakehouse.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def update(
 def erase(
     table: TableArgument,
     where: WhereArgument,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only count what would be removed")] = False,
     is_sure: Annotated[bool, typer.Option("--yes", help="do it: this cannot be undone")] = False,
     reason: Annotated[str | None, typer.Option(help="stored with the commit", show_default=False)] = None,
     is_verified: Annotated[
@@ -92,6 +93,10 @@ def erase(
 
     With --verify, exits with 1 if a value is found anywhere.
     """
+    if dry_run and (is_sure or is_verified):
+        raise typer.BadParameter("--dry-run counts, and neither removes nor searches")
+    if dry_run:
+        return _count_erased(table, where, catalog, warehouse, as_json)
     if not (is_sure or is_verified):
         raise typer.BadParameter("this removes rows from every version and cannot be undone; add --yes to do it")
     if (values or vacuum) and not is_verified:
@@ -108,6 +113,17 @@ def erase(
         _print_erasure(erased, found)
     if found is not None and not found.is_clean:
         raise typer.Exit(1)
+    return None
+
+
+def _count_erased(table: str, where: str, catalog: str | None, warehouse: str | None, as_json: bool) -> None:
+    """Print how many rows an erasure would remove from the newest version, and the versions that also may have some."""
+    with open_lake(catalog, warehouse) as lake:
+        target = lake.table(table)
+        rows, versions = target.scan(where=where).count(), len(target.log())
+    if as_json:
+        return print_json({"table": table, "rows": rows, "versions": versions})
+    return print_line(f"{rows:,} rows of {table} would be removed, and from all of its {versions:,} versions")
 
 
 def _check_search(lake: Lake, table: Table, where: str, values: Sequence[str], *, vacuum: bool) -> None:
@@ -134,6 +150,7 @@ def _print_erasure(erased: Erased | None, found: Verified | None) -> None:
 def upsert(
     table: TableArgument,
     file: FileArgument,
+    form: InputFormatOption = None,
     newest: Annotated[
         str | None, typer.Option(help="of rows with the same key, keep the one with the greatest value of this column")
     ] = None,
@@ -146,7 +163,7 @@ def upsert(
     """Insert the rows of a file, replacing rows with the same primary keys."""
     with open_lake(catalog, warehouse) as lake:
         target = lake.table(table)
-        with counted(open_rows(file, target.schema), f"upsert into {table}") as rows:
+        with counted(open_rows(file, target.schema, form), f"upsert into {table}") as rows:
             commit = target.upsert(rows, newest=newest, message=message, schema=schema)
     print_commit(commit, as_json)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,45 +30,71 @@ FORMATS: Mapping[str, str] = {
 }
 _OFFSET = r"(?:[Zz]|[+-]\d{2}:?\d{2})$"
 _TEXT_BLOCK_BYTES = 8 << 20
+_LINE = re.compile(r"Row #(\d+): ")
+"""How Arrow names a line of CSV; a text over several lines counts as one."""
+STDIN = Path("-")
 _ROW_OF_BLOCK = re.compile(r" in row (\d+)$")
 """Arrow counts rows of JSON from the start of a block."""
 
 
-def open_rows(path: Path, schema: pa.Schema) -> pa.RecordBatchReader:
+def open_rows(path: Path, schema: pa.Schema, form: str | None = None) -> pa.RecordBatchReader:
     """The rows of a file, read lazily. In text formats, columns get their types from ``schema``.
 
-    Times in text are ISO 8601; without an offset they are UTC. Raises `InvalidInput`, naming the file, for an unknown
-    suffix and for a file that cannot be read as that format.
+    ``form``: one of the values of `FORMATS`, by default that of the suffix. The path ``-`` is standard input. Text and
+    streams may be compressed: ``.csv.gz``. Times in text are ISO 8601; without an offset they are UTC. Raises
+    `InvalidInput`, naming the file and its line, for an unknown suffix and for a file that cannot be read as that
+    format.
     """
-    form = FORMATS.get(path.suffix.lower())
-    if form is None:
-        raise InvalidArgument("unknown file format; use one of the suffixes " + ", ".join(FORMATS), path=path)
+    form = form or _form_of(path)
     batches: Iterator[pa.RecordBatch]
     try:
         if form in ("csv", "jsonl"):
             reader = _open_text(path, form, schema)
             target = _retimed(reader.schema, schema)
-            batches = (_with_times(batch, target) for batch in reader)
+            batches = _timed(reader, target, path, form)
         else:
             target, batches = _open_binary(path, form)
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise _unreadable(path, form, error) from error
-    return pa.RecordBatchReader.from_batches(target, _named_errors(batches, path, form))
+        raise _unreadable(path, form, _counted(path, form, schema, error)) from error
+    return pa.RecordBatchReader.from_batches(target, _named_errors(batches, path, form, schema))
+
+
+def _form_of(path: Path) -> str:
+    if path == STDIN:
+        raise InvalidArgument("say what comes from standard input: --format csv, jsonl or stream (Arrow)")
+    is_packed = path.suffix.lower() == ".gz"
+    form = FORMATS.get((path.with_suffix("") if is_packed else path).suffix.lower())
+    if form is None:
+        raise InvalidArgument("unknown file format; use one of the suffixes " + ", ".join(FORMATS), path=path)
+    return form
+
+
+def _require_whole(path: Path, form: str) -> None:
+    """Raise `InvalidArgument` for a format that is not read from its beginning to its end."""
+    if path == STDIN or path.suffix.lower() == ".gz":
+        raise InvalidArgument("this format is read from a file that is not compressed", path=path, format=form)
+
+
+def _input(path: Path) -> Any:
+    """The bytes of a file, without its compression."""
+    return pa.PythonFile(sys.stdin.buffer, mode="r") if path == STDIN else pa.input_stream(str(path))
 
 
 def _open_binary(path: Path, form: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    if form != "stream":
+        _require_whole(path, form)
     match form:
         case "parquet":
             return open_parquet(path)
         case "stream":
-            stream = pa.ipc.open_stream(pa.memory_map(str(path)))
+            stream = pa.ipc.open_stream(_input(path))
             return stream.schema, iter(stream)
         case _:
             ipc = pa.ipc.open_file(pa.memory_map(str(path)))
             return ipc.schema, (ipc.get_batch(number) for number in range(ipc.num_record_batches))
 
 
-def _open_text(path: Path, form: str, schema: pa.Schema) -> pa.RecordBatchReader:
+def _open_text(path: Path, form: str, schema: pa.Schema, *, use_threads: bool = True) -> pa.RecordBatchReader:
     """Batches in which dates and times are still text.
 
     Arrow reads times with a zone only if every one has an offset, and dates in JSON only as numbers. It reads lists of
@@ -77,17 +105,44 @@ def _open_text(path: Path, form: str, schema: pa.Schema) -> pa.RecordBatchReader
     }
     if form == "csv":
         convert = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
-        return pa.csv.open_csv(path, pa.csv.ReadOptions(block_size=_TEXT_BLOCK_BYTES), convert_options=convert)
+        # Threads do not count rows: an error in standard input, which cannot be read again, must name its line.
+        read_csv = pa.csv.ReadOptions(block_size=_TEXT_BLOCK_BYTES, use_threads=use_threads and path != STDIN)
+        return pa.csv.open_csv(_input(path), read_csv, convert_options=convert)
     parse = pa.json.ParseOptions(explicit_schema=pa.schema(list(types.items())), unexpected_field_behavior="infer")
     # With threads Arrow reads ahead, and holds most of a large file in memory.
     read = pa.json.ReadOptions(block_size=_TEXT_BLOCK_BYTES, use_threads=False)
-    return pa.json.open_json(path, read, parse)
+    return pa.json.open_json(_input(path), read, parse)
 
 
 def _retimed(read: pa.Schema, schema: pa.Schema) -> pa.Schema:
     """The schema of a file, with the table's types for times."""
     known = {field.name: listed_type(field.type) for field in schema}
     return pa.schema([(field.name, known.get(field.name, field.type)) for field in read])
+
+
+def _timed(reader: pa.RecordBatchReader, target: pa.Schema, path: Path, form: str) -> Iterator[pa.RecordBatch]:
+    rows = 0
+    for batch in reader:
+        try:
+            found = _with_times(batch, target)
+        except pa.ArrowInvalid as error:
+            raise _wrong_time(batch, target, path, rows + 2 if form == "csv" else rows + 1) or error from error
+        yield found
+        rows += batch.num_rows
+
+
+def _wrong_time(batch: pa.RecordBatch, target: pa.Schema, path: Path, first_line: int) -> InvalidInput | None:
+    """The error for the first row of a batch with a date or time that is none."""
+    for row in range(batch.num_rows):
+        try:
+            _with_times(batch.slice(row, 1), target)
+        except pa.ArrowInvalid as error:
+            cause = str(error).splitlines()[0]
+            return InvalidArgument(
+                "cannot read a date or time; write ISO 8601, such as 2013-01-05T07:00:00", path=path,
+                line=first_line + row, cause=cause[:200],
+            )  # fmt: skip
+    return None
 
 
 def _with_times(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
@@ -112,21 +167,37 @@ def _is_instant(kind: pa.DataType) -> bool:
     return pa.types.is_timestamp(kind) and kind.tz is not None
 
 
-def _named_errors(batches: Iterator[pa.RecordBatch], path: Path, form: str) -> Iterator[pa.RecordBatch]:
+def _counted(path: Path, form: str, schema: pa.Schema, error: Exception) -> Exception:
+    """The error of CSV with its line, which is known only if the file is read again without threads."""
+    if form != "csv" or path == STDIN or _LINE.search(str(error)):
+        return error
+    try:
+        for _ in _open_text(path, form, schema, use_threads=False):
+            pass
+    except (pa.ArrowException, OSError, UnicodeError) as again:
+        return again
+    return error
+
+
+def _named_errors(
+    batches: Iterator[pa.RecordBatch], path: Path, form: str, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     rows = 0
     try:
         for batch in batches:
             yield batch
             rows += batch.num_rows
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, form, error, rows) from error
+        raise _unreadable(path, form, _counted(path, form, schema, error), rows) from error
 
 
 def _unreadable(path: Path, form: str, error: Exception, rows: int = 0) -> InvalidInput:
     """The error for a file that cannot be read, after ``rows`` readable rows."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     where: dict[str, int] = {"rows_before": rows}
-    in_block = _ROW_OF_BLOCK.search(reason)
+    in_block, line = _ROW_OF_BLOCK.search(reason), _LINE.search(reason)
+    if form == "csv" and line is not None:
+        reason, where = reason.replace(line[0], ""), {"line": int(line[1])}
     if form == "jsonl" and in_block is not None:
         reason, where = reason[: in_block.start()], {"row": rows + int(in_block[1])}
     if "unexpected field" in reason:

@@ -58,6 +58,7 @@ def tables(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_
             ]
             for one in found
         ],
+        spare=["tombstones", "segments", "chunks", "grain"],
     )
     return None
 
@@ -103,6 +104,7 @@ def log(
     print_table(
         ["version", "time", "operation", "tables", "segments", "rows", "tombstones", "tags", "message"],
         [_log_line(commit, tags.get(commit.version, [])) for commit in commits],
+        spare=["tombstones", "segments", "tags", "tables"],
     )
     return None
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import lakehouse
 from lakehouse.arguments import Fit
+from lakehouse.session.addresses import addresses
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
@@ -32,7 +34,26 @@ WarehouseOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON document instead of tables")]
-TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="name of a table", show_default=False)]
+
+
+def complete_table(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of tables that begin like this, for the shell; none where the lake cannot be opened."""
+    given = ctx.params
+    catalog, warehouse = addresses(given.get("catalog"), given.get("warehouse"))
+    path = catalog.removeprefix("sqlite:///")
+    if path != catalog and not Path(path).exists():  # which opening it would make
+        return []
+    try:
+        with open_lake(catalog, str(warehouse)) as lake:
+            return [name for name in lake.tables() if name.startswith(incomplete)]
+    except lakehouse.LakehouseError:
+        return []
+
+
+TableArgument = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="name of a table", show_default=False, autocompletion=complete_table),
+]
 AsOfOption = Annotated[
     str | None,
     typer.Option("--as-of", help="version, tag or time (ISO 8601); default: the head", show_default=False),

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -18,6 +19,10 @@ from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
 
 _NAMES = frozenset({"id", "ordinal", "priority", "token", "version"})
 """Columns whose numbers are ids: no thousands separators."""
+_GAP = 3
+"""Cells between two columns."""
+_MOST_LETTERS = 40
+"""Width that a column needs at most: longer cells end in an ellipsis."""
 _WIDE = 100_000
 """Width without a terminal: nothing is cut."""
 
@@ -63,23 +68,57 @@ def plain(value: Any) -> Any:
 
 
 def print_table(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None, are_values: bool = False
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    title: str | None = None,
+    are_values: bool = False,
+    spare: Sequence[str] = (),
 ) -> None:
-    """Print rows under headings, numbers right-aligned; ``are_values`` prints values of table rows unformatted."""
+    """Print rows under headings, numbers right-aligned; ``are_values`` prints values of table rows unformatted.
+
+    On a terminal that is too narrow, columns are left out, those of ``spare`` first, then from the right; one line says
+    which. A single long cell ends in an ellipsis. No word is broken.
+    """
+    width = console().width
+    if width < _WIDE:
+        columns, rows, left_out = _fitting(columns, rows, are_values, spare, width)
+        if left_out:
+            print_line(f"left out for want of width: {', '.join(left_out)}")
     table = Table(
         box=SIMPLE_HEAD, show_edge=False, pad_edge=False, title=title, title_justify="left", title_style="bold"
     )
     for place, name in enumerate(columns):
         is_number = bool(rows) and all(isinstance(row[place], (int, float)) for row in rows)
-        table.add_column(printable(name), justify="right" if is_number else "left", overflow="fold")
+        table.add_column(printable(name), justify="right" if is_number else "left", overflow="ellipsis", no_wrap=True)
     for row in rows:
-        table.add_row(
-            *(
-                str(cell) if (are_values or name in _NAMES) and isinstance(cell, int) else show(cell)
-                for name, cell in zip(columns, row, strict=True)
-            )
-        )
+        table.add_row(*(_text(name, cell, are_values) for name, cell in zip(columns, row, strict=True)))
     console().print(table)
+
+
+def _text(name: str, cell: Any, are_values: bool) -> str:
+    return str(cell) if (are_values or name in _NAMES) and isinstance(cell, int) else show(cell)
+
+
+def _fitting(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], are_values: bool, spare: Sequence[str], width: int
+) -> tuple[Sequence[str], Sequence[Sequence[Any]], list[str]]:
+    """The columns that fit, their cells, and the names of the others; the first column always stays."""
+    widths = [
+        min(_MOST_LETTERS, max(cell_len(name), *(cell_len(_text(name, row[place], are_values)) for row in rows)))
+        if rows
+        else cell_len(name)
+        for place, name in enumerate(columns)
+    ]
+    kept = list(range(len(columns)))
+    order = [place for one in spare for place, name in enumerate(columns) if name == one]
+    order += [place for place in reversed(kept) if place not in order]
+    for place in order:
+        if sum(widths[one] + _GAP for one in kept) - _GAP <= width or len(kept) == 1:
+            break
+        kept.remove(place)
+    left_out = [name for place, name in enumerate(columns) if place not in kept]
+    return [columns[place] for place in kept], [[row[place] for place in kept] for row in rows], left_out
 
 
 def print_line(text: str) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pyarrow as pa
@@ -21,7 +22,8 @@ from lakehouse.cli.options import (
     open_lake,
     point_in_history,
 )
-from lakehouse.cli.output import print_json, print_line, print_table
+from lakehouse.cli.output import print_json, print_line
+from lakehouse.cli.rows import Format, FormatOption, OutputOption, cells, print_rows, write_rows
 from lakehouse.core.commit import Commit
 from lakehouse.core.policy import read_size
 from lakehouse.errors import InvalidArgument, OnlySpark
@@ -69,6 +71,8 @@ def sql(
         str | None,
         typer.Option(envvar="LAKEHOUSE_SERVING_TOKEN", help="of query nodes that need one", show_default=False),
     ] = None,
+    form: FormatOption = None,
+    output: OutputOption = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
@@ -82,7 +86,7 @@ def sql(
             raise InvalidArgument(
                 "query nodes have a version, an engine and limits of their own; leave the options out"
             )
-        return _print_served(serving, token, text, args, limit, as_json)
+        return _print_served(serving, token, text, args, limit, form, output, as_json)
     with open_lake(catalog, warehouse) as lake:
         if engine != "spark" and rows is None and import_module("lakehouse.sql.parse").is_query(text):
             try:
@@ -93,11 +97,11 @@ def sql(
             else:
                 if answer.is_plan:
                     return _print_lines(answer.rows["plan"].to_pylist(), as_json)
-                return _print_rows(answer.rows, answer.is_cut, as_json)
+                return _put(answer.rows, answer.is_cut, form, output, as_json)
         found = lake.sql(text, args=args, as_of=point, engine=engine, **limits)
         table = _first_rows(found, limit + 1)
     if table is not None:
-        return _print_rows(table.slice(0, limit), table.num_rows > limit, as_json)
+        return _put(table.slice(0, limit), table.num_rows > limit, form, output, as_json)
     if isinstance(found, Commit):
         return _print_commit(found, as_json)
     if as_json and not found:
@@ -106,16 +110,32 @@ def sql(
 
 
 def _print_served(
-    urls: list[str], token: str | None, text: str, args: dict[str, Any] | None, limit: int, as_json: bool
+    urls: list[str],
+    token: str | None,
+    text: str,
+    args: dict[str, Any] | None,
+    limit: int,
+    form: Format | None,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     with lakehouse.connect_serving(urls, token) as client:
         answer = client.sql(text, args=args)
     rows, is_cut = answer.rows.slice(0, limit), answer.rows.num_rows > limit
-    if as_json:
-        coverage = [one.to_json() for one in answer.coverage]
-        said = {"version": answer.version, "versions": answer.versions, "coverage": coverage, "node": answer.node}
-        return print_json({**_cells(rows, is_cut), **said})
-    return _print_rows(rows, is_cut, as_json)
+    if not as_json:
+        return _put(rows, is_cut, form, output, as_json)
+    coverage = [one.to_json() for one in answer.coverage]
+    said = {"version": answer.version, "versions": answer.versions, "coverage": coverage, "node": answer.node}
+    return print_json({**cells(rows, is_cut), **said})
+
+
+def _put(rows: pa.Table, is_cut: bool, form: Format | None, output: Path | None, as_json: bool) -> None:
+    if not (form or output):
+        return print_rows(rows, is_cut, as_json)
+    write_rows(rows, form, output)
+    if is_cut:
+        print(f"the first {rows.num_rows} rows; --limit writes more", file=sys.stderr)
+    return None
 
 
 def _limits(memory: str | None, seconds: float | None, rows: int | None) -> dict[str, Any]:
@@ -181,17 +201,3 @@ def _print_lines(lines: list[str], as_json: bool) -> None:
     for line in lines:
         print_line(line)
     return None
-
-
-def _print_rows(rows: pa.Table, more: bool, as_json: bool) -> None:
-    if as_json:
-        return print_json(_cells(rows, more))
-    print_table(rows.column_names, _cells(rows, more)["rows"], are_values=True)
-    if more:
-        print_line(f"the first {rows.num_rows} rows; --limit shows more")
-    return None
-
-
-def _cells(rows: pa.Table, more: bool) -> dict[str, Any]:
-    cells = [list(row) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
-    return {"columns": rows.column_names, "rows": cells, "more": more}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pyarrow as pa
 import typer
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-from lakehouse.cli.files import open_rows
+from lakehouse.cli.files import STDIN, open_rows
 from lakehouse.cli.options import (
     CatalogOption,
     IntervalOption,
@@ -30,11 +30,26 @@ if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
     from lakehouse.table.table import Table
 
+
+def there(path: Path | None) -> Path | None:
+    """A file that is there, or ``-``: standard input. Anything else is wrong usage."""
+    if path is None or path == STDIN or path.is_file():
+        return path
+    raise typer.BadParameter(f"{path} is a folder" if path.is_dir() else f"file {path} does not exist")
+
+
 FileArgument = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", exists=True, dir_okay=False, help="Parquet, Arrow, CSV or JSON lines", show_default=False
+        metavar="FILE",
+        callback=there,
+        help="Parquet, Arrow, CSV or JSON lines, also .csv.gz; - is standard input",
+        show_default=False,
     ),
+]
+InputFormatOption = Annotated[
+    Literal["csv", "jsonl", "parquet", "arrow", "stream"] | None,
+    typer.Option("--format", help="what FILE is; default: by its suffix", show_default=False),
 ]
 
 
@@ -83,6 +98,7 @@ def init(
 def append(
     table: TableArgument,
     file: FileArgument,
+    form: InputFormatOption = None,
     schema: SchemaOption = "strict",
     message: MessageOption = None,
     catalog: CatalogOption = None,
@@ -92,7 +108,7 @@ def append(
     """Append the rows of a file."""
     with open_lake(catalog, warehouse) as lake:
         target = lake.table(table)
-        with counted(open_rows(file, target.schema), f"append to {table}") as rows:
+        with counted(open_rows(file, target.schema, form), f"append to {table}") as rows:
             commit = target.append(rows, message=message, schema=schema)
     print_commit(commit, as_json)
 
@@ -110,9 +126,13 @@ def replace(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]", exists=True, dir_okay=False, help="the new rows; or --empty", show_default=False
+            metavar="[FILE]",
+            callback=there,
+            help="the new rows; or --empty",
+            show_default=False,
         ),
     ] = None,
+    form: InputFormatOption = None,
     empty: Annotated[bool, typer.Option("--empty", help="no new rows: drop the old ones")] = False,
     key: Annotated[
         list[str] | None,
@@ -134,7 +154,7 @@ def replace(
         if file is None:
             commit = target.replace(None, window, keys=keys, message=message)
         else:
-            with counted(open_rows(file, target.schema), f"replace in {table}") as rows:
+            with counted(open_rows(file, target.schema, form), f"replace in {table}") as rows:
                 commit = target.replace(rows, window, keys=keys, message=message, schema=schema)
     print_commit(commit, as_json)
 
