@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -12,6 +12,7 @@ from lakehouse.catalog.commit import tables, views
 from lakehouse.catalog.inspect import chains, overview
 from lakehouse.catalog.inspect.chunks import list_changes, list_chunks
 from lakehouse.catalog.inspect.history import read_bytes_written, read_history, read_origins, versions_touching
+from lakehouse.catalog.inspect.numbers import read_drawn
 from lakehouse.catalog.recovery import export
 from lakehouse.catalog.state.bins import BinState, StateReader, extent_of, live_in, touching
 from lakehouse.catalog.state.diff import changed_entries, entries_between
@@ -24,6 +25,7 @@ from lakehouse.core.chunk import Chunk
 from lakehouse.core.commit import Commit
 from lakehouse.core.consumer import Consumer
 from lakehouse.core.diff import Diff, EntryDiff
+from lakehouse.core.drawn import DrawnNumber
 from lakehouse.core.feed import CommitDelta, Position
 from lakehouse.core.history import Origin, Touch
 from lakehouse.core.interval import Interval
@@ -355,6 +357,10 @@ class CatalogReader:
             )
 
         return self._read(question)
+
+    def drawn(self, numbers: Collection[int]) -> list[DrawnNumber]:
+        """What became of numbers that are no versions, as far as operations' traces are kept."""
+        return self._read(read_drawn, numbers)
 
     def origins(self, spec: TableSpec, ids: Iterable[int]) -> dict[int, Origin]:
         """The versions that added and dropped some segments and tombstones, by id. Cost: one look-up each."""

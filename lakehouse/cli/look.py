@@ -21,6 +21,7 @@ from lakehouse.cli.options import (
 from lakehouse.cli.output import console, last_instant, plain, print_json, print_line, print_table, show, show_bytes
 from lakehouse.cli.picture import LEGEND, draw
 from lakehouse.core.bars import bars
+from lakehouse.core.drawn import gaps
 from lakehouse.core.erased import receipt_text
 from lakehouse.core.interval import Interval
 
@@ -93,9 +94,11 @@ def log(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List commits, newest first."""
+    """List commits, newest first, and what became of numbers between them that are no versions."""
     with open_lake(catalog, warehouse) as lake:
         commits = lake.log(limit) if table is None else lake.table(table).log(limit, definitions=True)
+        missing = gaps(one.version for one in commits)
+        drawn = lake.catalog.drawn(missing) if missing else []
         tags: dict[int, list[str]] = {}
         for name, version in lake.tags().items():
             tags.setdefault(version, []).append(name)
@@ -106,6 +109,11 @@ def log(
         [_log_line(commit, tags.get(commit.version, [])) for commit in commits],
         spare=["tombstones", "segments", "tags", "tables"],
     )
+    for one in drawn:
+        print_line(str(one))
+    if len(missing) > len({one.number for one in drawn}):
+        of_others = "are versions of other tables, or " if table is not None else ""
+        print_line(f"other numbers between them {of_others}were drawn by operations long ended; no version is lost")
     return None
 
 
@@ -241,7 +249,7 @@ def diff(
     if not rows and found.columns:
         return None
     if not rows:
-        return print_line(f"{table} is the same at {found.a} and {found.b}")
+        return print_line(f"{table} is the same at {a} and {b}")
     print_table(
         ["chunk", "change", "kind", "id", "ordinal", "from", "until", "rows"],
         [
@@ -257,7 +265,7 @@ def diff(
             ]
             for one in rows
         ],
-        title=f"{table}: {found.a} .. {found.b}",
+        title=f"{table}: {a} .. {b}",
     )
     return None
 
@@ -271,7 +279,10 @@ def timeline(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw what is visible of a table: time across, one line for each ordinal, the newest on top."""
+    """Draw what is visible of a table: time across, a line for each place in the write order, the newest on top.
+
+    A line is labelled with the version that added what is on it.
+    """
     with open_lake(catalog, warehouse) as lake:
         shown = lake.table(table)
         window = None if interval is None else shown.spec.interval_of(interval)
@@ -279,6 +290,7 @@ def timeline(
         drawn = bars(
             shown.segments(as_of=point, interval=window), shown.tombstones(as_of=point, interval=window), window
         )
+        origins = shown.session.catalog.origins(shown.spec, {bar.of.id for bar in drawn})
         if as_json:
             found = shown.timeline(interval=window, as_of=point)
             document = {"table": table, "version": point, "slices": [plain_slice(one) for one in found.slices]}
@@ -287,7 +299,7 @@ def timeline(
         return print_line(f"nothing of {table} is visible at {point}")
     print_line(f"{table} at {point}   {LEGEND}")
     characters = width or (console().width if sys.stdout.isatty() else _PIPE_WIDTH)
-    for line in draw(drawn, characters):
+    for line in draw(drawn, characters, {entry: origin.version for entry, origin in origins.items()}):
         console().print(line, soft_wrap=True)
     return None
 

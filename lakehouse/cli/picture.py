@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 
@@ -16,8 +16,11 @@ _STRENGTH: tuple[BarKind, ...] = ("mask", "tombstone", "overshadowed", "visible"
 MAX_LINES = 60
 
 
-def draw(bars: Sequence[Bar], width: int) -> Iterator[str]:
+def draw(bars: Sequence[Bar], width: int, versions: Mapping[int, int] | None = None) -> Iterator[str]:
     """Lines of the picture; a bar is at least one character wide.
+
+    ``versions``: by the ids of segments and tombstones the versions that added them, which then label the lines instead
+    of ordinals; of several the newest, with a plus.
 
     >>> from lakehouse.core import Segment, Tombstone
     >>> from lakehouse.core.bars import bars
@@ -32,15 +35,23 @@ def draw(bars: Sequence[Bar], width: int) -> Iterator[str]:
     if not bars:
         return
     start, end = min(bar.start for bar in bars), max(bar.end for bar in bars)
-    label_width = max(4, *(len(str(bar.ordinal)) for bar in bars))
+    lines = [
+        (_label(ordinal, group, versions or {}), group)
+        for ordinal, group in ((one, list(held)) for one, held in groupby(bars, lambda bar: bar.ordinal))
+    ]
+    label_width = max(4, *(len(label) for label, _ in lines))
     columns = max(10, width - label_width - 3)
-    lines = [(ordinal, list(group)) for ordinal, group in groupby(bars, lambda bar: bar.ordinal)]
-    for ordinal, group in reversed(lines[-MAX_LINES:]):
-        yield f"{ordinal:>{label_width}} |{_line(group, start, end, columns)}|"
+    for label, group in reversed(lines[-MAX_LINES:]):
+        yield f"{label:>{label_width}} |{_line(group, start, end, columns)}|"
     left, right = show_time(start), show_time(end.replace(second=0, microsecond=0) if end.microsecond == 1 else end)
     yield f"{'':>{label_width}}  {left}{right:>{max(1 + len(right), columns - len(left))}}"
     if len(lines) > MAX_LINES:
         yield f"{len(lines) - MAX_LINES} older ordinals are not drawn; choose a shorter interval to see them"
+
+
+def _label(ordinal: int, group: Sequence[Bar], versions: Mapping[int, int]) -> str:
+    found = {versions[bar.of.id] for bar in group if bar.of.id in versions}
+    return f"{max(found)}{'+' if len(found) > 1 else ''}" if found else str(ordinal)
 
 
 def _line(bars: Sequence[Bar], start: datetime, end: datetime, columns: int) -> str:

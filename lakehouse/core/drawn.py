@@ -1,0 +1,42 @@
+"""Numbers of the sequence of versions that are none: operations drew them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnNumber:
+    """A number that an operation drew when it began, as the place of its rows in the table's write order.
+
+    ``state``: running, committed (as ``version``), aborted or collected.
+    """
+
+    number: int
+    operation: str
+    table: str
+    state: str
+    version: int | None = None
+
+    def __str__(self) -> str:
+        became = {
+            "committed": f"became version {self.version}",
+            "running": "is still running",
+        }.get(self.state, "did not commit")
+        return f"{self.number} was drawn by a {self.operation} of {self.table}, which {became}"
+
+
+def gaps(versions: Iterable[int]) -> list[int]:
+    """The numbers between versions that are not among them, at most the newest hundred.
+
+    >>> gaps([7, 5, 3, 2])
+    [4, 6]
+    """
+    found: list[int] = []
+    for low, high in pairwise(sorted(versions)):
+        found += range(max(low + 1, high - _MOST), high)
+    return found[-_MOST:]
