@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -274,3 +276,22 @@ def test_a_dropped_table_says_so_and_still_has_its_past(lake: lakehouse.Lake, tr
         with pytest.raises(TableNotFound, match="the table was dropped"):
             call()
     assert trips.scan(as_of=version).count() == 1
+
+
+def test_the_page_of_first_calls_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs/python.md").read_text()
+    names: dict[str, Any] = {}
+    for example in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        exec(compile(example, "docs/python.md", "exec"), names)
+    assert len(names["frame"]) == 5
+
+
+def test_a_count_in_sql_starts_no_spark(
+    lake: lakehouse.Lake, trips: lakehouse.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trips.append([ROW])
+    monkeypatch.setitem(sys.modules, "lakehouse.engine.spark", None)  # its import fails
+    assert lake.sql("SELECT count(*) FROM trips").fetchall() == [(1,)]
+    with pytest.raises(ImportError):
+        lake.sql("SELECT count(*) FROM trips", engine="spark")
