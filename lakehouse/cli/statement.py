@@ -124,7 +124,7 @@ def _print_served(
     rows, is_cut = answer.rows.slice(0, limit), answer.rows.num_rows > limit
     if not as_json:
         return _put(rows, is_cut, form, output, as_json)
-    coverage = [one.to_json() for one in answer.coverage]
+    coverage = [one.to_json() for one in answer.coverage.values()]
     said = {"version": answer.version, "versions": answer.versions, "coverage": coverage, "node": answer.node}
     return print_json({**cells(rows, is_cut), **said})
 

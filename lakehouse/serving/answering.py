@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import LifoQueue
@@ -194,8 +194,17 @@ class Databases:
             one.close()
 
 
-def run(session: Session, database: StatementDatabase, ready: Ready, bounds: QueryBounds) -> pa.Table:
-    """The rows of a statement, all of them. Raises `QueryLimitExceeded` rather than leave any out."""
+def run(
+    session: Session,
+    database: StatementDatabase,
+    ready: Ready,
+    bounds: QueryBounds,
+    listed: AbstractContextManager[None],
+) -> pa.Table:
+    """The rows of a statement, all of them. Raises `QueryLimitExceeded` rather than leave any out.
+
+    While ``listed`` is entered the work of this thread can be cancelled.
+    """
     thread, is_late = threading.current_thread(), threading.Event()
 
     def end() -> None:
@@ -206,7 +215,7 @@ def run(session: Session, database: StatementDatabase, ready: Ready, bounds: Que
     timer.daemon = True
     timer.start()
     try:
-        with session.works.runs():
+        with session.works.runs(), listed:
             return _rows(database, ready, bounds)
     except StatementCancelled as error:
         if not is_late.is_set():

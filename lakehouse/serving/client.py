@@ -48,16 +48,16 @@ _PAUSE_SECONDS = 0.1
 class ServedAnswer:
     """The rows of a statement, and what they are of.
 
-    ``rows``: an Arrow table. ``version``: of the lake. ``versions``: of each table in it. ``coverage``: where the rows
-    of each table that was read came from; nothing is missing, unless ``best_effort`` was asked for. ``node``: which one
-    answered. ``seconds``: how long it took there. ``age_seconds``: how long ago the node last reached its catalog, 0 if
-    it does. ``from_results``: whether the node had calculated the same before.
+    ``rows``: an Arrow table. ``version``: of the lake. ``versions``: of each table in it. ``coverage``: by table, where
+    the rows of those that were read came from; nothing is missing, unless ``best_effort`` was asked for. ``node``: the
+    one that answered. ``seconds``: how long it took there. ``age_seconds``: how long ago the node last reached its
+    catalog, 0 if it does. ``from_results``: whether the node had calculated the same before.
     """
 
     rows: pa.Table
     version: int
     versions: Mapping[str, int]
-    coverage: tuple[Coverage, ...]
+    coverage: Mapping[str, Coverage]
     node: str
     seconds: float
     age_seconds: float = 0.0
@@ -66,7 +66,7 @@ class ServedAnswer:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is missing."""
-        return all(one.is_complete for one in self.coverage)
+        return all(one.is_complete for one in self.coverage.values())
 
 
 @dataclass
@@ -205,7 +205,7 @@ class ServingClient:
             rows,
             said.version,
             said.versions,
-            said.coverage,
+            {one.table: one for one in said.coverage},
             said.node,
             said.seconds,
             said.age_seconds,

@@ -180,8 +180,8 @@ class ServingNode:
             ready = served.statements.ready(
                 question.sql, values, best_effort=question.best_effort, held=held if is_copied else None
             )
-            with self._databases.one() as database, self._listed(query_id):
-                rows = run(self.session, database, ready, self.settings.bounds)
+            with self._databases.one() as database:
+                rows = run(self.session, database, ready, self.settings.bounds, self._listed(query_id))
         found = _Found(rows, ready.coverage(held), ready.counts(held))
         if not question.best_effort:
             self._results.put(key, found, cost=max(rows.nbytes, 1000) + len(question.sql))

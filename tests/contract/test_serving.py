@@ -126,8 +126,8 @@ def test_an_answer_is_of_one_version_of_all_tables_and_says_where_it_came_from(
     ]  # fmt: skip
     assert answer.versions == {"flights": lake.head, "names": lake.head}
     assert answer.version == client.version == lake.head
-    until(lambda: not client.sql(f"{SUM} -- {time.monotonic()}").coverage[0].warehouse)
-    (found,) = client.sql(f"{SUM} WHERE time < '2013-01-07'").coverage
+    until(lambda: not client.sql(f"{SUM} -- {time.monotonic()}").coverage["flights"].warehouse)
+    (found,) = client.sql(f"{SUM} WHERE time < '2013-01-07'").coverage.values()
     assert [str(one) for one in found.cache] == ["2013-01-05/2013-01-07"]
     assert found.is_complete
 
@@ -314,7 +314,7 @@ def test_what_load_rules_leave_out_is_cold_and_answered_all_the_same(lake: Any, 
     with served(lake, settings=copying(tmp_path)) as one, lakehouse.connect_serving(one.url) as client:
         until(lambda: one.node.is_ready)
         assert len(copies(tmp_path)) == 1
-        (found,) = client.sql(SUM).coverage
+        (found,) = client.sql(SUM).coverage.values()
         assert [str(part) for part in found.cache] == ["2013-01-06/2013-01-07"]
         assert [str(part) for part in found.warehouse] == ["2013-01-05/2013-01-06", "2013-01-07/2013-01-08"]
         lake.set_load_rules("flights", [{"keys": {"client": "a"}}])
@@ -405,7 +405,7 @@ def test_best_effort_says_what_is_missing_and_nothing_else_leaves_any_out(lake: 
         with pytest.warns(lakehouse.PartialRead):
             answer = client.sql(SUM, best_effort=True)
         assert answer.rows["total"].to_pylist() == [6]
-        assert [str(part) for part in answer.coverage[0].missing] == ["2013-01-05/2013-01-06"]
+        assert [str(part) for part in answer.coverage["flights"].missing] == ["2013-01-05/2013-01-06"]
         assert not answer.is_complete
 
 
