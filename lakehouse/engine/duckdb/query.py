@@ -246,14 +246,25 @@ def _first(segments: Segments, place: int) -> Segments:
     return segments.take(np.concatenate([[place], np.delete(np.arange(len(segments)), place)]))
 
 
+_GUESSED_VALUES = 5
+"""DuckDB expects a fifth of the rows to pass a condition of which it knows nothing."""
+
+
 def _known(segments: Segments, layout: Layout) -> str:
     """What the catalog knows of the whole numbers and dates in several files, as an argument of `read_parquet`.
 
     Of one file DuckDB reads it in the footer. Of several it would guess how many values a column has, and from that
     how many rows a join has, by the number of rows.
+
+    Of a text it is told how few values there are, where many files have one alone: files that a condition leaves are
+    often such, and DuckDB would expect a fifth of their rows to pass it.
     """
     rows, columns = segments.numbers("rows"), []
     for one in layout:
+        if one.is_plain and pa.types.is_string(one.wanted):
+            count = _values(rows, segments.statistics(LOW + one.name), segments.statistics(HIGH + one.name))
+            if count is not None:
+                columns.append(f"{sql.text(one.name)}: MAP {{'distinct_count': '{count}'}}")
         if one.is_plain and (pa.types.is_integer(one.wanted) or pa.types.is_date32(one.wanted)):
             low, high, nulls = (segments.statistics(prefix + one.name) for prefix in (LOW, HIGH, NULLS))
             if low is None or high is None or nulls is None or nulls.null_count:
@@ -264,6 +275,22 @@ def _known(segments: Segments, layout: Layout) -> str:
                 listed = sql.listed(f"'{name}': '{value}'" for name, value in found.items())
                 columns.append(f"{sql.text(one.name)}: MAP {{{listed}}}")
     return f", column_statistics=MAP {{{sql.listed(columns)}}}" if columns else ""
+
+
+def _values(rows: IntArray, low: pa.Array | None, high: pa.Array | None) -> int | None:
+    """Of how many values a column is, to one of which a share of the rows is equal: all of files that have it alone.
+
+    Of the other rows it is DuckDB's own guess. None where that is its guess of all, or files have different values.
+    """
+    if low is None or high is None:
+        return None
+    is_one = pc.fill_null(pc.equal(low, high), fill_value=False)
+    if not is_one.true_count or pc.count_distinct(low.filter(is_one)).as_py() > 1:
+        return None
+    alone = int(rows[is_one.to_numpy(zero_copy_only=False)].sum())
+    total = int(rows.sum())
+    count = round(total / max(alone + (total - alone) / _GUESSED_VALUES, 1))
+    return max(count, 2) if count < _GUESSED_VALUES else None  # a count of one says nothing to it
 
 
 def _by_file(values: IntArray) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -58,6 +59,26 @@ def test_a_join_is_expected_to_give_as_many_rows_as_its_keys_have_values(lake: l
         assert 48_000 <= estimated(lake, f"{joined} ORDER BY a.id") <= 432_000
         assert rows_of(lake, f"SELECT count(*) FROM ({joined})") == [(144_000,)]
     assert rows_of(lake, "SELECT count(*) FROM repeated a JOIN trips t ON t.id > 3 WHERE a.id IS NULL") == [(1,)]
+
+
+def test_files_of_one_value_are_expected_to_pass_a_condition_on_it(lake: lakehouse.Lake) -> None:
+    table = lake.create_table("states", "at TIMESTAMP, id BIGINT, state STRING, kind STRING", time="at", grain="year")
+    for year, states in ((2010, "FF"), (2011, "FF"), (2012, "FO"), (2013, "OO")):
+        times = pa.array([datetime(year, 1, 1, tzinfo=UTC)] * 1000, pa.timestamp("us", "UTC"))
+        kinds = pa.array([str(year + number % 7) for number in range(1000)])
+        rows = {"at": times, "id": pa.array(range(1000)), "state": pa.array([*states] * 500), "kind": kinds}
+        table.append(pa.table(rows))
+    joined = (
+        "SELECT a.id FROM states a CROSS JOIN (SELECT id FROM trips WHERE id = 1) b WHERE a.{} = '{}' ORDER BY a.id"
+    )
+    assert 1_300 <= estimated(lake, joined.format("state", "F")) <= 3_000  # they are 2500
+    assert estimated(lake, joined.format("kind", "2012")) < 1_300
+    assert rows_of(lake, f"SELECT count(*) FROM ({joined.format('state', 'F')})") == [(2500,)]
+    assert rows_of(lake, f"SELECT count(*) FROM ({joined.format('state', 'P')})") == [(0,)]
+    grouped = (
+        "SELECT state, count(*) FROM states a JOIN trips b ON b.id = a.id WHERE state >= 'F' GROUP BY 1 ORDER BY 1"
+    )
+    assert rows_of(lake, grouped) == [("F", 10), ("O", 6)]
 
 
 def test_rows_are_expected_of_files_that_store_row_ids_and_of_masked_ones_too(lake: lakehouse.Lake) -> None:
