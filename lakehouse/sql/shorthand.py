@@ -5,11 +5,13 @@ It is spelled out before the list is consulted. What of it has no such form stay
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 from sqlglot import exp
 
 from lakehouse.errors import InvalidStatement
+from lakehouse.predicate.parts import unread
 from lakehouse.predicate.written import shown
 from lakehouse.sql.system import CATALOG, SCHEMA
 from lakehouse.sql.tree import nodes_of, put
@@ -20,6 +22,28 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.CurrentDatabase: "current_database()",
     exp.CurrentSchema: "current_schema()",
 }
+_CALLED: dict[tuple[str, int], Callable[..., exp.Expr]] = {
+    ("date_part", 2): lambda part, value: exp.Extract(
+        this=exp.var(part.name.upper()) if part.is_string else part, expression=value
+    ),
+    ("positive", 1): lambda value: exp.Paren(this=value),
+    ("regexp", 2): lambda value, pattern: exp.RegexpLike(this=value, expression=pattern),
+}
+"""Functions that the parser keeps by name, with the number of their arguments."""
+_DEFINED: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {
+    exp.Negative: lambda node: exp.Paren(this=exp.Neg(this=exp.Paren(this=node.this))),
+    exp.RegexpSubstr: lambda node: exp.Nullif(
+        this=exp.RegexpExtract(this=node.this, expression=node.expression, group=exp.Literal.number(0)),
+        expression=exp.Literal.string(""),
+    ),
+    exp.SafeDivide: lambda node: exp.Paren(
+        this=exp.Div(
+            this=exp.Paren(this=node.this),
+            expression=exp.Nullif(this=node.expression, expression=exp.Literal.number(0)),
+        )
+    ),
+    exp.Space: lambda node: exp.Repeat(this=exp.Literal.string(" "), times=node.this),
+}
 _MOST_COPIED = 20_000
 """Nodes that the patterns of one list may make of the text that they are held against."""
 
@@ -28,7 +52,8 @@ def spelled_out(tree: exp.Expr) -> exp.Expr:
     """The tree, changed in place.
 
     ``x LIKE ANY ('a%', 'b%')`` is made of OR, ``= ANY (query)`` is IN, ``<> ALL (query)`` NOT IN, FETCH FIRST is LIMIT,
-    ``grouping_id()`` has the columns of GROUP BY, and ``current_schema()`` is its value. Cost: one walk.
+    ``grouping_id()`` has the columns of GROUP BY, ``current_schema()`` is its value, and functions that Spark itself
+    defines by others are those. Cost: one walk.
     """
     for node in reversed(nodes_of(tree)):  # children first
         match node:
@@ -40,6 +65,10 @@ def spelled_out(tree: exp.Expr) -> exp.Expr:
                 _limit(node)
             case exp.GroupingId() if not node.expressions:
                 node.set("expressions", _grouped(node))
+            case exp.Anonymous() if (str(node.this).lower(), len(node.expressions)) in _CALLED:
+                put(node, _CALLED[str(node.this).lower(), len(node.expressions)](*node.expressions))
+            case _ if type(node) in _DEFINED and unread(node, ("this", "expression"), {}) is None:
+                put(node, _DEFINED[type(node)](node))
             case _ if type(node) in _NAMES and not node.args:
                 _name(node)
     return tree

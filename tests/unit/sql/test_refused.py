@@ -33,7 +33,7 @@ OUTSIDE = (
     "regexp_replace('a', 'b', client)", "regexp_replace('a', 'b', 'c', 2)", "'a' RLIKE client", "'a' RLIKE '(?=a)'",
     "'a' RLIKE '(a)\\\\1'", "'a' RLIKE 'a++'", "'a' RLIKE '(a|a)*b'", "regexp_extract('a', 'a', 1)",
     "split('a', client)", "split('a', 'b', 2)", "regexp_extract('a', 'b')", "'a' RLIKE '(a+)+$'",
-    "regexp('a', 'b')", "transform(array(1), x -> uuid())", "transform(array(1), x -> (SELECT 1))",
+    "regexp('a', '(a+)+')", "transform(array(1), x -> uuid())", "transform(array(1), x -> (SELECT 1))",
     "aggregate(array(1), 0, a -> a)", "transform(array(1), (x, x) -> x)",
     "transform(array(1), x -> transform(array(1), x -> x))", "transform(array(1), lake_x -> lake_x)",
     "transform(array(1), x -> sum(x))", "transform(array(1), id)", "abs(x -> x)", "forall(array(1), 1)",
