@@ -27,6 +27,7 @@ from lakehouse.catalog.versions import consumers, log, pins
 from lakehouse.catalog.versions.horizon import keep_horizon
 from lakehouse.catalog.versions.identity import read_identity, record_warehouse
 from lakehouse.catalog.writer import CatalogWriter
+from lakehouse.core.consumer import Given
 from lakehouse.core.expire import Expired, RetentionRequest
 from lakehouse.core.feed import Position
 from lakehouse.core.identity import Identity
@@ -115,13 +116,13 @@ class Catalog(CatalogWriter):
         given: Position | None,
         token: str,
         lease_seconds: float,
-    ) -> Position:
-        """Take over a consumer of a table, or make one at ``start``; where it goes on.
+    ) -> tuple[Position, Given]:
+        """Take over a consumer of a table, or make one at ``start``; where it goes on, and what it was given last.
 
         A known one goes on where it was, or where ``given`` says if that has expired. Raises `ConsumerExpired`.
         """
 
-        def work(connection: Connection) -> Position:
+        def work(connection: Connection) -> tuple[Position, Given]:
             keep_horizon(connection)
             return consumers.attach(
                 connection,
@@ -137,12 +138,12 @@ class Catalog(CatalogWriter):
 
         return self._database.run(work)
 
-    def move(self, name: str, token: str, position: Position) -> None:
-        """Record how far a consumer's reader has come, and renew its lease. Raises `ConsumerLost`."""
+    def move(self, name: str, token: str, position: Position, last: Given) -> None:
+        """Record how far a consumer's reader has come and what it is given, and renew its lease; or `ConsumerLost`."""
 
         def work(connection: Connection) -> None:
             keep_horizon(connection)  # an expiry considers it where it was or where it is, and so does this
-            consumers.move(connection, name, token, position, self._database.now_us(connection))
+            consumers.move(connection, name, token, position, last, self._database.now_us(connection))
 
         self._database.run(work)
 

@@ -198,7 +198,7 @@ class _Shown:
             if one.state == "waiting" and told.error:
                 text += f", again in {told.next_in or 0:.1f} s: {told.error}"
             elif told.batches:
-                text += f", {told.rows:,} rows in {told.batches:,} batches"
+                text += f", {told.rows:,} rows in {told.batches:,} {'batch' if told.batches == 1 else 'batches'}"
             print(printable(text), flush=True)
 
 

@@ -30,41 +30,51 @@ class Position:
 
     ``file`` names the last of those pieces, 0 for none: it is the id of the segment that rows were put into, or its
     negative where rows were taken from one. All that a commit took comes before all that it put. With ``is_snapshot``
-    the reader is within the rows that there were at ``version``, and has read no change.
+    the reader is within the rows that there were at ``version``, and has read no change. With ``row`` it is within that
+    piece, whose rows come by row id, and has read those up to this one.
 
     >>> Position(7) < Position(7, -3) < Position(7, -5) < Position(7, 2) < Position(8)
     True
     >>> Position(7, 4, is_snapshot=True) < Position(7)
+    True
+    >>> Position(7, 3) < Position(7, 4, row=10) < Position(7, 4, row=11) < Position(7, 4)
     True
     """
 
     version: int
     file: int = 0
     is_snapshot: bool = False
+    row: int | None = None
 
     @property
-    def _place(self) -> tuple[int, bool, int, int]:
+    def _place(self) -> tuple[int, bool, int, int, bool, int]:
         side = 0 if self.file == 0 else 1 if self.file < 0 else 2
-        return self.version, not self.is_snapshot, side, abs(self.file)
+        return self.version, not self.is_snapshot, side, abs(self.file), self.row is None, self.row or 0
+
+    @property
+    def piece_end(self) -> Position:
+        """The end of the piece that it lies in."""
+        return self if self.row is None else replace(self, row=None)
 
     def __lt__(self, other: Position) -> bool:
         return self._place < other._place
 
     def to_json(self) -> dict[str, Any]:
-        """The position as Spark keeps it.
+        """The position as Spark and the catalog keep it.
 
         >>> Position(7, 2).to_json(), Position.of_json({"version": 7, "file": 2}) == Position(7, 2)
         ({'version': 7, 'file': 2}, True)
         """
         found: dict[str, Any] = {"version": self.version, "file": self.file}
-        return {**found, "snapshot": True} if self.is_snapshot else found
+        found |= {"snapshot": True} if self.is_snapshot else {}
+        return found if self.row is None else {**found, "row": self.row}
 
     @classmethod
     def of_json(cls, held: Mapping[str, Any]) -> Position:
         """The inverse of `to_json`. Raises `InvalidArgument` for anything else."""
         match held:
-            case {"version": int(version), "file": int(file), **rest} if set(rest) <= {"snapshot"}:
-                return cls(version, file, bool(rest.get("snapshot", False)))
+            case {"version": int(version), "file": int(file), **rest} if set(rest) <= {"snapshot", "row"}:
+                return cls(version, file, bool(rest.get("snapshot", False)), rest.get("row"))
         raise InvalidArgument("not a position of this format; start with a new checkpoint", found=repr(held)[:100])
 
 
@@ -212,8 +222,12 @@ def touched(segments: Segments, tombstones: Sequence[Tombstone]) -> Mask:
 
 
 def between(pieces: Iterable[Piece], start: Position, end: Position | None = None) -> list[Piece]:
-    """The pieces that a reader at one position has to read to get to another (None: all that follow)."""
-    return [one for one in pieces if start < one.position and (end is None or one.position <= end)]
+    """The pieces that a reader at one position has to read to get to another (None: all that follow).
+
+    If it is within a piece, this is the first of them.
+    """
+    last = None if end is None else end.piece_end
+    return [one for one in pieces if start < one.position and (last is None or one.position <= last)]
 
 
 def grouped(pieces: Iterable[Piece], most_rows: int, most_bytes: int) -> Iterator[list[Piece]]:

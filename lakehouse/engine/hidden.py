@@ -225,7 +225,9 @@ def _id_range(segment: Segment) -> tuple[int, int]:
 
 
 def _slice(ids: BitMap64, least: int, greatest: int) -> BitMap64:
-    """Those within a range, both ends included."""
+    """Those within a range, both ends included; the set itself where that is all of it."""
+    if not ids or (least <= ids.min() and ids.max() <= greatest):
+        return ids
     return ids[ids.rank(least - 1) if least > 0 else 0 : ids.rank(greatest)]
 
 

@@ -137,7 +137,7 @@ class Changes:
     def _appended(self, feed: Feed, deltas: list[CommitDelta]) -> Iterator[pa.RecordBatch]:
         """Many small commits cost as much to read as one; if an erasure replaced files, each is looked up again."""
         some = [delta for delta in deltas if len(delta.added)]
-        if len(some) < _MANY or self._session.drop_erased() != some[0].erasure:
+        if len(some) < _MANY or feed.erasure() != some[0].erasure:
             yield from self._each(feed, some)
             return
         rows = read_appends(self._session, self._spec, some, self._verify)

@@ -77,12 +77,38 @@ class CommitReader:
         """What `_only` last found, and of what."""
         self.schema: pa.Schema = changes_schema(spec.schema) if changes else spec.schema
 
-    def read(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
+    def is_by_id(self, piece: Piece) -> bool:
+        """Whether the rows of a piece can be read in the order of their ids: all are new ones."""
+        added = among(self._delta.added, np.array([piece.position.file]))
+        if not len(added):
+            return False
+        return self._delta.snapshot_at is not None or not added.flags("has_row_ids").any()
+
+    def by_id(self, piece: Piece, after: int | None) -> Iterator[tuple[pa.RecordBatch, IntArray]]:
+        """The rows of a piece that `is_by_id` after one of them, and their ids."""
+        added = among(self._delta.added, np.array([piece.position.file]))
+        names = self._spec.schema.names
+        query = self._query(added, self._delta.after, names, row_ids=True)
+        if not query.plan.groups:
+            return
+        engine = self._session.local_engine
+        is_stored = bool(added.flags("has_row_ids").any())
+        for batch in engine.by_row_id(query) if is_stored else engine.read(query).decoded():
+            ids = batch.column(ROW_ID).to_numpy()
+            if after is not None and len(ids) and ids[0] <= after:
+                batch, ids = batch.filter(pa.array(ids > after)), ids[ids > after]  # noqa: PLW2901
+            for rows in self._typed(batch.select(names), "insert"):
+                yield rows, ids
+
+    def read(self, pieces: Sequence[Piece], after: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of some pieces, those that were taken first; both forms of an update are next to each other.
 
-        Cost: the pieces' files, of segments that stayed those with changed rows, and row ids of what may hold the other
-        form of a row.
+        Of the first piece only rows after one, by id. Cost: the pieces' files, of segments that stayed those with
+        changed rows, and row ids of what may hold the other form of a row.
         """
+        if after is not None:
+            yield from (rows for rows, _ in self.by_id(pieces[0], after))
+            pieces = pieces[1:]
         files = [one.position.file for one in pieces]
         lost = np.array([-one for one in files if one < 0], dtype=np.int64)
         put = np.array([one for one in files if one > 0], dtype=np.int64)
@@ -194,7 +220,7 @@ class CommitReader:
         query = self._query(segments, tombstones, names, row_ids=row_ids)
         if not query.plan.groups:
             return
-        for batch in self._session.local_engine.read(query).reader():
+        for batch in self._session.local_engine.read(query).decoded():
             if len(batch):
                 yield batch.select(names), batch.column(ROW_ID) if row_ids else None
 
@@ -246,7 +272,7 @@ def read_appends(
     names = tuple(spec.schema.names)
     query = Query(plan, spec, session.warehouse, names, row_ids=True, verify=verify)
     schema = changes_schema(spec.schema)
-    for batch in session.local_engine.read(query).reader():
+    for batch in session.local_engine.read(query).decoded():
         places = np.searchsorted(firsts, batch.column(ROW_ID).to_numpy(), side="right") - 1
         columns = batch.columns[: len(names)]
         columns += [pa.repeat(pa.scalar("insert"), len(batch)), pa.array(versions[places])]
@@ -310,12 +336,21 @@ class _Pairs:
             both = np.repeat(places, 2)
             both[1::2] += len(old)
             rows = pa.concat_tables([old, new]).take(pa.array(both))
-            kinds = pa.array(["update_before", "update_after"]).take(pa.array(np.arange(count * 2) % 2))
+            kinds = _both_kinds(count)
         begin = 0
         for batch in rows.to_batches():
             kind = kinds if isinstance(kinds, str) else kinds.slice(begin, len(batch))
             begin += len(batch)
             yield from reader._typed(batch, kind)
+
+
+def _both_kinds(count: int) -> pa.Array:
+    """``update_before`` and ``update_after``, so often in turn."""
+    names = ("update_before", "update_after")
+    starts = np.empty(2 * count + 1, dtype=np.int32)
+    starts[0::2] = np.arange(count + 1) * len("".join(names))
+    starts[1::2] = starts[:-1:2] + len(names[0])
+    return pa.StringArray.from_buffers(2 * count, pa.py_buffer(starts), pa.py_buffer("".join(names).encode() * count))
 
 
 def is_among(ids: IntArray, wanted: IntArray) -> Mask:

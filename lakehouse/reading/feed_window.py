@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import pyarrow as pa
 
 from lakehouse.core.feed import CommitDelta, Piece, Position
 from lakehouse.core.interval import to_us
+from lakehouse.core.skyline import IntArray
 from lakehouse.core.spec import TableSpec, Verify
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.reading.feed import CommitReader
@@ -16,6 +18,7 @@ from lakehouse.reading.scan import is_replaced
 from lakehouse.schema import seen_at
 from lakehouse.session.session import Session
 
+T = TypeVar("T")
 _LOOKS = 5
 """How often pieces are looked up again whose files an erasure replaced."""
 
@@ -54,11 +57,11 @@ class Feed:
 
         Raises `VersionNotFound` if some of it may have expired.
         """
-        erasure = self.session.drop_erased()
+        erasure = self.erasure()
         if position.is_snapshot:
             return [replace(self._snapshot(position), erasure=erasure)], position.version
         deltas, reached = self.session.catalog.feed(self.spec, position.version, until)
-        return [one if erasure is None else replace(one, erasure=erasure) for one in deltas], reached
+        return [replace(one, erasure=erasure) for one in deltas], reached
 
     def _snapshot(self, position: Position) -> CommitDelta:
         """All that there is at a version, as one commit that added it."""
@@ -69,11 +72,36 @@ class Feed:
         committed_us = to_us(made[0].committed_at) if made and made[0].version == version else None
         return CommitDelta(version, committed_us, segments, after=tuple(tombstones), snapshot_at=position.version)
 
-    def rows(self, delta: CommitDelta, pieces: Sequence[Piece], *, changes: bool) -> Iterator[pa.RecordBatch]:
-        """Rows of some pieces of a commit; looked up again if an erasure replaced files before the first was read."""
+    def erasure(self) -> int:
+        """The newest erasure, of the lake or of the table; copies of what it replaced are dropped."""
+        newest = self.session.drop_erased()
+        return self.session.catalog.look(self.spec).erased or 0 if newest is None else newest
+
+    def is_by_id(self, delta: CommitDelta, piece: Piece, *, changes: bool) -> bool:
+        """Whether `by_id` can read a piece."""
+        return self._reader(delta, changes=changes, is_outdated=False).is_by_id(piece)
+
+    def by_id(
+        self, delta: CommitDelta, piece: Piece, after: int | None, *, changes: bool
+    ) -> Iterator[tuple[pa.RecordBatch, IntArray]]:
+        """Rows of one piece after one of them, and their ids, in the order of these; looked up again as `rows`."""
+        return self._looked_up(delta, lambda reader: reader.by_id(piece, after), changes=changes)
+
+    def rows(
+        self, delta: CommitDelta, pieces: Sequence[Piece], *, changes: bool, after: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of some pieces of a commit, of the first those after one by id.
+
+        They are looked up again if an erasure replaced files before the first was read.
+        """
+        return self._looked_up(delta, lambda reader: reader.read(pieces, after), changes=changes)
+
+    def _looked_up(
+        self, delta: CommitDelta, read: Callable[[CommitReader], Iterator[T]], *, changes: bool
+    ) -> Iterator[T]:
         is_outdated = False
         for _ in range(_LOOKS):
-            rows = self._reader(delta, changes=changes, is_outdated=is_outdated).read(pieces)
+            rows = read(self._reader(delta, changes=changes, is_outdated=is_outdated))
             try:
                 first = next(rows, None)
             except SegmentUnreadable as error:
@@ -87,7 +115,7 @@ class Feed:
                 yield first
                 yield from rows
             return
-        yield from self._reader(delta, changes=changes, is_outdated=is_outdated).read(pieces)
+        yield from read(self._reader(delta, changes=changes, is_outdated=is_outdated))
 
     def _again(self, delta: CommitDelta) -> CommitDelta:
         if delta.snapshot_at is not None:
@@ -98,9 +126,9 @@ class Feed:
     def _reader(self, delta: CommitDelta, *, changes: bool, is_outdated: bool) -> CommitReader:
         """The reader of a commit, kept for its next pieces; of the commit as it is now if an erasure came after it.
 
-        A store may still have what that replaced, so a read that succeeds says nothing.
+        A warehouse may still have what that replaced, so a read that succeeds says nothing.
         """
-        erasure = self.session.drop_erased()
+        erasure = self.erasure()
         held = self._held
         if not is_outdated and held is not None and held.is_of(delta, erasure, changes=changes):
             return held.reader

@@ -61,6 +61,8 @@ class _Share:
     spec: TableSpec
     delta: CommitDelta
     pieces: Sequence[Piece]
+    after: int | None = None
+    """The row of the first piece up to which it was read before."""
 
 
 class _Shares(spark_source.InputPartition):
@@ -194,9 +196,10 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
                 pieces = between(delta.pieces(changes=self._changes), first, last)
                 if pieces:
                     spec = self._fitting(feed.spec_at(delta.version))
-                    yield from (
-                        _Share(spec, delta.of(some), some) for some in packed(pieces, lambda piece: piece.bytes)
-                    )
+                    after = first.row
+                    for some in packed(pieces, lambda piece: piece.bytes):
+                        yield _Share(spec, delta.of(some), some, after)
+                        after = None
                 if delta.end >= last:
                     return
             first = Position(reached)
@@ -243,7 +246,7 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
         with lake:
             for share in partition.shares:
                 feed = Feed(lake.session, share.spec)
-                for batch in feed.rows(share.delta, share.pieces, changes=self._changes):
+                for batch in feed.rows(share.delta, share.pieces, changes=self._changes, after=share.after):
                     yield batch if batch.schema.names == names else batch.select(names)
 
 

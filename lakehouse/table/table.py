@@ -306,13 +306,15 @@ class Table(Alters):
         added: inserted rows, and updated rows as they are then. With a version, tag or time as ``since``, what came
         after it; ``since=table.version`` is from now on. With ``changes`` batches have the columns of `Table.changes`,
         and deleted rows too, those of one version before the rows that it inserted. Compactions change no row, and an
-        erased row is in no version: both have no batch. Columns are those that the table has when a batch is read.
+        erased row is in no version: both have no batch, and a running reader gives no erased row either. Columns are
+        those that the table has when a batch is read.
 
         ``consumer`` names a reader, whose place the catalog keeps: without ``since`` it begins as above the first time,
         and goes on where it was every other time, here or elsewhere. A batch counts as read once the next one is asked
-        for: one that was being worked on when its reader died comes again, and none is skipped. What a consumer has yet
-        to read does not expire within ``lease_seconds`` of its last batch. ``since`` of a known consumer counts only if
-        its place has expired.
+        for: one that was being worked on when its reader died comes again, and none is skipped. ``batch.txn``
+        identifies it: what is written with it as ``txn`` is written once. What a consumer has yet to read does not
+        expire within ``lease_seconds`` of its last batch. ``since`` of a known consumer counts only if its place has
+        expired.
 
         It waits ``wait_seconds`` for the next commit before it ends: None for ever, 0 not at all. A commit of this lake
         wakes it at once, others within a quarter of a second. Memory is bounded whatever a commit changed. Raises

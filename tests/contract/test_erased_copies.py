@@ -198,7 +198,7 @@ def test_a_follower_that_looked_before_gives_and_keeps_what_the_erasure_left(
     lake: lakehouse.Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, changes: bool
 ) -> None:
     """Commits are looked up before their batches are asked for; the store still has the files of then."""
-    monkeypatch.setattr(follow, "GROUP_ROWS", 10)
+    monkeypatch.setattr(follow, "BATCH_ROWS", 10)
     with opened(tmp_path, "two") as other:
         batches = other.table("events").follow(since=1, changes=changes, wait_seconds=0)
         first = next(batches).rows["id"].to_pylist()

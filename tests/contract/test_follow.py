@@ -121,8 +121,7 @@ def test_a_large_commit_comes_in_several_batches_of_one_version(lake: Any, monke
     table = keyed(lake, target_rows="50")
     start = table.version
     version = table.append(rows(*range(1000))).version
-    monkeypatch.setattr(feeding, "GROUP_ROWS", 100)
-    monkeypatch.setattr(following, "GROUP_ROWS", 100)
+    monkeypatch.setattr(following, "BATCH_ROWS", 100)
     found = read(table, since=start)
     assert len(found) >= 10
     assert {one for one, _ in found} == {version}
@@ -282,7 +281,7 @@ def test_a_consumer_goes_on_where_it_was_elsewhere_too(connect: Open) -> None:
 def test_a_snapshot_that_was_interrupted_goes_on(connect: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     table = keyed(connect(), target_rows="10")
     table.append(rows(*range(100)))
-    monkeypatch.setattr(following, "GROUP_ROWS", 10)
+    monkeypatch.setattr(following, "BATCH_ROWS", 10)
     batches = table.follow(consumer="c")
     first = [next(batches).rows["value"].to_pylist() for _ in range(3)]
     table.delete("value >= 0")
@@ -290,6 +289,112 @@ def test_a_snapshot_that_was_interrupted_goes_on(connect: Open, monkeypatch: pyt
     rest = [value for _, values in read(connect().table("t"), consumer="c") for value in values]
     acknowledged = [value for values in first[:2] for value in values]
     assert sorted([*acknowledged, *rest]) == [*range(100), 1000]
+
+
+def copied(source: Any, target: Any, batches: int, **options: Any) -> bool:
+    """Copy some batches by their marks, as a process that dies before it asks for the next; whether that was all."""
+    found = source.follow(consumer="copy", wait_seconds=0, **options)
+    for _ in range(batches):
+        batch = next(found, None)
+        if batch is None:
+            return True
+        target.append(batch.rows, txn=batch.txn)
+    return False
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_batches_are_copied_once_whenever_the_reader_dies(
+    seed: int, connect: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large commits come in several batches, rows are erased between two runs, and the next cuts batches otherwise."""
+    chance = random.Random(seed)
+    lake = connect()
+    source, target = keyed(lake, target_rows="500"), lake.create_table("copy", KEYED, time="time")
+    source.append(rows(*range(300)))
+    source.append(rows(*range(300, 500)))
+    source.compact()  # files with row ids of their own
+    erased: set[int] = set()
+    there = set(range(500))
+    for turn in range(9):
+        monkeypatch.setattr(following, "BATCH_ROWS", chance.choice([1 << 17, 200, 70]))
+        copied(connect().table("t"), target, chance.randrange(1, 4))
+        match chance.choice(["append", "erase", "none"]):
+            case "append":
+                new = range(1000 * (turn + 1), 1000 * (turn + 1) + 150)
+                source.append(rows(*new))
+                there |= set(new)
+            case "erase":
+                gone = chance.sample(sorted(there), 40)
+                where = f"value IN ({', '.join(map(str, gone))})"
+                for table in (source, target):
+                    table.erase(where)
+                erased |= set(gone)
+    while not copied(connect().table("t"), target, 5):
+        pass
+    found = target.scan().to_arrow()["value"].to_pylist()
+    assert sorted(found) == sorted(there - erased)
+
+
+def test_a_batch_counts_as_read_when_the_next_is_asked_for(connect: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "BATCH_ROWS", 1000)
+    table = keyed(connect())
+    table.append(rows(*range(5000)))  # one file
+    batches = table.follow(consumer="c", wait_seconds=0)
+    first, second = next(batches), next(batches)
+    again = list(connect().table("t").follow(consumer="c", wait_seconds=0))
+    assert (again[0].txn, again[0].rows) == (second.txn, second.rows)
+    marks = [one.txn for one in (first, *again)]
+    assert len(set(marks)) == len(marks) >= 4
+    values = [value for one in (first, *again) for value in one.rows["value"].to_pylist()]
+    assert sorted(values) == list(range(5000))
+    assert [one.txn for one in table.follow(wait_seconds=0)] == [None] * len(marks)
+
+
+def test_a_consumer_that_was_dropped_and_begins_anew_has_other_marks(connect: Open) -> None:
+    lake = connect()
+    source, target = keyed(lake), lake.create_table("copy", KEYED, time="time")
+    source.append(rows(1))
+    source.append(rows(2))
+    for _ in range(2):
+        assert copied(source, target, 9)
+        assert sorted(target.scan().to_arrow()["value"].to_pylist()) == [1, 2]
+        lake.drop_consumer("copy")
+        target.delete("value > 0")
+
+
+def test_nothing_that_was_erased_is_given_afterwards(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "BATCH_ROWS", 100)
+    table = keyed(lake)
+    start = table.version
+    for first in range(0, 20, 5):
+        table.append(rows(*range(first, first + 5)))
+    table.append(rows(*range(100, 1000)))
+    batches = table.follow(since=start, wait_seconds=0)
+    next(batches)
+    table.erase("value % 5 = 2")
+    late = [value for batch in batches for value in batch.rows["value"].to_pylist()]
+    assert sorted(late) == [one for one in [*range(5, 20), *range(100, 1000)] if one % 5 != 2]
+    start = table.version
+    table.append(rows(*range(1000, 2000)))
+    batches = table.follow(since=start, wait_seconds=0)
+    assert next(batches).rows["value"].to_pylist() == list(range(1000, 1100))
+    table.erase("value % 5 = 3")  # within a file
+    late = [value for batch in batches for value in batch.rows["value"].to_pylist()]
+    assert late == [one for one in range(1100, 2000) if one % 5 != 3]
+
+
+def test_each_batch_has_the_columns_of_its_moment(lake: Any) -> None:
+    table = keyed(lake)
+    start = table.version
+    for value in range(3):
+        table.append(rows(value))
+    batches = table.follow(since=start, wait_seconds=0)
+    next(batches)
+    table.drop_column("client")
+    table.add_column("x", "BIGINT", default=1)
+    assert [one.rows.to_pylist() for one in batches] == [
+        [{"time": FIRST, "value": value, "x": 1}] for value in (1, 2)
+    ]  # fmt: skip
 
 
 def test_two_readers_of_one_name_take_over_from_each_other(connect: Open) -> None:

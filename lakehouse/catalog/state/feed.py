@@ -42,6 +42,7 @@ _LOOK = Prepared(
         lake_table.c.dropped_version,
         lake_table.c.schema_number,
         select(consumer.c.token).where(consumer.c.name == bindparam("consumer")).scalar_subquery(),
+        lake_table.c.erased_version,
     ).where(lake_table.c.id == bindparam("table"))
 )
 
@@ -55,6 +56,8 @@ class Look(NamedTuple):
     schema_number: int | None = None
     token: str | None = None
     """Who reads for its consumer."""
+    erased: int | None = None
+    """The table's newest erasure."""
 
 
 def look(connection: Connection, table: TableId, name: str | None) -> Look:

@@ -206,6 +206,7 @@ class ConsumerRow(SQLModel, table=True):
     token: str = Field(sa_column=Column(Text(), nullable=False))
     lease_us: int = Field(sa_column=_big())
     lease_until_us: int = Field(sa_column=_big())
+    given: str | None = Field(default=None, sa_column=Column(Text()))
 
 
 class GarbageRow(SQLModel, table=True):

@@ -6,13 +6,14 @@ last goes on, from where the other was, and the other's next move fails.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, and_, delete, func, insert, select, update
 
 from lakehouse.catalog.store.models import commit_table, consumer, lake_table
 from lakehouse.catalog.versions.horizon import check_complete, read_horizon
-from lakehouse.core.consumer import Consumer
+from lakehouse.core.consumer import Consumer, Given
 from lakehouse.core.feed import Position
 from lakehouse.core.interval import from_us
 from lakehouse.core.listing import Listing
@@ -39,24 +40,27 @@ def attach(
     head: int,
     now_us: int,
     lease_us: int,
-) -> Position:
-    """Take over a consumer, or make one at ``start``; return where it goes on. Holds the horizon meanwhile.
+) -> tuple[Position, Given]:
+    """Take over a consumer, or make one at ``start``; return where it goes on, and what was given there last.
 
-    A known one goes on where it was, or where ``given`` says if that has expired. Raises `ConsumerExpired`,
-    `InvalidArgument` if it reads another table.
+    A known one goes on where it was, or where ``given`` says if that has expired. Holds the horizon meanwhile. Raises
+    `ConsumerExpired`, `InvalidArgument` if it reads another table.
     """
     held = connection.execute(select(consumer).where(consumer.c.name == name).with_for_update()).first()
     values = {"token": token, "lease_us": lease_us, "lease_until_us": now_us + lease_us}
     if held is None:
         _check(connection, spec, start, head)
-        placed = {"table_id": spec.id, **_place(start), **values}
+        last = Given(token[:16])
+        placed = {"table_id": spec.id, **_place(start, last), **values}
         connection.execute(insert(consumer).values(name=name, **placed))
-        return start
+        return start, last
     if held.table_id != spec.id:
         raise InvalidArgument(
             "the consumer reads another table; choose another name, or drop it", consumer=name, table=spec.name
         )
-    position = Position(held.version, held.file, bool(held.is_snapshot))
+    position, last = _position(held), Given(token[:16])
+    if held.given is not None:
+        last, position = Given.of_text(held.given, position)
     try:
         _check(connection, spec, position, head)
     except VersionNotFound as error:
@@ -69,10 +73,10 @@ def attach(
                 oldest=read_horizon(connection),
             ) from error
         _check(connection, spec, given, head)
-        position = given
+        position, last = given, replace(last, end=None)
     mine = update(consumer).where(consumer.c.name == name)
-    connection.execute(mine.values(**_place(position), **values))
-    return position
+    connection.execute(mine.values(**_place(position, last), **values))
+    return position, last
 
 
 def _check(connection: Connection, spec: TableSpec, position: Position, head: int) -> None:
@@ -80,14 +84,22 @@ def _check(connection: Connection, spec: TableSpec, position: Position, head: in
     check_complete(connection, spec, position.version, max(position.version, head))
 
 
-def _place(position: Position) -> dict[str, Any]:
-    return {"version": position.version, "file": position.file, "is_snapshot": position.is_snapshot}
+def _place(position: Position, last: Given) -> dict[str, Any]:
+    found = {"version": position.version, "file": position.file, "is_snapshot": position.is_snapshot}
+    return {**found, "given": last.to_text(position)}
 
 
-def move(connection: Connection, name: str, token: str, position: Position, now_us: int) -> None:
-    """Record how far a reader has come, and renew its lease. Raises `ConsumerLost` if it is its reader no more."""
+def _position(held: Any) -> Position:
+    return Position(held.version, held.file, bool(held.is_snapshot))
+
+
+def move(connection: Connection, name: str, token: str, position: Position, last: Given, now_us: int) -> None:
+    """Record how far a reader has come and what it is given, and renew its lease.
+
+    Raises `ConsumerLost` if it is its reader no more.
+    """
     mine = update(consumer).where(consumer.c.name == name, consumer.c.token == token)
-    values = {**_place(position), "lease_until_us": now_us + consumer.c.lease_us}
+    values = {**_place(position, last), "lease_until_us": now_us + consumer.c.lease_us}
     if connection.execute(mine.values(**values)).rowcount != 1:
         raise lost(name)
 
@@ -109,7 +121,7 @@ def find(connection: Connection, name: str, spec: TableSpec) -> Position | None:
     """Where a consumer of a table is; None without such a consumer."""
     mine = select(consumer).where(consumer.c.name == name, consumer.c.table_id == spec.id)
     held = connection.execute(mine).first()
-    return None if held is None else Position(held.version, held.file, bool(held.is_snapshot))
+    return None if held is None else _position(held)
 
 
 def remove(connection: Connection, name: str) -> None:

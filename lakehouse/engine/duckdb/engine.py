@@ -20,7 +20,7 @@ from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
 from lakehouse.engine.duckdb.join import matched
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
 from lakehouse.engine.duckdb.room import most_memory, spilling
-from lakehouse.engine.duckdb.sort import sorted_batches
+from lakehouse.engine.duckdb.sort import rows_by_id, sorted_batches
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.write import stored_schema, write_tables
 from lakehouse.errors import SegmentUnreadable
@@ -72,6 +72,10 @@ class DuckDBEngine:
         """All rows of the plan with ``_row_id``, sorted by one column or by the Z-order of several, as a stream."""
         rows = self.read(replace(query, columns=None, row_ids=True))
         return pa.RecordBatchReader.from_batches(rows.schema, sorted_batches(rows, query, by, self._cursor))
+
+    def by_row_id(self, query: Query) -> Iterator[pa.RecordBatch]:
+        """All rows of a plan with ``_row_id``, in its order; memory is bounded whatever their number."""
+        return rows_by_id(self.read(query))
 
     def newest(self, rows: Any, spec: TableSpec, column: str) -> pa.RecordBatchReader:
         """Of rows with one primary key that which has the greatest value in a column, nulls being least."""

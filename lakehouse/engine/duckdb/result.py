@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from lakehouse.engine import Query
 from lakehouse.engine.duckdb.query import count_query, result_schema, rows_query
 from lakehouse.engine.hidden import Part, plan_parts, stored_columns_read
+from lakehouse.engine.plain import fits, is_plain, plain_batches
 from lakehouse.errors import InternalError, InvalidPredicate, LakehouseError, SegmentUnreadable
 from lakehouse.storage.checksums import check_content
 from lakehouse.storage.footer import DAMAGE
@@ -48,6 +49,15 @@ class DuckDBRows:
     def reader(self, batch_rows: int = BATCH_ROWS) -> pa.RecordBatchReader:
         """The rows as a stream of batches: memory does not grow with them."""
         return pa.RecordBatchReader.from_batches(self.schema, self._batches(*self._verified(), batch_rows))
+
+    def decoded(self) -> pa.RecordBatchReader:
+        """As `reader`, without a statement where all rows of the files are read as they are there."""
+        files, parts = self._verified()
+        segments = list(self._query.plan.segments)
+        if files and is_plain(self._query, parts) and self._run(lambda: fits(files, segments, self.schema)):
+            batches = plain_batches(files, segments, self.schema)
+            return pa.RecordBatchReader.from_batches(self.schema, self._guarded(batches))
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches(files, parts, BATCH_ROWS))
 
     def ordered(self, expressions: Sequence[str], connection: duckdb.DuckDBPyConnection) -> Iterator[pa.RecordBatch]:
         """The rows by some expressions, if there are any, as batches; what does not fit into memory waits on disk."""
@@ -85,7 +95,7 @@ class DuckDBRows:
         stream = self._run(lambda: held.sql(statement).to_arrow_reader(batch_rows))
         return pa.RecordBatchReader.from_batches(stream.schema, self._guarded(stream))
 
-    def _guarded(self, stream: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def _guarded(self, stream: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         while True:
             batch = self._run(lambda: next(stream, None))
             if batch is None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import duckdb
 import pyarrow as pa
 
+from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import Query
 from lakehouse.engine.duckdb.connection import open_memory
 from lakehouse.engine.duckdb.result import DuckDBRows
@@ -40,11 +42,23 @@ def sorted_batches(
         with cursor() as connection:
             yield from _sorted(rows, query, by, connection)
         return
+    with _spilling(memory) as connection:
+        yield from _sorted(rows, query, by, connection)
+
+
+def rows_by_id(rows: DuckDBRows) -> Iterator[pa.RecordBatch]:
+    """A plan's rows with their ids, in the order of these."""
+    with _spilling(MEMORY) as connection:
+        yield from rows.ordered([ROW_ID], connection)
+
+
+@contextmanager
+def _spilling(memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
     with (
         tempfile.TemporaryDirectory(prefix=SORTS) as folder,
         open_memory(memory_limit=memory, temp_directory=folder) as connection,
     ):
-        yield from _sorted(rows, query, by, connection)
+        yield connection
 
 
 def _sorted(

@@ -30,6 +30,8 @@ class Ended:
     seconds: float
     lag: int | None = None
     lag_unit: str | None = None
+    has_run: bool = True
+    """Whether there was a batch at all: Spark reports also that it found nothing to read."""
 
 
 def ended_since(query: Query, source: Source, batch: int) -> list[Ended]:
@@ -51,13 +53,21 @@ def ended_since(query: Query, source: Source, batch: int) -> list[Ended]:
 def ended_of(told: Mapping[str, Any], source: Source) -> Ended:
     """A batch from Spark's report of it.
 
-    >>> ended_of({"batchId": 3, "numInputRows": 10, "durationMs": {"triggerExecution": 1500}}, Source("rate"))
-    Ended(batch=3, rows=10, seconds=1.5, lag=None, lag_unit=None)
+    >>> took = {"addBatch": 1400, "triggerExecution": 1500}
+    >>> ended_of({"batchId": 3, "numInputRows": 10, "durationMs": took}, Source("rate"))
+    Ended(batch=3, rows=10, seconds=1.5, lag=None, lag_unit=None, has_run=True)
+    >>> ended_of({"batchId": 0, "numInputRows": 0, "durationMs": {"triggerExecution": 9}}, Source("rate")).has_run
+    False
     """
     sources = told.get("sources") or [{}]
     lag, unit = lag_of(sources[0], source)
-    milliseconds = told.get("durationMs", {}).get("triggerExecution", 0)
-    return Ended(int(told["batchId"]), int(told.get("numInputRows") or 0), milliseconds / 1000, lag, unit)
+    took = told.get("durationMs", {})
+    number, rows, seconds = (
+        int(told["batchId"]),
+        int(told.get("numInputRows") or 0),
+        took.get("triggerExecution", 0) / 1000,
+    )
+    return Ended(number, rows, seconds, lag, unit, has_run="addBatch" in took)
 
 
 def lag_of(told: Mapping[str, Any], source: Source) -> tuple[int | None, str | None]:

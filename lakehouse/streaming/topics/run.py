@@ -225,7 +225,7 @@ def _counted(told: Progress, ended: list[Ended]) -> Progress:
     return replace(
         told,
         rows=told.rows + sum(one.rows for one in ended),
-        batches=told.batches + len(ended),
+        batches=told.batches + sum(one.has_run for one in ended),
         batch=last.batch,
         batch_seconds=last.seconds,
         lag=last.lag,

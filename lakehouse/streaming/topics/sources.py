@@ -47,7 +47,8 @@ def checkpoint_of(lake: Lake, topic: TopicConfig, file: str = "topics") -> str:
     warehouse = lake.session.warehouse
     if warehouse.cache is not None:
         raise InvalidTopics(
-            "a warehouse in an object store has no folder for checkpoints; name a place that Spark reaches",
+            "a warehouse in an object store has no folder for checkpoints; give each topic one: a folder that stays on "
+            "this machine or is shared, or a URL that Spark's Hadoop reaches, such as s3a://",
             file=file,
             topic=topic.name,
             key="checkpoint",
