@@ -6,6 +6,7 @@ A side is an engine (duckdb, spark) over the lake (ours) or over views on the sa
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -77,7 +78,8 @@ def serve(begin: Callable[[str], Callable[[], pa.Table]], requests: TextIO, answ
 def answer(begin: Callable[[str], Callable[[], pa.Table]], text: str, out: str | None) -> dict[str, Any]:
     """Run a statement once; its rows go into the file ``out``, if it is named."""
     for process in _processes():
-        Path(f"/proc/{process}/clear_refs").write_text("5", "ascii")  # the most ever in memory is counted anew
+        with contextlib.suppress(OSError):  # one of Spark's workers that has ended
+            Path(f"/proc/{process}/clear_refs").write_text("5", "ascii")  # the most ever in memory is counted anew
     before, used = _memory("VmRSS"), _cpu_seconds()
     began = time.perf_counter()
     said: dict[str, Any] = {}
@@ -101,20 +103,26 @@ def _processes() -> list[int]:
     """This process and, by Spark, its Java machine with what that starts."""
     found = [os.getpid()]
     for process in found:
-        try:
+        with contextlib.suppress(OSError):  # it has ended meanwhile
             for task in Path(f"/proc/{process}/task").iterdir():
                 found += map(int, (task / "children").read_text("ascii").split())
-        except FileNotFoundError:
-            continue  # it has ended meanwhile
     return found
+
+
+def _told(process: int, what: str) -> str:
+    """A file of a process; empty once it has ended."""
+    try:
+        return Path(f"/proc/{process}/{what}").read_text("utf-8")
+    except OSError:
+        return ""
 
 
 def _memory(what: str) -> int:
     """Bytes in memory, now or at most, as the kernel has them, of all processes of this side."""
     total = 0
     for process in _processes():
-        lines = Path(f"/proc/{process}/status").read_text("ascii").splitlines()
-        total += next(int(line.split()[1]) for line in lines if line.startswith(what))
+        lines = _told(process, "status").splitlines()
+        total += sum(int(line.split()[1]) for line in lines if line.startswith(what))
     return total << 10
 
 
@@ -125,7 +133,7 @@ def _cpu_seconds() -> float:
     """
     ticks = 0
     for process in _processes()[1:]:
-        fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
+        fields = _told(process, "stat").rpartition(")")[2].split()
         ticks += sum(map(int, fields[11:15]))  # in user and system mode, with children that have ended
     return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
