@@ -11,13 +11,11 @@ import pyarrow as pa
 
 from lakehouse.arguments import Where, nearest, read_consumer, read_limit, read_seconds, read_wait
 from lakehouse.core.chunk import Chunk
-from lakehouse.core.column import COMMENT
 from lakehouse.core.commit import Commit
 from lakehouse.core.consumer import LEASE_SECONDS
 from lakehouse.core.diff import ColumnChange, Diff
 from lakehouse.core.feed import Position
 from lakehouse.core.history import Touch
-from lakehouse.core.html import html_table
 from lakehouse.core.interval import ALL_TIME, AsOf, Interval, IntervalLike
 from lakehouse.core.key_frame import ChainLink, KeyFrame
 from lakehouse.core.listing import Listing
@@ -41,6 +39,7 @@ from lakehouse.reading.statistics import read_statistics
 from lakehouse.schema import seen_at
 from lakehouse.schema.difference import column_changes
 from lakehouse.table.alters import Alters
+from lakehouse.table.shown import columns_html
 
 SchemaOf = Literal["then", "current"]
 
@@ -479,17 +478,7 @@ class Table(Alters):
         return f"<table {self.name}{divided}, {len(self.schema)} columns>"
 
     def _repr_html_(self) -> str:
-        rows = (
-            [
-                one.name,
-                one.type,
-                "" if one.nullable else "not null",
-                "primary key" if one.name in self.primary_key else "",
-                (one.metadata or {}).get(COMMENT, b"").decode(),
-            ]
-            for one in self.schema
-        )
-        return html_table(["column", "type", "nulls", "key", "comment"], rows, repr(self).strip("<>"), len(self.schema))
+        return columns_html(repr(self).strip("<>"), self.schema, self.primary_key)
 
     def _live(self, as_of: AsOf | None, interval: Any) -> tuple[Segments, list[Tombstone]]:
         within = None if interval is None else self._spec.interval_of(interval)
