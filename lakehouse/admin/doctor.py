@@ -18,12 +18,11 @@ from lakehouse.admin.doctor_store import try_store
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.migration import REVISION, current_revision
 from lakehouse.catalog.store.opening import WAL_IS_SAFE_FROM, read_url, sqlite
-from lakehouse.catalog.versions.identity import read_identity
+from lakehouse.catalog.versions.warehouse import read_warehouse
 from lakehouse.errors import ExtraMissing, LakehouseError
 from lakehouse.extras import install, load
 from lakehouse.session.addresses import addresses
-from lakehouse.session.home import ANOTHER_LAKES, ELSEWHERE, is_elsewhere
-from lakehouse.storage.home import read_home
+from lakehouse.session.home import ELSEWHERE, is_home
 from lakehouse.storage.opening import open_warehouse
 
 Status = Literal["ok", "warn", "fail"]
@@ -201,21 +200,19 @@ def check_home(catalog: str | None, warehouse: str | None) -> Iterator[Finding]:
             return
         database = Database(url)
         try:
-            identity = database.read(read_identity) if current_revision(database) == REVISION else None
+            if current_revision(database) != REVISION:
+                return
+            recorded, newest = database.read(read_warehouse)
         finally:
             database.close()
-        if identity is None:
-            return
         opened = open_warehouse(place)
-        found = read_home(opened)
-        if found is None and not is_elsewhere(identity, opened):
-            yield Finding("lake", "ok", "no operation has written to the warehouse since it has a mark")
-        elif found == identity.name:
-            yield Finding("lake", "ok", f"{identity.name}, in the catalog and the warehouse")
+        if is_home(recorded, newest, opened):
+            yield Finding("lake", "ok", "the catalog's files are in the warehouse" if newest else "no rows yet")
         else:
-            written = "" if identity.warehouse is None else f" (first_written_to={identity.warehouse})"
-            happened, _, remedy = (ELSEWHERE if found is None else ANOTHER_LAKES).partition("; ")
-            yield Finding("lake", "fail", happened + written, remedy)
+            happened, _, remedy = ELSEWHERE.partition("; ")
+            yield Finding(
+                "lake", "fail", f"{happened} (has_them={recorded} missing={newest[0] if newest else None})", remedy
+            )
     except (LakehouseError, OSError):
         return  # what does not answer has been found before
 

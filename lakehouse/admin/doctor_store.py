@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
-from lakehouse.errors import LakehouseError, SegmentUnreadable
+from lakehouse.durable import make_folder
+from lakehouse.errors import LakehouseError, SegmentUnreadable, writing_to
 from lakehouse.storage.exports import EXPORTS
 from lakehouse.storage.warehouse import Warehouse
 
@@ -50,6 +51,15 @@ def try_store(warehouse: Warehouse) -> dict[str, float]:
         with _timed(took, "delete"):
             objects.delete([stored])
     return took
+
+
+def require_writable(warehouse: Warehouse) -> None:
+    """Make a warehouse's folder, or try its store. Raises `StorageUnavailable`."""
+    if warehouse.cache is not None:
+        try_store(warehouse)
+        return
+    with writing_to(warehouse.address, then="begin again"):
+        make_folder(warehouse.root)
 
 
 @contextmanager

@@ -22,7 +22,6 @@ from lakehouse.session.addresses import addresses
 from lakehouse.storage.blocks import found_checksum
 from lakehouse.storage.exports import EXPORTS, find_exports, read_manifest, read_part
 from lakehouse.storage.footer import DAMAGE, read_footers
-from lakehouse.storage.home import read_home
 from lakehouse.storage.listing import DataFile, Origin, data_files, read_origin
 from lakehouse.storage.opening import open_warehouse
 from lakehouse.storage.verify import check_files
@@ -156,9 +155,8 @@ def _newest_export(warehouse: Warehouse) -> tuple[Path | None, int | None, tuple
 
 
 def _rebuild(found: Recovered, url: str, contents: Contents, survey: _Survey, *, adopt: bool) -> Recovered:
-    rebuilding = Rebuilding(url)
+    rebuilding = Rebuilding(url, survey.warehouse.location)
     try:
-        rebuilding.take_name(read_home(survey.warehouse))
         head = rebuilding.fill(contents)
         specs = dict(survey.known)
         for folder, spec in survey.new.items():

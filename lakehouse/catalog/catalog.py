@@ -25,12 +25,11 @@ from lakehouse.catalog.tasks.serving import ServingGroups
 from lakehouse.catalog.tasks.topics import Reports
 from lakehouse.catalog.versions import consumers, log, pins
 from lakehouse.catalog.versions.horizon import keep_horizon
-from lakehouse.catalog.versions.identity import read_identity, record_warehouse
+from lakehouse.catalog.versions.warehouse import read_warehouse, record_warehouse
 from lakehouse.catalog.writer import CatalogWriter
 from lakehouse.core.consumer import Given
 from lakehouse.core.expire import Expired, RetentionRequest
 from lakehouse.core.feed import Position
-from lakehouse.core.identity import Identity
 from lakehouse.core.interval import Interval, from_us
 from lakehouse.core.listing import Listing
 from lakehouse.core.segments import Segments
@@ -68,15 +67,15 @@ class Catalog(CatalogWriter):
         self._reserve.close()
         self._database.close()
 
-    # Which lake it is
+    # The warehouse
 
-    def identity(self) -> Identity:
-        """The lake's name, and where its files lie."""
-        return self._read(read_identity)
+    def warehouse(self) -> tuple[str | None, list[str]]:
+        """The location of the warehouse that is the lake's, and the stored paths of its newest segments."""
+        return self._read(read_warehouse)
 
-    def record_warehouse(self, address: str) -> None:
-        """Note the address of the warehouse that is written to first; a later one changes nothing."""
-        self._database.run(lambda connection: record_warehouse(connection, address))
+    def record_warehouse(self, location: str, before: str | None) -> bool:
+        """Note where the lake's files lie, unless that is not known to be ``before`` any more; whether it was."""
+        return self._database.run(lambda connection: record_warehouse(connection, location, before))
 
     # Expiry and collection
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import typer
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
+from lakehouse.admin.doctor_store import require_writable
 from lakehouse.cli.files import STDIN, open_rows
 from lakehouse.cli.options import (
     CatalogOption,
@@ -78,7 +79,8 @@ def init(
     if table is not None and schema is None:
         raise typer.BadParameter("a table needs --schema")
     with open_lake(catalog, warehouse) as lake:
-        lake.session.require_home()
+        require_writable(lake.session.warehouse)
+        lake.session.require_home(is_chosen=True)
         if table is not None:
             lake.create_table(
                 table,

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from lakehouse.durable import make_folder as make_folder
@@ -28,8 +27,6 @@ from lakehouse.storage.warehouse import Committed, Listed, Warehouse
 _OPERATION = re.compile(r"[^/]+/[0-9a-f]{32}")
 _SYNC_THREADS = 8
 _ATTEMPTS = 5
-_WITHOUT_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-"""What file systems answer that know no hard links; there the last of two who claim at once has its way."""
 
 
 def sync_files(files: Iterable[Path]) -> None:
@@ -93,33 +90,6 @@ class Folder:
     ) -> Mapping[str, SegmentUnreadable]:
         """Nothing: they are there, or will be found missing by who opens them."""
         return {}
-
-    def read_small(self, stored: str) -> bytes | None:
-        """The file's bytes."""
-        try:
-            return self.file(stored).read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def claim(self, stored: str, content: bytes) -> bytes:
-        """Write aside, and link: of many who do so at a time one has its way."""
-        path = self.file(stored)
-        make_folder(path.parent)
-        with NamedTemporaryFile(dir=path.parent, prefix=".claim-") as aside:
-            aside.write(content)
-            aside.flush()
-            os.fsync(aside.fileno())
-            try:
-                os.link(aside.name, path)
-            except FileExistsError:
-                return path.read_bytes()
-            except OSError as error:
-                if error.errno not in _WITHOUT_LINKS:
-                    raise
-                path.write_bytes(content)
-                sync(path)
-        sync(path.parent)
-        return content
 
     def size(self, stored: str) -> int:
         """The length of a file, by its status."""

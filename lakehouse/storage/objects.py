@@ -234,27 +234,6 @@ class Objects:
 
         self._ask("put", stored, put)
 
-    def claim(self, stored: str, content: bytes) -> bytes:
-        """Store an object unless there is one of its name; the bytes of the one that is there."""
-
-        def put() -> bytes:
-            try:
-                obstore.put(self._store, stored, content, mode="create", use_multipart=False)
-            except (exceptions.BaseError, FileExistsError) as error:
-                if not isinstance(error, _IS_THERE) and "PreconditionFailed" not in str(error):
-                    raise
-                return bytes(obstore.get(self._store, stored).bytes())
-            return content
-
-        return self._ask("put", stored, put)
-
-    def read_small(self, stored: str) -> bytes | None:
-        """The bytes of a small object; None if there is none."""
-        try:
-            return self._ask("get", stored, lambda: bytes(obstore.get(self._store, stored).bytes()))
-        except SegmentUnreadable:
-            return None
-
     def get(self, stored: str, into: Path, size: int) -> None:
         """Write an object to a file. Raises `SegmentUnreadable` if it is gone or not of its length."""
 

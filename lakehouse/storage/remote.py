@@ -149,14 +149,6 @@ class Remote:
             return SegmentUnreadable(str(error.args[0]).partition(" (path=")[0], **facts)
         return False
 
-    def read_small(self, stored: str) -> bytes | None:
-        """The object's bytes, without a copy."""
-        return self.objects.read_small(stored)
-
-    def claim(self, stored: str, content: bytes) -> bytes:
-        """Put an object that nobody has put, without a copy."""
-        return self.objects.claim(stored, content)
-
     def size(self, stored: str) -> int:
         """The length of an object."""
         return self.objects.size(stored)

@@ -93,12 +93,6 @@ class Warehouse(Protocol):
         `StorageUnavailable` if the store does not answer.
         """
 
-    def read_small(self, stored: str) -> bytes | None:
-        """The bytes of a small file as it is stored now; None if there is none."""
-
-    def claim(self, stored: str, content: bytes) -> bytes:
-        """Store a small file, durably, unless there is one; return the bytes of the one that is there."""
-
     def size(self, stored: str) -> int:
         """The length of a stored file. Raises `FileNotFoundError`, or `SegmentUnreadable` if it is not plain."""
 

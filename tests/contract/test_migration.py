@@ -129,7 +129,7 @@ def test_stored_tasks_get_their_names_of_today(bare_url: str, tmp_path: Path) ->
         connection.execute(sa.text("DROP TABLE lake_view"))
         connection.execute(sa.text("DROP TABLE table_schema"))
         for column in (
-            "lake.identity", "lake.warehouse", "lake_table.schema_number", "segment.schema_number", "segment.codec",
+            "lake.warehouse", "lake_table.schema_number", "segment.schema_number", "segment.codec",
         ):  # fmt: skip
             connection.execute(sa.text("ALTER TABLE {} DROP COLUMN {}".format(*column.split("."))))
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '0009'"))

@@ -24,7 +24,7 @@ from lakehouse.catalog.store.models import key_frame, metadata
 from lakehouse.catalog.versions.log import GAP
 from lakehouse.cli import app
 from lakehouse.core.interval import to_utc
-from lakehouse.errors import InvalidAddress, InvalidInput, SegmentUnreadable, TableNotFound, VersionNotFound
+from lakehouse.errors import InvalidInput, SegmentUnreadable, TableNotFound, VersionNotFound
 from lakehouse.storage.exports import EXPORTS
 from lakehouse.testing import behind, faults
 from lakehouse.testing.rows import SCHEMA, arrow, values, visible
@@ -308,7 +308,7 @@ def test_an_export_that_fails_leaves_the_one_before(lake, table, connect, lose, 
     table.append(arrow([("2013-01-05", "a", 2)]))
     with faults.armed({point: faults.fail()}), pytest.raises(faults.Injected):
         lake.export()
-    assert [str(one) for one in (warehouse / EXPORTS).iterdir() if one.is_dir()] == [first.path]
+    assert [str(one) for one in (warehouse / EXPORTS).iterdir()] == [first.path]
     lose(lake)
     assert recover().export == first.path
     assert values(connect().table("flights")) == [1]
@@ -324,7 +324,7 @@ def test_an_export_that_is_killed_leaves_the_one_before(
     table.append(arrow([("2013-01-05", "a", 2)]))
     killed = subprocess.run([sys.executable, "-c", EXPORT_AND_DIE, catalog_url, str(warehouse), point])
     assert killed.returncode == -9
-    left = [one.name for one in (warehouse / EXPORTS).iterdir() if one.is_dir()]
+    left = [one.name for one in (warehouse / EXPORTS).iterdir()]
     assert len(left) == 2
     lose(lake)
     assert recover().export == first.path
@@ -458,9 +458,9 @@ def test_the_newest_exports_stay(lake, table, warehouse) -> None:
     for value in range(5):
         table.append(arrow([("2013-01-05", "a", value)]))
         last = lake.export()
-    assert sum(one.is_dir() for one in (warehouse / EXPORTS).iterdir()) == 3
+    assert len(list((warehouse / EXPORTS).iterdir())) == 3
     last = lake.export(keep=1)
-    assert [str(one) for one in (warehouse / EXPORTS).iterdir() if one.is_dir()] == [last.path]
+    assert [str(one) for one in (warehouse / EXPORTS).iterdir()] == [last.path]
     with pytest.raises(InvalidInput):
         lake.export(keep=0)
 
@@ -469,10 +469,10 @@ def test_a_new_catalog_does_not_delete_the_exports_of_the_lost_one(lake, table, 
     table.append(arrow([("2013-01-05", "a", 1)]))
     first = lake.export()
     lose(lake)
-    mistaken = connect()  # someone connected, and a schedule exports, before anyone saw that the catalog was lost
-    for attempt in (lambda: mistaken.create_table("other", SCHEMA, time="time"), lambda: mistaken.export(keep=1)):
-        with pytest.raises(InvalidAddress, match="another catalog's lake"):
-            attempt()
+    mistaken = connect()  # someone connected, and a schedule exported, before anyone saw that the catalog was lost
+    for name in "abcdef":
+        mistaken.create_table(name, SCHEMA, time="time")
+        mistaken.export(keep=1)
     assert Path(first.path).is_dir()
 
 

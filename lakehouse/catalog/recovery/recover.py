@@ -33,8 +33,8 @@ from lakehouse.catalog.store.encoding import encode_statistics
 from lakehouse.catalog.store.migration import current_revision, ensure_migrated
 from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import tombstone_values
-from lakehouse.catalog.versions.identity import rename_lake
 from lakehouse.catalog.versions.log import EXPORTED, GAP
+from lakehouse.catalog.versions.warehouse import record_warehouse
 from lakehouse.core.contribution import AppendContribution
 from lakehouse.core.operation import Kind
 from lakehouse.core.segment import NewSegment
@@ -86,12 +86,13 @@ def _require_empty(connection: Connection, database: Database) -> None:
 
 
 class Rebuilding:
-    """A new catalog at ``url``, for a recovered lake. Raises `InvalidInput` if it is not empty."""
+    """A new catalog at ``url``, for a recovered lake in a warehouse. Raises `InvalidInput` if it is not empty."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, location: str) -> None:
         require_empty(url)
         self._database = Database(url)
         ensure_migrated(self._database)
+        self._database.run(lambda connection: record_warehouse(connection, location, None))
         self._states = StateReader()
         self._frames = FrameWriter(self._database, self._states)
 
@@ -103,11 +104,6 @@ class Rebuilding:
     def close(self) -> None:
         """Close every connection."""
         self._database.close()
-
-    def take_name(self, name: str | None) -> None:
-        """Be the lake that a warehouse is marked with, so that its files are this catalog's; None for no mark."""
-        if name is not None:
-            self._database.run(lambda connection: rename_lake(connection, name))
 
     def fill(self, contents: Contents) -> int:
         """Store the contents of an export in the catalog, in one transaction; return the head."""

@@ -31,8 +31,8 @@ from lakehouse.core.checksum import Checksum
 class LakeRow(SQLModel, table=True):
     """One row: the number sequence and its newest version. The transaction that updates it holds the head.
 
-    Versions below ``horizon`` have expired, except tagged ones and each table's newest. ``identity`` names the lake in
-    its warehouse, ``warehouse`` is the address of that when it was first written to.
+    Versions below ``horizon`` have expired, except tagged ones and each table's newest. ``warehouse`` is the
+    location of the files, null before the first table.
     """
 
     __tablename__ = "lake"
@@ -45,7 +45,6 @@ class LakeRow(SQLModel, table=True):
     horizon: int = Field(sa_column=_big())
     clock_boot: str = Field(default="", sa_column=Column(Text(), nullable=False, server_default=""))
     clock_ticks_us: int = Field(default=0, sa_column=_big(server_default="0"))
-    identity: str = Field(default="", sa_column=Column(Text(), nullable=False, server_default=""))
     warehouse: str | None = Field(default=None, sa_column=Column(Text()))
 
 
