@@ -210,9 +210,7 @@ def check_home(catalog: str | None, warehouse: str | None) -> Iterator[Finding]:
             yield Finding("lake", "ok", "the catalog's files are in the warehouse" if newest else "no rows yet")
         else:
             happened, _, remedy = ELSEWHERE.partition("; ")
-            yield Finding(
-                "lake", "fail", f"{happened} (has_them={recorded} missing={newest[0] if newest else None})", remedy
-            )
+            yield Finding("lake", "fail", f"{happened} (has_them={recorded} missing={newest[0]})", remedy)
     except (LakehouseError, OSError):
         return  # what does not answer has been found before
 

@@ -73,9 +73,9 @@ class Catalog(CatalogWriter):
         """The location of the warehouse that is the lake's, and the stored paths of its newest segments."""
         return self._read(read_warehouse)
 
-    def record_warehouse(self, location: str, before: str | None) -> bool:
-        """Note where the lake's files lie, unless that is not known to be ``before`` any more; whether it was."""
-        return self._database.run(lambda connection: record_warehouse(connection, location, before))
+    def record_warehouse(self, location: str, before: str | None) -> None:
+        """Note where the lake's files lie, unless another process has noted it since it was ``before``."""
+        self._database.run(lambda connection: record_warehouse(connection, location, before))
 
     # Expiry and collection
 

@@ -80,7 +80,7 @@ def init(
         raise typer.BadParameter("a table needs --schema")
     with open_lake(catalog, warehouse) as lake:
         require_writable(lake.session.warehouse)
-        lake.session.require_home(is_chosen=True)
+        lake.session.require_home()
         if table is not None:
             lake.create_table(
                 table,

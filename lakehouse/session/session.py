@@ -80,11 +80,10 @@ class Session:
         self._spark = spark
         self._spark_engine: Engine | None = None
 
-    def require_home(self, *, is_chosen: bool = False) -> None:
-        """Check once that the warehouse is the lake's, before the first write; see `lakehouse.session.home`."""
+    def require_home(self) -> None:
+        """Check before a write, until it is settled, that the warehouse is the lake's; see `session.home`."""
         if not self._is_at_home:
-            require_home(self.catalog, self.warehouse, is_chosen=is_chosen)
-            self._is_at_home = True
+            self._is_at_home = require_home(self.catalog, self.warehouse)
 
     def begin(
         self,

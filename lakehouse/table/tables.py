@@ -50,7 +50,6 @@ def create_table(
         folder=uuid4().hex,
     )
     try:
-        session.require_home()
         return Table(session, *session.catalog.create_table(spec))
     except AlreadyExists as error:
         if not if_not_exists or "view" in error.facts:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
-from threading import Barrier
 
 import pyarrow as pa
 import pytest
@@ -58,23 +56,14 @@ def test_another_warehouse_is_refused_before_anything_is_written(tmp_path):
         assert lake.table("events").count() == 2
 
 
-def test_a_lake_without_rows_has_a_warehouse_from_its_first_write_on(tmp_path):
-    with _open(tmp_path, "here") as lake:
-        lake.create_table("events", "at TIMESTAMP, n BIGINT", time="at").append(_rows("2024-01-01"))
-    with _open(tmp_path, "there") as lake, pytest.raises(InvalidAddress, match="not in this warehouse"):
-        lake.table("events").append(_rows("2024-01-02"))
-
-
-def test_a_lake_without_rows_is_moved_by_init_alone(tmp_path):
-    with _open(tmp_path, "here") as lake:
-        lake.create_table("events", "at TIMESTAMP, n BIGINT", time="at")
-    with _open(tmp_path, "there") as lake:
-        with pytest.raises(InvalidAddress):
-            lake.table("events").append(_rows("2024-01-01"))
-        lake.session.require_home(is_chosen=True)
-        lake.table("events").append(_rows("2024-01-01"))
-    with _open(tmp_path, "here") as lake, pytest.raises(InvalidAddress):
-        lake.session.require_home(is_chosen=True)
+def test_a_lake_without_rows_is_where_the_first_are_written(tmp_path):
+    with _open(tmp_path, "here") as here, _open(tmp_path, "there") as there:
+        here.create_table("events", "at TIMESTAMP, n BIGINT", time="at")
+        here.session.require_home()
+        there.table("events").append(_rows("2024-01-01"))
+        with pytest.raises(InvalidAddress, match="not in this warehouse"):
+            here.table("events").append(_rows("2024-01-01"))
+        assert there.table("events").count() == 1
 
 
 def test_a_warehouse_may_move(tmp_path):
@@ -106,24 +95,6 @@ def test_a_recovered_catalog_has_its_warehouse_even_if_files_are_lost(tmp_path):
         lake.table("events").append(_rows("2024-01-02"))
     with _open(tmp_path, "there", "new.db") as lake, pytest.raises(InvalidAddress):
         lake.table("events").append(_rows("2024-01-02"))
-
-
-def test_of_two_that_begin_a_lake_in_two_places_one_has_it(tmp_path):
-    lakes = [_open(tmp_path, place) for place in ("here", "there")]
-    both = Barrier(2)
-
-    def begin(number: int) -> bool:
-        both.wait()
-        try:
-            lakes[number].create_table(f"events_{number}", "at TIMESTAMP, n BIGINT", time="at")
-        except InvalidAddress:
-            return False
-        return True
-
-    with ThreadPoolExecutor(2) as pool:
-        assert sorted(pool.map(begin, range(2))) == [False, True]
-    for lake in lakes:
-        lake.close()
 
 
 @pytest.mark.parametrize(("warehouse", "status"), [("here", "ok"), ("there", "fail")])

@@ -32,7 +32,7 @@ class LakeRow(SQLModel, table=True):
     """One row: the number sequence and its newest version. The transaction that updates it holds the head.
 
     Versions below ``horizon`` have expired, except tagged ones and each table's newest. ``warehouse`` is the
-    location of the files, null before the first table.
+    location of the files, null before the first write.
     """
 
     __tablename__ = "lake"

@@ -11,7 +11,7 @@ _SOME = 8
 
 
 def read_warehouse(connection: Connection) -> tuple[str | None, list[str]]:
-    """The location of the warehouse that is the lake's, None before the first table, and paths of the newest segments.
+    """The location of the warehouse that is the lake's, None before the first write, and paths of the newest segments.
 
     Cost: a few rows.
     """
@@ -20,7 +20,7 @@ def read_warehouse(connection: Connection) -> tuple[str | None, list[str]]:
     return location, list(connection.execute(newest).scalars())
 
 
-def record_warehouse(connection: Connection, location: str, before: str | None) -> bool:
-    """Note where the lake's files lie, if the location is still the one that it was before; whether it was."""
+def record_warehouse(connection: Connection, location: str, before: str | None) -> None:
+    """Note where the lake's files lie, if the location is still the one that it was before."""
     known = lake.c.warehouse.is_(None) if before is None else lake.c.warehouse == before
-    return bool(connection.execute(update(lake).where(known).values(warehouse=location)).rowcount)
+    connection.execute(update(lake).where(known).values(warehouse=location))
