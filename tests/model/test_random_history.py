@@ -642,7 +642,7 @@ def test_a_random_history_is_the_models_in_an_object_store_that_throttles_and_br
         class InStore(History):
             def new_catalog(self):
                 shutil.copy(tmp_path / "catalog.db", self.folder)
-                proxy.schedule = Schedule(len(proxy.exchanges), 0.1, in_a_row=1)
+                proxy.schedule = Schedule(len(proxy.exchanges), 0.3, in_a_row=1)
                 return f"sqlite:///{self.folder}/catalog.db"
 
             def open(self, url, machine, **settings):
@@ -651,7 +651,7 @@ def test_a_random_history_is_the_models_in_an_object_store_that_throttles_and_br
                 cache = f"{self.folder}/{machine}"
                 return lakehouse.connect(url, place.url, storage_options=options, cache_dir=cache, **settings)
 
-        explore(InStore, 2)
+        explore(InStore, 3)
         assert proxy.faults()
 
 
