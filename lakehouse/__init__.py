@@ -5,9 +5,8 @@
 Interval('2013-01-07', '2013-01-14')
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from lakehouse.extras import load
 
 if TYPE_CHECKING:
     from lakehouse import streaming as streaming
@@ -151,6 +150,7 @@ __all__ = sorted(_HOME)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
+    load = import_module("lakehouse.extras").load
     if name == "streaming":
         return load("lakehouse.streaming")
     if name not in _HOME:
