@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -57,7 +58,8 @@ def named(extra: str | None = None) -> Iterator[None]:
         if package not in EXTRAS or isinstance(error, ExtraMissing):
             raise
         wanted = extra or EXTRAS[package]
-        what = f"{package} is missing" if error.name == package else f"this {package} lacks {error.name}"
+        is_there = error.name != package and sys.modules.get(package) is not None
+        what = f"this {package} lacks {error.name}" if is_there else f"{package} is missing"
         raise ExtraMissing(f"{what}; {install(wanted)}", extra=wanted) from error
 
 

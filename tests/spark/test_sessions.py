@@ -99,5 +99,5 @@ def test_a_java_that_cannot_run_spark_is_reported(tmp_path: Path) -> None:
 
 def test_missing_spark_is_named_with_the_remedy(tmp_path: Path) -> None:
     said = _opened(tmp_path, "import sys; sys.modules['pyspark'] = None\n")
-    assert said.startswith("engine_unavailable Spark is missing")
+    assert said.startswith("engine_unavailable pyspark is missing")
     assert "pip install" in said
