@@ -432,7 +432,7 @@ BAD = {
     "a default of another type": (lambda t: t.add_column("gate", "INT", default="x"), InvalidRows, "gate"),
     "a default for new rows": (lambda t: t.add_column("g", "INT", default_for_new=1 << 40), InvalidRows, "g"),
     "a default of a nested column": (lambda t: t.add_column("g", "ARRAY<INT>", default=[1]), InvalidSchema, "nested"),
-    "not a type": (lambda t: t.add_column("gate", "GATE"), InvalidSchema, "DDL"),
+    "not a type": (lambda t: t.add_column("gate", "GATE"), InvalidSchema, "no such type"),
     "a type that takes no nulls": (lambda t: t.add_column("gate", "INT NOT NULL"), InvalidSchema, "null"),
     "a path into a number": (lambda t: t.add_column(("price", "x"), "INT"), InvalidSchema, "structs"),
     "an empty path": (lambda t: t.drop_column(()), InvalidName, "a column is text"),
