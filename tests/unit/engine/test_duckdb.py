@@ -138,9 +138,19 @@ def test_rows_of_every_kind_are_taken(store: Store, engine: DuckDBEngine, shape:
     assert comparable(read(store, engine, spec, store.write(engine, shape(rows), spec))) == comparable(rows)
 
 
-@pytest.mark.parametrize("rows", [None, 5, "rows", [1, 2], {"ts": [1]}, pl.LazyFrame({"ts": [1]})])
-def test_what_is_no_rows_is_refused(store: Store, engine: DuckDBEngine, rows: Any) -> None:
-    with pytest.raises(InvalidInput, match="not rows"):
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (None, "not rows"),
+        (5, "not rows"),
+        ("rows", "not rows"),
+        ([1, 2], "not a row"),
+        ({"ts": [1]}, "missing column"),
+        (pl.LazyFrame({"ts": [1]}), "missing column"),
+    ],
+)
+def test_what_is_no_rows_is_refused(store: Store, engine: DuckDBEngine, rows: Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
         store.write(engine, rows, spec_of(SCHEMA))
 
 
