@@ -125,7 +125,7 @@ def test_the_bytes_of_a_result_are_never_more_than_was_asked_for(numbers: lakeho
         ("SELECT * FROM gone", TableNotFound),
         ("SELECT * FROM trips VERSION AS OF 999", VersionNotFound),
         ("SELECT nothing FROM trips", UnknownColumn),
-        ("SELECT space(9)", InvalidStatement),
+        ("SELECT reflect('a', 'b')", InvalidStatement),
     ],
 )
 def test_errors_come_back_as_what_they_are(still_lake: lakehouse.Lake, statement: str, kind: type) -> None:
