@@ -295,7 +295,10 @@ def test_options_of_a_store_are_those_of_connect(store: Store, monkeypatch: pyte
 def test_without_addresses_it_is_the_connected_lake_also_where_it_was_pickled(
     lake: Any, flights: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Other tests of this process have lakes open, too.
+    monkeypatch.setattr("lakehouse.spark_source.open_lakes", lambda: [lake])
     made = cloudpickle.loads(cloudpickle.dumps(source_of()))
+    monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     assert made({"table": "flights"}).schema().names == ["time", "client", "value"]
     assert issubclass(source_of(lake), LakehouseSource)
