@@ -169,6 +169,7 @@ def resolve_on_table(connection: Connection, spec: TableSpec, created: int, as_o
     if known is None:
         raise gone(spec)
     if as_of is None:
+        check_not_dropped(spec, dropped, head, horizon)
         if dropped is not None:
             raise TableNotFound(
                 "the table was dropped; what it held can be read as of a version before, until that expires",
