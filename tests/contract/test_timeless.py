@@ -206,7 +206,7 @@ def test_every_interval_is_refused_by_name(codes: Any) -> None:
 @ON_ONE_CATALOG
 def test_a_table_with_a_time_still_asks_for_an_interval(lake: Any) -> None:
     timed = lake.create_table("timed", TIMED, time="time")
-    for call in (lambda: timed.replace(None), timed.drop, timed.history, timed.chunk_history):
+    for call in (lambda: timed.replace(None), timed.drop, timed.chunk_history):
         with pytest.raises(InvalidInterval, match="not an interval"):
             call()
 
