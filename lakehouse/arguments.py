@@ -180,6 +180,19 @@ def read_task_id(task_id: Any) -> int:
     return int(task_id)
 
 
+def is_of(value: object, package: str, name: str) -> bool:
+    """Whether a value is of a class of a package, by its name there; the package is not imported for it.
+
+    >>> from datetime import date
+    >>> is_of(date(2013, 1, 5), "datetime", "date"), is_of("2013-01-05", "datetime", "date")
+    (True, False)
+    """
+    return any(
+        one.__name__ == name and (one.__module__ == package or one.__module__.startswith(f"{package}."))
+        for one in type(value).__mro__
+    )
+
+
 def nearest(name: object, known: Iterable[str]) -> dict[str, str]:
     """The most similar of the names that there are, as a fact of an error; nothing if none is similar.
 

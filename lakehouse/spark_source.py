@@ -19,6 +19,7 @@ from pyspark.sql import datasource as spark_source
 from pyspark.sql.types import StructType
 
 from lakehouse.arguments import Fit, read_fit
+from lakehouse.catalog.store.opening import is_missing
 from lakehouse.core.interval import Interval, to_us
 from lakehouse.core.operation import Begun
 from lakehouse.core.plan import ReadGroup, ReadPlan
@@ -103,8 +104,7 @@ def _open(options: Mapping[str, str], **kept: Any) -> tuple[Lake, Table]:
 def _require_lake(options: Mapping[str, str]) -> None:
     """Raise `InvalidAddress` where `connect` would make a lake: it would be empty, and not the one meant."""
     catalog, _ = addresses(options.get("catalog"), options.get("warehouse"))
-    path = catalog.removeprefix(_SQLITE)
-    if path != catalog and not Path(path).exists():
+    if is_missing(catalog):
         raise InvalidAddress(
             "there is no lake; connect to yours before lakehouse.register(spark), or pass it, as in "
             'register(spark, lake), or name it by .option("catalog", ...) and .option("warehouse", ...)',

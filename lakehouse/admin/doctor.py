@@ -17,7 +17,7 @@ from typing import Any, Literal
 from lakehouse.admin.doctor_store import try_store
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.migration import REVISION, current_revision
-from lakehouse.catalog.store.opening import WAL_IS_SAFE_FROM, read_url, sqlite
+from lakehouse.catalog.store.opening import WAL_IS_SAFE_FROM, is_missing, sqlite
 from lakehouse.catalog.versions.warehouse import read_warehouse
 from lakehouse.errors import ExtraMissing, LakehouseError
 from lakehouse.extras import install, load
@@ -140,8 +140,7 @@ def check_catalog(catalog: str | None) -> Finding:
     """Whether the catalog's database answers, with the tables of this release."""
     url, _ = addresses(catalog)
     try:
-        address = read_url(url)
-        if address.drivername == "sqlite" and not Path(str(address.database)).exists():
+        if is_missing(url):
             return Finding("catalog", "warn", f"none yet at {url}", "make it: lakehouse init")
         database = Database(url)
         try:
@@ -195,8 +194,7 @@ def check_home(catalog: str | None, warehouse: str | None) -> Iterator[Finding]:
     """Whether the warehouse is that of the catalog's lake; nothing where one of them is not there yet."""
     url, place = addresses(catalog, warehouse)
     try:
-        address = read_url(url)
-        if address.drivername == "sqlite" and not Path(str(address.database)).exists():
+        if is_missing(url):
             return
         database = Database(url)
         try:

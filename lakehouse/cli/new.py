@@ -95,13 +95,8 @@ def new(
         made.rename(target)
     if as_json:
         return print_json({"project": str(target), "table": values["table"], "start": values["start"]})
-    print_line(f"{target}: table {values['table']} by {grain} of {time_of(values)}, from {values['start']}")
+    print_line(f"{target}: table {values['table']} by {grain} of {values['column']}, from {values['start']}")
     return print_line("cd into it, then: pytest, dagster dev, lakehouse console; README.md says more")
-
-
-def time_of(values: Mapping[str, str]) -> str:
-    """The time column, whose value in a template is a Python literal."""
-    return values["time"][1:-1]
 
 
 def _check_package(name: str) -> None:
@@ -149,6 +144,7 @@ def _described(source: Path, table: str | None, time: str | None, grain: Grain, 
         "file": f"{name}{suffix}",
         "kind": suffix.split(".")[1],
         "reader": reader,
+        "column": column,
         "time": repr(column),
         "grain": grain.value,
         "start": grain.floor(_in_utc(first)).strftime("%Y-%m-%d"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -40,10 +40,9 @@ def complete_table(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of tables that begin like this, for the shell; none where the lake cannot be opened."""
     given = ctx.params
     catalog, warehouse = addresses(given.get("catalog"), given.get("warehouse"))
-    path = catalog.removeprefix("sqlite:///")
-    if path != catalog and not Path(path).exists():  # which opening it would make
-        return []
     try:
+        if import_module("lakehouse.catalog.store.opening").is_missing(catalog):
+            return []
         with open_lake(catalog, str(warehouse)) as lake:
             return [name for name in lake.tables() if name.startswith(incomplete)]
     except lakehouse.LakehouseError:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import pyarrow as pa
 
+from lakehouse.arguments import is_of
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidRows
 
@@ -75,9 +76,13 @@ def as_rows(value: Any) -> Any:
     """An output as rows that a table takes. Raises `InvalidInput` for None, most likely a forgotten return."""
     if value is None:
         raise InvalidRows("the asset returned None; return rows, or a table without rows")
-    if type(value).__module__.startswith("polars") and type(value).__name__ == "LazyFrame":
+    if is_of(value, "polars", "LazyFrame"):
         return value.collect()
-    if not is_spark_frame(value) and not hasattr(value, "__arrow_c_stream__") and not _is_pandas(value):
+    if (
+        not is_spark_frame(value)
+        and not hasattr(value, "__arrow_c_stream__")
+        and not is_of(value, "pandas", "DataFrame")
+    ):
         raise InvalidRows(
             "this is not a table; return a Spark, Arrow, pandas or polars table or a DuckDB relation",
             found=type(value).__name__,
@@ -89,13 +94,9 @@ def schema_of(rows: Any) -> Any:
     """The schema of rows, in a form that `Lake.create_table` takes, without reading them."""
     if is_spark_frame(rows):
         return rows.schema
-    if _is_pandas(rows):
+    if is_of(rows, "pandas", "DataFrame"):
         return pa.Schema.from_pandas(rows, preserve_index=False)
     if isinstance(getattr(rows, "schema", None), pa.Schema):
         return rows.schema
     few = rows.limit(0) if hasattr(rows, "limit") else rows
     return pa.RecordBatchReader.from_stream(few).schema
-
-
-def _is_pandas(value: Any) -> bool:
-    return type(value).__module__.startswith("pandas.") and type(value).__name__ == "DataFrame"

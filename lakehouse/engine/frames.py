@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lakehouse.arguments import is_of
+
 
 def is_spark_frame(rows: Any) -> bool:
     """Whether rows are a Spark DataFrame, classic or Connect. Does not import PySpark.
@@ -11,6 +13,4 @@ def is_spark_frame(rows: Any) -> bool:
     >>> is_spark_frame([1, 2])
     False
     """
-    return any(
-        base.__module__.startswith("pyspark.sql.") and base.__name__ == "DataFrame" for base in type(rows).__mro__
-    )
+    return is_of(rows, "pyspark.sql", "DataFrame")

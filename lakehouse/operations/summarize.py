@@ -58,7 +58,7 @@ def _build(session: Session, spec: TableSpec, segments: Iterable[int], kind: Sum
     stored = 0
     unreadable: list[SegmentUnreadable] = []
     for first in range(0, len(ids), _SEGMENTS):
-        with Summarize(session, session.begin(spec, Kind.SUMMARIZE)) as op:
+        with Summarize(session, session.writing().begin(spec, Kind.SUMMARIZE)) as op:
             unreadable += op.run(ids[first : first + _SEGMENTS], kind, engine)
             stored += op.register()
     if unreadable:

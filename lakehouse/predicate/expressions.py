@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.arguments import is_of
 from lakehouse.predicate.arrow_expressions import from_arrow
 from lakehouse.predicate.polars_expressions import from_polars
 
@@ -17,7 +18,7 @@ def is_expression(where: Any) -> bool:
     >>> is_expression(pc.field("x") > 1), is_expression("x > 1")
     (True, False)
     """
-    return isinstance(where, pc.Expression) or _is_polars(where)
+    return isinstance(where, pc.Expression) or is_of(where, "polars", "Expr")
 
 
 def written(where: Any, schema: pa.Schema) -> str:
@@ -26,8 +27,4 @@ def written(where: Any, schema: pa.Schema) -> str:
     >>> written((pc.field("x") > 1) & pc.field("n").is_valid(), pa.schema([("x", pa.int64()), ("n", pa.string())]))
     '((`x` > 1) AND (`n` IS NOT NULL))'
     """
-    return from_polars(where, schema) if _is_polars(where) else from_arrow(where, schema)
-
-
-def _is_polars(where: Any) -> bool:
-    return any(one.__module__.split(".")[0] == "polars" and one.__name__ == "Expr" for one in type(where).__mro__)
+    return from_polars(where, schema) if is_of(where, "polars", "Expr") else from_arrow(where, schema)

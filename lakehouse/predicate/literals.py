@@ -87,13 +87,17 @@ def is_one_of(column: str, values: Iterable[int | str]) -> str:
     >>> is_one_of("name", ["a", "b"]), is_one_of("n", [7]), is_one_of("n", [])
     ("`name` IN ('a', 'b')", '`n` IN (7)', 'FALSE')
     """
-    listed = ", ".join(str(one) if isinstance(one, int) else _quoted(one) for one in values)
+    listed = ", ".join(str(one) if isinstance(one, int) else quoted_text(one) for one in values)
     return f"`{column}` IN ({listed})" if listed else "FALSE"
 
 
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+def quoted_text(value: str) -> str:
+    r"""A text in quotes, as Spark's SQL has it.
+
+    >>> print(quoted_text("it's"))
+    'it\'s'
+    """
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _both(kind: pa.DataType, written: str) -> Term:

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from lakehouse.arguments import nearest
 from lakehouse.core.column import is_uuid_column
 from lakehouse.core.predicate import Compare, Operator
 from lakehouse.core.spec import SIDES
@@ -28,7 +27,7 @@ from lakehouse.predicate.term import (
     negation,
     same,
 )
-from lakehouse.predicate.written import hexadecimal, number, refused, shown, typed_literal
+from lakehouse.predicate.written import hexadecimal, number, refused, shown, typed_literal, unknown_column
 
 Qualified = Mapping[str, pa.Schema]
 """Tables by the name that columns of theirs are written with, in lower case."""
@@ -137,12 +136,7 @@ class Translator:
         written = node.name
         name = written if written in self._schema.names else self._folded.get(written.casefold())
         if name is None:
-            raise UnknownColumn(
-                "the filter names an unknown column",
-                column=written,
-                **nearest(written, self._schema.names),
-                columns=",".join(self._schema.names),
-            )
+            raise unknown_column(written, self._schema.names)
         if "`" in name or '"' in name or "${" in name:
             raise InvalidPredicate("a filter cannot name this column: quotes and ${ are taken for code", column=name)
         self._read.add(name)

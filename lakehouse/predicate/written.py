@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.arguments import nearest
 from lakehouse.core.kinds import single
-from lakehouse.errors import InvalidInput, InvalidPredicate
+from lakehouse.errors import InvalidInput, InvalidPredicate, UnknownColumn
 from lakehouse.predicate.moments import FarDate, FarTime, is_aware, read_day, read_moment
 from lakehouse.predicate.steps import limits
 from lakehouse.predicate.term import Literal
@@ -137,3 +139,10 @@ def hexadecimal(node: exp.Expr) -> Literal:
         return Literal(bytes.fromhex(node.name.rjust(len(node.name) + len(node.name) % 2, "0")))
     except ValueError as error:
         raise refused(node) from error
+
+
+def unknown_column(name: str, columns: Sequence[str]) -> UnknownColumn:
+    """The error for a column that a filter names and its table has not."""
+    return UnknownColumn(
+        "the filter names an unknown column", column=name, **nearest(name, columns), columns=",".join(columns)
+    )

@@ -10,8 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.arguments import nearest, refuse_surrogates
-from lakehouse.errors import InvalidPredicate, UnknownColumn
+from lakehouse.arguments import refuse_surrogates
+from lakehouse.errors import InvalidPredicate
+from lakehouse.predicate.literals import quoted_text
+from lakehouse.predicate.written import unknown_column
 
 IN_SQL = "write the filter in SQL, or filter what `to_arrow` or `to_polars(lazy=True)` gives"
 """What to do about an expression that cannot be translated."""
@@ -20,12 +22,7 @@ IN_SQL = "write the filter in SQL, or filter what `to_arrow` or `to_polars(lazy=
 def column(name: str, schema: pa.Schema) -> str:
     """A column of the table by its exact name. Raises `UnknownColumn`."""
     if name not in schema.names:
-        raise UnknownColumn(
-            "the filter names an unknown column",
-            column=name,
-            **nearest(name, schema.names),
-            columns=",".join(schema.names),
-        )
+        raise unknown_column(name, schema.names)
     if "`" in name:
         raise InvalidPredicate("a filter cannot name this column: quotes are taken for code", column=name)
     return f"`{name}`"
@@ -59,8 +56,7 @@ def value(given: Any) -> str:
             refuse_surrogates(given, "the filter")
             if "\0" in given:
                 raise InvalidPredicate("the filter holds a null character, which no text has")
-            doubled = given.replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{doubled}'"
+            return quoted_text(given)
         case bytes():
             return f"X'{given.hex()}'"
         case datetime():

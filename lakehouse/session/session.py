@@ -9,10 +9,6 @@ from typing import Any
 from lakehouse.apart import QueryProcesses
 from lakehouse.cancelling import Works
 from lakehouse.catalog.catalog import Catalog
-from lakehouse.core.interval import Interval
-from lakehouse.core.keys import KeyScope
-from lakehouse.core.operation import Begun, Kind, Priority
-from lakehouse.core.spec import TableSpec
 from lakehouse.engine import Engine
 from lakehouse.engine.duckdb import DuckDBEngine, StatementDatabase, most_in_process
 from lakehouse.engine.frames import is_spark_frame
@@ -85,22 +81,10 @@ class Session:
         if not self._is_at_home:
             self._is_at_home = require_home(self.catalog, self.warehouse)
 
-    def begin(
-        self,
-        spec: TableSpec,
-        kind: Kind,
-        *,
-        interval: Interval | None = None,
-        keys: KeyScope | None = None,
-        priority: Priority = Priority.USER,
-        wait_seconds: float = 0.0,
-        ahead: bool = False,
-    ) -> Begun:
-        """Begin an operation as the catalog's `begin` does, if the warehouse is the lake's. Raises `InvalidAddress`."""
+    def writing(self) -> Catalog:
+        """The catalog, for operations that write to the warehouse, if that is the lake's. Raises `InvalidAddress`."""
         self.require_home()
-        return self.catalog.begin(
-            spec, kind, interval=interval, keys=keys, priority=priority, wait_seconds=wait_seconds, ahead=ahead
-        )
+        return self.catalog
 
     def drop_erased(self) -> int | None:
         """Drop copies of files that an erasure has replaced since this machine last looked; return that erasure.

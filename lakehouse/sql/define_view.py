@@ -12,6 +12,7 @@ from sqlglot import exp
 from lakehouse.arguments import refuse_surrogates
 from lakehouse.core.view import View
 from lakehouse.errors import AlreadyExists, InvalidName, InvalidStatement, ViewNotFound
+from lakehouse.predicate.literals import quoted_text
 from lakehouse.predicate.written import shown
 from lakehouse.schema.names import check_distinct, check_table_name
 from lakehouse.session.session import Session
@@ -163,8 +164,7 @@ def listed_views(session: Session) -> list[View]:
 def view_text(view: View) -> str:
     """A CREATE VIEW that makes the same view."""
     columns = ", ".join(f"`{name}`" for name in view.names)
-    escaped = (view.comment or "").replace("\\", "\\\\").replace("'", "\\'")
-    comment = "" if view.comment is None else f"COMMENT '{escaped}'\n"
+    comment = "" if view.comment is None else f"COMMENT {quoted_text(view.comment)}\n"
     return f"CREATE VIEW `{view.name}` ({columns})\n{comment}AS {view.text}"
 
 

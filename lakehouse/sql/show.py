@@ -11,6 +11,7 @@ from sqlglot import exp
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.view import View
 from lakehouse.errors import InvalidStatement
+from lakehouse.predicate.literals import quoted_text
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
@@ -19,7 +20,7 @@ from lakehouse.sql.functions import NAMES
 from lakehouse.sql.names import find_table, table_name
 from lakehouse.sql.system import CATALOG, SCHEMA
 from lakehouse.sql.target import check_statement
-from lakehouse.sql.types import column_type_name, default_text, quoted_text
+from lakehouse.sql.types import column_type_name, default_text
 from lakehouse.sql.view import live_view, view_of
 from lakehouse.sql.words import Show
 from lakehouse.table.tables import open_table, table_names

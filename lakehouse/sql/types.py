@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lakehouse.core.column import COMMENT, is_uuid_column
 from lakehouse.core.spec import TableSpec
-from lakehouse.predicate.literals import SPARK_TYPES
+from lakehouse.predicate.literals import SPARK_TYPES, quoted_text
 
 _TYPE_NAMES: Mapping[pa.DataType, str] = {
     **SPARK_TYPES,
@@ -77,12 +77,3 @@ def default_text(spec: TableSpec, column: pa.Field) -> str | None:
         case bytes():
             return f"X'{value.hex().upper()}'"
     return quoted_text(str(value))
-
-
-def quoted_text(value: str) -> str:
-    r"""A text in quotes.
-
-    >>> print(quoted_text("it's"))
-    'it\'s'
-    """
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -46,10 +46,10 @@ def open_warehouse(
     options = {**_from_environment(), **_read_options(storage_options)}
     # It loads obstore, which lakes in folders do without.
     remote = load("lakehouse.storage.remote", SCHEMES[scheme])
-    endpoints = sorted(str(value) for name, value in options.items() if "endpoint" in name)
-    place = xxhash.xxh3_64_hexdigest(" ".join([url, *endpoints]).encode())
+    credentials = remote.Credentials(options)
+    place = xxhash.xxh3_64_hexdigest(" ".join([url, *credentials.endpoints]).encode())
     opened: Warehouse = remote.Remote(
-        remote.Objects(url, remote.Credentials(options)),
+        remote.Objects(url, credentials),
         cache_folder(cache_dir) / place,
         _read_limit(cache_bytes),
         is_placed=cache_dir is not None,

@@ -110,7 +110,7 @@ class Begins:
 
     def _begin_ahead(self, marks: dict[str, Any]) -> Append:
         """Begin an append with one of the operations that the process has registered in advance."""
-        return Append(self._session, self._session.begin(self._spec, Kind.APPEND, ahead=True), **marks)
+        return Append(self._session, self._session.writing().begin(self._spec, Kind.APPEND, ahead=True), **marks)
 
     @as_altered
     def begin_replace(
@@ -139,7 +139,7 @@ class Begins:
         covered = self._spec.interval_of(interval)
         if self._spec.write_order == "start":
             check_replaceable(covered, self._spec.grain)
-        begun = self._session.begin(
+        begun = self._session.writing().begin(
             self._spec,
             Kind.REPLACE,
             interval=covered,
@@ -371,7 +371,7 @@ class Begins:
     def begin_rewrite(self, altered: TableSpec, engine: str | None, wait_seconds: float | None) -> Compaction:
         """Begin to write the whole table anew for another definition; users' replaces wait for it."""
         interval = altered.grain.align(locked_for_compaction(self._session, self._spec, None))
-        begun = self._session.begin(
+        begun = self._session.writing().begin(
             self._spec,
             Kind.COMPACTION,
             interval=interval,
@@ -384,7 +384,7 @@ class Begins:
 
     def _maintains(self, kind: Kind, interval: Interval, wait_seconds: float) -> Begun:
         """Begin an operation that holds chunks until a user's operation takes them."""
-        return self._session.begin(
+        return self._session.writing().begin(
             self._spec,
             kind,
             interval=interval,
@@ -394,7 +394,7 @@ class Begins:
 
     def _begin(self, operation: type[Began], marks: dict[str, Any], **what: Any) -> Began:
         """Begin an operation that takes no lock."""
-        return operation(self._session, self._session.begin(self._spec, operation.kind), **what, **marks)
+        return operation(self._session, self._session.writing().begin(self._spec, operation.kind), **what, **marks)
 
     def _wait(self, wait_seconds: float | None) -> float:
         return self._session.wait_seconds if wait_seconds is None else read_wait(wait_seconds)

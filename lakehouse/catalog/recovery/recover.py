@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from lakehouse.catalog.store import models
 from lakehouse.catalog.store.database import Database, take_head
 from lakehouse.catalog.store.encoding import encode_statistics
 from lakehouse.catalog.store.migration import current_revision, ensure_migrated
+from lakehouse.catalog.store.opening import is_missing
 from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import tombstone_values
 from lakehouse.catalog.versions.log import EXPORTED, GAP
@@ -61,8 +61,7 @@ def address(url: str) -> str:
 
 def require_empty(url: str) -> None:
     """Check, without creating anything, that a catalog is missing or empty. Raises `InvalidInput` with the remedy."""
-    kind, is_path, path = url.partition(":///")
-    if is_path and kind.startswith("sqlite") and not Path(path).exists():
+    if is_missing(url):
         return
     database = Database(url)
     try:

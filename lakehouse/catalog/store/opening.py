@@ -28,7 +28,7 @@ BUSY_TIMEOUT_MS = 1_000
 """How long SQLite waits at a time for a lock of another program; the caller then retries."""
 _CACHE_KIBIBYTES = 64 << 10
 _FULL, _EXTRA = 2, 3
-__all__ = ["WAL_IS_SAFE_FROM", "WRITES_AHEAD", "configure", "prepare_file", "read_url", "sqlite"]
+__all__ = ["WAL_IS_SAFE_FROM", "WRITES_AHEAD", "configure", "is_missing", "prepare_file", "read_url", "sqlite"]
 
 
 def read_url(url: str) -> URL:
@@ -47,6 +47,12 @@ def read_url(url: str) -> URL:
             kind=parsed.drivername,
         )
     return parsed if parsed.drivername != "sqlite" else _real(parsed)
+
+
+def is_missing(url: str) -> bool:
+    """Whether a catalog is a SQLite file that is not there, which opening it would make. Raises `InvalidInput`."""
+    address = read_url(url)
+    return address.drivername == "sqlite" and not Path(str(address.database)).exists()
 
 
 def _real(url: URL) -> URL:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.arguments import has_surrogate
+from lakehouse.arguments import has_surrogate, is_of
 from lakehouse.engine.duckdb.rows import from_python, is_python_rows
 from lakehouse.engine.validate import NOT_UTF8
 from lakehouse.errors import InvalidRows
@@ -40,11 +40,11 @@ def as_arrow(rows: Any, schema: pa.Schema) -> pa.Table | pa.RecordBatch | pa.Rec
     match rows:
         case pa.Table() | pa.RecordBatch() | pa.RecordBatchReader():
             return rows
-        case _ if _is_pandas(rows):
+        case _ if is_of(rows, "pandas", "DataFrame"):
             return _from_pandas(rows, schema.names)
         case _ if hasattr(rows, "__arrow_c_stream__"):
             return _opened(rows)
-        case _ if _is_of(rows, "polars", "LazyFrame"):
+        case _ if is_of(rows, "polars", "LazyFrame"):
             return _opened(rows.collect(engine="streaming"))
         case _ if is_python_rows(rows):
             return from_python(rows, schema)
@@ -105,15 +105,6 @@ def _opened(rows: Any) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_stream(rows)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidRows("rows cannot be read as Arrow", found=type(rows).__name__, cause=error) from error
-
-
-def _is_pandas(rows: Any) -> bool:
-    return _is_of(rows, "pandas", "DataFrame")
-
-
-def _is_of(rows: Any, package: str, name: str) -> bool:
-    """Whether rows are of a class of a package, which is not imported for it."""
-    return any(one.__module__.split(".")[0] == package and one.__name__ == name for one in type(rows).__mro__)
 
 
 def _from_pandas(frame: Any, names: list[str]) -> pa.Table:
