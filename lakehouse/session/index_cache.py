@@ -23,8 +23,9 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import Summary, SummaryKind, field_id, indexed_columns
 from lakehouse.errors import SegmentUnreadable, coded
 from lakehouse.remembered import Remembered
+from lakehouse.storage.paths import Locator
 from lakehouse.storage.summaries import read_part
-from lakehouse.storage.warehouse import Warehouse, fetch_all
+from lakehouse.storage.warehouse import Warehouse
 
 logger = logging.getLogger(__name__)
 
@@ -85,10 +86,15 @@ class IndexCache:
         there = [(place, held[one]) for place, one in enumerate(ids) if one in held]
         inline = [(place, one) for place, one in there if not isinstance(one, Summary)]
         found[[place for place, _ in inline]] = may_hold_any([one for _, one in inline], probe)
-        for place, one in there:
-            if isinstance(one, Summary):
-                found[place] = _holds_any(one, probe, self._warehouse)
+        stored = [(place, one) for place, one in there if isinstance(one, Summary)]
+        found[[place for place, _ in stored]] = self._stored_may_hold([one for _, one in stored], probe)
         return found
+
+    def _stored_may_hold(self, stored: list[Summary], probe: Probe) -> list[bool]:
+        """Whether indexes in files may hold one of some values; one that cannot be read may hold anything."""
+        failures = self._warehouse.fetch(stored) if stored else {}
+        locator = Locator(self._warehouse.root)
+        return [_holds_any(one, probe, locator, failures.get(one.path)) for one in stored]
 
     def _indexes(self, segments: list[int], field: int) -> dict[int, _Held]:
         """The existing indexes of one column, by segment."""
@@ -126,11 +132,11 @@ def _has_other_values(spec: TableSpec, column: str, segments: Segments) -> Mask:
     return np.isin(numbers, [number for number, one in held.items() if one.type != one.wanted])
 
 
-def _holds_any(held: Summary, probe: Probe, warehouse: Warehouse) -> bool:
-    """Whether an index in a file may hold one of some values; one that cannot be read may hold anything."""
+def _holds_any(held: Summary, probe: Probe, locator: Locator, failure: SegmentUnreadable | None) -> bool:
     try:
-        fetch_all(warehouse, [held])
-        read = partial(read_part, warehouse.file(held.path))
+        if failure is not None:
+            raise failure
+        read = partial(read_part, locator.file(held.path))
         return bool(may_hold_stored(held.bytes, read, probe, Owner(held.segment, held.field_id)).any())
     except (DamagedFilter, OSError, SegmentUnreadable) as error:
         logger.warning("the index in %s is skipped, its segment is read: %s", held.path, coded(error))
