@@ -6,7 +6,7 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -141,7 +141,7 @@ def _tombstone_page_values(tombstone: Tombstone, stored: Mapping[str, str]) -> d
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SegmentsForm:
     """The columns of a table's segments in memory, see `lakehouse.core.segment_columns`, and their names in key frames.
 
@@ -198,35 +198,42 @@ class SegmentsForm:
         prefix, _, name = column.partition(":")
         return f"{prefix}:{self.stored[name]}" if name in self.stored else column
 
+    @cached_property
+    def stored_fields(self) -> list[tuple[str, pa.DataType, str]]:
+        """Name, type, and name in the catalog of each column of the schema: a read asks for them for every chunk."""
+        return [(field.name, field.type, self.stored_name(field.name)) for field in self.schema]
+
+    @cached_property
+    def nothing(self) -> pa.Table:
+        """No segments. Not `Schema.empty_table`, which imports pandas."""
+        return pa.Table.from_arrays([pa.nulls(0, field.type) for field in self.schema], schema=self.schema)
+
 
 def segments_from_rows(form: SegmentsForm, rows: Sequence[Values]) -> pa.Table:
     """Segments as columns, from rows of `models.segment`."""
-    schema = form.schema
-    if not rows:  # not `Schema.empty_table`, which imports pandas
-        return pa.Table.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+    if not rows:
+        return form.nothing
     held = from_json(f"[{','.join(row['statistics'] for row in rows)}]")
     arrays = []
-    for field in schema:
-        prefix, _, name = form.stored_name(field.name).partition(":")
+    for column, kind, stored_name in form.stored_fields:
+        prefix, _, name = stored_name.partition(":")
         if not name:
-            values = [row[field.name] for row in rows]
-            if field.name in ("rewrites", "schema_number"):
+            values = [row[column] for row in rows]
+            if column in ("rewrites", "schema_number"):
                 values = [one or None for one in values]
-            elif field.name == "checksum":
+            elif column == "checksum":
                 values = [None if one is None else bytes(one) for one in values]
-            arrays.append(
-                pa.array([bool(one) for one in values] if field.name == "has_row_ids" else values, field.type)
-            )
+            arrays.append(pa.array([bool(one) for one in values] if column == "has_row_ids" else values, kind))
             continue
         place = _PLACES[prefix]
         stored = [one[name][place] if name in one and len(one[name]) > place else None for one in held]
-        known = form.is_known(field.name, [row["schema_number"] for row in rows])
+        known = form.is_known(column, [row["schema_number"] for row in rows])
         if known is not None:
             stored = [one if is_known else None for one, is_known in zip(stored, known, strict=True)]
         if place == _PLACES[BUCKETS[:-1]]:
             stored = [None if one is None else bytes.fromhex(one) for one in stored]
-        arrays.append(_typed(stored, field.type))
-    return pa.Table.from_arrays(arrays, schema=schema)
+        arrays.append(_typed(stored, kind))
+    return pa.Table.from_arrays(arrays, schema=form.schema)
 
 
 _PLACES = {LOW[:-1]: 0, HIGH[:-1]: 1, NULLS[:-1]: 2, BUCKETS[:-1]: 3}
@@ -259,7 +266,7 @@ def encode_page(body: pa.Table, tombstones: Sequence[Tombstone], stored: Mapping
     body = body.select([name for name in body.column_names if body.column(name).null_count < max(1, len(body))])
     if stored:
         form = SegmentsForm(body.schema, stored, {})
-        body = body.rename_columns([form.stored_name(name) for name in body.column_names])
+        body = body.rename_columns([stored_name for _, _, stored_name in form.stored_fields])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, body.schema) as to:
         to.write_table(body.combine_chunks())
@@ -305,16 +312,16 @@ def named_tables(form: SegmentsForm, held: pa.Table, masks: pa.Table | None) -> 
     """What `page_tables` gives, with the names and types that columns have in a form."""
     columns = dict(zip(held.column_names, held.columns, strict=True))
     arrays = []
-    for field in form.schema:
-        column = columns.get(form.stored_name(field.name))
+    for name, kind, stored_name in form.stored_fields:
+        column = columns.get(stored_name)
         if column is None:
-            column = pa.nulls(len(held), field.type)
-        if column.type != field.type:
+            column = pa.nulls(len(held), kind)
+        elif column.type != kind:
             numbers = columns["schema_number"].to_pylist() if "schema_number" in columns else [0] * len(held)
-            known = form.is_known(field.name, numbers)
+            known = form.is_known(name, numbers)
             if known is not None:
                 column = pc.if_else(pa.array(known), column, pa.scalar(None, column.type))
-            column = column.cast(field.type)
+            column = column.cast(kind)
         arrays.append(column)
     body = pa.Table.from_arrays(arrays, schema=form.schema)
     rows = [] if masks is None else masks.to_pylist()
