@@ -13,6 +13,14 @@ _LOOK_SECONDS = 1.0
 """How often a waiting query reports its place, which is also when a reader who left is noticed."""
 
 
+class _Ticket:
+    """A query in the queue. Without ``on_wait`` it wakes for its slot alone, else whenever its place may change."""
+
+    def __init__(self, on_wait: OnWait | None) -> None:
+        self.on_wait = on_wait
+        self.woken = threading.Event()
+
+
 class FairQueue:
     """``at_once`` slots, of which one reader holds at most ``each``; waiting readers are served round robin.
 
@@ -23,34 +31,34 @@ class FairQueue:
     def __init__(self, *, at_once: int, each: int, most_waiting: int, most_waiting_each: int) -> None:
         self._at_once, self._each = at_once, each
         self._most, self._most_each = most_waiting, most_waiting_each
-        self._changed = threading.Condition()
+        self._guard = threading.Lock()
         self._running: Counter[str] = Counter()
-        self._waiting: OrderedDict[str, deque[object]] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[_Ticket]] = OrderedDict()
 
     @contextmanager
-    def slot(self, reader: str, *, most_seconds: float, on_wait: OnWait = bool) -> Iterator[None]:
+    def slot(self, reader: str, *, most_seconds: float, on_wait: OnWait | None = None) -> Iterator[None]:
         """Wait for a slot and hold it inside a ``with`` block; ``on_wait`` gets the place in the queue, from 1.
 
         Raises `QueryLimitExceeded` if too many wait already, or after waiting for ``most_seconds``.
         """
-        ticket = object()
-        with self._changed:
+        ticket = _Ticket(on_wait)
+        with self._guard:
             self._stand(reader, ticket)
             self._serve()
         try:
-            self._wait(reader, ticket, time.monotonic() + most_seconds, most_seconds, on_wait)
+            self._wait(reader, ticket, time.monotonic() + most_seconds, most_seconds)
         except BaseException:
             self._leave(reader, ticket)
             raise
         try:
             yield
         finally:
-            with self._changed:
+            with self._guard:
                 self._running[reader] -= 1
                 self._running += Counter()  # drop readers without any
                 self._serve()
 
-    def _stand(self, reader: str, ticket: object) -> None:
+    def _stand(self, reader: str, ticket: _Ticket) -> None:
         own = self._waiting.get(reader, ())
         if len(own) >= self._most_each or sum(map(len, self._waiting.values())) >= self._most:
             raise QueryLimitExceeded(
@@ -58,29 +66,29 @@ class FairQueue:
             )
         self._waiting.setdefault(reader, deque()).append(ticket)
 
-    def _wait(self, reader: str, ticket: object, until: float, most_seconds: float, on_wait: OnWait) -> None:
+    def _wait(self, reader: str, ticket: _Ticket, until: float, most_seconds: float) -> None:
         while True:
-            with self._changed:
+            ticket.woken.clear()  # before the look: what changes after it is seen the next time
+            with self._guard:
                 place = self._place(reader, ticket)
-                if place == 0:
-                    return
-                left = until - time.monotonic()
-                if left <= 0:
-                    raise QueryLimitExceeded(
-                        "other queries run; try again when they have ended",
-                        limit="waiting",
-                        place=place,
-                        waited_seconds=most_seconds,
-                    )
-            on_wait(place)  # not under the lock: it may take long, or raise
-            with self._changed:
-                self._changed.wait_for(
-                    lambda: self._place(reader, ticket) != place,  # noqa: B023 - called before the next round
-                    min(left, _LOOK_SECONDS),
+            if place == 0:
+                return
+            left = until - time.monotonic()
+            if left <= 0:
+                raise QueryLimitExceeded(
+                    "other queries run; try again when they have ended",
+                    limit="waiting",
+                    place=place,
+                    waited_seconds=most_seconds,
                 )
+            if ticket.on_wait is None:
+                ticket.woken.wait(left)
+                continue
+            ticket.on_wait(place)  # not under the lock: it may take long, or raise
+            ticket.woken.wait(min(left, _LOOK_SECONDS))
 
-    def _leave(self, reader: str, ticket: object) -> None:
-        with self._changed:
+    def _leave(self, reader: str, ticket: _Ticket) -> None:
+        with self._guard:
             if ticket in self._waiting.get(reader, ()):
                 self._waiting[reader].remove(ticket)
                 if not self._waiting[reader]:
@@ -97,13 +105,16 @@ class FairQueue:
             if following is None:
                 break
             tickets = self._waiting.pop(following)
-            tickets.popleft()
+            tickets.popleft().woken.set()
             self._running[following] += 1
             if tickets:
                 self._waiting[following] = tickets  # behind all others
-        self._changed.notify_all()
+        for tickets in self._waiting.values():
+            for one in tickets:
+                if one.on_wait is not None:
+                    one.woken.set()
 
-    def _place(self, reader: str, ticket: object) -> int:
+    def _place(self, reader: str, ticket: _Ticket) -> int:
         """The place in the queue, from 1; 0 once it has a slot."""
         own = self._waiting.get(reader, ())
         if ticket not in own:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -21,10 +20,12 @@ from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.expressions import is_expression, written
 from lakehouse.predicate.parts import check_parts
 from lakehouse.predicate.translate import Qualified, Translator
+from lakehouse.remembered import Remembered
 
 MAX_LENGTH = 1_000_000
 """Most characters of a filter."""
 _SHORT = 4_096
+"""Longer filters are not remembered."""
 PARSER_ERRORS = (
     SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
@@ -53,6 +54,10 @@ class ParsedPredicate:
         return {"spark": self.spark, "duckdb": self.duckdb}[dialect]
 
 
+_known: Remembered[tuple[str, pa.Schema], ParsedPredicate] = Remembered(256)
+"""The same looks are taken again and again. Schemas compare by columns."""
+
+
 def parse(where: Any, schema: pa.Schema, qualified: Qualified | None = None) -> ParsedPredicate:
     """Parse a filter in Spark's SQL over a table's columns, or an expression of pyarrow or polars.
 
@@ -77,13 +82,19 @@ def parse(where: Any, schema: pa.Schema, qualified: Qualified | None = None) -> 
         )
     if len(where) > MAX_LENGTH:
         raise InvalidPredicate("the filter is too long", characters=len(where), most=MAX_LENGTH)
-    return (
-        _remembered(where, schema) if qualified is None and len(where) <= _SHORT else _parse(where, schema, qualified)
-    )
+    known = _known.get((where, schema)) if qualified is None else None
+    if known is not None:
+        return known
+    found = translated(parse_condition(where), where, schema, qualified)
+    if qualified is None:
+        remember(found, schema)
+    return found
 
 
-def _parse(where: str, schema: pa.Schema, qualified: Qualified | None) -> ParsedPredicate:
-    return translated(parse_condition(where), where, schema, qualified)
+def remember(found: ParsedPredicate, schema: pa.Schema) -> None:
+    """Let `parse` of the same text over the same columns give this again, which takes as long as planning."""
+    if len(found.text) <= _SHORT:
+        _known.put((found.text, schema), found)
 
 
 def translated(node: exp.Expr, where: str, schema: pa.Schema, qualified: Qualified | None = None) -> ParsedPredicate:
@@ -95,12 +106,6 @@ def translated(node: exp.Expr, where: str, schema: pa.Schema, qualified: Qualifi
     except RecursionError as error:
         raise InvalidPredicate("the filter is nested too deeply", where=where[:200]) from error
     return ParsedPredicate(where, term.true, translator.read(), term.spark, term.duckdb)
-
-
-@lru_cache(maxsize=256)
-def _remembered(where: str, schema: pa.Schema) -> ParsedPredicate:
-    """The same looks are taken again and again, and parsing takes as long as planning. Schemas compare by columns."""
-    return _parse(where, schema, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from lakehouse.engine.duckdb import StatementDatabase, explained, streamed
 from lakehouse.errors import InvalidStatement, QueryLimitExceeded, StatementCancelled
 from lakehouse.reading.scan import Scan
 from lakehouse.remembered import Remembered
+from lakehouse.serving.deadlines import Deadlines
 from lakehouse.serving.frozen import Frozen, FrozenSession
 from lakehouse.session.session import Session
 from lakehouse.sql.parse import check_text, parse_statement
@@ -199,6 +200,7 @@ def run(
     database: StatementDatabase,
     ready: Ready,
     bounds: QueryBounds,
+    deadlines: Deadlines,
     listed: AbstractContextManager[None],
 ) -> pa.Table:
     """The rows of a statement, all of them. Raises `QueryLimitExceeded` rather than leave any out.
@@ -211,11 +213,8 @@ def run(
         is_late.set()
         session.works.cancel(thread)
 
-    timer = threading.Timer(bounds.seconds, end)
-    timer.daemon = True
-    timer.start()
     try:
-        with session.works.runs(), listed:
+        with session.works.runs(), listed, deadlines.within(end):
             return _rows(database, ready, bounds)
     except StatementCancelled as error:
         if not is_late.is_set():
@@ -229,8 +228,6 @@ def run(
             limit="memory",
             most_memory=bounds.memory,
         ) from error
-    finally:
-        timer.cancel()
 
 
 def _rows(database: StatementDatabase, ready: Ready, bounds: QueryBounds) -> pa.Table:

@@ -18,6 +18,7 @@ from lakehouse.fair_queue import FairQueue
 from lakehouse.lake import Lake
 from lakehouse.remembered import Remembered
 from lakehouse.serving.answering import Databases, QueryBounds, run
+from lakehouse.serving.deadlines import Deadlines
 from lakehouse.serving.figures import Figures
 from lakehouse.serving.glances import Glances
 from lakehouse.serving.member import Member, Membership
@@ -78,6 +79,7 @@ class ServingNode:
             most_waiting_each=chosen.most_waiting_each,
         )
         self._databases = Databases(warehouse.root, chosen.at_once, chosen.bounds.memory)
+        self._deadlines = Deadlines(chosen.bounds.seconds)
         self._running: dict[str, threading.Thread] = {}
         self._member = Member(
             Membership(node, group, url, chosen.lease_seconds, chosen.replicas),
@@ -181,7 +183,7 @@ class ServingNode:
                 question.sql, values, best_effort=question.best_effort, held=held if is_copied else None
             )
             with self._databases.one() as database:
-                rows = run(self.session, database, ready, self.settings.bounds, self._listed(query_id))
+                rows = run(self.session, database, ready, self.settings.bounds, self._deadlines, self._listed(query_id))
         found = _Found(rows, ready.coverage(held), ready.counts(held))
         if not question.best_effort:
             self._results.put(key, found, cost=max(rows.nbytes, 1000) + len(question.sql))
@@ -251,5 +253,6 @@ class ServingNode:
         """Leave the group and let go of everything."""
         self._member.leave()
         self._glances.close()
+        self._deadlines.close()
         self._databases.close()
         self._versions.close()

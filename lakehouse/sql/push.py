@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 from sqlglot import exp
 
 from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidInput
-from lakehouse.predicate.parse import MAX_LENGTH, translated
+from lakehouse.predicate.parse import MAX_LENGTH, remember, translated
 from lakehouse.sql.condition import read_back, renamed
 from lakehouse.sql.names import Reference
 from lakehouse.sql.samples import is_by_row
@@ -59,12 +60,11 @@ def _wanted(node: exp.Table, schema: pa.Schema, scope: Scope) -> Wanted:
     if node.args.get("pivots"):
         return Wanted(tuple(schema.names))  # whose rows and columns are no table's
     source = next(one for one in scope.sources(select) if one.node is node)
-    filters = [_text(one, schema) for one in _conditions(select, node, scope)] if is_by_row(node) else []
+    conditions = list(_conditions(select, node, scope)) if is_by_row(node) else []
     columns = _columns(select, source, schema, scope)
     if node.args.get("sample") and ROW_ID not in columns:
         columns = (*columns, ROW_ID)
-    where = " AND ".join(one for one in filters if one)
-    return Wanted(columns, where if 0 < len(where) <= MAX_LENGTH else None)
+    return Wanted(columns, _filter(conditions, schema))
 
 
 def _columns(select: exp.Select, source: Source, schema: pa.Schema, scope: Scope) -> tuple[str, ...]:
@@ -166,11 +166,24 @@ def is_about(condition: exp.Expr, source: Source, sources: Sequence[Source], sco
     return bool(columns) and sum(one.alias == source.alias for one in sources) == 1
 
 
-def _text(condition: exp.Expr, schema: pa.Schema) -> str | None:
-    """The condition as a filter of the table; None if a filter cannot say it."""
-    try:
-        text, tree = read_back(renamed(condition, lambda column: (None, column.name)))
-        translated(tree, text, schema)
-    except InvalidInput:
+def _filter(conditions: Sequence[exp.Expr], schema: pa.Schema) -> str | None:
+    """A filter of the table that says those of some conditions that a filter can say; None if it can say none."""
+    found = _said(conditions, schema)
+    if found is None and len(conditions) > 1:
+        found = _said([one for one in conditions if _said([one], schema) is not None], schema)
+    return found
+
+
+def _said(conditions: Sequence[exp.Expr], schema: pa.Schema) -> str | None:
+    """The filter that says all of them; the scan that is given it need not parse it again. None if there is none."""
+    if not conditions:
         return None
-    return f"({text})"
+    parts: list[exp.Expr] = [exp.Paren(this=renamed(one, lambda column: (None, column.name))) for one in conditions]
+    try:
+        text, tree = read_back(reduce(lambda one, other: exp.And(this=one, expression=other), parts))
+        if len(text) > MAX_LENGTH:
+            return None
+        remember(translated(tree, text, schema), schema)
+    except (InvalidInput, RecursionError):
+        return None
+    return text
