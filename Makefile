@@ -7,7 +7,7 @@ JOBS ?= 3
 LIMIT ?= 80m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-peers bench-tpc explore campaign test-lowest test-newest journey up format clean
+.PHONY: help demo test check bench bench-peers bench-tpc explore campaign test-lowest test-newest journey docs up format clean
 
 help:   ## list the commands
 	@sed -n 's/^\([a-z-]*\): *## */  make \1\t/p' Makefile | expand -t 20
@@ -72,6 +72,10 @@ test-newest: ## the same with the newest versions that it allows
 journey: ## from the wheel to a project of one's own, outside this tree, in Dagster and the console (minutes)
 	@$(PYTHON) tools/bootstrap --tests
 	@$(BIN)/python -m tests.browser.journey
+
+docs:   ## the documentation as a site in build/docs/site, with every link checked (DOCS_ARGS=--links: the check alone)
+	@$(PYTHON) tools/bootstrap --tests
+	@$(BIN)/python -m tools.docs_site $(DOCS_ARGS)
 
 up:     ## Dagster's web server and daemon and the console, on loopback, until Ctrl-C
 	@$(PYTHON) tools/bootstrap

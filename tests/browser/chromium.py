@@ -108,4 +108,4 @@ def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     assert complaints == []
 
 
-LOCAL = ("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")
+LOCAL = ("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:", "file:")

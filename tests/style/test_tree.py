@@ -50,7 +50,7 @@ def test_requirements_pin_what_the_project_asks_for_and_name_no_place_to_get_it_
     asked = {
         "requirements.txt": [*project["project"]["dependencies"], *(one for one in extras if not one.startswith(own))]
     }
-    asked["requirements-tests.txt"] = [*asked["requirements.txt"], *groups["test"], *groups["lint"]]
+    asked["requirements-tests.txt"] = [*asked["requirements.txt"], *groups["test"], *groups["lint"], *groups["docs"]]
     for name, wanted in asked.items():
         lines = (ROOT / name).read_text().splitlines()
         pinned = {re.sub(r"\[.*?\]| .*", "", line) for line in lines if not line.startswith(" ")}
