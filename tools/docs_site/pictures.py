@@ -78,9 +78,9 @@ def _laser() -> str:
         "rows of its instant and ends at the first interval tombstone.",
     )
     beams = [
-        datetime(2013, 1, 6, 9, tzinfo=UTC),
+        datetime(2013, 1, 6, 7, tzinfo=UTC),
         datetime(2013, 1, 6, 16, tzinfo=UTC),
-        datetime(2013, 1, 8, 9, tzinfo=UTC),
+        datetime(2013, 1, 8, 7, tzinfo=UTC),
     ]
     top = 56.0
     for version in (6, 3):
@@ -110,7 +110,7 @@ def _tombstones() -> str:
         (1, "05 Jan 09:00", 77, 1),
         (1, "06 Jan 08:00", 77, 2),
         (1, "06 Jan 09:00", 12, 3),
-        (3, "05 Jan 10:00", 77, 4),
+        (3, "05 Jan 10:00", 12, 4),
         (6, "06 Jan 11:00", 77, 5),
     ]
     masks = [
@@ -136,7 +136,7 @@ def _tombstones() -> str:
                 34 + line * 19,
                 text,
                 colour=PAPER,
-                size=12 - (line == 0),
+                size=12 - 2 * (line == 0),
                 at="middle",
                 bold=line == 0,
             )
