@@ -13,6 +13,7 @@ from lakehouse.errors import ExtraMissing
 DISTRIBUTION = "lakehouse-timeline"
 """What pip calls this package."""
 EXTRAS = {
+    "botocore": "s3",
     "dagster": "dagster",
     "dagster_dg_cli": "dagster",
     "dagster_webserver": "demo",

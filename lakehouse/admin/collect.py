@@ -17,7 +17,10 @@ from lakehouse.storage.warehouse import Warehouse
 
 
 def collect(session: Session, *, grace_seconds: float = GRACE_SECONDS, dry_run: bool = False) -> Collected:
-    """Delete the folders of operations that will never commit, then the files of expired segments."""
+    """Delete the folders of operations that will never commit, then the files of expired segments.
+
+    Uploads in parts that such operations began are aborted, which the catalog knows without asking the store.
+    """
     collection, warehouse = session.catalog.collection(grace_seconds), session.warehouse
     if dry_run:
         return _foreseen(collection, warehouse)
@@ -28,6 +31,9 @@ def collect(session: Session, *, grace_seconds: float = GRACE_SECONDS, dry_run: 
     session.require_home()
     collection.end_late()
     reach("collect.marked")
+    while uploads := collection.uploads():  # before the folders: what a paused process completes now is deleted there
+        warehouse.abort_uploads(uploads)
+        collection.note_aborted(uploads)
     folders = _deleted(collection.folders, _delete_folders(warehouse), collection.note_collected, warehouse)
     files = _deleted(collection.files, lambda batch: warehouse.delete(batch.paths), collection.note_deleted, warehouse)
     return Collected(folders.files + files.files, folders.bytes + files.bytes, folders.operations)

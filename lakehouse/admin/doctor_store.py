@@ -27,6 +27,8 @@ _RETRY_SECONDS = 5.0
 def try_store(warehouse: Warehouse) -> dict[str, float]:
     """Put, get, list and delete one small object below the prefix; return the seconds of each.
 
+    Of S3 it also begins an upload in parts, as large files are put, and aborts it.
+
     Nothing stays, in the store or in the cache. Raises `StorageUnavailable` for the first step that the store refuses.
     """
     objects = replace(cast("Remote", warehouse).objects, retry_seconds=_RETRY_SECONDS)
@@ -39,6 +41,9 @@ def try_store(warehouse: Warehouse) -> dict[str, float]:
         with _timed(took, "put"):
             objects.put(stored, sent)
         with _deleted_at_last(lambda: objects.delete([stored])):
+            if objects.puts_parts:
+                with _timed(took, "upload"):
+                    objects.try_upload(stored)
             with _timed(took, "get"):
                 objects.get(stored, got, len(_CONTENT))
             with _timed(took, "list"):

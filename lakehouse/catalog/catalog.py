@@ -15,6 +15,7 @@ from lakehouse.catalog.forget.garbage import Collection
 from lakehouse.catalog.inspect.cells import Held, read_cells
 from lakehouse.catalog.inspect.checking import Checks
 from lakehouse.catalog.inspect.whereabouts import Whereabouts, read_whereabouts
+from lakehouse.catalog.locks.uploads import OperationUploads
 from lakehouse.catalog.state.summaries import Summaries
 from lakehouse.catalog.state.tombstone_sets import ReadFile, no_files
 from lakehouse.catalog.store.database import Database
@@ -157,6 +158,10 @@ class Catalog(CatalogWriter):
     def collection(self, grace_seconds: float) -> Collection:
         """What may be deleted from storage after a grace period."""
         return Collection(self._database, grace_seconds)
+
+    def uploads(self) -> OperationUploads:
+        """Where uploads of operations' files in parts are noted while they last."""
+        return OperationUploads(self._database)
 
     def checks(self) -> Checks:
         """Checks of the catalog against itself, and of its files."""

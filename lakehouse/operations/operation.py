@@ -178,7 +178,7 @@ class Operation:
         try:
             self._end("failed")
         except (LakehouseError, OSError) as error:
-            logger.warning("operation %s was not ended, its lease will: %s", self.id, coded(error))
+            logger.warning("operation %s could not be ended; it ends with its lease: %s", self.id, coded(error))
 
     @contextmanager
     def _ended_by_errors(self) -> Iterator[None]:

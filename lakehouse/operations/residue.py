@@ -25,8 +25,9 @@ def residue(found: Leftovers, tree: Predicate, exports: tuple[int, int] | None) 
     ``exports``: how many are finished and how many are not, None if those from before could not be replaced.
     """
     if found.garbage or found.ended:
-        what = f"{found.garbage} files and {found.ended} folders of operations that were not committed"
-        yield Residue(what, "the warehouse", "run collect; they go after its grace")
+        files = [f"{found.garbage} files that no version has any more"] if found.garbage else []
+        folders = [f"{found.ended} folders of operations that did not commit"] if found.ended else []
+        yield Residue(" and ".join([*files, *folders]), "the warehouse", "run collect; they go after its grace")
     if found.running:
         where = _listed("operations that run, or are registered ahead:", found.running)
         yield Residue("what they write and lock", where, "if they bring such rows, wait for them and erase again")

@@ -177,4 +177,4 @@ class Pins:
                 try:
                     self._catalog.unpin(self._id, wait_seconds=_CLOSING_SECONDS)
                 except LakehouseError as error:
-                    logger.warning("the pin was not removed, its lease will end it: %s", coded(error))
+                    logger.warning("the pin could not be removed; it ends with its lease: %s", coded(error))

@@ -50,7 +50,7 @@ class Session:
         pin_seconds: float = 3600.0,
     ) -> None:
         self.catalog = catalog
-        self.warehouse = warehouse
+        self.warehouse = warehouse.noting(catalog.uploads())
         self.wait_seconds = wait_seconds
         self.heartbeat = Heartbeat(catalog)
         self.pins = Pins(catalog, pin_seconds, self.heartbeat.start)

@@ -247,9 +247,9 @@ class Cache:
         ``is_running`` returns the ids of those that go on. It is asked after the files were found, since an operation
         is known before it writes.
         """
-        found = [(one, size) for one, size, _ in self._copies() if _operation_of(one) and not self._is_copy(one)]
+        found = [(one, size) for one, size, _ in self._copies() if operation_of(one) and not self._is_copy(one)]
         going_on = is_running() if found else ()
-        ended = [(one, size) for one, size in found if _operation_of(one) not in going_on]
+        ended = [(one, size) for one, size in found if operation_of(one) not in going_on]
         self.drop(one for one, _ in ended)
         return sum(size for _, size in ended)
 
@@ -371,10 +371,10 @@ class Cache:
         shutil.rmtree(self.root / stored_folder, ignore_errors=True)
 
 
-def _operation_of(stored: str) -> str:
+def operation_of(stored: str) -> str:
     """The id of the operation in whose folder a file lies; empty for one that lies elsewhere.
 
-    >>> _operation_of(f"flights-1/{'0af1' * 8}/00000-0.parquet")[:8], _operation_of("_catalog/1/head.arrow")
+    >>> operation_of(f"flights-1/{'0af1' * 8}/00000-0.parquet")[:8], operation_of("_catalog/1/head.arrow")
     ('0af10af1', '')
     """
     found = _WRITTEN.match(stored)

@@ -26,6 +26,7 @@ from lakehouse.errors import SegmentUnreadable, coded
 from lakehouse.faults import reach
 from lakehouse.storage.checksums import check_plain, opened, read_content
 from lakehouse.storage.files import make_folder, sync
+from lakehouse.storage.uploads import MARK
 from lakehouse.storage.warehouse import Listed, Warehouse, fetch_all
 
 logger = logging.getLogger(__name__)
@@ -168,9 +169,15 @@ def prune_exports(warehouse: Warehouse, export: Path, keep: int) -> None:
         kept += 1
         if kept > keep:
             discard_export(warehouse, one)
+    delete_markers(warehouse, time.time() - _ABANDONED_SECONDS)
     for one in (warehouse.root / EXPORTS).iterdir():
         if _PARTIAL.fullmatch(one.name) and not one.is_symlink() and _age_seconds(one) > _ABANDONED_SECONDS:
             shutil.rmtree(one, ignore_errors=True)
+
+
+def delete_markers(warehouse: Warehouse, before: float) -> None:
+    """Delete markers that dead writers of exports left before a time (seconds since 1970), and abort their uploads."""
+    warehouse.delete(one.path for one in warehouse.listed(EXPORTS) if one.path.endswith(MARK) and one.modified < before)
 
 
 def discard_export(warehouse: Warehouse, export: Path) -> None:

@@ -22,6 +22,7 @@ from lakehouse.durable import sync as sync
 from lakehouse.errors import InternalError, SegmentUnreadable
 from lakehouse.storage.cache import Cache
 from lakehouse.storage.paths import Locator
+from lakehouse.storage.uploads import UploadNotes
 from lakehouse.storage.warehouse import Committed, Listed, Warehouse
 
 _OPERATION = re.compile(r"[^/]+/[0-9a-f]{32}")
@@ -79,6 +80,10 @@ class Folder:
 
     def as_of_erasure(self, erasure: int) -> Warehouse:
         """Itself: there are no copies to drop."""
+        return self
+
+    def noting(self, notes: UploadNotes) -> Warehouse:
+        """Itself: there are no uploads."""
         return self
 
     def publish(self, files: Iterable[Path]) -> None:
@@ -140,6 +145,9 @@ class Folder:
             except OSError as error:
                 if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _ATTEMPTS - 1:
                     raise
+
+    def abort_uploads(self, uploads: Iterable[tuple[str, str]]) -> None:
+        """There are none."""
 
     def measure(self, stored: Iterable[str]) -> tuple[int, int]:
         """The number of files and bytes, by their status."""

@@ -10,21 +10,37 @@ import itertools
 import os
 import random
 import re
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import obstore
 from obstore import exceptions
 from obstore.store import from_url
 
 from lakehouse.errors import InvalidAddress, SegmentUnreadable, StorageUnavailable
+from lakehouse.extras import load
+from lakehouse.storage.credentials import PROVIDER, Credentials, without_login
+from lakehouse.storage.uploads import (
+    MARK,
+    MOST_BYTES,
+    MULTIPART_BYTES,
+    OPTION,
+    UploadClient,
+    UploadNotes,
+    UploadRefused,
+    abort_upload,
+    part_bytes,
+    put_in_parts,
+    read_multipart_bytes,
+)
 from lakehouse.storage.warehouse import Listed
 
 _TOGETHER = 1000
@@ -49,23 +65,28 @@ _asked_first: dict[int, int] = {}
 _opening = threading.Lock()
 """Held while a store is opened: requests side by side that fail ask for new credentials once."""
 _T = TypeVar("_T")
-_PROVIDER = "credential_provider"
 _MOST_BYTES = {"s3": 5 << 30, "az": 5000 << 20}
 """What a store takes by one request; Google's takes 5 TiB."""
+_MOST_LETTERS = 300
+"""Of what a store says in an error."""
+_CLIENTS = ("_store", "_uploads", "puts_parts")
+"""What is opened anew with new credentials."""
 _ENDPOINTS = ("AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 
 _NO_BUCKET = "there is no such bucket; make it, or correct the address"
 _EXPIRED = "the credentials have expired; get new ones"
 _UNKNOWN = "the store does not know these credentials; correct access key and secret"
-_REGION = "the bucket is in another region; give it as region"
+_REGION = "the bucket is in another region; give it as AWS_REGION, or as region in storage_options"
+_NAMED_REGION = re.compile(r"<Region>([\w-]+)</Region>|expecting '([\w-]+)'")
 _NONE = "no credentials were found; give them in the environment or as storage_options"
 _FORBIDDEN = "the credentials do not allow it; grant reading, writing, deleting and listing below the prefix"
 _SILENT = "the store does not answer; check endpoint and network"
 _FAILING = "the store is overloaded or failing; try again later"
 _NO_TLS = "the store does not answer by TLS, or shows a wrong certificate; check http or https of the endpoint"
+_ABORTED = "the upload was aborted, as lakehouse collect does for an operation past its lease; run the operation again"
 _CLOCK = "this machine's clock is wrong by minutes; set it by NTP"
 _MEANINGS = {
-    _PROVIDER: "credential_provider failed; mend it, or what it asks",
+    PROVIDER: "credential_provider failed; mend it, or what it asks",
     "NoSuchBucket": _NO_BUCKET,
     "ContainerNotFound": _NO_BUCKET,
     "bucket does not exist": _NO_BUCKET,
@@ -83,6 +104,9 @@ _MEANINGS = {
     "169.254.169.254": _NONE,
     "AccessDenied": _FORBIDDEN,
     "403 Forbidden": _FORBIDDEN,
+    "NoSuchUpload": _ABORTED,
+    "Unable to locate credentials": _NONE,
+    "Error when retrieving credentials": _NONE,
     "SlowDown": _FAILING,
     "status code: 503": _FAILING,
     "status code: 500": _FAILING,
@@ -94,55 +118,6 @@ _MEANINGS = {
 """What the texts of a store's answers mean, the first that fits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """A store's options, which are never shown: neither by `repr` nor in an error."""
-
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        return f"Credentials({', '.join(sorted(self.options))})"
-
-    @property
-    def named(self) -> dict[str, Any]:
-        """The options for another process, with a function by its name, as ``module:function``."""
-        provider = self.options.get(_PROVIDER)
-        if provider is None or isinstance(provider, str):
-            return dict(self.options)
-        kind = provider if hasattr(provider, "__qualname__") else type(provider)
-        return {**self.options, _PROVIDER: f"{kind.__module__}:{kind.__qualname__}"}
-
-    @property
-    def endpoints(self) -> list[str]:
-        """The addresses of the store that the options name, without a login in them."""
-        return sorted(_without_login(str(value)) for name, value in self.options.items() if "endpoint" in name)
-
-    @property
-    def provider(self) -> Callable[[], Any] | None:
-        """The function that returns credentials, None without one. Raises `InvalidAddress` for what is none."""
-        given = self.options.get(_PROVIDER)
-        if given is None:
-            return None
-        found = _imported(given) if isinstance(given, str) else given
-        if not callable(found):
-            raise _no_provider(given)
-
-        def provide() -> Any:
-            try:
-                given = found()
-            except Exception as error:
-                raise RuntimeError(f"{_PROVIDER} raised {type(error).__name__}") from error  # its text may hold secrets
-            return _as_credentials(given)
-
-        return provide
-
-    @property
-    def current(self) -> dict[str, Any]:
-        """The options with the credentials of now, for a client that calls no function."""
-        options, provider = dict(self.options), self.provider
-        return options if provider is None else {**options, **provider()}
-
-
 @dataclass(frozen=True)
 class Objects:
     """The objects below a bucket's prefix, by their stored paths. It can be pickled; a process opens it once.
@@ -152,7 +127,8 @@ class Objects:
     (``AWS_*``, ``GOOGLE_*``, ``AZURE_*``), which is read again once they have expired. ``credential_provider`` is a
     function without arguments that returns credentials as `obstore` takes them, with ``expires_at``; it is called when
     they are about to expire, or have. What is put in S3 carries a checksum that the store compares, CRC64NVME unless
-    ``checksum_algorithm`` says ``SHA256``.
+    ``checksum_algorithm`` says ``SHA256``; parts of a file carry CRC32 instead. In S3, files of more than
+    ``multipart_bytes`` are put in parts.
     """
 
     url: str
@@ -163,7 +139,8 @@ class Objects:
     def _store(self) -> Any:
         options = dict(self.credentials.options)
         provider: Any = self.credentials.provider
-        options.pop(_PROVIDER, None)
+        options.pop(PROVIDER, None)
+        options.pop(OPTION, None)
         _require_scheme(options)
         plain = str(options.pop("allow_http", "")).lower() in ("true", "1")
         if self.url.startswith("s3://") and not {"checksum_algorithm", "aws_checksum_algorithm"} & options.keys():
@@ -196,27 +173,56 @@ class Objects:
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("url", "credentials", "retry_seconds")}
 
+    @cached_property
+    def multipart_bytes(self) -> int:
+        """The size up to which a file is put by one request. Raises `InvalidArgument` for an option that is none."""
+        return read_multipart_bytes(self.credentials.options.get(OPTION, MULTIPART_BYTES))
+
+    @cached_property
+    def puts_parts(self) -> bool:
+        """Whether the store is one that takes large files in parts, and how to reach it is understood."""
+        if not self.url.startswith("s3://"):
+            return False
+        found: bool = load("lakehouse.storage.s3", "s3").speaks(self.credentials.options, urlsplit(self.url).netloc)
+        return found
+
+    @cached_property
+    def _uploads(self) -> UploadClient:
+        client: UploadClient = load("lakehouse.storage.s3", "s3").S3Uploads(self.url, lambda: self.credentials.current)
+        return client
+
+    def _ask_uploads(
+        self, what: str, stored: str, call: Callable[[UploadClient], _T], *, seconds: float | None = None
+    ) -> _T:
+        return self._ask(what, stored, lambda: call(self._uploads), seconds)
+
     def require_fits(self, stored: str, size: int) -> None:
-        """Raise `StorageUnavailable` for a file that is larger than the store takes by one request."""
+        """Raise `StorageUnavailable` for a file that is larger than the store takes."""
         most = _MOST_BYTES.get(self.url.partition(":")[0])
+        if most is not None and size > most and self.puts_parts:
+            most = MOST_BYTES
         if most is not None and size > most:
             raise StorageUnavailable(
-                "the file is larger than the store takes by one request; write fewer rows at a time, or give the table "
-                "a finer grain",
+                "the file is larger than the store takes; write fewer rows at a time, or give the table a finer grain",
                 path=self._path(stored),
                 bytes=size,
                 most_bytes=most,
             )
 
-    def put(self, stored: str, file: Path) -> None:
+    def put(self, stored: str, file: Path, notes: UploadNotes | None = None) -> None:
         """Store a file under a name that nobody has used. Returns when the store has answered that it is kept.
 
-        One request, whatever the size (a store takes 5 GiB): uploads in parts cannot be refused where there is an
-        object, and leave parts behind. An object that is there already is this one, put by a request whose answer was
-        lost, if it has the same bytes. Raises `StorageUnavailable`, and `SegmentUnreadable` for another object of the
-        name.
+        One request, or for a file of more than `multipart_bytes` in S3 an upload in parts, whose id ``notes`` has from
+        before its first part until it is over; without ``notes`` a marker beside the object has it. An object that is
+        there already is this one, put by a request whose answer was lost, if it has the same bytes. Raises
+        `StorageUnavailable`, and `SegmentUnreadable` for another object of the name.
         """
         size = file.stat().st_size
+        if size > self.multipart_bytes and self.puts_parts:
+            each_bytes = part_bytes(size, self.multipart_bytes)
+            if not put_in_parts(self._ask_uploads, stored, file, size, each_bytes, notes or _Markers(self)):
+                raise _another(self._path(stored))
+            return
 
         def put() -> None:
             try:
@@ -226,13 +232,29 @@ class Objects:
                     raise
                 held = obstore.get(self._store, stored)
                 if held.meta["size"] != size or not _is_same(held, file):
-                    raise SegmentUnreadable(
-                        "another object has the name of a file to write; names are used once, so something else "
-                        "writes there",
-                        path=self._path(stored),
-                    ) from None
+                    raise _another(self._path(stored)) from None
 
         self._ask("put", stored, put)
+
+    def try_upload(self, stored: str) -> None:
+        """Begin an upload in parts and abort it. Raises `StorageUnavailable`."""
+        self.abort(stored, self._ask_uploads("begin to put", stored, lambda client: client.begin(stored)))
+
+    def mark_upload(self, stored: str, upload: str) -> None:
+        """Put the id of an upload beside where its object will be."""
+        self._ask("put", f"{stored}{MARK}", lambda: obstore.put(self._store, f"{stored}{MARK}", upload.encode()))
+
+    def abort_marked(self, marker: str) -> None:
+        """Abort the upload whose id a marker holds; it is fine if either is gone."""
+        try:
+            upload = self._ask("get", marker, lambda: bytes(obstore.get(self._store, marker).bytes()).decode())
+        except SegmentUnreadable:
+            return
+        self.abort(marker.removesuffix(MARK), upload)
+
+    def abort(self, stored: str, upload: str) -> None:
+        """Abort an upload in parts; one that is over is fine. Raises `StorageUnavailable`."""
+        abort_upload(self._ask_uploads, stored, upload)
 
     def get(self, stored: str, into: Path, size: int) -> None:
         """Write an object to a file. Raises `SegmentUnreadable` if it is gone or not of its length."""
@@ -299,9 +321,10 @@ class Objects:
     def _path(self, stored: str) -> str:
         return f"{self.url}/{stored}"
 
-    def _ask(self, what: str, stored: str, call: Callable[[], _T]) -> _T:
+    def _ask(self, what: str, stored: str, call: Callable[[], _T], seconds: float | None = None) -> _T:
         """Ask the store, again and again while it throttles or breaks off, at longer and longer intervals.
 
+        That is ``retry_seconds``, or another number of ``seconds``.
         Raises `StorageUnavailable` that names the object, what was asked and what the answer means, and
         `SegmentUnreadable` for an object that is not there.
         """
@@ -324,14 +347,16 @@ class Objects:
                 raise SegmentUnreadable(
                     "data file is missing; restore it from a copy", path=self._path(stored)
                 ) from error
-            except (exceptions.BaseError, PermissionError, ValueError) as error:
+            except (exceptions.BaseError, PermissionError, ValueError, UploadRefused) as error:
                 if "ExpiredToken" in str(error) and not attempt:
                     with _opening:  # environment or provider may have new credentials
                         if self.__dict__.get("_store") is store:
-                            del self.__dict__["_store"]
+                            for one in _CLIENTS:
+                                self.__dict__.pop(one, None)
                     continue
                 wait = random.uniform(0, min(_MOST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt))  # noqa: S311
-                if time.monotonic() + wait > started + self._patience(str(error)):
+                patience = self._patience(str(error))
+                if time.monotonic() + wait > started + (patience if seconds is None else min(seconds, patience)):
                     raise self._unavailable(error, what, stored) from error
                 time.sleep(wait)
         raise AssertionError
@@ -347,42 +372,14 @@ class Objects:
 
 
 def meaning_of(text: str) -> str:
-    """What a store's answer means, with the remedy."""
-    return next((meaning for part, meaning in _MEANINGS.items() if part in text), "the store refused a request")
+    """What a store's answer means, with the remedy.
 
-
-def _imported(name: str) -> Any:
-    """What ``module:function`` names; of a class, an instance."""
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise _no_provider(name) from error
-    return found() if isinstance(found, type) else found
-
-
-def _as_credentials(given: Any) -> dict[str, Any]:
-    """What a function returned, as the client takes it. Raises `RuntimeError` that says what is wrong, and no value."""
-    if not isinstance(given, Mapping):
-        raise RuntimeError(f"{_PROVIDER} returned {type(given).__name__}, not a dict of credentials")
-    made = {"expires_at": None, **given}
-    if "access_key_id" in made or "secret_access_key" in made:
-        made.setdefault("token", None)
-        missing = sorted({"access_key_id", "secret_access_key"} - made.keys())
-        if missing:
-            raise RuntimeError(f"{_PROVIDER} returned no {missing[0]}, but {', '.join(sorted(given))}")
-    until = made["expires_at"]
-    if until is not None and (not isinstance(until, datetime) or until.tzinfo is None):
-        raise RuntimeError(f"{_PROVIDER} returned an expires_at that is no datetime with a time zone, nor None")
-    return made
-
-
-def _no_provider(given: object) -> InvalidAddress:
-    return InvalidAddress(
-        "credential_provider is a function without arguments, or its name as module:function, which every process can "
-        "import",
-        credential_provider=given,
-    )
+    >>> meaning_of("<Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region>")
+    'the bucket is in the region eu-west-1; give it as AWS_REGION, or as region in storage_options'
+    """
+    found = next((meaning for part, meaning in _MEANINGS.items() if part in text), "the store refused a request")
+    named = _NAMED_REGION.search(text) if found == _REGION else None
+    return found if named is None else found.replace("another region", f"the region {named[1] or named[2]}")
 
 
 def _require_scheme(options: Mapping[str, Any]) -> None:
@@ -394,7 +391,7 @@ def _require_scheme(options: Mapping[str, Any]) -> None:
             raise InvalidAddress(
                 "an endpoint is a URL, as in https://store.example.org:9000",
                 option=name,
-                endpoint=_without_login(value),
+                endpoint=without_login(value),
             )
 
 
@@ -404,15 +401,39 @@ def _endpoints(options: Mapping[str, Any]) -> Iterator[str]:
     yield from (value for name, value in os.environ.items() if name.startswith(_ENDPOINTS))
 
 
-def _without_login(text: str) -> str:
-    return re.sub(r"://[^\s/@]*@", "://", text)
-
-
 def _first_line(error: BaseException) -> str:
-    """What a store says, without the debugging that follows it, and without what addresses may hold of secrets."""
+    """What a store says, without the debugging that follows it, and without what addresses may hold of secrets.
+
+    Of an answer in XML its code and message.
+
+    >>> _first_line(OSError('status code: 403: <?xml version="1.0"?><Error><Code>Denied</Code><Message>No.</Message>'))
+    'status code: 403: Denied: No.'
+    """
     said = " ".join(str(error).partition("Debug source:")[0].split())
-    said = _without_login(said)
-    return re.sub(r"(://[^\s?]*)\?\S*", r"\1", said)[:300] or type(error).__name__
+    if answered := re.search(r"<Code>([^<]*)</Code>(?:.*?<Message>([^<]*))?", said):
+        before = said[: said.index("<")].rstrip("\ufeff ")
+        said = f"{before} {': '.join(one for one in answered.groups() if one)}"
+    said = re.sub(r"(://[^\s?]*)\?\S*", r"\1", without_login(said)).strip()
+    return textwrap.shorten(said, _MOST_LETTERS, placeholder=" ...") or type(error).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class _Markers:
+    """Notes of uploads in the store itself, for those who cannot ask the catalog: whoever deletes a marker aborts."""
+
+    objects: Objects
+
+    def began(self, stored: str, upload: str) -> None:
+        self.objects.mark_upload(stored, upload)
+
+    def ended(self, stored: str, upload: str) -> None:
+        self.objects.delete([f"{stored}{MARK}"])
+
+
+def _another(path: str) -> SegmentUnreadable:
+    return SegmentUnreadable(
+        "another object has the name of a file to write; names are used once, so something else writes there", path=path
+    )
 
 
 def _is_same(held: Any, file: Path) -> bool:

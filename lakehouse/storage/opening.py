@@ -14,6 +14,7 @@ from lakehouse.extras import load
 from lakehouse.storage.cache import cache_folder
 from lakehouse.storage.files import Folder
 from lakehouse.storage.paths import warehouse_path
+from lakehouse.storage.uploads import MULTIPART_BYTES, OPTION, read_multipart_bytes
 from lakehouse.storage.warehouse import Warehouse
 
 SCHEMES = {"s3": "s3", "gs": "gcs", "az": "azure"}
@@ -44,6 +45,7 @@ def open_warehouse(
         return Folder(warehouse_path(location))
     url = _store_url(text)
     options = {**_from_environment(), **_read_options(storage_options)}
+    read_multipart_bytes(options.get(OPTION, MULTIPART_BYTES))
     # It loads obstore, which lakes in folders do without.
     remote = load("lakehouse.storage.remote", SCHEMES[scheme])
     credentials = remote.Credentials(options)

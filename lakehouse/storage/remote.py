@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import SegmentUnreadable
-from lakehouse.storage.cache import Cache, cache_folder, chosen_folder
+from lakehouse.storage.cache import Cache, cache_folder, chosen_folder, operation_of
 from lakehouse.storage.checksums import check_content
+from lakehouse.storage.credentials import Credentials as Credentials
 from lakehouse.storage.files import require_operation
-from lakehouse.storage.objects import Credentials as Credentials
 from lakehouse.storage.objects import Objects
 from lakehouse.storage.partial import bring_parts, is_worth_it
 from lakehouse.storage.paths import Locator
+from lakehouse.storage.uploads import UploadNotes, marked
 from lakehouse.storage.warehouse import Committed, Listed
 
-_LARGE_BYTES = 64 << 20
 _THREADS = 16
 """Requests at a time: a store answers each late, and many as soon as one."""
 
@@ -35,6 +35,8 @@ class Remote:
     """Whether a caller chose the cache's folder, rather than this machine."""
     erasure: int | None = None
     """The newest erasure that the plans know whose files it fetches; None of what is fetched without one."""
+    notes: UploadNotes | None = field(default=None, repr=False, compare=False)
+    """Where uploads of operations' files are noted; in another process, which cannot ask the catalog, in the store."""
 
     @property
     def address(self) -> str:
@@ -83,6 +85,12 @@ class Remote:
         planned.__dict__["cache"] = self.cache
         return planned
 
+    def noting(self, notes: UploadNotes) -> Remote:
+        """The same store and copies."""
+        noted = replace(self, notes=notes)
+        noted.__dict__["cache"] = self.cache
+        return noted
+
     def publish(self, files: Iterable[Path]) -> None:
         """Put them, many at a time; they stay as copies."""
         small: list[str] = []
@@ -91,14 +99,14 @@ class Remote:
             size = path.stat().st_size
             stored = path.relative_to(self.root).as_posix()
             self.objects.require_fits(stored, size)
-            (large if size > _LARGE_BYTES else small).append(stored)
+            (large if size > self.objects.multipart_bytes else small).append(stored)
         _together(self._put, small)
-        for stored in large:  # each is in memory while it is put
+        for stored in large:  # each in several parts at a time, or in memory while it is put
             self._put(stored)
 
     def _put(self, stored: str) -> None:
         self.cache.glance([stored])  # who wrote it reads it back
-        self.objects.put(stored, self.cache.path(stored))
+        self.objects.put(stored, self.cache.path(stored), self.notes if operation_of(stored) else None)
         self.cache.keep(stored)
 
     def fetch(
@@ -176,10 +184,15 @@ class Remote:
         return is_copy or is_there
 
     def delete(self, stored: Iterable[str]) -> int:
-        """Delete objects, and this machine's copies. All that are named count."""
+        """Delete objects, and this machine's copies. All that are named count.
+
+        A marker names an upload that was never completed, which is aborted before the marker goes.
+        """
         names = list(stored)
         for one in names:
             self.file(one)
+        for one in marked(names):
+            self.objects.abort_marked(one)
         self.objects.delete(names)
         self.cache.drop(names)
         return len(names)
@@ -193,8 +206,17 @@ class Remote:
     def delete_operation(self, stored: str) -> None:
         """Delete what an operation has put, and what it has written here."""
         require_operation(stored)
-        self.objects.delete([one.path for one in self.objects.listed(stored)])
+        found = [one.path for one in self.objects.listed(stored)]
+        if uploads := marked(found):
+            for one in uploads:
+                self.objects.abort_marked(one)
+            found = [one.path for one in self.objects.listed(stored)]  # one may have been completed before
+        self.objects.delete(found)
         self.cache.discard(stored)
+
+    def abort_uploads(self, uploads: Iterable[tuple[str, str]]) -> None:
+        """Abort them, many at a time."""
+        _together(lambda one: self.objects.abort(*one), list(uploads))
 
     def measure(self, stored: Iterable[str]) -> tuple[int, int]:
         """The number of objects and bytes: a request for each."""

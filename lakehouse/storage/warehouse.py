@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from lakehouse.core.checksum import Checksum
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.cache import Cache
+from lakehouse.storage.uploads import UploadNotes
 
 
 class Committed(Protocol):
@@ -81,6 +82,12 @@ class Warehouse(Protocol):
     def file(self, stored: str) -> Path:
         """The file of this machine at a stored path. Raises `SegmentUnreadable` for a path that leaves the root."""
 
+    def noting(self, notes: UploadNotes) -> Warehouse:
+        """The same in this process, which writes down ids of uploads of operations' files in ``notes``.
+
+        The copy that another process unpickles notes them in the store.
+        """
+
     def publish(self, files: Iterable[Path]) -> None:
         """Make files below the root durable, for all to see. Raises `StorageUnavailable`, `OSError`."""
 
@@ -118,6 +125,12 @@ class Warehouse(Protocol):
         """Delete everything in one operation's own folder, ``<table folder>/<operation id>``; a missing one is fine.
 
         Raises `InternalError` for any other path, so that a mistake cannot delete a table.
+        """
+
+    def abort_uploads(self, uploads: Iterable[tuple[str, str]]) -> None:
+        """Abort uploads that were never completed: of each file the stored path and the id. One that is over is fine.
+
+        Raises `StorageUnavailable`.
         """
 
     def measure(self, stored: Iterable[str]) -> tuple[int, int]:

@@ -12,6 +12,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -178,13 +179,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lakehouse.testing.store_trial", description=__doc__)
     parser.add_argument("--faults", type=int, default=500, help="requests to fail (500)")
     parser.add_argument("--seed", type=int, default=0, help="what is drawn follows from it (0)")
+    parser.add_argument("--multipart-bytes", help="the size above which a file is put in parts in S3")
     parser.add_argument("--server", choices=sorted(SERVERS), default="moto")
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="lakehouse-store-trial-") as home:
         folder = Path(home)
         try:
             with SERVERS[asked.server](folder / "server") as store, StoreProxy(store.port) as proxy:
-                trial = StoreTrial(store, proxy, folder, asked.seed)
+                own = {"multipart_bytes": asked.multipart_bytes} if asked.multipart_bytes else {}
+                place = replace(store, options={**store.options, **own})
+                trial = StoreTrial(place, proxy, folder, asked.seed)
                 trial.run(asked.faults)
                 failed = ", ".join(f"{count} {fault}" for fault, count in sorted(proxy.faults().items()))
         except Unavailable as reason:

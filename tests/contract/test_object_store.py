@@ -152,13 +152,18 @@ def test_few_requests_and_no_listing(lake, proxy):
     assert (lake.cache.hits > 0, lake.cache.misses) == (True, 4)
 
 
-def test_a_file_larger_than_one_request_takes_is_refused_before_anything_is_sent(lake, proxy):
-    warehouse = lake.session.warehouse
+def test_a_file_larger_than_the_store_takes_is_refused_before_anything_is_sent(lake, place, proxy, tmp_path):
+    most = 5 << 40
+    lake.session.warehouse.objects.require_fits("t/a", most)
+    with pytest.raises(StorageUnavailable, match="larger than the store takes"):
+        lake.session.warehouse.objects.require_fits("t/a", most + 1)
+    # An option that uploads in parts do not know leaves it at one request.
+    warehouse = open_warehouse(place.url, {**place.options, "unsigned_payload": "true"}, tmp_path / "two")
     file = warehouse.root / "events" / "large.parquet"
     file.parent.mkdir(parents=True)
     with file.open("wb") as made:
         made.truncate((5 << 30) + 1)  # a hole, which takes no place
-    with pytest.raises(StorageUnavailable, match="larger than the store takes by one request") as found:
+    with pytest.raises(StorageUnavailable, match="larger than the store takes") as found:
         warehouse.publish([file])
     assert found.value.facts["bytes"] > found.value.facts["most_bytes"] == 5 << 30
     assert proxy.counts() == {}

@@ -98,6 +98,14 @@ def test_every_operation_by_few_requests_and_no_listing(place: Store, proxy: Sto
         assert seen(again.table("events")) == expected
 
 
+def test_a_large_file_is_put_by_one_request(place: Store, proxy: StoreProxy, tmp_path: Path) -> None:
+    """Only of S3 the parts can be noted before there are any, and the end be refused where there is an object."""
+    with opened(place, tmp_path, multipart_bytes="1") as lake:
+        (tmp_path / "large").write_bytes(b"more than a byte")
+        lake.session.warehouse.objects.put("t/large", tmp_path / "large")
+    assert proxy.counts() == {Kind.PUT: 1}
+
+
 def test_of_a_large_object_parts_are_read(place: Store, proxy: StoreProxy, tmp_path: Path) -> None:
     with opened(place, tmp_path) as lake:
         objects = lake.session.warehouse.objects

@@ -37,6 +37,7 @@ from lakehouse.catalog.store.models import (
 )
 from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import Values, spec_from_row
+from lakehouse.catalog.store.upload_model import upload
 from lakehouse.catalog.versions.batches import is_newest_of_stream
 from lakehouse.catalog.versions.horizon import STATES
 from lakehouse.catalog.versions.log import version_at
@@ -214,7 +215,8 @@ def forget_operations(connection: Connection, clean: int, now_us: int) -> int:
         .limit(MOST_OPERATIONS)
     )
     numbers = [{"old": number} for number in connection.execute(old).scalars()]
-    run_for_each(connection, delete(operation).where(operation.c.number == bindparam("old")), numbers)
+    for of, its in ((upload, upload.c.operation), (operation, operation.c.number)):
+        run_for_each(connection, delete(of).where(its == bindparam("old")), numbers)
     return len(numbers)
 
 

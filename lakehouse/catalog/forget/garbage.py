@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exists, false, or_, select, update
 
 from lakehouse.catalog.locks.operations import end_operations
+from lakehouse.catalog.locks.uploads import Upload, forget, left
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.models import garbage, lake_table, operation, segment, segment_summary, tombstone
 from lakehouse.catalog.store.prepared import run_for_each
@@ -126,6 +127,14 @@ class Collection:
         """End operations whose lease expired longer than the grace ago."""
         database = self._database
         database.run(lambda connection: end_late(connection, database.now_us(connection), self._grace_us))
+
+    def uploads(self) -> list[Upload]:
+        """Uploads in parts of operations that have ended, which nobody will complete; empty once all are noted."""
+        return self._database.run(left)
+
+    def note_aborted(self, aborted: list[Upload]) -> None:
+        """Record that these uploads are over."""
+        self._database.run(lambda connection: forget(connection, aborted))
 
     def folders(self, after: int) -> Batch:
         """Folders of operations that will never commit, numbered above ``after``."""

@@ -72,7 +72,11 @@ class PreregisteredAppends:
             if left:
                 self._database.run(lambda connection: operations.give_back(connection, left), wait_seconds=0)
         except LakehouseError as error:
-            logger.warning("%d preregistered operations were not ended, their leases will: %s", len(left), coded(error))
+            logger.warning(
+                "%d preregistered operations end with their leases, since they could not now: %s",
+                len(left),
+                coded(error),
+            )
 
     def register(
         self, spec: TableSpec, kind: str = Kind.APPEND, size: int = 1, *, instead: Sequence[Begun] = ()

@@ -13,7 +13,7 @@ from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.reaction import damaged
 from lakehouse.errors import CatalogUnavailable, LakehouseError
 
-REVISION = "0019"
+REVISION = "0020"
 """The newest migration; a catalog at this revision is opened without loading Alembic."""
 _REVISION = re.compile(r"[0-9]{4}")
 MIGRATIONS = Path(__file__).parents[1] / "migrations"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import InvalidAddress, StorageUnavailable
-from lakehouse.storage.objects import Credentials, Objects
+from lakehouse.storage.credentials import Credentials
+from lakehouse.storage.objects import Objects
 from lakehouse.storage.opening import open_warehouse, variables_of
 
 OPTIONS = {"region": "eu-west-1", "aws_secret_access_key": "Xs3cret", "allow_http": "true"}
