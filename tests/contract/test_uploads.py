@@ -117,7 +117,7 @@ def open_uploads(server: Store, tmp_path: Path) -> Callable[[], list[str]]:
     return listed
 
 
-def rows(first: int = 0, count: int = 450_000) -> pa.Table:
+def rows(first: int = 0, count: int = 650_000) -> pa.Table:
     """Rows of one day, whose file has three parts."""
     ids = np.arange(first, first + count)
     noise = np.random.default_rng(first).integers(0, 1 << 62, count)
