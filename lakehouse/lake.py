@@ -324,8 +324,8 @@ class Lake(NamedTables, Statements, ServedTables):
         """Delete files that nothing can reach and report the result; with ``dry_run`` only report it.
 
         These are files of expired segments, and files of operations that were aborted or whose lease expired, each more
-        than ``grace_seconds`` ago. The catalog alone says which: no folder is searched. In a store, uploads in parts that
-        such operations did not complete are aborted.
+        than ``grace_seconds`` ago. The catalog alone says which: no folder is searched. In a store, uploads in parts
+        that such operations did not complete are aborted.
 
         Examples
         --------

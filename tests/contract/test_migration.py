@@ -123,7 +123,7 @@ def test_stored_tasks_get_their_names_of_today(bare_url: str, tmp_path: Path) ->
             )
             connection.execute(sa.text(text))
         assert list(connection.execute(sa.text(identities)).scalars()) != now
-        for table in ("serving_node", "serving_group", "topic"):
+        for table in ("upload", "serving_node", "serving_group", "topic"):
             connection.execute(sa.text(f"DROP TABLE {table}"))
         connection.execute(sa.text("DROP TABLE consumer"))
         connection.execute(sa.text("DROP TABLE lake_view"))
