@@ -30,11 +30,15 @@ def test_what_takes_too_long_is_ended_once() -> None:
 
 
 def test_what_ends_in_time_is_left_alone() -> None:
-    deadlines = Deadlines(LONG)
-    with deadlines.within(lambda: pytest.fail("in time")):
+    deadlines = Deadlines(0.2)
+    late = threading.Event()
+    ended: list[str] = []
+    with deadlines.within(lambda: ended.append("in time")):
         pass
-    assert not deadlines._waiting
+    with deadlines.within(late.set):  # whose end comes after that of what ended in time
+        assert late.wait(LONG)
     deadlines.close()
+    assert ended == []
 
 
 def test_a_block_that_ends_while_it_is_ended_waits_for_that() -> None:
