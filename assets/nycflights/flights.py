@@ -39,6 +39,7 @@ def read_flights(spark: "SparkSession", folder: Path) -> "DataFrame":
 @chunk_asset(partitions_def=DAYS, group_name="nycflights", kinds={"spark"})
 def flights(context: dg.AssetExecutionContext, lakehouse: LakehouseResource) -> dg.MaterializeResult[None]:
     """Every flight that was to leave JFK, LGA or EWR on the days of the run, cancelled ones too."""
+    interval = run_interval(context)  # wrong partitions are refused before Spark starts
     with lakehouse.get_lake() as lake:
-        rows = within(read_flights(lake.spark, landing_folder(context)), "scheduled_at", run_interval(context))
+        rows = within(read_flights(lake.spark, landing_folder(context)), "scheduled_at", interval)
         return replace_chunks(context, flights_table(lake), rows)

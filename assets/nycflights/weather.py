@@ -33,6 +33,7 @@ def read_weather(spark: "SparkSession", folder: Path) -> "DataFrame":
 @chunk_asset(partitions_def=DAYS, group_name="nycflights", kinds={"spark"})
 def weather(context: dg.AssetExecutionContext, lakehouse: LakehouseResource) -> dg.MaterializeResult[None]:
     """Every observation of the days of the run: at most 24 an airport and day; some are missing."""
+    interval = run_interval(context)  # wrong partitions are refused before Spark starts
     with lakehouse.get_lake() as lake:
-        rows = within(read_weather(lake.spark, landing_folder(context)), "time_hour", run_interval(context))
+        rows = within(read_weather(lake.spark, landing_folder(context)), "time_hour", interval)
         return replace_chunks(context, weather_table(lake), rows)

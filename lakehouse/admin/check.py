@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from lakehouse import progress
 from lakehouse.catalog.inspect.checking import Checks
 from lakehouse.core.check import Checked, Finding, StoredFile
 from lakehouse.core.listing import Listing
@@ -52,8 +53,9 @@ def add_checksums(checks: Checks, warehouse: Warehouse, but: Iterable[str]) -> i
     """
     passed_over = set(but)
     made = {}
-    for one in checks.files():
-        if not one.checksum and one.path not in passed_over:
+    wanted = [one for one in checks.files() if not one.checksum and one.path not in passed_over]
+    with progress.step("add checksums", "files", len(wanted)) as step:
+        for one in progress.counted(wanted, step):
             try:
                 made[one.path] = checksum_file(warehouse.fresh(one), one.bytes)
             except SegmentUnreadable:
@@ -65,7 +67,8 @@ def add_checksums(checks: Checks, warehouse: Warehouse, but: Iterable[str]) -> i
 
 
 def _file_faults(checks: Checks, warehouse: Warehouse, files: list[StoredFile], *, content: bool) -> Iterator[Finding]:
-    found = list(find_faults(warehouse, files, content=content))
+    with progress.step("check bytes of files" if content else "check files", "files", len(files)) as step:
+        found = list(find_faults(warehouse, progress.counted(files, step), content=content))
     if found:
         still = {one.path for one in checks.files()}  # files collected meanwhile are not missing
         yield from (Finding(kind, path, problem) for path, kind, problem in found if path in still)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 
+from lakehouse import progress
 from lakehouse.core.check import Finding
 from lakehouse.core.operation import REWRITES, Kind
 from lakehouse.core.segment import Segment
@@ -35,7 +36,9 @@ def check_rows(session: Session, damaged: Collection[str]) -> Iterator[Finding]:
         spec, created = catalog.table(name)
         live = again_if_forgotten(partial(_live, session, spec, created))
         segments = [one for one in live if one.path not in damaged]
-        yield from _files(session, spec, segments)
+        with progress.step(f"check rows of {name}", "files", len(segments)) as step:
+            found = list(_files(session, spec, progress.counted(segments, step)))
+        yield from found
         yield from _summaries(session, spec, segments, damaged)
         for commit in catalog.commits(spec.id):
             if commit.operation in _MAINTENANCE:
@@ -46,7 +49,7 @@ def _live(session: Session, spec: TableSpec, created_version: int) -> Segments:
     return session.catalog.live(spec, session.catalog.newest_version(spec.id, created_version))[0]
 
 
-def _files(session: Session, spec: TableSpec, segments: list[Segment]) -> Iterator[Finding]:
+def _files(session: Session, spec: TableSpec, segments: Iterable[Segment]) -> Iterator[Finding]:
     for segment in segments:
         try:
             found = examine(session.warehouse, segment, spec)

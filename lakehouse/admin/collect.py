@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from lakehouse import progress
 from lakehouse.catalog.forget.garbage import Batch, Collection
 from lakehouse.core.expire import GRACE_SECONDS, Collected
 from lakehouse.errors import StorageUnavailable, writing_to
@@ -34,8 +35,11 @@ def collect(session: Session, *, grace_seconds: float = GRACE_SECONDS, dry_run: 
     while uploads := collection.uploads():  # before the folders: what a paused process completes now is deleted there
         warehouse.abort_uploads(uploads)
         collection.note_aborted(uploads)
-    folders = _deleted(collection.folders, _delete_folders(warehouse), collection.note_collected, warehouse)
-    files = _deleted(collection.files, lambda batch: warehouse.delete(batch.paths), collection.note_deleted, warehouse)
+    with progress.step("delete folders of ended operations", "folders") as step:
+        folders = _deleted(collection.folders, _delete_folders(warehouse), collection.note_collected, warehouse, step)
+    with progress.step("delete files", "files") as step:
+        step.total = collection.count_files() if progress.listener() is not None else None
+        files = _deleted(collection.files, _delete_files(warehouse), collection.note_deleted, warehouse, step)
     return Collected(folders.files + files.files, folders.bytes + files.bytes, folders.operations)
 
 
@@ -47,8 +51,16 @@ def _delete_folders(warehouse: Warehouse) -> Callable[[Batch], object]:
     return delete
 
 
+def _delete_files(warehouse: Warehouse) -> Callable[[Batch], object]:
+    return lambda batch: warehouse.delete(batch.paths)
+
+
 def _deleted(
-    ask: Callable[[int], Batch], delete: Callable[[Batch], object], note: Callable[[Batch], None], warehouse: Warehouse
+    ask: Callable[[int], Batch],
+    delete: Callable[[Batch], object],
+    note: Callable[[Batch], None],
+    warehouse: Warehouse,
+    step: progress.Step,
 ) -> Collected:
     """Delete what the catalog names, batch by batch; ``operations`` counts the named ones."""
     found = Collected(0, 0, 0)
@@ -59,6 +71,7 @@ def _deleted(
             delete(batch)
         reach("collect.after_delete")
         note(batch)
+        step.advance(len(batch))
         found = Collected(found.files + files, found.bytes + size, found.operations + len(batch))
     return found
 

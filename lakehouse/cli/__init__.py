@@ -31,6 +31,7 @@ from lakehouse.cli import (
     write,
 )
 from lakehouse.cli.output import plain, printable
+from lakehouse.cli.progress import shown
 from lakehouse.cli.stream import stream as streams
 from lakehouse.errors import InternalError, LakehouseError
 from lakehouse.interrupts import listening
@@ -111,7 +112,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # arguments may hold bytes that are no text
             stream.reconfigure(errors="backslashreplace")
     try:
-        with listening():
+        with listening(), shown():
             app()
     except LakehouseError as error:
         _print_error(error, str(error))

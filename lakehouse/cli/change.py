@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakehouse.cli.files import open_rows
+from lakehouse.cli.ingest import opened
 from lakehouse.cli.options import (
     CatalogOption,
     JsonOption,
     MessageOption,
+    QuietOption,
     SchemaOption,
     TableArgument,
     WarehouseOption,
     open_lake,
 )
 from lakehouse.cli.output import print_json, print_line, show_bytes
-from lakehouse.cli.write import FileArgument, InputFormatOption, counted, print_commit
+from lakehouse.cli.write import FileArgument, InputFormatOption, print_commit
 from lakehouse.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def delete(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Delete the rows for which a condition is true."""
     with open_lake(catalog, warehouse) as lake:
@@ -56,6 +58,7 @@ def update(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Set columns to new values in rows for which a condition is true."""
     parts = [one.partition("=") for one in assignments]
@@ -88,6 +91,7 @@ def erase(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Remove the rows for which a condition is true from every version. `collect` deletes the old files.
 
@@ -159,11 +163,12 @@ def upsert(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Insert the rows of a file, replacing rows with the same primary keys."""
     with open_lake(catalog, warehouse) as lake:
         target = lake.table(table)
-        with counted(open_rows(file, target.schema, form), f"upsert into {table}") as rows:
+        with opened(file, target.schema, form) as rows:
             commit = target.upsert(rows, newest=newest, message=message, schema=schema)
     print_commit(commit, as_json)
 
@@ -173,6 +178,7 @@ def resolve(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Turn key tombstones into row tombstones, which makes reads faster. No row changes."""
     with open_lake(catalog, warehouse) as lake:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lakehouse import interrupts
-from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
+from lakehouse.cli.options import CatalogOption, JsonOption, QuietOption, WarehouseOption, open_lake
 from lakehouse.cli.output import plain, print_json, print_line, print_table, show_bytes
 from lakehouse.core.duration import duration_seconds
 
@@ -54,6 +54,7 @@ def collect(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Delete files of expired versions and of operations that never committed."""
     interrupts.in_steps()
@@ -86,6 +87,7 @@ def check(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Compare the catalog with itself and with what is stored; exit code 1 if anything is wrong."""
     if rebuild_key_frames or delete_unknown:

@@ -13,9 +13,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
-from lakehouse.cli.parquet import open_parquet
+from lakehouse.cli.ingest import STDIN
+from lakehouse.cli.parquet import count_rows, open_parquet
 from lakehouse.core.column import listed_type
 from lakehouse.errors import InvalidArgument, InvalidInput
+from lakehouse.progress import Step, Unit
 
 FORMATS: Mapping[str, str] = {
     ".parquet": "parquet",
@@ -32,31 +34,48 @@ _OFFSET = r"(?:[Zz]|[+-]\d{2}:?\d{2})$"
 _TEXT_BLOCK_BYTES = 8 << 20
 _LINE = re.compile(r"Row #(\d+): ")
 """How Arrow names a line of CSV; a text over several lines counts as one."""
-STDIN = Path("-")
 _ROW_OF_BLOCK = re.compile(r" in row (\d+)$")
 """Arrow counts rows of JSON from the start of a block."""
 
 
-def open_rows(path: Path, schema: pa.Schema, form: str | None = None) -> pa.RecordBatchReader:
+def measured(path: Path, form: str | None = None) -> tuple[Unit, int | None]:
+    """How the reading of a file is counted, and how much there is: rows of Parquet, else bytes, of a pipe unknown.
+
+    Cost: the footer of a Parquet file. What is wrong with a file is left for `open_rows` to say.
+    """
+    if path == STDIN:
+        return "rows", None
+    try:
+        if (form or FORMATS.get(path.suffix.lower())) == "parquet":
+            return "rows", count_rows(path)
+        return "bytes", path.stat().st_size
+    except (pa.ArrowException, OSError):
+        return "bytes", None
+
+
+def open_rows(path: Path, schema: pa.Schema, form: str | None = None, step: Step | None = None) -> pa.RecordBatchReader:
     """The rows of a file, read lazily. In text formats, columns get their types from ``schema``.
 
     ``form``: one of the values of `FORMATS`, by default that of the suffix. The path ``-`` is standard input. Text and
-    streams may be compressed: ``.csv.gz``. Times in text are ISO 8601; without an offset they are UTC. Raises
+    streams may be compressed: ``.csv.gz``. Times in text are ISO 8601; without an offset they are UTC. ``step`` counts
+    what was read, in the unit of `measured`. Raises
     `InvalidInput`, naming the file and its line, for an unknown suffix and for a file that cannot be read as that
     format.
     """
     form = form or _form_of(path)
     batches: Iterator[pa.RecordBatch]
+    source = _Source(path)
     try:
         if form in ("csv", "jsonl"):
-            reader = _open_text(path, form, schema)
+            reader = _open_text(source.opened(), form, schema, is_pipe=path == STDIN)
             target = _retimed(reader.schema, schema)
             batches = _timed(reader, target, path, form)
         else:
-            target, batches = _open_binary(path, form)
+            target, batches = _open_binary(path, form, source)
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise _unreadable(path, form, _counted(path, form, schema, error)) from error
-    return pa.RecordBatchReader.from_batches(target, _named_errors(batches, path, form, schema))
+    counted = batches if step is None else _counted_in(step, batches, source)
+    return pa.RecordBatchReader.from_batches(target, _named_errors(counted, path, form, schema))
 
 
 def _form_of(path: Path) -> str:
@@ -75,26 +94,56 @@ def _require_whole(path: Path, form: str) -> None:
         raise InvalidArgument("this format is read from a file that is not compressed", path=path, format=form)
 
 
-def _input(path: Path) -> Any:
-    """The bytes of a file, without its compression."""
-    return pa.PythonFile(sys.stdin.buffer, mode="r") if path == STDIN else pa.input_stream(str(path))
+class _Source:
+    """The bytes of a file without its compression, and how many of those that lie there were read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: Any = None
+        self._bytes_read = 0
+
+    def opened(self) -> Any:
+        if self._path == STDIN:
+            return pa.PythonFile(sys.stdin.buffer, mode="r")
+        self._file = pa.OSFile(str(self._path))
+        try:
+            return pa.CompressedInputStream(self._file, pa.Codec.detect(str(self._path)).name)
+        except (TypeError, ValueError):
+            return self._file  # by its suffix it is not compressed
+
+    @property
+    def bytes_read(self) -> int:
+        if self._file is not None and not self._file.closed:
+            self._bytes_read = self._file.tell()
+        return self._bytes_read
 
 
-def _open_binary(path: Path, form: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+def _counted_in(step: Step, batches: Iterator[pa.RecordBatch], source: _Source) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch
+        if step.unit == "bytes":
+            step.done = source.bytes_read or step.done + batch.nbytes
+        else:
+            step.advance(batch.num_rows)
+
+
+def _open_binary(path: Path, form: str, source: _Source) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     if form != "stream":
         _require_whole(path, form)
     match form:
         case "parquet":
             return open_parquet(path)
         case "stream":
-            stream = pa.ipc.open_stream(_input(path))
+            stream = pa.ipc.open_stream(source.opened())
             return stream.schema, iter(stream)
         case _:
             ipc = pa.ipc.open_file(pa.memory_map(str(path)))
             return ipc.schema, (ipc.get_batch(number) for number in range(ipc.num_record_batches))
 
 
-def _open_text(path: Path, form: str, schema: pa.Schema, *, use_threads: bool = True) -> pa.RecordBatchReader:
+def _open_text(
+    source: Any, form: str, schema: pa.Schema, *, use_threads: bool = True, is_pipe: bool = False
+) -> pa.RecordBatchReader:
     """Batches in which dates and times are still text.
 
     Arrow reads times with a zone only if every one has an offset, and dates in JSON only as numbers. It reads lists of
@@ -106,12 +155,12 @@ def _open_text(path: Path, form: str, schema: pa.Schema, *, use_threads: bool = 
     if form == "csv":
         convert = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
         # Threads do not count rows: an error in standard input, which cannot be read again, must name its line.
-        read_csv = pa.csv.ReadOptions(block_size=_TEXT_BLOCK_BYTES, use_threads=use_threads and path != STDIN)
-        return pa.csv.open_csv(_input(path), read_csv, convert_options=convert)
+        read_csv = pa.csv.ReadOptions(block_size=_TEXT_BLOCK_BYTES, use_threads=use_threads and not is_pipe)
+        return pa.csv.open_csv(source, read_csv, convert_options=convert)
     parse = pa.json.ParseOptions(explicit_schema=pa.schema(list(types.items())), unexpected_field_behavior="infer")
     # With threads Arrow reads ahead, and holds most of a large file in memory.
     read = pa.json.ReadOptions(block_size=_TEXT_BLOCK_BYTES, use_threads=False)
-    return pa.json.open_json(_input(path), read, parse)
+    return pa.json.open_json(source, read, parse)
 
 
 def _retimed(read: pa.Schema, schema: pa.Schema) -> pa.Schema:
@@ -172,7 +221,7 @@ def _counted(path: Path, form: str, schema: pa.Schema, error: Exception) -> Exce
     if form != "csv" or path == STDIN or _LINE.search(str(error)):
         return error
     try:
-        for _ in _open_text(path, form, schema, use_threads=False):
+        for _ in _open_text(_Source(path).opened(), form, schema, use_threads=False):
             pass
     except (pa.ArrowException, OSError, UnicodeError) as again:
         return again

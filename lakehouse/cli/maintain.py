@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakehouse import interrupts
-from lakehouse.cli.options import CatalogOption, JsonOption, TableArgument, WarehouseOption, open_lake
+from lakehouse.cli.options import CatalogOption, JsonOption, QuietOption, TableArgument, WarehouseOption, open_lake
 from lakehouse.cli.output import print_json, print_line, print_table, show_bytes
 from lakehouse.cli.write import print_commit
 from lakehouse.core.policy import read_size
@@ -39,6 +39,7 @@ def maintain(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Keep tables in shape: plan, compact, resolve, clean, collect. Runs until Ctrl-C, or one round with --once."""
     interrupts.in_steps()

@@ -9,6 +9,7 @@ import typer
 
 import lakehouse
 from lakehouse.arguments import Fit
+from lakehouse.cli.progress import hush
 from lakehouse.session.addresses import addresses
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ WarehouseOption = Annotated[
         show_default=False,
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="print one JSON document instead of tables")]
+JsonOption = Annotated[bool, typer.Option("--json", callback=hush, help="print one JSON document instead of tables")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", callback=hush, help="show no progress")]
+"""A parameter that a command need not look at."""
 
 
 def complete_table(ctx: typer.Context, incomplete: str) -> list[str]:

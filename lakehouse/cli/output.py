@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, Interval
+from lakehouse.progress import show_bytes as show_bytes
 
 _NAMES = frozenset({"id", "ordinal", "priority", "token", "version"})
 """Columns whose numbers are ids: no thousands separators."""
@@ -171,20 +172,6 @@ def show_time(instant: datetime) -> str:
 def last_instant(end: datetime) -> datetime:
     """The last instant before an end: for a segment, the time of its last row."""
     return end - timedelta(microseconds=1)
-
-
-def show_bytes(count: int) -> str:
-    """A size in the unit that fits.
-
-    >>> show_bytes(999), show_bytes(1_234_567)
-    ('999 B', '1.2 MB')
-    """
-    size, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if size < 1000:
-            break
-        size, unit = size / 1000, larger
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
 
 
 def printable(text: str) -> str:

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from lakehouse.cli.output import show_time
 from lakehouse.core.bars import Bar, BarKind
+from lakehouse.core.svg import line_label
 
 MARKS: dict[BarKind, str] = {"visible": "█", "overshadowed": "░", "tombstone": "╳", "mask": "╱"}
 LEGEND = "█ visible   ░ overshadowed   ╳ tombstone   ╱ tombstone of some rows"
@@ -36,8 +37,8 @@ def draw(bars: Sequence[Bar], width: int, versions: Mapping[int, int] | None = N
         return
     start, end = min(bar.start for bar in bars), max(bar.end for bar in bars)
     lines = [
-        (_label(ordinal, group, versions or {}), group)
-        for ordinal, group in ((one, list(held)) for one, held in groupby(bars, lambda bar: bar.ordinal))
+        (line_label(group, versions or {}), group)
+        for group in (list(held) for _, held in groupby(bars, lambda bar: bar.ordinal))
     ]
     label_width = max(4, *(len(label) for label, _ in lines))
     columns = max(10, width - label_width - 3)
@@ -47,11 +48,6 @@ def draw(bars: Sequence[Bar], width: int, versions: Mapping[int, int] | None = N
     yield f"{'':>{label_width}}  {left}{right:>{max(1 + len(right), columns - len(left))}}"
     if len(lines) > MAX_LINES:
         yield f"{len(lines) - MAX_LINES} older ordinals are not drawn; choose a shorter interval to see them"
-
-
-def _label(ordinal: int, group: Sequence[Bar], versions: Mapping[int, int]) -> str:
-    found = {versions[bar.of.id] for bar in group if bar.of.id in versions}
-    return f"{max(found)}{'+' if len(found) > 1 else ''}" if found else str(ordinal)
 
 
 def _line(bars: Sequence[Bar], start: datetime, end: datetime, columns: int) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 import typer
 
 from lakehouse.cli.output import print_json, print_line, print_table
@@ -52,13 +51,13 @@ def _write(rows: pa.Table, form: Format, file: BinaryIO) -> None:
     match form:
         case "csv":
             try:
-                pa.csv.write_csv(rows, file)
+                import_module("pyarrow.csv").write_csv(rows, file)  # not loaded for --help
             except (pa.ArrowException, NotImplementedError) as error:
                 raise InvalidArgument(
                     "CSV holds no nested values; choose other columns, or --format parquet", cause=str(error)[:200]
                 ) from error
         case "parquet":
-            pq.write_table(rows, file)
+            import_module("pyarrow.parquet").write_table(rows, file)
         case "arrow":
             with pa.ipc.new_file(file, rows.schema) as writer:
                 writer.write_table(rows)

@@ -8,15 +8,17 @@ import socket
 import sys
 import warnings
 from importlib import import_module
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
 from lakehouse.cli.output import print_json, print_line, print_table, show_bytes
 from lakehouse.core.policy import read_size
-from lakehouse.core.serving.group import Group, Node
 from lakehouse.errors import InvalidArgument, PartialRead
+
+if TYPE_CHECKING:
+    from lakehouse.core.serving.group import Group, Node
 
 TOKEN = "LAKEHOUSE_SERVING_TOKEN"  # noqa: S105 - the name of a variable
 _MOST_SLOW = 5

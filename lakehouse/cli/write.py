@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pyarrow as pa
 import typer
-from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-from lakehouse.admin.doctor_store import require_writable
-from lakehouse.cli.files import STDIN, open_rows
+from lakehouse.cli.ingest import STDIN, opened
 from lakehouse.cli.options import (
     CatalogOption,
     IntervalOption,
     JsonOption,
     MessageOption,
+    QuietOption,
     SchemaOption,
     TableArgument,
     WarehouseOption,
     open_lake,
     point_in_history,
 )
-from lakehouse.cli.output import console, print_json, print_line, print_table
+from lakehouse.cli.output import print_json, print_line, print_table
 from lakehouse.errors import InvalidArgument, InvalidInterval, UnknownColumn
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ def init(
     if table is not None and schema is None:
         raise typer.BadParameter("a table needs --schema")
     with open_lake(catalog, warehouse) as lake:
-        require_writable(lake.session.warehouse)
+        import_module("lakehouse.admin.doctor_store").require_writable(lake.session.warehouse)
         lake.session.require_home()
         if table is not None:
             lake.create_table(
@@ -106,11 +104,12 @@ def append(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Append the rows of a file."""
     with open_lake(catalog, warehouse) as lake:
         target = lake.table(table)
-        with counted(open_rows(file, target.schema, form), f"append to {table}") as rows:
+        with opened(file, target.schema, form) as rows:
             commit = target.append(rows, message=message, schema=schema)
     print_commit(commit, as_json)
 
@@ -145,6 +144,7 @@ def replace(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Replace the rows of an interval by the rows of a file, atomically."""
     if (file is None) is not empty:
@@ -156,7 +156,7 @@ def replace(
         if file is None:
             commit = target.replace(None, window, keys=keys, message=message)
         else:
-            with counted(open_rows(file, target.schema, form), f"replace in {table}") as rows:
+            with opened(file, target.schema, form) as rows:
                 commit = target.replace(rows, window, keys=keys, message=message, schema=schema)
     print_commit(commit, as_json)
 
@@ -167,6 +167,7 @@ def compact(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Rewrite the segments of an interval into fewer, without hidden rows. No row changes."""
     with open_lake(catalog, warehouse) as lake:
@@ -189,6 +190,7 @@ def rebuild(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write a table anew for other cluster columns, keys or time chunks, as one version. No row changes."""
     clustered = None if cluster_by is None else {} if cluster_by == ["none"] else dict(map(_clustered, cluster_by))
@@ -271,22 +273,6 @@ def _keys(table: Table, given: list[str]) -> dict[str, list[Any]] | None:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError) as error:
             raise InvalidArgument("not a value of the column", column=column, type=kind, value=value) from error
     return keys or None
-
-
-@contextmanager
-def counted(rows: pa.RecordBatchReader, title: str) -> Iterator[pa.RecordBatchReader]:
-    """Rows with a progress count on standard error, if that is a terminal."""
-    terminal = console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TextColumn("rows"))
-    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
-        task = progress.add_task(title, total=None)
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            for batch in rows:
-                yield batch
-                progress.advance(task, batch.num_rows)
-
-        yield pa.RecordBatchReader.from_batches(rows.schema, batches())
 
 
 def print_commit(commit: Commit, as_json: bool) -> None:

@@ -19,6 +19,7 @@ with named():
     from lakehouse.dagster.metadata import add_partition_rows, commit_metadata, data_version
     from lakehouse.dagster.options import table_metadata
     from lakehouse.dagster.partitions import chunk_partitions, key_range_interval, run_interval
+    from lakehouse.dagster.progress import logging_progress
     from lakehouse.dagster.resource import LakehouseResource
     from lakehouse.dagster.serving import ServingResource
     from lakehouse.dagster.spark import SparkResource
@@ -47,6 +48,7 @@ __all__ = [
     "commit_metadata",
     "data_version",
     "key_range_interval",
+    "logging_progress",
     "materialize_topic",
     "observe_table",
     "observe_topic",

@@ -13,8 +13,10 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.dagster.cells import cells_of, run_cells
 from lakehouse.dagster.metadata import add_partition_rows, commit_metadata, data_version
 from lakehouse.dagster.partitions import keys_within, require_partitions, require_time, run_interval
+from lakehouse.dagster.progress import logging_progress
 from lakehouse.dagster.retry import marks_of, partition_text
 from lakehouse.dagster.write import hull, write_rows
+from lakehouse.progress import counted, step
 
 if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
@@ -69,7 +71,8 @@ def replace_chunks(
     """
     cells = run_cells(context)
     started = time.monotonic()
-    commit = write_rows(table, rows, cells, schema=schema, **origin(context))
+    with logging_progress(context.log):
+        commit = write_rows(table, rows, cells, schema=schema, **origin(context))
     seconds = time.monotonic() - started
     add_partition_rows(context, table, commit)
     metadata = commit_metadata(table, commit, hull(cells), duration_seconds=seconds, console_url=console_url)
@@ -101,14 +104,16 @@ def replace_each_chunk(
     ...         replace_each_chunk(context, lake.table("weather"), lambda chunk: rows_within(chunk))
     """
     partitions = require_partitions(context)
-    for key in context.partition_keys:
-        (cell,) = cells_of(partitions, [key])
-        started = time.monotonic()
-        commit = write_rows(table, rows_of(cell.interval), [cell], schema=schema, **origin(context, key=key))
-        seconds = time.monotonic() - started
-        metadata = commit_metadata(table, commit, cell.interval, duration_seconds=seconds, console_url=console_url)
-        tags = {"dagster/data_version": str(commit.version), "dagster/data_version_is_user_provided": "true"}
-        context.log_event(dg.AssetMaterialization(context.asset_key, partition=key, metadata=metadata, tags=tags))
+    keys = context.partition_keys
+    with logging_progress(context.log), step(f"replace {table.name}", "chunks", len(keys)) as chunks:
+        for key in counted(keys, chunks):
+            (cell,) = cells_of(partitions, [key])
+            started = time.monotonic()
+            commit = write_rows(table, rows_of(cell.interval), [cell], schema=schema, **origin(context, key=key))
+            seconds = time.monotonic() - started
+            metadata = commit_metadata(table, commit, cell.interval, duration_seconds=seconds, console_url=console_url)
+            tags = {"dagster/data_version": str(commit.version), "dagster/data_version_is_user_provided": "true"}
+            context.log_event(dg.AssetMaterialization(context.asset_key, partition=key, metadata=metadata, tags=tags))
 
 
 def replace_together(
@@ -135,8 +140,12 @@ def replace_together(
     marks = origin(context)
     txn = marks.pop("txn")
     started = time.monotonic()
-    with lake.transaction(**marks) as transaction:
-        for name, (frame, span) in spans.items():
+    with (
+        logging_progress(context.log),
+        step("replace together", "tables", len(spans)) as tables,
+        lake.transaction(**marks) as transaction,
+    ):
+        for name, (frame, span) in counted(spans.items(), tables):
             transaction.table(name).replace(frame, span, txn=txn, schema=schema)
     seconds = time.monotonic() - started
     commit = transaction.commit()

@@ -16,6 +16,7 @@ from lakehouse.dagster.frames import Form, as_rows, form_of, load
 from lakehouse.dagster.metadata import commit_metadata, data_version, partition_rows
 from lakehouse.dagster.options import PREFIX, TableOptions
 from lakehouse.dagster.partitions import require_time
+from lakehouse.dagster.progress import logging_progress
 from lakehouse.dagster.resource import LakeSettings
 from lakehouse.dagster.retry import RUN_ID, marks_of, partition_text
 from lakehouse.dagster.write import Mode, hull, write_rows
@@ -31,51 +32,25 @@ _INPUT_NAMES = ("columns", "where", "as_of", "table")
 
 
 class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
-    """Assets as tables: an asset's output is written to the table of its name, its inputs are read from tables.
+    """Assets as tables: an asset's output is written to the table of its name, its inputs are read from tables."""
 
-    **Outputs** are Spark, Arrow, pandas or polars tables, streams of Arrow batches or DuckDB relations. They replace
-    the partitions of the run in one commit, whatever their number (without any: the whole table), or are appended or
-    upserted, as ``table_metadata(mode=...)`` says. A replace fails for a row outside those partitions. Outputs with
-    other columns than the table's fail, are fitted, or give the table columns in the same commit, as
-    ``table_metadata(schema=...)`` or ``schema_mode`` says. A retry of a run that had committed writes nothing and
-    reports that commit, so nothing is doubled; a new run writes again.
-
-    **Inputs** come in the form of their annotation, and hold exactly the rows of the partitions that Dagster maps to
-    those of the run. ``AssetIn(metadata={"columns": [...], "where": "...", "as_of": ...})`` reads fewer columns or
-    rows, or a version, tag or time. All inputs of a step are read at one version of the lake, the head when the first
-    of them was read.
-
-    **Metadata** of each materialization is that of `commit_metadata`; its data version is the lake's version.
-
-    Examples
-    --------
-    >>> import tempfile, pyarrow as pa, dagster as dg
-    >>> from lakehouse.dagster import LakehouseIOManager, chunk_partitions, table_metadata
-    >>> days = chunk_partitions("day", "2013-01-01", "2014-01-01")
-    >>> @dg.asset(partitions_def=days, metadata=table_metadata(time="at"))
-    ... def trips(context: dg.AssetExecutionContext) -> pa.Table:
-    ...     return pa.table({"at": [context.partition_time_window.start], "price": [1.5]})
-    >>> @dg.asset(partitions_def=days)
-    ... def dear_trips(trips: pa.Table) -> None:
-    ...     print(trips["price"].to_pylist())
-    >>> folder = tempfile.mkdtemp()
-    >>> lake = LakehouseIOManager(catalog=f"sqlite:///{folder}/catalog.db", warehouse=f"{folder}/warehouse")
-    >>> done = dg.materialize(
-    ...     [trips, dear_trips], partition_key="2013-01-05",
-    ...     resources={"io_manager": lake},
-    ...     run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
-    ... )
-    [1.5]
-    """
-
-    mode: str = Field(default="replace", description="append, replace or upsert, for assets that do not say themselves")
+    mode: str = Field(
+        default="replace",
+        description="How outputs are written, if their asset does not say it: append, replace or upsert.",
+    )
     schema_mode: str = Field(
         default="strict",
-        description="strict, merge or ignore: what becomes of outputs with other columns than the table's, "
-        "for assets that do not say themselves",
+        description="What becomes of outputs with other columns than the table's, if their asset does not say it: "
+        "strict, merge or ignore.",
     )
-    as_of: str | None = Field(default=None, description="A tag or time at which inputs are read; default: the head")
-    form: str = Field(default="arrow", description="The form of inputs without an annotation")
+    as_of: str | None = Field(
+        default=None, description="The tag or time at which inputs are read (default: the newest version)."
+    )
+    form: str = Field(
+        default="arrow",
+        description="The form of inputs without an annotation: arrow, pandas, polars, lazy, reader, duckdb, spark or "
+        "scan.",
+    )
     _lake: Any = PrivateAttr(default=None)
     _guard: AbstractContextManager[Any] = PrivateAttr(default_factory=threading.Lock)
     _heads: dict[str, int] = PrivateAttr(default_factory=dict)
@@ -97,7 +72,37 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
         self._use.leave()
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
-        """Write an asset's rows and describe the commit to Dagster."""
+        """Write an asset's rows and describe the commit to Dagster.
+
+        Outputs are Spark, Arrow, pandas or polars tables, streams of Arrow batches or DuckDB relations. They replace
+        the partitions of the run in one commit, whatever their number (without any: the whole table), or are appended
+        or upserted, as ``table_metadata(mode=...)`` says. A replace fails for a row outside those partitions. Outputs
+        with other columns than the table's fail, are fitted, or give the table columns in the same commit, as
+        ``table_metadata(schema=...)`` or ``schema_mode`` says. A retry of a run that had committed writes nothing and
+        reports that commit, so nothing is doubled; a new run writes again.
+
+        Metadata of the materialization is that of `commit_metadata`; its data version is the lake's version.
+
+        Examples
+        --------
+        >>> import tempfile, pyarrow as pa, dagster as dg
+        >>> from lakehouse.dagster import LakehouseIOManager, chunk_partitions, table_metadata
+        >>> days = chunk_partitions("day", "2013-01-01", "2014-01-01")
+        >>> @dg.asset(partitions_def=days, metadata=table_metadata(time="at"))
+        ... def trips(context: dg.AssetExecutionContext) -> pa.Table:
+        ...     return pa.table({"at": [context.partition_time_window.start], "price": [1.5]})
+        >>> @dg.asset(partitions_def=days)
+        ... def dear_trips(trips: pa.Table) -> None:
+        ...     print(trips["price"].to_pylist())
+        >>> folder = tempfile.mkdtemp()
+        >>> lake = LakehouseIOManager(catalog=f"sqlite:///{folder}/catalog.db", warehouse=f"{folder}/warehouse")
+        >>> done = dg.materialize(
+        ...     [trips, dear_trips], partition_key="2013-01-05",
+        ...     resources={"io_manager": lake},
+        ...     run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
+        ... )
+        [1.5]
+        """
         rows = as_rows(obj)
         options = TableOptions.of(context.asset_key, dict(context.definition_metadata) | dict(context.output_metadata))
         partitions = context.asset_partitions_def if context.has_asset_partitions else None
@@ -107,11 +112,19 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
         mode = options.mode or _mode(self.mode)
         started = time.monotonic()
         fit = options.schema or read_fit(self.schema_mode)
-        commit = write_rows(table, rows, cells, mode=mode, newest=options.newest, schema=fit, **_marks(context, mode))
+        marks = _marks(context, mode)
+        with logging_progress(context.log, every_seconds=self.progress_seconds):
+            commit = write_rows(table, rows, cells, mode=mode, newest=options.newest, schema=fit, **marks)
         self._report(context, table, commit, cells, time.monotonic() - started)
 
     def load_input(self, context: dg.InputContext) -> Any:
-        """The rows of an upstream asset's partitions, in the form of the input's annotation."""
+        """The rows of an upstream asset's partitions, in the form of the input's annotation.
+
+        They are exactly the rows of the partitions that Dagster maps to those of the run.
+        ``AssetIn(metadata={"columns": [...], "where": "...", "as_of": ...})`` reads fewer columns or rows, or a
+        version, tag or time. All inputs of a step are read at one version of the lake, the head when the first of them
+        was read.
+        """
         form = form_of(context.dagster_type.typing_type, _form(self.form))
         return load(self._scan(context, self._open(spark=form == "spark")), form)
 
@@ -160,13 +173,13 @@ class LakehouseIOManager(LakeSettings, dg.ConfigurableIOManager):
                 step.add_asset_metadata({"dagster/partition_row_count": rows}, context.asset_key, key)
 
     def _open(self, *, spark: bool = False) -> "Lake":
-        if spark:
-            self.get_spark()  # with the resource's settings, before the lake starts one without
         with self._guard:
             if self._lake is None:
                 self._lake = self.open(spark=False)
             lake: Lake = self._lake
-            return lake
+        if spark:
+            lake.session.use_spark(self.get_spark())  # with the resource's settings, before one starts without
+        return lake
 
 
 def _keys(context: dg.OutputContext) -> Sequence[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 from dagster._core.storage.tags import PRIORITY_TAG
+from pydantic import Field
 
 from lakehouse.core.interval import Interval
 from lakehouse.core.policy import longest_retention
@@ -31,7 +32,7 @@ _MOST_TEXT = 255
 class TaskConfig(dg.Config):
     """Which task of the table service a run does."""
 
-    task: int
+    task: int = Field(ge=1, description="The number of the waiting task, as `lakehouse tasks` lists it.")
 
 
 def build_maintenance_jobs(
@@ -58,6 +59,8 @@ def _job(kind: TaskKind, lakehouse_key: str, pool: str, engine: str | None) -> d
     @dg.op(name=f"run_{kind}", pool=pool, required_resource_keys={lakehouse_key})
     def run_task(context: dg.OpExecutionContext, config: TaskConfig) -> None:
         resource = getattr(context.resources, lakehouse_key)
+        with resource.get_lake(spark=False) as lake:
+            lake.catalog.tasks().task(config.task)  # an unknown one is refused before Spark starts
         with resource.get_lake(spark=engine == "spark") as lake:
             try:
                 done = lake.run_task(config.task, engine=engine)

@@ -82,7 +82,7 @@ def commit_metadata(
 
 
 def column_schema(table: "Table") -> dg.TableSchema:
-    """The table's columns as Dagster shows and compares them between materializations."""
+    """The table's columns, with their comments, as Dagster shows and compares them between materializations."""
     return dg.TableSchema(
         columns=[
             dg.TableColumn(
@@ -92,6 +92,7 @@ def column_schema(table: "Table") -> dg.TableSchema:
                     nullable=field.nullable, unique=table.primary_key == (field.name,)
                 ),
                 tags=_roles(table, field.name),
+                description=table.spec.history(field).comment or None,
             )
             for field in table.schema
         ]

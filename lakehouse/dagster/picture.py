@@ -4,6 +4,7 @@ import base64
 from typing import TYPE_CHECKING
 
 from lakehouse.core.bars import bars
+from lakehouse.core.chunk_rows import chunk_rows
 from lakehouse.core.interval import Interval
 from lakehouse.core.svg import svg
 
@@ -12,17 +13,20 @@ if TYPE_CHECKING:
 
 
 def timeline_picture(table: "Table", version: int, within: Interval | None = None) -> str:
-    """The timeline of an interval at a version as Markdown: time across, a line for each ordinal, newest on top.
+    """The timeline of an interval at a version as Markdown: versions stacked over time, and the rows of each chunk.
 
     A few kB whatever the number of segments: neighbours closer than two pixels are drawn as one, and only the twelve
-    newest ordinals are shown. Made from the catalog alone.
+    newest places in the write order are shown. Made from the catalog alone: rows are those stored.
     """
     segments = table.segments(as_of=version, interval=within)
     tombstones = table.tombstones(as_of=version, interval=within)
     drawn = bars(segments, tombstones, within)
     if not drawn:
         return "nothing is visible"
-    return _image(svg(drawn), f"timeline of {table.name} at version {version}")
+    origins = table.session.catalog.origins(table.spec, {bar.of.id for bar in drawn})
+    versions = {entry: origin.version for entry, origin in origins.items()}
+    picture = svg(drawn, versions=versions, rows=chunk_rows(drawn, table.spec.grain) if table.time else None)
+    return _image(picture, f"timeline of {table.name} at version {version}")
 
 
 def _image(picture: str, title: str) -> str:

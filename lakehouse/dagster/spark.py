@@ -69,16 +69,25 @@ class SparkSettings(dg.Config):
 
     spark_master: str | None = Field(
         default=None,
-        description="local[2], spark://host:7077, yarn, k8s://...; or sc://host:15002 for a Spark Connect server. "
-        "Default: $SPARK_REMOTE, else $LAKEHOUSE_SPARK_MASTER, else all local cores",
+        description="Spark's master, as local[2], spark://host:7077, yarn, or sc://host:15002 for Spark Connect "
+        "(default: $SPARK_REMOTE, else $LAKEHOUSE_SPARK_MASTER, else all local cores).",
     )
     spark_config: dict[str, Any] = Field(
-        default_factory=dict, description="Spark's settings, flat or nested as dagster-pyspark takes them"
+        default_factory=dict, description="Spark's settings, flat or nested as dagster-pyspark takes them."
     )
     _use: SparkUse = PrivateAttr(default_factory=SparkUse)
 
     def spark_settings(self) -> Mapping[str, str]:
-        """The settings as Spark reads them, including the master."""
+        """The settings as Spark reads them, including the master.
+
+        Examples
+        --------
+        >>> local = SparkResource(spark_master="local[2]", spark_config={"spark": {"sql": {"shuffle.partitions": 4}}})
+        >>> local.spark_settings()
+        {'spark.sql.shuffle.partitions': '4', 'spark.master': 'local[2]'}
+        >>> SparkResource(spark_master="sc://spark.example:15002").spark_settings()
+        {'spark.remote': 'sc://spark.example:15002'}
+        """
         flat = {key: _as_text(value) for key, value in _flat(self.spark_config)}
         if self.spark_master is not None:
             is_remote = self.spark_master.startswith("sc://")
@@ -95,24 +104,16 @@ class SparkSettings(dg.Config):
 
 
 class SparkResource(SparkSettings, dg.ConfigurableResource[Any]):
-    """A Spark session that starts when it is first needed: local, on a cluster, or behind Spark Connect.
-
-    ``spark_config``, ``spark_session`` and ``spark_context`` are those of dagster-pyspark's resources, so this one can
-    replace them. Unlike those, it reports settings that a running session does not have, and stops the session that it
-    started when the last run in this process that uses it ends. A session that existed before stays.
-
-    Examples
-    --------
-    >>> local = SparkResource(spark_master="local[2]", spark_config={"spark": {"sql": {"shuffle.partitions": 4}}})
-    >>> local.spark_settings()
-    {'spark.sql.shuffle.partitions': '4', 'spark.master': 'local[2]'}
-    >>> SparkResource(spark_master="sc://spark.example:15002").spark_settings()
-    {'spark.remote': 'sc://spark.example:15002'}
-    """
+    """A Spark session that starts when it is first needed: local, on a cluster, or behind Spark Connect."""
 
     @property
     def spark_session(self) -> "SparkSession":
-        """The session, as dagster-pyspark names it."""
+        """The session.
+
+        ``spark_config``, ``spark_session`` and ``spark_context`` are those of dagster-pyspark's resources, so this one
+        can replace them. Unlike those, it reports settings that a running session does not have, and stops the session
+        that it started when the last run in this process that uses it ends. A session that existed before stays.
+        """
         return self.get_spark()
 
     @property

@@ -80,7 +80,7 @@ def _instance(folder: Path | None) -> dg.DagsterInstance:
         if shared.exists():
             shutil.copy(shared, settings)
         else:
-            settings.write_text("telemetry:\n  enabled: false\n")
+            settings.write_text("telemetry: {enabled: false}\nnux: {enabled: false}\n")
     return dg.DagsterInstance.from_config(str(home))
 
 

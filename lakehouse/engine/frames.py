@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from lakehouse.arguments import is_of
 
 
@@ -14,3 +16,15 @@ def is_spark_frame(rows: Any) -> bool:
     False
     """
     return is_of(rows, "pyspark.sql", "DataFrame")
+
+
+def row_count(rows: Any) -> int | None:
+    """How many rows there are, where that is known without reading any.
+
+    >>> row_count(pa.table({"n": [1, 2]})), row_count(iter([1, 2]))
+    (2, None)
+    """
+    if isinstance(rows, pa.Table | pa.RecordBatch):
+        return int(rows.num_rows)
+    is_frame = is_of(rows, "pandas", "DataFrame") or is_of(rows, "polars", "DataFrame")
+    return len(rows) if is_frame or isinstance(rows, list) else None

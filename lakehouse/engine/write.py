@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakehouse import cancelling
+from lakehouse import cancelling, progress
 from lakehouse.core.bucket import BucketSet
 from lakehouse.core.checksum import Checksum
 from lakehouse.core.chunk import Grain
@@ -73,6 +73,7 @@ def write_tables(
             grain = None if spec.ragged else spec.grain
             for chunk_us, part in split(conformed, spec.time, grain, origin):
                 files.add(chunk_us, part)
+            progress.advance("rows", conformed.num_rows)
         files.close()
     finally:
         files.abandon()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
 
+from lakehouse import progress
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import CleanContribution, CompactionContribution
 from lakehouse.core.gaps import cut_at_gaps
@@ -63,8 +65,18 @@ class Compaction(RunOperation):
 
     def _run(self) -> None:
         self._warehouse = self._session.planning_warehouse()
-        for group in self._groups():
-            self._compact(group)
+        groups: Iterable[CompactionGroup] = self._groups()
+        with progress.step(f"compact {self._begun.table.name}", "rows") as step:
+            if progress.listener() is not None:
+                groups = list(groups)
+                step.total = sum(one.segments.rows for one in groups)
+            before = 0
+            for group in groups:
+                self._compact(group)
+                before = step.done = before + group.segments.rows  # those that tombstones hide are done, too
+
+    def _counting(self, rows: Any) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def _overtaken(self) -> LockLost:
         return LockLost(

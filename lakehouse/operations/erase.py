@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from lakehouse import progress
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import EraseContribution
 from lakehouse.core.erased import Erased, Residue, receipt
@@ -71,11 +72,13 @@ class Erase(RunOperation):
         """Find rows in segments, and write the remaining ones."""
         self._warehouse = self._session.planning_warehouse()
         spec, tree = self._begun.table, self._where.tree
-        for segments in found:
-            plan = plan_read(segments, (), version=self._seen, predicate=tree)
-            maybe = self._session.index_cache.narrowed(plan, spec, tree).segments
-            for first in range(0, len(maybe), _SEGMENTS):
-                self._rewrite(maybe[first : first + _SEGMENTS])
+        with progress.step(f"erase from {spec.name}", "files") as step:
+            for segments in found:
+                plan = plan_read(segments, (), version=self._seen, predicate=tree)
+                maybe = self._session.index_cache.narrowed(plan, spec, tree).segments
+                step.expect(len(maybe))
+                for first in range(0, len(maybe), _SEGMENTS):
+                    self._rewrite(maybe[first : first + _SEGMENTS])
 
     def _overtaken(self) -> WriteConflict:
         return WriteConflict(

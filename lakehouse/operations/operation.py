@@ -6,13 +6,14 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypedDict
 
 import pyarrow as pa
 
+from lakehouse import progress
 from lakehouse.arguments import Txn
 from lakehouse.core.bucket import Buckets
 from lakehouse.core.commit import Commit
@@ -24,6 +25,7 @@ from lakehouse.core.sets import INLINE_BYTES, MatchSet, encode_set, stored_keys
 from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.engine import Engine, WriteTarget, Written
+from lakehouse.engine.frames import row_count
 from lakehouse.errors import InternalError, LakehouseError, OperationEnded, WriteConflict, coded, writing_to
 from lakehouse.faults import reach
 from lakehouse.forks import watch_forks
@@ -240,7 +242,7 @@ class Operation:
         warehouse = self._session.warehouse
         folder = warehouse.root / spec.folder / self.id
         reach("write.before")
-        with self._ended_by_errors(), writing_to(folder, then="begin again"):
+        with self._ended_by_errors(), writing_to(folder, then="begin again"), self._counting(rows):
             target = WriteTarget(
                 spec,
                 folder,
@@ -253,6 +255,10 @@ class Operation:
             )
             self.take(engine.write(rows, target))
         reach("write.after")
+
+    def _counting(self, rows: Any) -> AbstractContextManager[object]:
+        """The step that counts rows while they are written."""
+        return progress.step(f"{self.kind.value} {self._begun.table.name}", "rows", row_count(rows))
 
     def _now_us(self) -> int:
         """The time by which files get the codec for their age: this host's, since the catalog's may be far away."""

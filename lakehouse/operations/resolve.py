@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse import progress
 from lakehouse.core.contribution import ResolveContribution
 from lakehouse.core.hits import Hits
 from lakehouse.core.operation import Begun, Kind
@@ -52,14 +53,15 @@ class Resolve(RowChange):
         self._looked_at = frozenset(segments.ids.tolist())
         others = [one for one in tombstones if one.kind != "key"]
         sets = self._session.catalog.sets([one for one in tombstones if one.kind != "interval"])
-        for one in keyed:
-            self._resolved.append(one)
-            rows = self._rows(segments, others, one, sets)
-            if len(rows):
-                row_ids = row_ids_of(rows.column(ROW_ID))
-                span = Hits(spec.time, rows).interval
-                made = self.tombstone("row", span, row_ids, row_id_bounds(row_ids))
-                self._tombstones.append(replace(made, replaces=one))
+        with progress.step(f"resolve {spec.name}", "tombstones", len(keyed)) as step:
+            for one in progress.counted(keyed, step):
+                self._resolved.append(one)
+                rows = self._rows(segments, others, one, sets)
+                if len(rows):
+                    row_ids = row_ids_of(rows.column(ROW_ID))
+                    span = Hits(spec.time, rows).interval
+                    made = self.tombstone("row", span, row_ids, row_id_bounds(row_ids))
+                    self._tombstones.append(replace(made, replaces=one))
 
     def _rows(self, segments: Segments, others: list[Tombstone], keyed: Tombstone, sets: dict[int, Any]) -> pa.Table:
         """Rows of older segments with the tombstone's keys; only the key columns are read."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lakehouse import progress
 from lakehouse.core.operation import Kind
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableSpec
@@ -57,10 +58,12 @@ def _build(session: Session, spec: TableSpec, segments: Iterable[int], kind: Sum
         return 0
     stored = 0
     unreadable: list[SegmentUnreadable] = []
-    for first in range(0, len(ids), _SEGMENTS):
-        with Summarize(session, session.writing().begin(spec, Kind.SUMMARIZE)) as op:
-            unreadable += op.run(ids[first : first + _SEGMENTS], kind, engine)
-            stored += op.register()
+    with progress.step(f"{kind.value} {spec.name}", "files", len(ids)) as step:
+        for first in range(0, len(ids), _SEGMENTS):
+            with Summarize(session, session.writing().begin(spec, Kind.SUMMARIZE)) as op:
+                unreadable += op.run(ids[first : first + _SEGMENTS], kind, engine)
+                stored += op.register()
+            step.done = min(len(ids), first + _SEGMENTS)  # with those that are gone
     if unreadable:
         raise unreadable[0]
     return stored

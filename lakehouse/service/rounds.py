@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from lakehouse import progress
 from lakehouse.catalog.tasks.rows import Proposal
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableId
@@ -37,7 +38,8 @@ def maintain(session: Session, limits: Limits, *, dry_run: bool = False) -> Main
     """One round. With ``dry_run``, what would be done now, for every table by score; nothing is written."""
     if dry_run:
         return Maintained(_would_do(session, limits))
-    return Maintained(Listing(work(session, limits)))
+    with progress.step("maintain", "tasks"):
+        return Maintained(Listing(work(session, limits)))
 
 
 def work(session: Session, limits: Limits, *, patient: bool = False) -> Iterator[Task]:
@@ -57,10 +59,14 @@ def work(session: Session, limits: Limits, *, patient: bool = False) -> Iterator
             yield from _plans(session, table)
         found = False
         quiet = quiet_tables(session)
+        if progress.listener() is not None:
+            waiting = queue.tasks(table=table, state=TaskState.WAITING)
+            progress.remain("tasks", sum(one.kind in _WORK for one in waiting))
         while claim := queue.claim(workers=limits.workers, kinds=_WORK, table=table, most_bytes=left, quiet=quiet):
             found = True
             done = run_claim(session, replace(claim, properties=limits.properties), engine=limits.engine)
             left = None if left is None else left - done.budget_bytes
+            progress.advance("tasks")
             yield done
         if not found:
             return

@@ -136,6 +136,11 @@ class Session:
         engine: Engine = self._spark_engine
         return engine
 
+    def use_spark(self, spark: Any) -> None:
+        """Use a SparkSession from now on, unless one is in use already."""
+        if self._spark_engine is None:
+            self._spark = spark
+
     def cancel(self, thread: threading.Thread | None) -> None:
         """Cancel the statements of a thread, or of all; see `Lake.cancel`."""
         self.works.cancel(thread)

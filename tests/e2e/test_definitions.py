@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
+import pytest
 import yaml
 
 from assets.definitions import defs
-from lakehouse.dagster import chunk_partitions
+from assets.nycflights.changes import Late, Restated
+from lakehouse.dagster import (
+    LakehouseIOManager,
+    LakehouseResource,
+    ServingResource,
+    SparkResource,
+    chunk_partitions,
+)
+from lakehouse.dagster.maintenance import TaskConfig
 
 ROOT = Path(__file__).parents[2]
 FOLLOWERS = dg.AssetSelection.assets("departures", "daily_delays")
@@ -43,6 +54,17 @@ def test_loading_the_definitions_starts_no_spark_and_no_process(tmp_path: Path) 
     print(done.stdout)
     assert done.returncode == 0, done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "config",
+    [Late, Restated, TaskConfig, LakehouseResource, LakehouseIOManager, SparkResource, ServingResource],
+    ids=lambda config: config.__name__,
+)
+def test_the_launchpad_describes_every_field_in_one_sentence(config: Any) -> None:
+    said = {name: field.description or "" for name, field in config.model_fields.items()}
+    said["itself"] = " ".join(config.__doc__.split())  # Dagster shows all of it
+    assert {name: text for name, text in said.items() if not re.fullmatch(r"[A-Z](?:[^.]|\.(?! ))*\.", text)} == {}
 
 
 def test_the_workspace_names_the_definitions() -> None:
@@ -92,6 +114,7 @@ def test_the_local_instance_lets_maintenance_take_turns(tmp_path: Path) -> None:
         assert instance.get_concurrency_config().pool_config.default_pool_limit == 1
         assert instance.get_concurrency_config().run_queue_config.max_concurrent_runs == 1
         assert instance.run_monitoring_enabled
+        assert not instance.nux_enabled
 
 
 def test_the_definitions_are_those_that_were_agreed_on() -> None:

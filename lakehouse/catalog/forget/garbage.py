@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exists, false, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exists, false, func, or_, select, update
 
 from lakehouse.catalog.locks.operations import end_operations
 from lakehouse.catalog.locks.uploads import Upload, forget, left
@@ -107,6 +107,12 @@ def _needed(connection: Connection, paths: list[str]) -> str | None:
     return None
 
 
+def count_due(connection: Connection, before_us: int) -> int:
+    """How many files became garbage before a time."""
+    due = select(func.count()).select_from(garbage).where(garbage.c.marked_us < before_us)
+    return int(connection.execute(due).scalar_one())
+
+
 def note_deleted(connection: Connection, numbers: Iterable[int]) -> None:
     """Record that these files are deleted."""
     gone = delete(garbage).where(garbage.c.id == bindparam("gone"))
@@ -159,6 +165,11 @@ class Collection:
     def files_to_come(self, after: int) -> Batch:
         """The same, without holding the head."""
         return self._database.read(lambda connection: self._due(connection, after))
+
+    def count_files(self) -> int:
+        """How many files became garbage before the grace."""
+        database = self._database
+        return database.read(lambda connection: count_due(connection, database.now_us(connection) - self._grace_us))
 
     def _due(self, connection: Connection, after: int) -> Batch:
         return due_files(connection, after, self._database.now_us(connection) - self._grace_us)

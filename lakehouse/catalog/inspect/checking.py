@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
+from lakehouse import progress
 from lakehouse.catalog.commit.views import read_views
 from lakehouse.catalog.forget.expiry import count_forgotten
 from lakehouse.catalog.state.bins import rows_by_id
@@ -88,8 +89,10 @@ class Checks:
         counted = Counted()
         found = self._database.read(lambda connection: list(_of_log(connection)))
         counted.forgotten = self._database.read(lambda c: count_forgotten(c, self._database.now_us(c)))
-        for spec in self._database.read(_specs):
-            found += self._database.read(lambda connection, spec=spec: list(_of_table(connection, spec, counted)))  # type: ignore[misc]
+        specs = self._database.read(_specs)
+        with progress.step("check the catalog", "tables", len(specs)) as step:
+            for spec in progress.counted(specs, step):
+                found += self._database.read(lambda connection, spec=spec: list(_of_table(connection, spec, counted)))  # type: ignore[misc]
         return found, counted
 
     def files(self) -> list[StoredFile]:

@@ -106,7 +106,7 @@ class LakehouseTablesComponent(dg.StateBackedComponent, dg.Model, dg.Resolvable)
         return dg.AssetKey([*self.key_prefix, described["name"]])
 
     def _asset(self, described: Mapping[str, Any]) -> dg.SourceAsset:
-        schema = dg.TableSchema([dg.TableColumn(name, kind) for name, kind in described["columns"]])
+        schema = dg.TableSchema([dg.TableColumn(*column) for column in described["columns"]])
         is_chunked = self.partitions and described["start"] is not None
         every = self.observe_every_minutes
         return observe_table(
@@ -153,5 +153,5 @@ def _described(table: Any) -> dict[str, Any]:
         "grain": str(table.grain),
         "start": None if first is None or first.year < FIRST_YEAR else first.isoformat(),
         "primary_key": list(table.primary_key),
-        "columns": [(field.name, str(field.type)) for field in table.schema],
+        "columns": [(field.name, str(field.type), table.spec.history(field).comment or None) for field in table.schema],
     }

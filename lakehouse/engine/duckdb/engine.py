@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from lakehouse import progress
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Matches, Query, WriteTarget, Written
@@ -108,6 +109,7 @@ class DuckDBEngine:
                 made.append(work(one))
             except SegmentUnreadable as error:
                 yield error
+            progress.advance("files")
         work.sync(made)
         yield from made
 

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from pyspark.sql import SparkSession
 
+from lakehouse import progress
 from lakehouse.core.segment import Segment
 from lakehouse.engine.each import REPORT, TaskWork
 from lakehouse.engine.spark.attempts import were_repeated
+from lakehouse.engine.spark.counting import counting_tasks
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.work import Made, SegmentWork, delete_others
 
@@ -29,7 +31,8 @@ def each(
     own = work.below("00000")
     rows = [(bytearray(pickle.dumps(one)),) for one in segments]
     frame = session.createDataFrame(rows, "segment BINARY").repartition(min(_PARTS, len(rows)))
-    reports = frame.mapInArrow(TaskWork(own), REPORT).collect()
+    with counting_tasks(session):
+        reports = frame.mapInArrow(TaskWork(own), REPORT).collect()
     found = [pickle.loads(row.report) for row in reports]  # noqa: S301 - made by our own code in the session's workers
     kept = {path for made in found if not isinstance(made, Exception) for path in own.files(made)}
     if own.folder:
@@ -37,4 +40,5 @@ def each(
     for made in found:
         if isinstance(made, Exception) and not isinstance(made, SegmentUnreadable):
             raise made
+        progress.advance("files")
         yield made

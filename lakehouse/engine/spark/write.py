@@ -16,6 +16,7 @@ from lakehouse.engine import WriteTarget, Written
 from lakehouse.engine.conform import Fills
 from lakehouse.engine.spark.attempts import were_repeated
 from lakehouse.engine.spark.columns import conformed
+from lakehouse.engine.spark.counting import counting_tasks
 from lakehouse.engine.spark.failures import explaining_jobs
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.task import REPORT, TaskWriter
@@ -64,7 +65,8 @@ def write_frame(frame: DataFrame, target: WriteTarget) -> list[Written]:
         if held_here is not None:
             named = held_here.rename_columns(stored_schema(part).names)
             return [one.below(folder.name) for one in write_tables([named], part)]
-        reports = rows.mapInArrow(TaskWriter(part, part.stored), REPORT).collect()
+        with counting_tasks(frame.sparkSession):
+            reports = rows.mapInArrow(TaskWriter(part, part.stored), REPORT).collect()
     for report in reports:
         if report.error is not None:
             raise pickle.loads(report.error)  # noqa: S301 - made by our own code in the session's own workers
