@@ -6,19 +6,26 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lakehouse.errors import QueryLimitExceeded
+from lakehouse.errors import QueryLimitExceeded, StatementCancelled
 
 OnWait = Callable[[int], object]
 _LOOK_SECONDS = 1.0
 """How often a waiting query reports its place, which is also when a reader who left is noticed."""
 
 
-class _Ticket:
-    """A query in the queue. Without ``on_wait`` it wakes for its slot alone, else whenever its place may change."""
+class Turn:
+    """A query's wait for its slot, which another thread can end: `leave`."""
 
-    def __init__(self, on_wait: OnWait | None) -> None:
-        self.on_wait = on_wait
+    def __init__(self) -> None:
+        self.on_wait: OnWait | None = None
+        """Without it the query wakes for its slot alone, else whenever its place may change."""
         self.woken = threading.Event()
+        self.has_left = False
+
+    def leave(self) -> None:
+        """Wait no longer: `FairQueue.slot` raises `StatementCancelled`, unless there is a slot already."""
+        self.has_left = True
+        self.woken.set()
 
 
 class FairQueue:
@@ -33,15 +40,19 @@ class FairQueue:
         self._most, self._most_each = most_waiting, most_waiting_each
         self._guard = threading.Lock()
         self._running: Counter[str] = Counter()
-        self._waiting: OrderedDict[str, deque[_Ticket]] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[Turn]] = OrderedDict()
 
     @contextmanager
-    def slot(self, reader: str, *, most_seconds: float, on_wait: OnWait | None = None) -> Iterator[None]:
+    def slot(
+        self, reader: str, *, most_seconds: float, on_wait: OnWait | None = None, turn: Turn | None = None
+    ) -> Iterator[None]:
         """Wait for a slot and hold it inside a ``with`` block; ``on_wait`` gets the place in the queue, from 1.
 
-        Raises `QueryLimitExceeded` if too many wait already, or after waiting for ``most_seconds``.
+        ``turn`` lets another thread end the wait; it serves once. Raises `QueryLimitExceeded` if too many wait
+        already, or after waiting for ``most_seconds``, and `StatementCancelled` for a turn that was left.
         """
-        ticket = _Ticket(on_wait)
+        ticket = turn or Turn()
+        ticket.on_wait = on_wait
         with self._guard:
             self._stand(reader, ticket)
             self._serve()
@@ -58,7 +69,7 @@ class FairQueue:
                 self._running += Counter()  # drop readers without any
                 self._serve()
 
-    def _stand(self, reader: str, ticket: _Ticket) -> None:
+    def _stand(self, reader: str, ticket: Turn) -> None:
         own = self._waiting.get(reader, ())
         if len(own) >= self._most_each or sum(map(len, self._waiting.values())) >= self._most:
             raise QueryLimitExceeded(
@@ -66,13 +77,15 @@ class FairQueue:
             )
         self._waiting.setdefault(reader, deque()).append(ticket)
 
-    def _wait(self, reader: str, ticket: _Ticket, until: float, most_seconds: float) -> None:
+    def _wait(self, reader: str, ticket: Turn, until: float, most_seconds: float) -> None:
         while True:
             ticket.woken.clear()  # before the look: what changes after it is seen the next time
             with self._guard:
                 place = self._place(reader, ticket)
             if place == 0:
                 return
+            if ticket.has_left:
+                raise StatementCancelled("the query was cancelled while it waited for its turn")
             left = until - time.monotonic()
             if left <= 0:
                 raise QueryLimitExceeded(
@@ -87,7 +100,7 @@ class FairQueue:
             ticket.on_wait(place)  # not under the lock: it may take long, or raise
             ticket.woken.wait(min(left, _LOOK_SECONDS))
 
-    def _leave(self, reader: str, ticket: _Ticket) -> None:
+    def _leave(self, reader: str, ticket: Turn) -> None:
         with self._guard:
             if ticket in self._waiting.get(reader, ()):
                 self._waiting[reader].remove(ticket)
@@ -114,7 +127,7 @@ class FairQueue:
                 if one.on_wait is not None:
                     one.woken.set()
 
-    def _place(self, reader: str, ticket: _Ticket) -> int:
+    def _place(self, reader: str, ticket: Turn) -> int:
         """The place in the queue, from 1; 0 once it has a slot."""
         own = self._waiting.get(reader, ())
         if ticket not in own:

@@ -8,6 +8,7 @@ import socket
 import sys
 import warnings
 from importlib import import_module
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 TOKEN = "LAKEHOUSE_SERVING_TOKEN"  # noqa: S105 - the name of a variable
 _MOST_SLOW = 5
+_MOST_SHOWN = 100
+"""Letters of a slow statement: a line of a terminal, not a page."""
 _SWITCH_SECONDS = 0.001
 """How long a thread may keep others from Python: queries that take milliseconds wait for each other."""
 _LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -69,8 +72,8 @@ def serve(
     """Run a query node: it answers statements by HTTP, at the version of its group, until SIGTERM or Ctrl-C."""
     if host not in _LOCAL and token is None:
         raise InvalidArgument(f"a node that others can reach needs a token; give --token, or {TOKEN}", host=host)
-    if token == "":
-        raise InvalidArgument("the token is empty; give one of many characters")
+    if token is not None:
+        import_module("lakehouse.serving.wire").read_token(token)
     warnings.simplefilter("ignore", PartialRead)  # an answer says what is missing
     sys.setswitchinterval(_SWITCH_SECONDS)
     nodes, answering = import_module("lakehouse.serving.node"), import_module("lakehouse.serving.answering")
@@ -122,7 +125,7 @@ def serving(
         if slow := group.slowest[:_MOST_SLOW]:
             print_table(
                 ["seconds", "version", "slowest queries"],
-                [[f"{one.seconds:.3f}", one.version, one.statement] for one in slow],
+                [[f"{one.seconds:.3f}", one.version, shorten(one.statement, _MOST_SHOWN)] for one in slow],
                 are_values=True,
             )
     return None

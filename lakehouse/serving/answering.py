@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import LifoQueue
 from typing import Any
@@ -20,6 +21,7 @@ from lakehouse.engine.duckdb import StatementDatabase, explained, streamed
 from lakehouse.errors import InvalidStatement, QueryLimitExceeded, StatementCancelled
 from lakehouse.reading.scan import Scan
 from lakehouse.remembered import Remembered
+from lakehouse.serving.asking import Asking
 from lakehouse.serving.deadlines import Deadlines
 from lakehouse.serving.frozen import Frozen, FrozenSession
 from lakehouse.session.session import Session
@@ -64,6 +66,8 @@ class Ready:
     relations: Mapping[str, str]
     columns: Sequence[str]
     scans: tuple[TableScan, ...]
+    is_of_now: bool = False
+    """Whether its rows depend on when it is run."""
 
     def coverage(self, held: Collection[str]) -> tuple[Coverage, ...]:
         """Where the rows come from, if some files, by stored path, are held here."""
@@ -119,7 +123,7 @@ class Statements:
             asked.relation: one.scan.unfiltered_sql(is_joined=is_joined)
             for asked, one in zip(translation.asked, scans, strict=True)
         }
-        found = Ready(translation.text, relations, translation.columns, tuple(scans))
+        found = Ready(translation.text, relations, translation.columns, tuple(scans), translation.is_of_now)
         if not best_effort and (held is None or not found.counts(held)[1]):
             self._known.put(key, found, cost=len(text) + sum(map(len, relations.values())))
         return found
@@ -201,11 +205,11 @@ def run(
     ready: Ready,
     bounds: QueryBounds,
     deadlines: Deadlines,
-    listed: AbstractContextManager[None],
+    asking: Asking,
 ) -> pa.Table:
     """The rows of a statement, all of them. Raises `QueryLimitExceeded` rather than leave any out.
 
-    While ``listed`` is entered the work of this thread can be cancelled.
+    ``asking`` cancels it: `StatementCancelled`.
     """
     thread, is_late = threading.current_thread(), threading.Event()
 
@@ -214,7 +218,7 @@ def run(
         session.works.cancel(thread)
 
     try:
-        with session.works.runs(), listed, deadlines.within(end):
+        with session.works.runs(), asking.stopped_by(partial(session.works.cancel, thread)), deadlines.within(end):
             return _rows(database, ready, bounds)
     except StatementCancelled as error:
         if not is_late.is_set():

@@ -29,7 +29,17 @@ from lakehouse.errors import (
     StorageUnavailable,
     VersionNotServed,
 )
-from lakehouse.serving.wire import ARROW, JSON, Question, Said, read_error, read_point, read_rows
+from lakehouse.serving.wire import (
+    ARROW,
+    JSON,
+    MOST_WAIT_SECONDS,
+    Question,
+    Said,
+    read_error,
+    read_point,
+    read_rows,
+    read_token,
+)
 from lakehouse.sql.values import read_values
 
 _TRY_NEXT = (
@@ -154,7 +164,7 @@ class ServingClient:
             causes: dict[str, LakehouseError] = {}
             for place in self._order():
                 node = self._nodes[place]
-                left = max(0.0, until - time.monotonic())
+                left = min(MOST_WAIT_SECONDS, max(0.0, until - time.monotonic()))  # then it asks again
                 patience = left if len(self._nodes) == 1 else min(left, max(left / 4, 0.5))
                 try:
                     answer = self._ask(node, question, patience)
@@ -267,7 +277,7 @@ def connect_serving(
 
     ``token``: what the nodes were started with. ``wait_seconds``: how long a statement waits for a version that is not
     served yet, and for a node that answers. ``timeout_seconds``: how long one node may take to answer. Raises
-    `InvalidAddress`.
+    `InvalidAddress`, and `InvalidArgument` for a token that no header can hold.
 
     >>> connect_serving("http://127.0.0.1:8100")
     <client of http://127.0.0.1:8100>
@@ -278,7 +288,7 @@ def connect_serving(
     read = [_read_url(one) for one in listed]
     return ServingClient(
         read,
-        token,
+        None if token is None else read_token(token),
         wait_seconds=read_wait(wait_seconds),
         timeout_seconds=read_seconds(timeout_seconds, "timeout_seconds"),
     )

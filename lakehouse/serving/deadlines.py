@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from lakehouse.errors import coded
+
+logger = logging.getLogger(__name__)
 
 
 class Deadlines:
@@ -49,7 +54,10 @@ class Deadlines:
                     self._changed.wait(left)
                     continue
                 del self._waiting[key]
-                end()  # under the lock: a block that ends now waits, so that nothing that follows it is ended instead
+                try:
+                    end()  # under the lock: a block that ends now waits, so that nothing after it is ended instead
+                except Exception as error:  # noqa: BLE001 - the thread goes on: others have limits, too
+                    logger.warning("a query that takes too long could not be ended: %s", coded(error))
 
     def close(self) -> None:
         """End nothing any more."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -14,10 +12,11 @@ import pyarrow as pa
 from lakehouse.core.serving.coverage import Coverage
 from lakehouse.core.serving.group import Glance, Group, Node, NodeStage, SlowQuery
 from lakehouse.errors import LakehouseError, OtherLake, SegmentUnreadable, VersionNotServed
-from lakehouse.fair_queue import FairQueue
+from lakehouse.fair_queue import FairQueue, Turn
 from lakehouse.lake import Lake
 from lakehouse.remembered import Remembered
 from lakehouse.serving.answering import Databases, QueryBounds, run
+from lakehouse.serving.asking import Asking, Askings
 from lakehouse.serving.deadlines import Deadlines
 from lakehouse.serving.figures import Figures
 from lakehouse.serving.glances import Glances
@@ -80,7 +79,11 @@ class ServingNode:
         )
         self._databases = Databases(warehouse.root, chosen.at_once, chosen.bounds.memory)
         self._deadlines = Deadlines(chosen.bounds.seconds)
-        self._running: dict[str, threading.Thread] = {}
+        self._patience = FairQueue(
+            at_once=chosen.most_waiting, each=chosen.most_waiting_each, most_waiting=1, most_waiting_each=1
+        )
+        """Places for those who wait for a version: as many as for their turn, so that threads are left for others."""
+        self._askings = Askings()
         self._member = Member(
             Membership(node, group, url, chosen.lease_seconds, chosen.replicas),
             lake.catalog.serving(),
@@ -99,19 +102,21 @@ class ServingNode:
         if seen.live > self._versions.live:
             self._versions.follow(seen.live)
 
-    def ask(self, question: Question, *, reader: str = "", query_id: str = "") -> tuple[pa.Table, Said]:
-        """Answer a question: all rows, and what they are of. ``reader`` names whose turn it is.
+    def ask(self, question: Question, *, reader: str = "", asking: Asking | None = None) -> tuple[pa.Table, Said]:
+        """Answer a question: all rows, and what they are of. ``reader`` names whose turn it is; ``asking`` cancels it.
 
         Raises what is wrong with the question, `QueryLimitExceeded`, `VersionNotServed`, `VersionNotFound`,
         `OtherLake`, `SegmentUnreadable`, `StatementCancelled`.
         """
+        chosen = asking or Asking()
         try:
-            return self._ask(question, reader, query_id)
+            with self._askings.listed(chosen):
+                return self._ask(question, reader, chosen)
         except LakehouseError as error:
             self.figures.failed(error.code)
             raise
 
-    def _ask(self, question: Question, reader: str, query_id: str) -> tuple[pa.Table, Said]:
+    def _ask(self, question: Question, reader: str, asking: Asking) -> tuple[pa.Table, Said]:
         started = time.monotonic()
         group = self._member.group
         if question.lake not in (None, group.lake):
@@ -124,24 +129,25 @@ class ServingNode:
                 expected=question.lake,
             )
         values = read_values(question.args)
-        age = self._current(question)
+        asking.check()
+        age = self._current(question, reader, asking)
         with self._versions.using(question.versions) as version:
-            served, found = self._tried(question, values, version, reader, query_id)
+            served, found = self._tried(question, values, version, reader, asking)
             seconds = time.monotonic() - started
             self._count(question, values, served, found, seconds)
             versions = served.frozen.versions
         said = Said(version, versions, found.coverage, self.id, group.lake, seconds, age, found.is_known)
         return found.rows, said
 
-    def _current(self, question: Question) -> float:
+    def _current(self, question: Question, reader: str, asking: Asking) -> float:
         """Look at the catalog, follow it, and wait for what the question waits for; how old what is known is.
 
-        Raises `VersionNotServed`.
+        Raises `VersionNotServed`, and `QueryLimitExceeded` where too many wait.
         """
         seen, age = self._glances.fresh(_LOOK_SECONDS)
         if not age:
             self._notice(seen)
-        if not self._versions.wait_for(question.seen, question.at_least, question.wait_seconds):
+        if not self._has_come(question, reader, asking):
             raise VersionNotServed(
                 "the version is not served yet; wait longer, or see `lakehouse serving` for what the handoff waits for",
                 at_least=question.seen if question.at_least is None else question.at_least,
@@ -151,14 +157,24 @@ class ServingNode:
             )
         return age and self.age_seconds
 
+    def _has_come(self, question: Question, reader: str, asking: Asking) -> bool:
+        """Whether the version that the question asks for is live, which may be waited for."""
+        wanted = question.seen, question.at_least
+        if self._versions.has(*wanted):
+            return True
+        if not question.wait_seconds:
+            return False
+        with self._patience.slot(reader, most_seconds=0):
+            return self._versions.wait_for(*wanted, question.wait_seconds, asking)
+
     def _tried(
-        self, question: Question, values: Values | None, version: int, reader: str, query_id: str
+        self, question: Question, values: Values | None, version: int, reader: str, asking: Asking
     ) -> tuple[ServedVersion, _Found]:
         """The rows; again where a file was not there, since an erasure or another process may have taken it."""
         for attempt in range(_ATTEMPTS):
             served = self._versions.served(version)
             try:
-                return served, self._found(question, values, served, reader, query_id)
+                return served, self._found(question, values, served, reader, asking)
             except SegmentUnreadable:
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -169,23 +185,26 @@ class ServingNode:
         raise AssertionError
 
     def _found(
-        self, question: Question, values: Values | None, served: ServedVersion, reader: str, query_id: str
+        self, question: Question, values: Values | None, served: ServedVersion, reader: str, asking: Asking
     ) -> _Found:
         frozen = served.frozen
         key = (frozen.version, frozen.erasure, question.sql, repr(values))
         known = None if question.best_effort else self._results.get(key)
         if known is not None:
             return replace(known, segments=(0, 0), is_known=True)
-        with self._queue.slot(reader, most_seconds=self.settings.bounds.seconds):
+        with ExitStack() as stack:
+            turn = Turn()
+            with asking.stopped_by(turn.leave):
+                stack.enter_context(self._queue.slot(reader, most_seconds=self.settings.bounds.seconds, turn=turn))
             held = self._versions.held
             is_copied = self._versions.warehouse.cache is not None
             ready = served.statements.ready(
                 question.sql, values, best_effort=question.best_effort, held=held if is_copied else None
             )
             with self._databases.one() as database:
-                rows = run(self.session, database, ready, self.settings.bounds, self._deadlines, self._listed(query_id))
+                rows = run(self.session, database, ready, self.settings.bounds, self._deadlines, asking)
         found = _Found(rows, ready.coverage(held), ready.counts(held))
-        if not question.best_effort:
+        if not (question.best_effort or ready.is_of_now):
             self._results.put(key, found, cost=max(rows.nbytes, 1000) + len(question.sql))
         return found
 
@@ -198,26 +217,14 @@ class ServingNode:
         if self.figures.is_slow(seconds):
             self.figures.note_slow(replace(query, statement=served.statements.shape_of(question.sql, values)))
 
-    @contextmanager
-    def _listed(self, query_id: str) -> Iterator[None]:
-        """Let a query be cancelled by its id."""
-        self._running[query_id] = threading.current_thread()
-        try:
-            yield
-        finally:
-            self._running.pop(query_id, None)
-
     @property
     def running(self) -> list[str]:
-        """Ids of the queries that run."""
-        return sorted(self._running)
+        """Ids of the queries that run or wait."""
+        return self._askings.ids
 
     def cancel(self, query_id: str) -> bool:
-        """Cancel a query that runs; whether there is one of the id."""
-        thread = self._running.get(query_id)
-        if thread is not None:
-            self.session.works.cancel(thread)
-        return thread is not None
+        """Cancel the queries of an id, whether they run or wait; whether there is any."""
+        return self._askings.cancel(query_id)
 
     # Looking, and the end
 

@@ -23,6 +23,7 @@ from starlette.routing import Route
 
 from lakehouse.core.serving.group import Group, Node
 from lakehouse.errors import Forbidden, InternalError, InvalidArgument, LakehouseError, StatementCancelled
+from lakehouse.serving.asking import Asking
 from lakehouse.serving.node import ServingNode
 from lakehouse.serving.wire import (
     ARROW,
@@ -38,8 +39,8 @@ from lakehouse.serving.wire import (
 
 _MOST_BODY = 4_000_000
 _GRACE_SECONDS = 20
-_THREADS = 250
-"""As many as may wait or run: each waits in the node's own queue, which refuses more."""
+_MORE_THREADS = 40
+"""Beside those that wait for a version or for their turn, of which a node refuses more, and those that run."""
 QUERY_ID = "lakehouse-query"
 READER = "lakehouse-reader"
 
@@ -53,7 +54,9 @@ class _App:
     def __init__(self, node: ServingNode, token: str | None) -> None:
         self._node = node
         self._token = None if token is None else token.encode()
-        self._pool = ThreadPoolExecutor(_THREADS, "lakehouse-query")
+        settings = node.settings
+        threads = 2 * settings.most_waiting + settings.at_once + _MORE_THREADS
+        self._pool = ThreadPoolExecutor(threads, "lakehouse-query")
         self.app = Starlette(
             routes=[
                 Route("/sql", self._guarded(self._sql), methods=["POST"]),
@@ -78,7 +81,9 @@ class _App:
     def _check_token(self, request: Request) -> None:
         given = request.headers.get("authorization", "")
         if self._token is not None and not hmac.compare_digest(given.encode(), b"Bearer " + self._token):
-            raise Forbidden("the token is wrong or missing; give the one that the node was started with", node="/sql")
+            raise Forbidden(
+                "the token is wrong or missing; give the one that the node was started with", path=request.url.path
+            )
 
     async def _sql(self, request: Request) -> Response:
         size = int(request.headers.get("content-length") or 0)
@@ -90,27 +95,28 @@ class _App:
             if len(body) > _MOST_BODY:
                 raise InvalidArgument("the question is too long", most=_MOST_BODY)
         question = read_question(bytes(body), request.headers.get("content-type", ""))
-        query_id = request.headers.get(QUERY_ID) or uuid4().hex
+        asking = Asking(request.headers.get(QUERY_ID) or uuid4().hex)
         reader = request.headers.get(READER) or (request.client.host if request.client else "")
         as_arrow = _wants_arrow(request.headers.get("accept", ""))
         work: asyncio.Future[Any] = asyncio.get_running_loop().run_in_executor(
-            self._pool, partial(self._answer, question, reader, query_id, as_arrow)
+            self._pool, partial(self._answer, question, reader, asking, as_arrow)
         )
         gone: asyncio.Future[Any] = asyncio.ensure_future(_disconnected(request))
         try:
             await asyncio.wait([work, gone], return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                self._node.cancel(query_id)
                 return _refused(StatementCancelled("the client went away; nothing was answered"))
             answer: Response = work.result()
             return answer
         finally:
             gone.cancel()
+            if not work.done():  # the client went away, or the node stops
+                asking.cancel()
 
-    def _answer(self, question: Question, reader: str, query_id: str, as_arrow: bool) -> Response:
+    def _answer(self, question: Question, reader: str, asking: Asking, as_arrow: bool) -> Response:
         try:
-            rows, said = self._node.ask(question, reader=reader, query_id=query_id)
-            return _written(rows, said, query_id, as_arrow=as_arrow)
+            rows, said = self._node.ask(question, reader=reader, asking=asking)
+            return _written(rows, said, asking.id, as_arrow=as_arrow)
         except LakehouseError as error:
             return _refused(error)
         except Exception as error:  # noqa: BLE001 - reported by name to who asked

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from lakehouse.errors import LakehouseError, VersionNotFound, VersionNotServed
 from lakehouse.serving.answering import Statements, Translations
+from lakehouse.serving.asking import Asking
 from lakehouse.serving.frozen import Frozen, freeze
 from lakehouse.serving.holding import Holding, Placement, load
 from lakehouse.session.session import Session
@@ -279,12 +280,21 @@ class Versions:
             "query nodes do not serve these versions; ask for the live one, or the lake itself", **facts
         )
 
-    def wait_for(self, seen: int, at_least: Point | None, seconds: float) -> bool:
-        """Wait until the live version has come as far; whether it has."""
-        if self._live >= seen and at_least is None:
-            return True
+    def has(self, seen: int, at_least: Point | None) -> bool:
+        """Whether the live version has come as far."""
+        with self._guard:
+            return self._live >= seen and self._has(at_least)
+
+    def wait_for(self, seen: int, at_least: Point | None, seconds: float, asking: Asking) -> bool:
+        """Wait until the live version has come as far; whether it has. Raises `StatementCancelled`."""
+        with asking.stopped_by(self._wake), self._moved:
+            self._moved.wait_for(lambda: asking.is_cancelled or self.has(seen, at_least), seconds)
+            asking.check()
+            return self.has(seen, at_least)
+
+    def _wake(self) -> None:
         with self._moved:
-            return self._moved.wait_for(lambda: self._live >= seen and self._has(at_least), seconds)
+            self._moved.notify_all()
 
     def _has(self, at_least: Point | None) -> bool:
         if at_least is None or isinstance(at_least, int):

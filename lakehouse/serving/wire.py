@@ -116,8 +116,8 @@ def _checked(held: dict[str, Any]) -> Question:
     if not isinstance(held.setdefault("best_effort", False), bool):
         raise InvalidArgument("best_effort is true or false", best_effort=repr(held["best_effort"])[:100])
     wait = held.get("wait_seconds", 10.0)
-    if isinstance(wait, bool) or not isinstance(wait, int | Decimal | float) or not 0 <= wait <= _MOST_WAIT:
-        raise InvalidArgument("wait_seconds is a number from 0", wait_seconds=repr(wait)[:100], most=_MOST_WAIT)
+    if isinstance(wait, bool) or not isinstance(wait, int | Decimal | float) or not 0 <= wait <= MOST_WAIT_SECONDS:
+        raise InvalidArgument("wait_seconds is a number from 0", wait_seconds=repr(wait)[:100], most=MOST_WAIT_SECONDS)
     lake = held.get("lake")
     if lake is not None and not isinstance(lake, str):
         raise InvalidArgument("lake is a text that an answer said", lake=repr(lake)[:100])
@@ -144,7 +144,7 @@ def _read_values(values: Any) -> Any:
 
 _VALUES: Mapping[str, Callable[[str], Any]] = {
     "null": lambda _: None,
-    "bool": lambda text: text == "true",
+    "bool": lambda text: {"true": True, "false": False}[text],
     "int": int,
     "float": float,
     "decimal": Decimal,
@@ -155,7 +155,22 @@ _VALUES: Mapping[str, Callable[[str], Any]] = {
     "instant": datetime.fromisoformat,
 }
 """By the kinds of `lakehouse.sql.values`."""
-_MOST_WAIT = 600.0
+MOST_WAIT_SECONDS = 600.0
+"""How long one question may wait for a version."""
+
+
+def read_token(token: Any) -> str:
+    """A token that a header can hold. Raises `InvalidArgument`, which does not repeat it."""
+    if (
+        not isinstance(token, str)
+        or not token
+        or not (token.isascii() and token.isprintable())
+        or token != token.strip()
+    ):
+        raise InvalidArgument(
+            "a token is some visible ASCII characters; leave out spaces around it, and line ends, such as a file's last"
+        )
+    return token
 
 
 def read_point(given: Any, name: str) -> int | dict[str, int] | None:

@@ -70,6 +70,8 @@ class Translation:
     """Whether it can be used again: no view, and no altered table, in it was looked for at a version."""
     depth: int = 0
     """How deeply its views are nested."""
+    is_of_now: bool = False
+    """Whether it asks what day or time it is, itself or in a view: its rows change while no table does."""
 
     def tables(self, session: Session, as_of: Any) -> dict[str, Table] | None:
         """The tables that it names as they are now; None where a name may mean another, or a column is another."""
@@ -143,8 +145,10 @@ def translate(
     given = tuple(one.name for one in columns)
     at_points = {one.table for one in references if as_of is not None or one.as_of is not None}
     is_lasting = expanded.is_of_head and not any(tables[name].spec.schema_number for name in at_points & tables.keys())
+    is_of_now = tree.find(exp.CurrentDate, exp.CurrentTimestamp) is not None
     text = write(named, engine)
-    return Translation(engine, text, asked, specs, given, expanded.views, is_lasting, expanded.depth), tables
+    found = Translation(engine, text, asked, specs, given, expanded.views, is_lasting, expanded.depth, is_of_now)
+    return found, tables
 
 
 def _written(tree: exp.Expr) -> set[str]:

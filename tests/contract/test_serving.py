@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import threading
@@ -241,6 +242,92 @@ def test_a_query_ends_when_its_client_goes_or_its_id_is_cancelled(lake: Any, fli
         until(lambda: one.node.running)
         asking.close()
         until(lambda: not one.node.running)
+
+
+LONG_QUERY = "SELECT count(*) AS n FROM range(900000) a, range(900000) b WHERE a.id % 7 = b.id % 11"
+
+
+class Post:
+    """A statement that is posted, whose answer is read when it is asked for."""
+
+    def __init__(self, url: str, body: Any, **headers: str) -> None:
+        self.connection = http.client.HTTPConnection(url.removeprefix("http://"))
+        kind = "application/json" if isinstance(body, dict) else "text/plain"
+        given = {"accept": "application/json", "content-type": kind}
+        given |= {name.replace("_", "-"): value for name, value in headers.items()}
+        self.connection.request("POST", "/sql", json.dumps(body) if isinstance(body, dict) else body, given)
+
+    def answer(self) -> tuple[int, Any]:
+        with contextlib.closing(self.connection):
+            found = self.connection.getresponse()
+            return found.status, json.loads(found.read())
+
+
+def cancelled(url: str, query_id: str) -> bool:
+    connection = http.client.HTTPConnection(url.removeprefix("http://"))
+    with contextlib.closing(connection):
+        connection.request("DELETE", f"/queries/{query_id}")
+        found: bool = json.loads(connection.getresponse().read())["cancelled"]
+        return found
+
+
+@sqlite_only
+def test_a_query_that_waits_is_cancelled_and_so_are_all_of_one_id(lake: Any, flights: Any) -> None:
+    with served(lake, settings=NodeSettings(at_once=1)) as one:
+        runs = Post(one.url, LONG_QUERY, lakehouse_query="runs")
+        until(lambda: one.node.running == ["runs"])
+        turn = [Post(one.url, SUM, lakehouse_query="same") for _ in range(2)]
+        version = Post(one.url, {"sql": SUM, "at_least": 1000, "wait_seconds": 600}, lakehouse_query="version")
+        until(lambda: one.node.running == ["runs", "same", "version"])
+        until(lambda: cancelled(one.url, "same") and not threading.Event().wait(0.2))
+        assert cancelled(one.url, "version")
+        said = [post.answer() for post in (*turn, version)]
+        assert [(status, held["code"]) for status, held in said] == [(499, "statement_cancelled")] * 3
+        assert cancelled(one.url, "runs")
+        assert runs.answer()[0] == 499
+        assert Post(one.url, SUM).answer()[1]["rows"] == [[7]]
+
+
+@sqlite_only
+def test_those_who_wait_for_a_version_leave_room_for_others(lake: Any, flights: Any) -> None:
+    waits = {"sql": SUM, "at_least": 1000, "wait_seconds": 600}
+    with served(lake, settings=NodeSettings(most_waiting=3, most_waiting_each=2)) as one:
+        waiting = [Post(one.url, waits, lakehouse_reader=reader) for reader in "aab"]
+        until(lambda: len(one.node.running) == 3)
+        for reader in "ac":
+            status, said = Post(one.url, waits, lakehouse_reader=reader).answer()
+            assert (status, said["facts"]["limit"]) == (429, "waiting")
+        assert Post(one.url, SUM, lakehouse_reader="a").answer()[0] == 200
+        for post in waiting:
+            post.connection.close()  # who goes away waits no longer
+        until(lambda: not one.node.running)
+
+
+@sqlite_only
+def test_what_depends_on_the_time_is_calculated_each_time(lake: Any, flights: Any, client: Any) -> None:
+    lake.create_view("moments", "SELECT now() AS at, value FROM flights")
+    lake.create_view("later", "SELECT * FROM moments")
+    client.sql(SUM, at_least=lake.head)
+    for text in (
+        "SELECT current_timestamp() AS at", "SELECT at FROM later", "WITH x AS (SELECT now() AS at) FROM x",
+    ):  # fmt: skip
+        first, second = client.sql(text), client.sql(text)
+        assert not second.from_results
+        assert first.rows["at"][0].as_py() < second.rows["at"][0].as_py()
+    assert client.sql(SUM).version == client.sql(SUM).version
+    assert client.sql(SUM).from_results
+
+
+def test_a_token_that_no_header_holds_is_refused_at_once() -> None:
+    for token in ("secret\n", "s\u20ac", "", 5):
+        with pytest.raises(errors.InvalidArgument, match="token"):
+            lakehouse.connect_serving("http://127.0.0.1:8100", token)  # type: ignore[arg-type]
+
+
+@sqlite_only
+def test_a_client_may_wait_longer_than_one_question_does(lake: Any, flights: Any) -> None:
+    with served(lake) as one, lakehouse.connect_serving(one.url, wait_seconds=3600) as client:
+        assert total(client) == 7
 
 
 @sqlite_only

@@ -69,3 +69,10 @@ def test_closed_it_ends_nothing() -> None:
     deadlines = Deadlines(LONG)
     with deadlines.within(lambda: pytest.fail("closed")):
         deadlines.close()
+
+
+def test_an_end_that_fails_leaves_the_others_their_limit() -> None:
+    deadlines, late = Deadlines(0.05), threading.Event()
+    with deadlines.within(lambda: 1 // 0), deadlines.within(late.set):
+        assert late.wait(LONG)
+    deadlines.close()

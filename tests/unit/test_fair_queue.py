@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from lakehouse.errors import QueryLimitExceeded
-from lakehouse.fair_queue import FairQueue
+from lakehouse.errors import QueryLimitExceeded, StatementCancelled
+from lakehouse.fair_queue import FairQueue, Turn
 
 LONG = 60.0
 
@@ -121,6 +121,34 @@ def test_who_goes_away_while_waiting_leaves_nothing_behind(queue: FairQueue) -> 
     assert isinstance(gone.error, KeyboardInterrupt)
     first.leave()
     with queue.slot("a", most_seconds=LONG, on_wait=_no_wait), queue.slot("b", most_seconds=LONG, on_wait=_no_wait):
+        pass
+
+
+def test_a_wait_that_another_thread_ends_leaves_nothing_behind(queue: FairQueue) -> None:
+    order: list[str] = []
+    first, turn, caught = runs(queue, "a", order), Turn(), []
+
+    def ask() -> None:
+        with pytest.raises(StatementCancelled) as error, queue.slot("a", most_seconds=LONG, turn=turn):
+            pytest.fail("has no slot")
+        caught.append(error.value)
+
+    waiter = threading.Thread(target=ask)
+    waiter.start()
+    turn.leave()
+    waiter.join(LONG)
+    assert caught
+    first.leave()
+    with queue.slot("a", most_seconds=LONG, on_wait=_no_wait), queue.slot("b", most_seconds=LONG, on_wait=_no_wait):
+        pass
+
+
+def test_who_left_before_there_was_a_slot_gives_it_back(queue: FairQueue) -> None:
+    turn = Turn()
+    turn.leave()
+    with queue.slot("a", most_seconds=LONG, turn=turn):  # it was free: who left looks for itself
+        pass
+    with queue.slot("a", most_seconds=LONG, on_wait=_no_wait):
         pass
 
 
