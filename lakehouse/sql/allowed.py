@@ -15,9 +15,11 @@ from sqlglot import exp
 from lakehouse.errors import InvalidInput, InvalidStatement, OnlySpark
 from lakehouse.predicate.parts import unread
 from lakehouse.predicate.written import shown
-from lakehouse.sql.arguments import check_arguments
-from lakehouse.sql.functions import FUNCTIONS, NAMED, NAMES, SPARK_ONLY
+from lakehouse.sql.arguments import check_arguments, is_apart
+from lakehouse.sql.byname import is_all
+from lakehouse.sql.functions import FUNCTIONS, NAMED, NAMES, SPARK_ONLY, SPARK_ONLY_NAMED
 from lakehouse.sql.generators import check_generator, check_lateral
+from lakehouse.sql.literals import whole_number
 from lakehouse.sql.pivots import check_pivot
 from lakehouse.sql.ranges import bounds_of, is_range
 from lakehouse.sql.samples import check_sample
@@ -31,7 +33,7 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
         "with_", "expressions", "distinct", "from_", "joins", "laterals", "where", "group", "having", "qualify",
         "windows", "order", "limit", "offset",
     ),
-    exp.Union: _SET,
+    exp.Union: (*_SET, "by_name"),
     exp.Intersect: _SET,
     exp.Except: _SET,
     exp.Subquery: ("this", "alias", "with_", "order", "limit", "offset", "pivots"),
@@ -39,7 +41,7 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.CTE: ("this", "alias"),
     exp.Distinct: ("expressions",),
     exp.From: ("this",),
-    exp.Join: ("this", "side", "kind", "on", "using"),
+    exp.Join: ("this", "method", "side", "kind", "on", "using"),
     exp.Lateral: ("this", "view", "outer", "alias"),
     exp.Table: ("this", "db", "catalog", "alias", "version", "sample", "pivots"),
     exp.TableSample: ("percent", "size", "seed"),
@@ -142,7 +144,9 @@ _LISTED = (exp.Values, exp.GroupingSets, exp.Rollup, exp.Cube)
 _IN_PIVOT = (exp.In, exp.Pivot, exp.PivotAlias)
 _JOINS = frozenset({"", "INNER", "OUTER", "CROSS", "SEMI", "ANTI"})
 _CHAINS = (exp.And, exp.Or, exp.Add, exp.Sub, exp.Mul, exp.DPipe, exp.Union)
-_FORMATS: tuple[type[exp.Expr], ...] = (exp.TimeToStr, exp.TsOrDsToDate, exp.UnixToStr)
+_FORMATS: tuple[type[exp.Expr], ...] = (exp.StrToUnix, exp.TimeToStr, exp.TsOrDsToDate, exp.UnixToStr)
+_DEFAULT_TIME = "%Y-%mstrict-%dstrict %Hstrict:%Mstrict:%Sstrict"
+"""What the parser says for the format of a time that Spark reads where none is given."""
 _PLAIN = re.compile(r"[0-9 :.+-]+")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DIGITS = re.compile(r"[0-9A-Fa-f]*")
@@ -215,7 +219,13 @@ def _has_spark_form(node: exp.Expr) -> bool:
         case exp.TimeToStr() | exp.UnixToStr():
             return bool(_LETTER.search(_WRITTEN.sub("", node.args["format"].name if node.args.get("format") else "")))
         case exp.Anonymous():
-            return str(node.this).lower() == "zip_with"
+            return str(node.this).lower() in SPARK_ONLY_NAMED
+        case exp.SHA2():
+            return whole_number(node.args.get("length")) not in (0, 256)
+        case exp.StrToUnix():
+            return node.args.get("format") is not None and node.args["format"].name != _DEFAULT_TIME
+        case exp.SubstringIndex():
+            return not is_apart(node.args["delimiter"])
         case exp.ApproxDistinct():
             return node.args.get("accuracy") is not None
     return False
@@ -232,12 +242,16 @@ def _check_words(node: exp.Expr) -> None:
             raise refused(node)
         case exp.HexString() if not _DIGITS.fullmatch(node.name):
             raise refused(node)
-        case exp.Var() if not _UNITS.fullmatch(node.name):
+        case exp.Var() if not _UNITS.fullmatch(node.name) and not is_all(node):
             raise refused(node, node.name[:100])
         case exp.Interval() if not isinstance(node.this, exp.Literal) or not _PLAIN.fullmatch(node.this.name):
             raise InvalidStatement("an interval is a number with a unit, as in INTERVAL '2' HOUR", found=shown(node))
         case exp.Interval() if not isinstance(node.args.get("unit"), exp.Var | exp.IntervalSpan):
             raise InvalidStatement("an interval needs a unit, as in INTERVAL '2' HOUR", found=shown(node))
+        case exp.Join() if node.args.get("method") and (
+            str(node.args["method"]).upper() != "NATURAL" or node.args.get("on") or node.args.get("using")
+        ):
+            raise refused(node, str(node.args["method"])[:100])
         case exp.Join() if str(node.args.get("kind") or "").upper() not in _JOINS:
             raise refused(node, str(node.args["kind"])[:100])
     if isinstance(node, _FORMATS) and node.args.get("format") is not None:

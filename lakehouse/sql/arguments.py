@@ -10,13 +10,14 @@ from sqlglot import exp
 
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.written import shown
-from lakehouse.sql.lists import WITH_LAMBDA, check_callee, check_lambda, series_of
+from lakehouse.sql.lists import MOST_IN_SEQUENCE, WITH_LAMBDA, check_callee, check_lambda, series_of
 from lakehouse.sql.literals import whole_number
 from lakehouse.sql.patterns import Pattern, read_pattern, read_replacement
 
 _KEY = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
 _MOST_PADDED = 10_000
 _MOST_REPEATED = 1_000
+_REPEATED = "array_repeat"
 
 
 def check_arguments(node: exp.Expr) -> None:
@@ -24,8 +25,12 @@ def check_arguments(node: exp.Expr) -> None:
 
     >>> check_arguments(exp.Repeat(this=exp.column("s"), times=exp.Literal.number(3)))
     """
-    if isinstance(node, exp.Anonymous) and str(node.this).lower() in WITH_LAMBDA:
+    name = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
+    if name in WITH_LAMBDA:
         check_callee(node)
+    if name == _REPEATED:
+        _check_number(node, node.expressions[1], _MOST_REPEATED)
+        _check_repeated(node)
     check = _CHECKS.get(type(node))
     if check is not None:
         check(node)
@@ -33,13 +38,25 @@ def check_arguments(node: exp.Expr) -> None:
 
 def at_most(part: str, most: int) -> Callable[[exp.Expr], None]:
     """A check that an argument is a whole number in the statement's text, and no more than ``most``."""
+    return lambda node: _check_number(node, node.args.get(part), most)
 
-    def check(node: exp.Expr) -> None:
-        found = whole_number(node.args.get(part))
-        if found is None or found > most:
-            raise InvalidStatement("say a whole number here, no column", found=shown(node), most=most)
 
-    return check
+def _check_number(call: exp.Expr, number: exp.Expr | None, most: int) -> None:
+    found = whole_number(number)
+    if found is None or found > most:
+        raise InvalidStatement("say a whole number here, no column", found=shown(call), most=most)
+
+
+def _check_repeated(node: exp.Expr) -> None:
+    """Arrays of arrays make as many elements as their numbers' product."""
+    count = 1
+    around: exp.Expr | None = node
+    while around is not None:
+        if isinstance(around, exp.Anonymous) and str(around.this).lower() == _REPEATED:
+            count *= max(whole_number(around.expressions[-1]) or 0, 1)
+        around = around.parent
+    if count > MOST_IN_SEQUENCE:
+        raise InvalidStatement("arrays are repeated in each other too often", most=MOST_IN_SEQUENCE, found=count)
 
 
 def _check_within(node: exp.WithinGroup) -> None:
@@ -86,16 +103,21 @@ def _text_of(node: exp.Expr | None) -> str:
     raise InvalidStatement("a pattern, and what takes its place, is text in quotes")
 
 
-def _check_extracted(node: exp.RegexpExtract) -> None:
+def _check_extracted(node: exp.RegexpExtract | exp.RegexpExtractAll) -> None:
     group = whole_number(node.args.get("group"))
     most = pattern_of(node).groups
     if group is None or not 0 <= group <= min(most, 9):
         raise InvalidStatement("the pattern has no such group in parentheses; 0 is all of it", found=group, groups=most)
 
 
+def _check_all_extracted(node: exp.RegexpExtractAll) -> None:
+    _check_extracted(node)
+    _check_not_nullable(node)
+
+
 def _check_not_nullable(node: exp.Expr) -> None:
     if pattern_of(node).is_nullable:
-        raise InvalidStatement("a pattern that matches the empty text cannot split, count or be replaced")
+        raise InvalidStatement("a pattern that matches the empty text cannot split, count, be replaced or be found")
 
 
 def _check_replaced(node: exp.RegexpReplace) -> None:
@@ -106,6 +128,39 @@ def _check_replaced(node: exp.RegexpReplace) -> None:
 def replacement_of(node: exp.RegexpReplace) -> str:
     """What takes the place of a match, as RE2 says it."""
     return read_replacement(_text_of(node.args.get("replacement")), pattern_of(node).groups)
+
+
+_WEEK = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def weekday_of(node: exp.NextDay) -> int:
+    """The day that ``next_day`` looks for, from 1 for Monday. Raises `InvalidInput` for what Spark does not know.
+
+    >>> weekday_of(exp.NextDay(this=exp.column("d"), expression=exp.Literal.string("TUE")))
+    2
+    """
+    said = node.expression.name.lower() if isinstance(node.expression, exp.Literal) else ""
+    days = [place for place, day in enumerate(_WEEK, 1) if said in (day, day[:3], day[:2])]
+    if not days:
+        raise InvalidStatement("say a day of the week in quotes, as in next_day(d, 'MON')", found=shown(node))
+    return days[0]
+
+
+def is_apart(delimiter: exp.Expr) -> bool:
+    """Whether a text cannot overlap itself, as ``aa`` does in ``aaa``: Spark counts such pieces one letter apart.
+
+    >>> is_apart(exp.Literal.string("--x")), is_apart(exp.Literal.string("a-a"))
+    (True, False)
+    """
+    if not isinstance(delimiter, exp.Literal) or not delimiter.is_string:
+        return False
+    text = delimiter.name
+    return not any(text.startswith(text[place:]) for place in range(1, len(text)))
+
+
+def _check_schema(node: exp.FromJson) -> None:
+    if not isinstance(node.expression, exp.Literal) or not node.expression.is_string:
+        raise InvalidStatement("say what a JSON text holds, as in from_json(s, 'a INT, b STRING')", found=shown(node))
 
 
 def _check_path(node: exp.JSONExtractScalar) -> None:
@@ -143,6 +198,7 @@ _CHECKS: dict[type[exp.Expr], Callable[[Any], object]] = {
     exp.ArraySort: _check_ascending,
     **dict.fromkeys((exp.ArrayFilter, exp.Reduce, exp.Transform), check_callee),
     exp.Exists: lambda node: None if isinstance(node.this, exp.Query) else check_callee(node),
+    exp.FromJson: _check_schema,
     exp.GenerateSeries: series_of,
     exp.GroupConcat: _check_separator,
     exp.Grouping: _check_length(1, 1),
@@ -152,13 +208,18 @@ _CHECKS: dict[type[exp.Expr], Callable[[Any], object]] = {
     exp.MapContainsKey: _check_given("key"),
     exp.JSONExtractScalar: _check_path,
     exp.Lambda: check_lambda,
+    exp.Levenshtein: _check_given("expression"),
+    exp.NextDay: weekday_of,
     exp.Pad: at_most("expression", _MOST_PADDED),
     exp.RegexpExtract: _check_extracted,
     exp.RegexpLike: pattern_of,
     exp.RegexpReplace: _check_replaced,
-    **dict.fromkeys((exp.RegexpCount, exp.RegexpSplit), _check_not_nullable),
+    exp.RegexpExtractAll: _check_all_extracted,
+    **dict.fromkeys((exp.RegexpCount, exp.RegexpInstr, exp.RegexpSplit), _check_not_nullable),
     exp.Repeat: at_most("times", _MOST_REPEATED),
+    exp.SHA2: _check_given("length"),
     exp.SplitPart: _check_given("delimiter", "part_index"),
+    exp.StrToUnix: _check_given("this"),
     exp.Translate: _check_given("from_", "to"),
     exp.WithinGroup: _check_within,
     **dict.fromkeys((exp.PercentileCont, exp.PercentileDisc), _check_percentile),

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from lakehouse.errors import InvalidStatement, OnlySpark, UnknownColumn
 from lakehouse.predicate.written import shown
+from lakehouse.sql.byname import spell_natural, spell_order, spell_union
 from lakehouse.sql.generators import is_hidden
 from lakehouse.sql.pivots import pivoted
 from lakehouse.sql.ranges import is_range
@@ -24,6 +25,8 @@ from lakehouse.sql.sources import kind
 
 _MOST_LISTED = 100
 """Columns that an error names."""
+_NAMED = (exp.Alias, exp.Column, exp.Dot, exp.Subquery)
+"""Items of a SELECT list that are called as they say; others are called by their text, which no statement can say."""
 _CLAUSES = ("where", "group", "having", "qualify", "windows")
 _ALIASED = frozenset({"expressions", "group", "having", "qualify"})
 """Clauses in which a name that the FROM does not have is one that the SELECT gives."""
@@ -52,6 +55,8 @@ class _Scope:
     """Columns with the alias of their item, which is empty for one that USING made of two."""
     has_using: bool = False
     has_hidden: bool = False
+    is_query: bool = True
+    """Whether it is that of a query, and not none that stands before others."""
 
     def add(self, item: _Item) -> None:
         """Take one more item of the FROM in, whose columns can be named from now on."""
@@ -74,6 +79,7 @@ class _Scope:
         return {one.key: alias for alias, one in self.seen if one.name.casefold() == folded[0]}
 
 
+_NONE = _Scope(is_query=False)
 _Scopes = tuple[_Scope, ...]
 
 
@@ -104,10 +110,10 @@ class Columns:
             case exp.SetOperation():
                 return self._of_set(query, outer)
             case exp.Values():
-                self._check_all([query], "expressions", (_Scope(), *outer), ())
+                self._check_all([query], "expressions", (_NONE, *outer), ())
                 return _renamed(query.args["alias"], ()) if query.args.get("alias") else ()
         found = self.of(query.this, outer)
-        self._check_order(query, found, (_Scope(), *outer))
+        self._check_order(query, found, (_NONE, *outer))
         return found
 
     def _with(self, query: exp.CTE, with_: exp.With, outer: _Scopes) -> list[exp.CTE]:
@@ -116,6 +122,8 @@ class Columns:
             self._queries[query.alias] = _renamed(query.args["alias"], self.of(query.this, outer))
             return [query]
         anchor, step, _ = parts_of(query)
+        if query.this.args.get("by_name"):
+            raise InvalidStatement("the parts of a recursion are joined by place, not BY NAME", query=query.alias)
         given = _renamed(query.args["alias"], self.of(anchor, outer))
         self._queries[query.alias] = given
         self._steps.add(id(step))
@@ -133,8 +141,11 @@ class Columns:
         given = self.of(first, outer)
         found = tuple(Output(one.name, (id(query), place)) for place, one in enumerate(given))
         for one in reversed(others):
-            self.of(one.expression, outer)
-            self._check_order(one, found, (_Scope(), *outer))
+            right = self.of(one.expression, outer)
+            if one.args.get("by_name"):
+                names = spell_union(one, [held.name for held in found], [held.name for held in right])
+                found = tuple(Output(name, (id(query), place)) for place, name in enumerate(names))
+            self._check_order(one, found, (_NONE, *outer))
         return found
 
     def _of_select(self, select: exp.Select, outer: _Scopes) -> tuple[Output, ...]:
@@ -210,7 +221,7 @@ class Columns:
             given = self.of(node.this, scopes)
         elif isinstance(node.this, exp.Explode | exp.Inline):
             self._check_all(
-                [node.this], "from", (_Scope(), *(scopes if isinstance(node, exp.Lateral) else scopes[1:])), ()
+                [node.this], "from", (_NONE, *(scopes if isinstance(node, exp.Lateral) else scopes[1:])), ()
             )
             given = ()
         elif isinstance(node, exp.Table) and is_range(node):
@@ -228,6 +239,8 @@ class Columns:
         item = self._item(join.this, (scope, *outer))
         right = [(item.alias, one) for one in item.columns]
         both = _Scope([*scope.items, item], [*scope.seen, *right])
+        named = [one.name for alias, one in scope.seen if not is_hidden(alias)]
+        spell_natural(join, named, [one.name for one in item.columns])
         on = join.args.get("on")
         self._check_all([on] if on is not None else [], "on", (both, *outer), ())
         using = [one.name for one in join.args.get("using") or ()]
@@ -311,6 +324,12 @@ class Columns:
             found = scope.found(parts)
             if found:
                 _check_one(found, shown(column))
+                if not self._is_duckdb and sum(one.is_query for one in scopes[:depth]) > 1:
+                    raise InvalidStatement(
+                        "Spark takes a column of the query around a sub-query, and none of a query further out; "
+                        'write a join, or use engine="duckdb"',
+                        column=shown(column),
+                    )
                 clashes = len(parts) == 1 and depth == 0 and bool(of_alias - found.keys())
                 if clashes and clause in ("having", "qualify"):
                     raise InvalidStatement(
@@ -339,6 +358,8 @@ class Columns:
     def _check_order(self, query: exp.Expr, given: Sequence[Output], scopes: _Scopes) -> None:
         """ORDER BY, where what the query gives comes first; DuckDB looks there for names that stand alone only."""
         order = query.args.get("order")
+        if order is not None:
+            spell_order(order, [one.name for one in given])
         for item in order.expressions if order is not None else ():
             for one in list(_names_in(item)):
                 if not isinstance(one, exp.Column):
@@ -396,7 +417,7 @@ def _output(item: exp.Expr, key: Hashable, scope: _Scope) -> Output:
         found = scope.found([part.name for part in bare.parts])
         if len(found) == 1:
             key = next(iter(found))
-    return Output(item.alias_or_name, key)
+    return Output(item.alias_or_name if isinstance(item, _NAMED) else "", key)
 
 
 def _renamed(alias: exp.Expr, given: Sequence[Output]) -> tuple[Output, ...]:

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from lakehouse.arguments import refuse_surrogates
 from lakehouse.core.view import View
-from lakehouse.errors import AlreadyExists, InvalidName, InvalidStatement, ViewNotFound
+from lakehouse.errors import AlreadyExists, InvalidName, InvalidStatement, OnlySpark, ViewNotFound
 from lakehouse.predicate.literals import quoted_text
 from lakehouse.predicate.written import shown
 from lakehouse.schema.names import check_distinct, check_table_name
@@ -53,7 +53,10 @@ def create_view(
     if "\0" in text + (comment or ""):
         raise InvalidStatement("a view's text cannot hold the character of code 0", view=name)
     refuse_surrogates(comment or "", "the comment")
-    translation, _ = translate(session, query, "spark")
+    try:
+        translation, _ = translate(session, query, "duckdb")
+    except OnlySpark:
+        translation, _ = translate(session, query, "spark")
     if name.casefold() in translation.views:
         raise InvalidStatement("a view cannot read itself", view=name)
     if translation.depth >= MOST_DEEP:
@@ -171,12 +174,16 @@ def view_text(view: View) -> str:
 def described_view(session: Session, view: View) -> pa.Table:
     """A row for each column, as of a table: types are those of the query, which is planned and not run."""
     node = exp.Table(this=exp.to_identifier(view.name, quoted=True))
-    query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=node))
+    return described_query(session, exp.Select(expressions=[exp.Star()], from_=exp.From(this=node)))
+
+
+def described_query(session: Session, query: exp.Expr, as_of: Any = None) -> pa.Table:
+    """The same of a query that has no name."""
     try:
-        with bind(session, query, as_of=None, engine="duckdb") as bound:
+        with bind(session, query, as_of=as_of, engine="duckdb") as bound:
             kinds = bound.schema()
-    except InvalidStatement:  # what only Spark calculates
-        with bind(session, query, as_of=None, engine="spark") as bound:
+    except OnlySpark:
+        with bind(session, query, as_of=as_of, engine="spark") as bound:
             kinds = bound.schema()
     return pa.table(
         {

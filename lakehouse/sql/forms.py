@@ -7,10 +7,11 @@ from typing import Any
 
 from sqlglot import exp
 
-from lakehouse.sql.arguments import pattern_of, replacement_of
+from lakehouse.sql.arguments import pattern_of, replacement_of, weekday_of
 from lakehouse.sql.generators import as_joins, as_query
-from lakehouse.sql.lists import joined, over_elements, reduced, series, sorted_list, tested, union_of
-from lakehouse.sql.meanings import meaning
+from lakehouse.sql.lists import joined, over_elements, over_entries, reduced, series, sorted_list, tested, union_of
+from lakehouse.sql.literals import whole_number
+from lakehouse.sql.meanings import cast, meaning
 
 Form = Callable[[Any], exp.Expr | None]
 
@@ -60,6 +61,30 @@ def _replaced(node: exp.RegexpReplace) -> exp.Expr:
     return _call("regexp_replace", node.this, _pattern(node), put_in, everywhere)
 
 
+def _next_day(node: exp.NextDay) -> exp.Expr:
+    day = cast(exp.Cast(this=node.this, to=exp.DataType.build("date")), "DATE")
+    return meaning("nextday", day or node.this, exp.Literal.number(weekday_of(node)))
+
+
+_TRIED: dict[type[exp.Expr], str] = {
+    exp.SafeAdd: "tryadd",
+    exp.SafeMultiply: "trymultiply",
+    exp.SafeSubtract: "trysubtract",
+}
+
+
+def _tried(node: exp.Expr) -> exp.Expr:
+    """A sum, difference or product that is null where it overflows; a whole number in the text is an INT or BIGINT."""
+    return meaning(_TRIED[type(node)], *(_typed(node.args[part]) for part in ("this", "expression")))
+
+
+def _typed(node: exp.Expr) -> exp.Expr:
+    number = whole_number(node)
+    if number is None or not -(1 << 31) <= number < 1 << 31:
+        return node
+    return exp.cast(node.copy(), exp.DType.INT, dialect="duckdb")
+
+
 FORMS: dict[type[exp.Expr], Form] = {
     exp.ArrayAppend: said_by("arrayappend", "this", "expression"),
     exp.ArrayCompact: said_by("arraycompact", "this"),
@@ -81,6 +106,23 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.MapContainsKey: lambda node: _call("map_contains", node.this, node.args["key"]),
     exp.Reduce: reduced,
     exp.Transform: lambda node: over_elements("list_transform", node),
+    exp.BitwiseLeftShift: said_by("shiftleft", "this", "expression"),
+    exp.BitwiseRightShift: said_by("shiftright", "this", "expression"),
+    exp.Factorial: said_by("factorial", "this"),
+    exp.FromBase64: said_by("unbase64", "this"),
+    exp.Hex: said_by("hex", "this"),
+    exp.Levenshtein: said_by("levenshtein", "this", "expression"),
+    exp.MapFromEntries: said_by("mapfromentries", "this"),
+    exp.NextDay: _next_day,
+    exp.RegexpExtractAll: lambda node: meaning("regexpextractall", node.this, _pattern(node), node.args["group"]),
+    exp.RegexpInstr: lambda node: meaning("regexpinstr", node.this, _pattern(node)),
+    **dict.fromkeys(_TRIED, _tried),
+    exp.SHA: said_by("sha", "this"),
+    exp.SHA2: said_by("sha2", "this"),
+    exp.StrToUnix: said_by("unixtimestamp", "this"),
+    exp.SubstringIndex: said_by("substringindex", "this", "delimiter", "count"),
+    exp.ToBase64: said_by("base64", "this"),
+    exp.Unhex: said_by("unhex", "this"),
     exp.BitLength: said_by("bits", "this"),
     exp.BitwiseCount: lambda node: type(node)(this=exp.cast(node.this.copy(), exp.DType.BIGINT, dialect="duckdb")),
     exp.Chr: lambda node: meaning("chr", *node.expressions),
@@ -103,9 +145,13 @@ FORMS: dict[type[exp.Expr], Form] = {
 }
 """By kind of node; nothing where it may stay as it is."""
 NAMED_FORMS: dict[str, Form] = {
+    "array_repeat": lambda node: meaning("arrayrepeat", *node.expressions),
     "array_union": union_of,
     "arrays_overlap": lambda node: meaning("overlap", *node.expressions),
     "forall": lambda node: tested("alltrue", *node.expressions),
+    "hypot": lambda node: meaning("hypot", *node.expressions),
+    "json_array_length": lambda node: meaning("jsonarraylength", *node.expressions),
+    **dict.fromkeys(("map_filter", "transform_keys", "transform_values"), over_entries),
     "octet_length": lambda node: meaning("octets", *node.expressions),
     "pmod": lambda node: meaning("pmod", *node.expressions),
     "raise_error": lambda node: _call("error", *node.expressions),

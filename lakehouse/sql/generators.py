@@ -48,8 +48,9 @@ def check_lateral(node: exp.Lateral) -> None:
         str(join.args.get("side") or "").upper() not in ("", "LEFT")
         or str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI")
         or join.args.get("using")
+        or join.args.get("method")
     ):
-        raise InvalidStatement("LATERAL stands after a comma, JOIN, CROSS JOIN or LEFT JOIN, without USING")
+        raise InvalidStatement("LATERAL stands after a comma, JOIN, CROSS JOIN or LEFT JOIN, without USING and NATURAL")
 
 
 def _check_select(select: exp.Select, node: exp.Expr) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import date
+from calendar import monthrange
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -13,6 +16,9 @@ from lakehouse.sql.meanings import PREFIX, meaning
 from lakehouse.sql.tree import put
 
 MOST_IN_SEQUENCE = 100_000
+_EPOCH = date(1970, 1, 1)
+_DAYS = {"DAY": 1, "WEEK": 7}
+_MONTHS = {"MONTH": 1, "YEAR": 12}
 _OWN = ("lake_",)
 _PARAMETERS: dict[str, dict[str, tuple[int, int]]] = {
     "transform": {"expression": (1, 2)},
@@ -21,7 +27,9 @@ _PARAMETERS: dict[str, dict[str, tuple[int, int]]] = {
     "reduce": {"merge": (2, 2), "finish": (1, 1)},
 }
 """By function and part, the least and most parameters of the lambda that stands there."""
-WITH_LAMBDA = {"forall": (1, 1), "zip_with": (2, 2)}
+WITH_LAMBDA = {
+    "forall": (1, 1), "map_filter": (2, 2), "transform_keys": (2, 2), "transform_values": (2, 2), "zip_with": (2, 2),
+}  # fmt: skip
 """The same of functions that the parser keeps by name, whose last argument it is."""
 
 
@@ -55,8 +63,18 @@ def check_callee(node: exp.Expr) -> None:
         raise InvalidStatement("write a lambda, as x -> x + 1", found=shown(node))
 
 
-def series_of(node: exp.GenerateSeries) -> tuple[int, int, int, bool]:
-    """Start, end and step of a sequence, days since 1970 where it is of dates, and whether it is.
+class Series(NamedTuple):
+    """Start, end and step of a sequence: of numbers; of days since 1970; or of months since a ``first`` day."""
+
+    start: int
+    end: int
+    step: int
+    is_dates: bool = False
+    first: str = ""
+
+
+def series_of(node: exp.GenerateSeries) -> Series:
+    """What a sequence is made of.
 
     Raises `InvalidInput` unless they are numbers or dates in the statement's text, and few.
     """
@@ -64,45 +82,66 @@ def series_of(node: exp.GenerateSeries) -> tuple[int, int, int, bool]:
     is_dates = isinstance(node.args.get("start"), exp.Cast)
     if start is None or end is None or is_dates is not isinstance(node.args.get("end"), exp.Cast):
         raise InvalidStatement("a sequence goes from a number or DATE in the statement to another", found=shown(node))
+    months = _count(node.args.get("step"), _MONTHS) if is_dates else None
+    if months:
+        return _by_months(node, start, end, months)
     step = _step(node.args.get("step"), is_dates) if node.args.get("step") else (1 if end >= start else -1)
     if step is None or step == 0 or (end - start) * step < 0:
         raise InvalidStatement(
-            "a step is a number, or an INTERVAL of days or weeks, towards the end", found=shown(node)
+            "a step is a number, or an INTERVAL of days, weeks, months or years, towards the end", found=shown(node)
         )
     if abs(end - start) // abs(step) >= MOST_IN_SEQUENCE:
         raise InvalidStatement("a sequence is too long", most=MOST_IN_SEQUENCE)
-    return start, end, step, is_dates
+    return Series(start, end, step, is_dates)
+
+
+def _by_months(node: exp.GenerateSeries, start: int, end: int, step: int) -> Series:
+    """A sequence of the same day of months, or of the last day of those that are too short for it."""
+    first, last = (_EPOCH + timedelta(days=one) for one in (start, end))
+    away = (last.year - first.year) * 12 + last.month - first.month
+    day = min(first.day, monthrange(last.year, last.month)[1])
+    if (step > 0 and day > last.day) or (step < 0 and day < last.day):
+        away += -1 if step > 0 else 1
+    if (end - start) * step < 0:
+        raise InvalidStatement("a step goes towards the end", found=shown(node))
+    if abs(away) // abs(step) >= MOST_IN_SEQUENCE:
+        raise InvalidStatement("a sequence is too long", most=MOST_IN_SEQUENCE)
+    return Series(0, away, step, True, first.isoformat())
 
 
 def _bound(node: exp.Expr | None) -> int | None:
     if isinstance(node, exp.Cast) and node.to.this is exp.DType.DATE and isinstance(node.this, exp.Literal):
         try:
-            return date.fromisoformat(node.this.name).toordinal() - date(1970, 1, 1).toordinal()
+            return date.fromisoformat(node.this.name).toordinal() - _EPOCH.toordinal()
         except ValueError:
             return None
     return whole_number(node)
 
 
 def _step(node: exp.Expr | None, is_dates: bool) -> int | None:
-    if not is_dates:
-        return whole_number(node)
+    return _count(node, _DAYS) if is_dates else whole_number(node)
+
+
+def _count(node: exp.Expr | None, units: Mapping[str, int]) -> int | None:
+    """How many days, or months, an INTERVAL has; None where it is one of other units."""
     if isinstance(node, exp.Neg):
-        found = _step(node.this, is_dates)
+        found = _count(node.this, units)
         return None if found is None else -found
     unit = str(node.args["unit"].name).upper().rstrip("S") if isinstance(node, exp.Interval) else ""
-    days = {"DAY": 1, "WEEK": 7}.get(unit)
     written = node.this.name if isinstance(node, exp.Interval) else ""
-    if days is None or not written.lstrip("-").isdecimal() or len(written) > 6:
+    if unit not in units or not written.removeprefix("-").isdecimal() or len(written) > 6:
         return None
-    return days * int(written)
+    return units[unit] * int(written)
 
 
 def series(node: exp.GenerateSeries) -> exp.Expr:
     """A sequence with its step, which DuckDB does not turn around by itself."""
-    start, end, step, is_dates = series_of(node)
-    made = _call("generate_series", *(exp.Literal.number(one) for one in (start, end, step)))
-    if not is_dates:
+    found = series_of(node)
+    made = _call("generate_series", *(exp.Literal.number(one) for one in found[:3]))
+    if not found.is_dates:
         return made
+    if found.first:
+        return exp.Anonymous(this=PREFIX + "months", expressions=[made, exp.Literal.string(found.first)])
     return exp.Anonymous(this=PREFIX + "dates", expressions=[made])
 
 
@@ -118,6 +157,33 @@ def over_elements(name: str, node: exp.Expr) -> exp.Expr:
             else:
                 put(held, less)
     return exp.Anonymous(this=name, expressions=[node.this.copy(), one])
+
+
+def over_entries(node: exp.Anonymous) -> exp.Expr:
+    """``map_filter``, ``transform_keys`` and ``transform_values``: a list of the map's entries is gone through."""
+    entries, name = _call("map_entries", node.expressions[0]), str(node.this).lower()
+    one = node.expressions[1].copy()
+    entry = exp.to_identifier(f"lake_{name}_{one.expressions[0].name}", quoted=True)
+    parts = {
+        parameter.name: _call("struct_extract", entry, exp.Literal.string(part))
+        for parameter, part in zip(one.expressions, ("key", "value"), strict=True)
+    }
+    for held in list(one.this.find_all(exp.Identifier)):
+        if _is_parameter(held, held.name) and held.name in parts:
+            put(held, parts[held.name].copy())
+    key, value = (_call("struct_extract", entry, exp.Literal.string(part)) for part in ("key", "value"))
+    if name == "map_filter":
+        kept = exp.Lambda(this=one.this, expressions=[entry])
+        return _call("map_from_entries", _call("list_filter", entries, kept))
+    key, value = (one.this, value) if name == "transform_keys" else (key, one.this)
+    pair = exp.Struct(
+        expressions=[
+            exp.PropertyEQ(this=exp.to_identifier(part, quoted=True), expression=held)
+            for part, held in (("key", key), ("value", value))
+        ]
+    )
+    changed = exp.Lambda(this=pair, expressions=[entry])
+    return _call("map_from_entries", _call("list_transform", entries, changed))
 
 
 def _is_parameter(node: exp.Identifier, name: str) -> bool:

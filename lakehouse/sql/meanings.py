@@ -31,6 +31,29 @@ _START = "(CASE WHEN $2 > 0 THEN $2 - 1 WHEN $2 < 0 THEN length($1) + $2 ELSE 0 
 _OCTETS = "CASE WHEN typeof($1) = 'BLOB' THEN octet_length(TRY_CAST($1 AS BLOB)) ELSE strlen(CAST($1 AS VARCHAR)) END"
 _PADDED = "CASE WHEN $3 = '' THEN left($1, greatest($2, 0)) ELSE {}($1, $2, CASE WHEN $3 = '' THEN ' ' ELSE $3 END) END"
 """DuckDB pads with nothing at all by an error."""
+_BYTES = (
+    "CASE typeof($1) WHEN 'BLOB' THEN TRY_CAST($1 AS BLOB) WHEN 'VARCHAR' THEN encode(CAST($1 AS VARCHAR)) "
+    "WHEN '\"NULL\"' THEN NULL ELSE error('this function takes text or bytes') END"
+)
+_ONLY = "error('{}; use engine=\"spark\"')"
+_LINES = "translate($1, chr(13) || chr(10), '')"
+_MAGNITUDES = "abs(CAST($1 AS DOUBLE)), abs(CAST($2 AS DOUBLE))"
+_WHOLE_NUMBER = f"CASE WHEN typeof($1) IN {_INTEGERS} THEN $1 ELSE error('this function takes a whole number') END"
+_MOMENTS = "('DATE', 'TIMESTAMP', 'TIMESTAMP WITH TIME ZONE', '\"NULL\"')"
+_BY = "(CAST($2 AS BIGINT) & CASE WHEN typeof($1) IN ('BIGINT', 'HUGEINT') THEN 63 ELSE 31 END)"
+"""By how many bits a number is shifted: Java minds the last five or six bits of the count."""
+_BITS = "(CASE WHEN typeof($1) IN ('BIGINT', 'HUGEINT') THEN 18446744073709551616 ELSE 4294967296 END)"
+"""How many values the number's type has."""
+_SHIFTED = f"(CAST({_WHOLE_NUMBER} AS HUGEINT) * (CAST(1 AS HUGEINT) << {_BY}) + {_BITS} // 2)"
+_SPLIT = "string_split($1, $2)"
+_JSON_TEXT = r'''"([^"\\]|\\.)*"'''
+_JSON_STRICT_TEXT = r'''"([^"\\\x00-\x1f]|\\.)*"'''
+_WITHOUT_TEXTS = "regexp_replace($1, '{}', '\"\"', 'g')"
+_IS_JSON = (
+    f"json_valid($1) AND {_WITHOUT_TEXTS.format(_JSON_TEXT)} = {_WITHOUT_TEXTS.format(_JSON_STRICT_TEXT)} "
+    f"AND NOT regexp_matches({_WITHOUT_TEXTS.format(_JSON_TEXT)}, '[NI]|,[ \\t\\r\\n]*[]}}]')"
+)
+"""DuckDB also takes NaN, Infinity, commas before a bracket, and control characters in texts, for JSON."""
 _DISTINCT = "list_filter($1, lambda lake_x, lake_i: list_position($1, lake_x) = lake_i AND list_position($2, lake_x)"
 _SHORT = 200
 """Characters up to which an argument is written where it is needed: DuckDB calculates equal ones once."""
@@ -54,6 +77,9 @@ TEXTS = {
     "anytrue": "CASE WHEN $1 IS NULL THEN NULL WHEN list_contains($1, TRUE) THEN TRUE "
     "WHEN list_count($1) < len($1) THEN NULL ELSE FALSE END",
     "arrayappend": "CASE WHEN $1 IS NULL THEN NULL ELSE list_append($1, $2) END",
+    "arrayrepeat": "repeat([$1], $2)",
+    "base64": f"rtrim(regexp_replace(to_base64({_BYTES}), '(.{{76}})', '\\1' || chr(13) || chr(10), 'g'), "
+    "chr(13) || chr(10))",
     "arraycompact": "list_filter($1, lambda lake_x: lake_x IS NOT NULL)",
     "arrayexcept": f"CASE WHEN $2 IS NULL THEN NULL ELSE {_DISTINCT} IS NULL) END",
     "arrayintersect": f"CASE WHEN $2 IS NULL THEN NULL ELSE {_DISTINCT} IS NOT NULL) END",
@@ -67,13 +93,32 @@ TEXTS = {
     "bits": f"(8 * {_OCTETS})",
     "chr": "CASE WHEN $1 < 0 THEN '' ELSE chr(CAST($1 % 256 AS INTEGER)) END",
     "dates": "list_transform($1, lambda lake_x: DATE '1970-01-01' + CAST(lake_x AS INTEGER))",
+    "factorial": f"CASE WHEN {_WHOLE_NUMBER} BETWEEN 0 AND 20 THEN "
+    "CAST(factorial(CAST(least(greatest($1, 0), 20) AS INTEGER)) AS BIGINT) END",
+    "months": "list_transform($1, lambda lake_x: CAST(DATE $2 + to_months(CAST(lake_x AS INTEGER)) AS DATE))",
     "flatten": "CASE WHEN list_count($1) < len($1) THEN NULL ELSE flatten($1) END",
+    "hex": f"CASE WHEN typeof($1) IN {_INTEGERS} THEN hex(TRY_CAST(CAST($1 AS VARCHAR) AS BIGINT)) "
+    f"ELSE hex({_BYTES}) END",
+    "hypot": "CASE WHEN $1 IS NULL OR $2 IS NULL THEN NULL WHEN isinf(CAST($1 AS DOUBLE)) OR isinf(CAST($2 AS DOUBLE)) "
+    f"THEN CAST('Infinity' AS DOUBLE) WHEN greatest({_MAGNITUDES}) = 0 THEN CAST(0 AS DOUBLE) ELSE "
+    f"greatest({_MAGNITUDES}) * sqrt(1 + pow(least({_MAGNITUDES}) / greatest({_MAGNITUDES}), 2)) END",
+    "jsonarraylength": f"CASE WHEN {_IS_JSON} THEN CASE WHEN json_type(CASE WHEN json_valid($1) THEN $1 END) = 'ARRAY' "
+    "THEN json_array_length(CASE WHEN json_valid($1) THEN $1 END) END "
+    f"WHEN regexp_matches($1, '^[ \\t\\r\\n]*\\[') THEN {_ONLY.format('a text is no JSON as a whole')} END",
+    "levenshtein": "CASE WHEN $1 IS NULL OR $2 IS NULL THEN NULL WHEN strlen($1) = length($1) AND "
+    "strlen($2) = length($2) THEN levenshtein($1, $2) ELSE "
+    f"{_ONLY.format('levenshtein is of ASCII characters in process')} END",
+    "mapfromentries": "map_from_entries(CASE WHEN list_count($1) < len($1) THEN NULL ELSE $1 END)",
+    "nextday": "($1 + CAST(($2 - isodow($1) + 6) % 7 + 1 AS INTEGER))",
     "json": "CASE WHEN json_valid($1) THEN json_extract_string(CASE WHEN json_valid($1) THEN $1 END, $2) END",
     "lpad": _PADDED.format("lpad"),
     "octets": _OCTETS,
     "overlap": "CASE WHEN $1 IS NULL OR $2 IS NULL THEN NULL WHEN list_has_any($1, $2) THEN TRUE WHEN len($1) > 0 "
     "AND len($2) > 0 AND list_count($1) + list_count($2) < len($1) + len($2) THEN NULL ELSE FALSE END",
     "pmod": "CASE WHEN $1 % $2 < 0 THEN ($1 % $2 + $2) % $2 ELSE $1 % $2 END",
+    "regexpextractall": "list_transform(regexp_extract_all($1, $2, $3), lambda lake_x: coalesce(lake_x, ''))",
+    "regexpinstr": "CASE WHEN regexp_matches($1, $2) THEN length(regexp_split_to_array($1, $2)[1]) + 1 "
+    "WHEN $1 IS NOT NULL THEN 0 END",
     "rpad": _PADDED.format("rpad"),
     "slice": "CASE WHEN $2 = 0 OR $3 < 0 THEN error('slice starts from 1, or from -1 at the end, and has a length') "
     "WHEN $2 < -len($1) THEN list_slice($1, 1, 0) "
@@ -81,6 +126,26 @@ TEXTS = {
     "CASE WHEN $2 < 0 THEN len($1) + $2 + 1 ELSE $2 END + $3 - 1) END",
     "splitpart": "CASE WHEN $3 = 0 THEN error('split_part has no part 0; the first is 1') "
     "WHEN $2 = '' THEN CASE WHEN abs($3) = 1 THEN $1 ELSE left($1, 0) END ELSE split_part($1, $2, $3) END",
+    "sha": f"sha1({_BYTES})",
+    "sha2": f"sha256({_BYTES})",
+    "shiftleft": f"CAST(({_SHIFTED} % {_BITS} + {_BITS}) % {_BITS} - {_BITS} // 2 AS BIGINT)",
+    "shiftright": f"CASE WHEN {_WHOLE_NUMBER} < 0 THEN ~((~CAST($1 AS BIGINT)) >> {_BY}) "
+    f"ELSE CAST($1 AS BIGINT) >> {_BY} END",
+    "substringindex": "CASE WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL THEN NULL WHEN $2 = '' OR $3 = 0 THEN '' "
+    f"WHEN $3 > 0 THEN array_to_string(list_slice({_SPLIT}, 1, $3), $2) ELSE "
+    f"array_to_string(list_slice({_SPLIT}, greatest(len({_SPLIT}) + $3 + 1, 1), len({_SPLIT})), $2) END",
+    "tryadd": "TRY($1 + $2)",
+    "trymultiply": "TRY($1 * $2)",
+    "trysubtract": "TRY($1 - $2)",
+    "unbase64": f"CASE WHEN regexp_full_match({_LINES}, "
+    "'([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?') "
+    f"THEN from_base64({_LINES}) WHEN $1 IS NOT NULL THEN "
+    f"{_ONLY.format('a text is not base 64 in groups of four characters')} END",
+    "unhex": "unhex(CASE WHEN regexp_full_match($1, '[0-9A-Fa-f]*') THEN $1 END)",
+    "unixtimestamp": f"CASE WHEN typeof($1) IN {_MOMENTS} THEN epoch_us(TRY_CAST($1 AS TIMESTAMP)) // 1000000 "
+    "WHEN $1 IS NULL THEN NULL WHEN regexp_full_match(CAST($1 AS VARCHAR), "
+    "'[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}') THEN epoch_us(CAST($1 AS TIMESTAMP)) // 1000000 "
+    f"ELSE {_ONLY.format('no time, and no text as 2013-01-05 07:00:00')} END",
     "weekday": "(isodow($1) - 1)",
     "sign": "CASE WHEN CAST($1 AS DOUBLE) = CAST('NaN' AS DOUBLE) THEN CAST('NaN' AS DOUBLE) "
     "ELSE CAST(sign($1) AS DOUBLE) END",

@@ -76,7 +76,10 @@ def read_replacement(text: str, groups: int) -> str:
         letter, after = text[place], text[place + 1 : place + 2]
         if letter == "\\":
             if after not in ("\\", "$"):
-                raise InvalidStatement("in a replacement a backslash stands before $ or itself", found=text[:100])
+                raise InvalidStatement(
+                    r"in a replacement a group is $1, not \1, and a backslash stands before $ or itself",
+                    found=text[:100],
+                )
             written += "\\\\" if after == "\\" else after
         elif letter == "$":
             if not (after.isascii() and after.isdigit()) or int(after) > groups:

@@ -11,8 +11,10 @@ from functools import reduce
 from sqlglot import exp
 
 from lakehouse.errors import InvalidStatement
+from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parts import unread
 from lakehouse.predicate.written import shown
+from lakehouse.sql.literals import whole_number
 from lakehouse.sql.system import CATALOG, SCHEMA
 from lakehouse.sql.tree import nodes_of, put
 
@@ -27,6 +29,12 @@ _CALLED: dict[tuple[str, int], Callable[..., exp.Expr]] = {
         this=exp.var(part.name.upper()) if part.is_string else part, expression=value
     ),
     ("positive", 1): lambda value: exp.Paren(this=value),
+    ("try_mod", 2): lambda left, right: exp.Paren(
+        this=exp.Mod(
+            this=exp.Paren(this=left),
+            expression=exp.Nullif(this=right, expression=exp.Literal.number(0)),
+        )
+    ),
     ("regexp", 2): lambda value, pattern: exp.RegexpLike(this=value, expression=pattern),
 }
 """Functions that the parser keeps by name, with the number of their arguments."""
@@ -44,6 +52,19 @@ _DEFINED: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {
     ),
     exp.Space: lambda node: exp.Repeat(this=exp.Literal.string(" "), times=node.this),
 }
+_SERIES = "generate_series"
+_ORDERED: dict[type[exp.Expr], tuple[type[exp.Expr], type[exp.Expr]]] = {
+    exp.EQ: (exp.Max, exp.Min),
+    exp.NEQ: (exp.Max, exp.Min),
+    exp.GT: (exp.Max, exp.Min),
+    exp.GTE: (exp.Max, exp.Min),
+    exp.LT: (exp.Min, exp.Max),
+    exp.LTE: (exp.Min, exp.Max),
+}
+"""The value of a query that decides a comparison with ALL of its values, and the one for ANY."""
+_MOST_IN_QUANTIFIED = 2_000
+"""Nodes of a comparison with ALL or ANY, which is written several times."""
+_MOST_NAMED = 100
 _MOST_COPIED = 20_000
 """Nodes that the patterns of one list may make of the text that they are held against."""
 
@@ -51,7 +72,8 @@ _MOST_COPIED = 20_000
 def spelled_out(tree: exp.Expr) -> exp.Expr:
     """The tree, changed in place.
 
-    ``x LIKE ANY ('a%', 'b%')`` is made of OR, ``= ANY (query)`` is IN, ``<> ALL (query)`` NOT IN, FETCH FIRST is LIMIT,
+    ``x LIKE ANY ('a%', 'b%')`` is made of OR, ``= ANY (query)`` is IN, ``<> ALL (query)`` NOT IN, ``> ALL (query)``
+    looks at the greatest value, FETCH FIRST is LIMIT, ``generate_series(1, 3)`` in a FROM is ``range(1, 4)``,
     ``grouping_id()`` has the columns of GROUP BY, ``current_schema()`` is its value, and functions that Spark itself
     defines by others are those. Cost: one walk.
     """
@@ -61,6 +83,8 @@ def spelled_out(tree: exp.Expr) -> exp.Expr:
                 _compare_each(node.parent, node)
             case exp.Any() | exp.All():
                 _look_into(node)
+            case exp.Table() if isinstance(node.this, exp.GenerateSeries):
+                _as_range(node)
             case exp.Fetch():
                 _limit(node)
             case exp.GroupingId() if not node.expressions:
@@ -90,15 +114,86 @@ def _compare_each(like: exp.Expr, patterns: exp.Expr) -> None:
 
 
 def _look_into(node: exp.Expr) -> None:
-    """``= ANY`` or ``<> ALL`` of a query."""
+    """A comparison with ANY or ALL of a query."""
     query, test = node.this, node.parent
     if not isinstance(query, exp.Query) or test is None or test.args.get("expression") is not node:
         return
     if (type(node), type(test)) not in ((exp.Any, exp.EQ), (exp.All, exp.NEQ)):
+        if type(test) in _ORDERED:
+            _put_named(test, _by_extremes(test, query, is_any=isinstance(node, exp.Any)))
         return
     held = query if isinstance(query, exp.Subquery) else exp.Subquery(this=query.copy())
     found: exp.Expr = exp.In(this=test.this.copy(), query=held.copy())
     put(test, exp.Paren(this=found if isinstance(node, exp.Any) else exp.Not(this=found)))
+
+
+def _put_named(test: exp.Expr, made: exp.Expr) -> None:
+    """Put what a comparison stands for in its place; an item of a SELECT list keeps the name that its text is."""
+    if isinstance(test.parent, exp.Select) and test.arg_key == "expressions":
+        name = exp.to_identifier(test.sql(dialect=DIALECT, comments=False)[:_MOST_NAMED], quoted=True)
+        made = exp.Alias(this=made, alias=name)
+    put(test, made)
+
+
+def _by_extremes(test: exp.Expr, query: exp.Query, *, is_any: bool) -> exp.Expr:
+    """``x > ALL (query)`` by the greatest value that the query gives, the number of its rows and that of its nulls.
+
+    It is true where there is no row, false where one fails the test, and null where one might: three queries, each
+    of which Spark and DuckDB take. ANY is the opposite of ALL of the opposite test.
+    """
+    if query.find(exp.Limit, exp.Offset, exp.Fetch) is not None:
+        raise InvalidStatement("a query with LIMIT stands beside no ALL or ANY; write what it gives as a list")
+    if len(nodes_of(query)) + len(nodes_of(test.this)) > _MOST_IN_QUANTIFIED:
+        raise InvalidStatement("a comparison with ALL or ANY is too long; write it as EXISTS", found=shown(test))
+
+    def of_rows(value: exp.Expr) -> exp.Expr:
+        alias = exp.TableAlias(this=exp.to_identifier("lake_q"), columns=[exp.to_identifier("lake_y")])
+        rows = exp.Subquery(this=query.unnest().copy(), alias=alias)
+        return exp.Subquery(this=exp.Select(expressions=[value], from_=exp.From(this=rows)))
+
+    def compared(kind: type[exp.Expr], extreme: type[exp.Expr]) -> exp.Expr:
+        return kind(this=exp.Paren(this=test.this.copy()), expression=of_rows(extreme(this=exp.column("lake_y"))))
+
+    kind, (of_all, of_any) = type(test), _ORDERED[type(test)]
+    passes = compared(kind, of_any if is_any else of_all)
+    if kind in (exp.EQ, exp.NEQ):  # which looks at both ends
+        joined = exp.And if kind is exp.EQ else exp.Or
+        passes = joined(this=compared(kind, exp.Min), expression=compared(kind, exp.Max))
+    settled = exp.Paren(this=passes) if is_any else exp.Not(this=exp.Paren(this=passes))
+    count = exp.Count(this=exp.Star(), big_int=True)
+    nulls = exp.Sub(this=count.copy(), expression=exp.Count(this=exp.column("lake_y"), big_int=True))
+    zero = exp.Literal.number(0)
+    unknown = exp.Or(
+        this=exp.Is(this=exp.Paren(this=test.this.copy()), expression=exp.Null()),
+        expression=exp.GT(this=of_rows(nulls), expression=zero.copy()),
+    )
+    none = exp.EQ(this=of_rows(count), expression=zero.copy())
+    return exp.Paren(
+        this=exp.Case(
+            ifs=[
+                exp.If(this=none, true=exp.Boolean(this=not is_any)),
+                exp.If(this=settled, true=exp.Boolean(this=is_any)),
+                exp.If(this=unknown, true=exp.Null()),
+            ],
+            default=exp.Boolean(this=not is_any),
+        )
+    )
+
+
+def _as_range(table: exp.Table) -> None:
+    """``generate_series(1, 3)`` in a FROM, whose end is among its numbers, as a ``range``."""
+    made = table.this
+    given = [whole_number(made.args.get(part)) for part in ("start", "end")]
+    step = whole_number(made.args["step"]) if made.args.get("step") else 1
+    start, end = given
+    if start is None or end is None or not step:
+        return
+    alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(_SERIES))
+    if not alias.args.get("columns"):
+        alias.set("columns", [exp.to_identifier(_SERIES)])
+    table.set("alias", alias)
+    numbers = (start, end + (1 if step > 0 else -1), step)
+    table.set("this", exp.Anonymous(this="range", expressions=[exp.Literal.number(one) for one in numbers]))
 
 
 def _limit(fetch: exp.Fetch) -> None:

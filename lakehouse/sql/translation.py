@@ -17,6 +17,7 @@ from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidInput
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_allowed
+from lakehouse.sql.byname import same_joins
 from lakehouse.sql.columns import Columns
 from lakehouse.sql.joins import make_inner
 from lakehouse.sql.known import mark_known
@@ -130,11 +131,13 @@ def translate(
         make_inner(tree, references, schemas)
         mark_known(tree, references, schemas)
     named = copied(tree)
+    joins = found_in(named, exp.Join)
     try:
         columns = Columns({relation: schema.names for relation, schema in schemas.items()}, engine).of(named)
     except InvalidInput:
         check_views(tree, schemas, engine)
         raise
+    same_joins(found_in(tree, exp.Join), joins)
     wanted = pushed(tree, [one for one in references if one.system in ("", CHANGES)], schemas)
     asked = tuple(
         Asked(one.table, one.relation, one.as_of, wanted.get(one.relation, Wanted(())), one.system)

@@ -19,6 +19,13 @@ MORE = (
     "SELECT s.k, s.g FROM o TABLESAMPLE (4 ROWS) REPEATABLE (3) AS s WHERE k = 1",
     "SELECT r.n, id, explode(sequence(3, 1, -2)) AS e FROM range(4) AS r(n) JOIN range(5, 1, -1) ON n = id",
     "SELECT g, count(*), grouping(g) FROM nothing GROUP BY CUBE (g)",
+    """SELECT * FROM (SELECT k, g, v FROM o)
+        NATURAL FULL JOIN (SELECT k, a, b FROM edges JOIN range(4) AS r(k) ON a = k)""",
+    "SELECT k, g FROM o UNION BY NAME SELECT a AS K, b AS h FROM edges ORDER BY ALL DESC NULLS LAST LIMIT 4",
+    "SELECT k, k > ALL (SELECT k FROM o), v <> ANY (SELECT v FROM o), 'a' < SOME (SELECT g FROM o) FROM o",
+    "SELECT id FROM o JOIN range(3) ON TRUE WHERE v <= ALL (SELECT p.v FROM o p WHERE p.k = o.k)",
+    """SELECT s.n, unix_date(d) FROM generate_series(5, 1, -2) AS s(n),
+        LATERAL explode(sequence(DATE '2013-01-31', DATE '2013-05-01', INTERVAL 1 MONTH)) AS e(d)""",
     "SELECT g, sum(v), count(*) FROM o GROUP BY GROUPING SETS ((g), ()) HAVING count(*) > 1",
 )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
 
+from lakehouse.testing.campaign.named import Given, natural, quantified, series, united
 from lakehouse.testing.campaign.values import TEXTS, Column, Row, Value, Values, among
 
 MOST_ROWS = 300
@@ -55,7 +56,9 @@ class Relations:
 
     def _base(self) -> Relation:
         pick = self._chance
-        match pick.randrange(8):
+        match pick.randrange(9):
+            case 8:
+                return Relation(*series(pick, self._name()))
             case 0:
                 bounds = pick.choice(((5,), (2, 6), (6, 1, -2), (3, 3)))
                 n = self._name()
@@ -112,7 +115,7 @@ class Relations:
         """The first rows in an order in which only equal rows are at one place."""
         with_, source, alias, _ = self._from(inner)
         count, skipped = self._chance.randrange(6), self._chance.randrange(3)
-        order = ", ".join(f"{alias}.{name}" for name in inner.columns)
+        order = ", ".join(f"{alias}.{name}" for name in inner.columns) if self._chance.random() < 0.7 else "ALL"
         text = f"{with_}SELECT * FROM {source} ORDER BY {order} LIMIT {count} OFFSET {skipped}"
         return Relation(text, inner.columns, sorted(inner.rows, key=_key)[skipped : skipped + count])
 
@@ -313,6 +316,10 @@ class Relations:
         other = self.query(1)
         if len(inner.rows) * len(other.rows) > 20 * MOST_ROWS:
             return None
+        key = self._chance.choice(list(inner.columns))
+        if self._chance.random() < 0.2:
+            other = self._picked_as(other, f"{inner.columns[key]}s")
+            return Relation(*natural(_given(inner), _given(other), key, f"q{self._name()}"))
         _, left, one, _ = self._from(inner)
         left = left if left != one else f"({inner.text}) AS {one}"
         second = f"q{self._name()}"
@@ -337,6 +344,8 @@ class Relations:
         kinds = list(inner.columns.values())
         if list(other.columns.values()) != kinds:
             other = self._picked_as(other, kinds)
+        if self._chance.random() < 0.3:
+            return Relation(*united(_given(inner), _given(other), self._chance, f"q{self._name()}"))
         word = self._chance.choice(("UNION ALL", "UNION", "INTERSECT", "EXCEPT"))
         second = set(other.rows)
         rows = {
@@ -364,7 +373,13 @@ class Relations:
         number, column = values.number(1), next(iter(other.columns))
         found = [row[0] for row in other.rows]
         word, wanted = self._chance.choice((("", True), ("NOT ", False)))
-        match self._chance.randrange(3):
+        match self._chance.randrange(4):
+            case 3:
+                compared = quantified(number, other.text, found, self._chance)
+                test = f"{word}{compared.text}"
+
+                def passes(row: Row) -> bool:
+                    return compared.of(row) is wanted
             case 0:
                 test = f"{number.text} {word}IN ({other.text})"
 
@@ -427,6 +442,10 @@ class Relations:
             f"SELECT * FROM {name}"
         )
         return Relation(text, {n: "i", depth: "i"}, rows)
+
+
+def _given(query: Relation) -> Given:
+    return query.text, dict(query.columns), query.rows
 
 
 def _is_same(one: Any, other: Any) -> bool:

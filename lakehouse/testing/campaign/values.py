@@ -8,15 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lakehouse.testing.campaign.calls import NUMBERS, WORDS, Call
+
 Row = tuple[Any, ...]
 Of = Callable[[Row], Any]
 TEXTS = ("", "a", "ab", "b,a", "ü", "aab")
-_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda one, other: one == other,
     "<>": lambda one, other: one != other,
     "<": lambda one, other: one < other,
     ">=": lambda one, other: one >= other,
 }
+"""What signs say of two values that are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Values:
         literal = pick.randrange(-2, 5)
         if depth <= 0 or pick.random() < 0.4:
             return self._column("i") or Value(f"CAST({literal} AS BIGINT)", lambda _: literal)
+        if pick.random() < 0.3:
+            return self._call(NUMBERS, depth)
         a, b = self.number(depth - 1), self.number(depth - 1)
         match pick.randrange(9):
             case 0:
@@ -91,6 +96,8 @@ class Values:
         literal = pick.choice(TEXTS)
         if depth <= 0 or pick.random() < 0.4:
             return self._column("s") or Value(f"'{literal}'", lambda _: literal)
+        if pick.random() < 0.4:
+            return self._call(WORDS, depth)
         a = self.word(depth - 1)
         match pick.randrange(5):
             case 0:
@@ -111,6 +118,23 @@ class Values:
             lambda row: a.of(row) if (number.of(row) or 0) > 1 else None,
         )
 
+    def _call(self, calls: Sequence[Call], depth: int) -> Value:
+        """A call of a function, null where an argument is."""
+        call = self._chance.choice(calls)
+        given = [self._argument(kind, depth - 1) for kind in call.kinds]
+
+        def of(row: Row) -> Any:
+            found = [one.of(row) for one in given]
+            return None if None in found else call.of(*found)
+
+        return Value(call.text.format(*(one.text for one in given)), of)
+
+    def _argument(self, kind: str, depth: int) -> Value:
+        if kind != "k":
+            return self.value(kind, depth)
+        number = self._chance.choice((-1, 0, 1, 2, 3, 62, 63, 64, 65))
+        return Value(str(number), lambda _: number)
+
     def condition(self, depth: int = 2) -> Value:
         """A condition: true, false or null."""
         pick = self._chance
@@ -126,10 +150,10 @@ class Values:
 
     def _of_numbers(self) -> Value:
         pick = self._chance
-        a, literal, sign = self.number(1), pick.randrange(-1, 4), pick.choice(list(_COMPARED))
+        a, literal, sign = self.number(1), pick.randrange(-1, 4), pick.choice(list(COMPARED))
         match pick.randrange(5):
             case 0 | 1:
-                compared = _COMPARED[sign]
+                compared = COMPARED[sign]
                 return Value(
                     f"({a.text} {sign} {literal})",
                     lambda row: None if a.of(row) is None else compared(a.of(row), literal),

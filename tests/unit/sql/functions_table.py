@@ -138,6 +138,10 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "array_remove": (
         "array_remove(array(1, NULL, 1, 2), 1)", "array_remove(array(1), NULL)", "array_remove(array(i, 1), i)",
     ),
+    "array_repeat": (
+        "array_repeat(i, 2)", "array_repeat(s, 3)", "array_repeat(NULL, 2)", "array_repeat('a', 0)",
+        "array_repeat('a', -1)", "array_repeat(array(1, NULL), 2)", "array_repeat(1, i)",
+    ),
     "array_size": ("array_size(array(1, NULL))", "array_size(array())", "array_size(NULL)"),
     "array_sort": (
         "array_sort(array(3, NULL, 1))", "array_sort(array('b', 'a', 'Ä', '😀', ''))", "array_sort(array(x, f))",
@@ -151,6 +155,9 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "arrays_overlap(array(1, NULL), array(2))", "arrays_overlap(array(1, NULL), array(1))",
         "arrays_overlap(array(NULL, 1), array(NULL, 2))", "arrays_overlap(array(1), array(2))",
         "arrays_overlap(array(i), array(1))", "arrays_overlap(array(), array(NULL))",
+    ),
+    "arrays_zip": (
+        "arrays_zip(array(1, 2), array('a'))",
     ),
     "ascii": (
         "ascii(s)", "ascii('')", "ascii('😀')", "ascii(w)",
@@ -171,6 +178,10 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "atanh(x)", "atanh(1)", "atanh(-0.5)",
     ),
     "avg": ("avg(i)", "avg(x)", "avg(n)", "avg(f)", "avg(i) FILTER (WHERE false)", "avg(DISTINCT i)", "avg(NULL)", "avg(1.5)", "avg(l)"),
+    "base64": (
+        "base64(s)", "base64(X'00FF10')", "base64('')", "base64(NULL)", "base64(i)",
+        "base64('abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz')",
+    ),
     "bit_and": (
         "bit_and(i)", "bit_and(o)", "bit_and(i) FILTER (WHERE false)", "bit_and(x)", "bit_and(CAST(i AS TINYINT))",
         "bit_and(l) OVER (ORDER BY o)",
@@ -211,6 +222,9 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "concat_ws": ("concat_ws('-', s, w)", "concat_ws('-', NULL, 'a', NULL)", "concat_ws(NULL, 'a', 'b')", "concat_ws('-')",
                   "concat_ws('', 'a', 'b')", "concat_ws(',', 1, 2)", "concat_ws(',', array('a', 'b'), 'c')"),
     "contains": ("contains(s, w)", "contains(s, '')", "contains('', '')", "contains(s, NULL)", "contains('Abc', 'a')"),
+    "conv": (
+        "conv('100', 2, 10)",
+    ),
     "corr": ("corr(l, o)", "corr(i, i)", "corr(i, l) FILTER (WHERE o < 2)", "corr(o, 1)", "corr(x, o)"),
     "cos": (
         "cos(x)", "cos(0)", "cos(f)",
@@ -274,6 +288,10 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         *(f"extract({part} FROM t)" for part in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOY", "HOUR", "MINUTE", "SECOND")),
         "extract(YEAR FROM d)", "extract(MONTH FROM NULL)",
     ),
+    "factorial": (
+        "factorial(i)", "factorial(20)", "factorial(21)", "factorial(0)", "factorial(NULL)", "factorial(l)",
+        "factorial(f)", "factorial('5')", "factorial(CAST(3 AS TINYINT))",
+    ),
     "filter": (
         "filter(array(1, NULL, 3), e -> e > 1)", "filter(array(1, NULL, 3), (e, k) -> k > 0)",
         "filter(array(i, l), e -> e IS NOT NULL)", "filter(array(5, 6, 7), (e, k) -> e > 5 AND k < 2)",
@@ -290,6 +308,9 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "forall": (
         "forall(array(1, NULL, 3), e -> e > 1)", "forall(array(2, NULL), e -> e > 1)", "forall(array(2, 3), e -> e > 1)",
         "forall(array(i, l), e -> e > 1)",
+    ),
+    "from_json": (
+        "from_json('{\"a\": 1}', 'a INT').a",
     ),
     "from_unixtime": ("from_unixtime(0)", "from_unixtime(l)", "from_unixtime(1357369200)", "from_unixtime(NULL)", "from_unixtime(0, 'yyyy')",
                       "from_unixtime(-1)"),
@@ -315,6 +336,15 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "grouping_id": (
         "grouping_id(i)",
     ),
+    "hex": (
+        "hex(i)", "hex(l)", "hex(s)", "hex(X'00FF')", "hex('')", "hex(NULL)", "hex(-9223372036854775807 - 1)",
+        "hex(CAST(-1 AS TINYINT))", "hex(f)", "hex(b)", "hex('ünï😀')", "hex(n)",
+    ),
+    "hypot": (
+        "hypot(i, l)", "hypot(3, 4)", "hypot(x, 1)", "hypot(f, x)", "hypot(NULL, 1)", "hypot(0, 0)",
+        "hypot(CAST('inf' AS DOUBLE), CAST('NaN' AS DOUBLE))", "hypot(1e200, 1e200)", "hypot(n, 1)",
+        "hypot(-1e-200, 1e-200)",
+    ),
     "if": ("if(b, 1, 2)", "if(NULL, 1, 2)", "if(i > 0, s, w)", "if(b, 1, 2.5)"),
     "ifnull": ("ifnull(i, 7)", "ifnull(NULL, NULL)", "ifnull(s, 'none')"),
     "initcap": ("initcap(s)", "initcap('hELLO wORLD')", "initcap('')"),
@@ -322,6 +352,14 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "isnan": ("isnan(x)", "isnan(f)", "isnan(NULL)", "isnan(i)"),
     "isnotnull": ("isnotnull(i)", "isnotnull(NULL)", "isnotnull(x)"),
     "isnull": ("isnull(i)", "isnull(NULL)", "isnull(x)"),
+    "json_array_length": (
+        "json_array_length('[1, [2, 3], {\"a\": [4]}]')", "json_array_length('[]')",
+        "json_array_length('{\"a\": 1}')", "json_array_length('')", "json_array_length(NULL)", "json_array_length(s)",
+        "json_array_length('1')", "json_array_length('[1,]')", "json_array_length('[NaN]')",
+        "json_array_length('[1')", "json_array_length('[1] x')", "json_array_length(' [1, \"]\", \"\\\\\"N\"] ')",
+        "json_array_length('[\"a\\tb\"]')", "json_array_length('null')", "json_array_length('[null, true]')",
+        "json_array_length('x[')", "json_array_length('[\"ü😀\"]')",
+    ),
     "kurtosis": (
         "kurtosis(i)", "kurtosis(l)", "kurtosis(f)", "kurtosis(1)", "kurtosis(i) FILTER (WHERE o < 4)",
         "kurtosis(i) FILTER (WHERE o = 2)", "kurtosis(x)", "kurtosis(n)",
@@ -341,6 +379,11 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "least": ("least(i, l)", "least(i, NULL)", "least(x, f)", "least(s, w)", "least(1, 2.5)", "least(CAST('NaN' AS DOUBLE), 1.0D)"),
     "left": ("left(s, 1)", "left(s, 0)", "left(s, -1)", "left(s, i)", "left(s, 100)", "left(NULL, 1)", "left(s, NULL)", "left('abc', 2)"),
     "length": ("length(s)", "length('')", "length(' a ')", "length('😀')", "length(NULL)", "length(X'00FF')", "length(123)"),
+    "levenshtein": (
+        "levenshtein(s, w)", "levenshtein('kitten', 'sitting')", "levenshtein('', 'abc')", "levenshtein(NULL, 'a')",
+        "levenshtein('a', NULL)", "levenshtein('', '')", "levenshtein('é', 'e')",
+        "levenshtein('kitten', 'sitting', 2)",
+    ),
     "listagg": (
         "listagg(s) WITHIN GROUP (ORDER BY o)", "listagg(s, ',') WITHIN GROUP (ORDER BY o DESC)",
         "listagg(DISTINCT s, ',') WITHIN GROUP (ORDER BY s)", "listagg(i, ',') WITHIN GROUP (ORDER BY o)",
@@ -372,9 +415,20 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "map_entries": (
         "size(map_entries(map('a', 1, 'b', NULL)))", "map_entries(map('a', i))[0].value",
     ),
+    "map_filter": (
+        "map_filter(map('a', 1, 'b', 2), (k, v) -> v > 1)", "map_filter(map('a', 1, 'b', NULL), (k, v) -> v > 0)",
+        "map_filter(map(1, 'x', 2, 'y'), (k, v) -> k = i)", "map_filter(map('a', s), (k, v) -> v <> '' AND k = 'a')",
+        "map_filter(CAST(NULL AS STRING), (k, v) -> true)",
+        "map_filter(map('a', array(1, 2)), (k, v) -> exists(v, e -> e = i))",
+    ),
     "map_from_arrays": (
         "map_from_arrays(array('a'), array(1))['a']", "map_from_arrays(array('a'), array(i))['b']",
         "map_from_arrays(array('a', 'b'), array(1))['a']",
+    ),
+    "map_from_entries": (
+        "map_from_entries(array(struct(1, 'a'), struct(2, 'b')))", "map_from_entries(array(struct(i, s)))",
+        "map_from_entries(array(struct('k', i)))", "map_from_entries(array(struct(1, 'a'), struct(1, 'b')))",
+        "map_from_entries(array(struct(1, 'a'), NULL))", "map_from_entries(map_entries(map('a', 1, 'b', NULL)))",
     ),
     "map_keys": ("map_keys(NULL)",
         "map_keys(map('b', 1, 'a', 2))"),
@@ -397,6 +451,11 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     ),
     "months_between": ("months_between(d, DATE '2013-01-01')", "months_between(t, d)"),
     "named_struct": ("named_struct('a', 1, 'b', NULL).a", "named_struct('a', s).a"),
+    "next_day": (
+        "next_day(d, 'MO')", "next_day(d, 'sunday')", "next_day(d, 'Tue')", "next_day(t, 'FR')",
+        "next_day(DATE '2013-01-05', 'SA')", "next_day('2013-01-05', 'WED')", "next_day(NULL, 'MO')",
+        "next_day(d, 'XX')", "next_day(d, NULL)", "next_day('x', 'MO')",
+    ),
     "now": ("now() > TIMESTAMP '2020-01-01 00:00:00'",),
     "nth_value": ("nth_value(i, 2) OVER (ORDER BY o)", "nth_value(o, 1) OVER (ORDER BY o)", "nth_value(o, 9) OVER (ORDER BY o)",
         "nth_value(i, 2) IGNORE NULLS OVER (ORDER BY o)"),
@@ -460,6 +519,18 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "regexp_extract(NULL, 'a', 0)", "regexp_extract('x@', '(?i)[Z-a]', 0)", "regexp_extract('_x`', '(?i)[Z-b]+', 0)",
         "regexp_extract('a=1&b=2', 'b=([^&]+)', 1)", "regexp_extract('aab', '(a|ab)(b)?', 0)",
         "regexp_extract('😀x', '[^x]', 0)", "regexp_extract('a{', 'a\\\\{', 0)",
+    ),
+    "regexp_extract_all": (
+        "regexp_extract_all('a1b22c', '([a-z])([0-9]+)')", "regexp_extract_all('a1b22c', '([a-z])([0-9]+)', 2)",
+        "regexp_extract_all('a1b22c', '[0-9]+', 0)", "regexp_extract_all(s, '[a-c]', 0)",
+        "regexp_extract_all('ab a', 'a(b)?', 1)", "regexp_extract_all(NULL, 'a', 0)",
+        "regexp_extract_all(s, '([😀ü])')", "regexp_extract_all('abc', 'b', 1)", "regexp_extract_all('', 'a', 0)",
+        "regexp_extract_all('aaa', '^a', 0)", "regexp_extract_all('abc', 'x*', 0)",
+    ),
+    "regexp_instr": (
+        "regexp_instr(s, '[b-z]')", "regexp_instr('abcabc', 'c')", "regexp_instr('abc', '^b')",
+        "regexp_instr('a😀b', 'b')", "regexp_instr(NULL, 'a')", "regexp_instr('', 'a')",
+        "regexp_instr('abc', '(b)(c)')", "regexp_instr('aab', 'b$')", "regexp_instr('abc', 'x*')",
     ),
     "regexp_like": (
         "regexp_like(s, 'b')", "regexp_like(s, '')", "regexp_like(s, '^[a-z]')", "regexp_like(NULL, 'a')",
@@ -529,6 +600,26 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "sequence(DATE '2013-01-31', DATE '2013-04-30', INTERVAL 1 MONTH)", "sequence(1, i)",
         "sequence(DATE '1970-01-02', DATE '1969-12-30')",
     ),
+    "sha": (
+        "sha(s)", "sha('')",
+    ),
+    "sha1": (
+        "sha1(s)", "sha1(X'00FF')", "sha1(NULL)", "sha1(i)",
+    ),
+    "sha2": (
+        "sha2(s, 256)", "sha2(s, 0)", "sha2(X'00FF', 256)", "sha2(NULL, 256)", "sha2('a', 512)", "sha2('a', 224)",
+        "sha2('a', 1)", "sha2('a', NULL)",
+    ),
+    "shiftleft": (
+        "shiftleft(i, 1)", "shiftleft(l, 3)", "shiftleft(1, 31)", "shiftleft(1, 33)", "shiftleft(1L, 63)",
+        "shiftleft(1L, 64)", "shiftleft(1, -1)", "shiftleft(i, NULL)", "shiftleft(-3, 30)", "shiftleft(i, i)",
+        "shiftleft(f, 1)", "l << 2", "1 << 2 + 1", "shiftleft(CAST(100 AS TINYINT), 4)",
+    ),
+    "shiftright": (
+        "shiftright(i, 1)", "shiftright(l, 1)", "shiftright(-8, 33)", "shiftright(-1L, 63)",
+        "shiftright(-9223372036854775807 - 1, 63)", "shiftright(8, -1)", "shiftright(l, i)", "l >> 1",
+        "shiftright(NULL, 1)",
+    ),
     "sign": ("sign(i)", "sign(x)", "sign(f)", "sign(n)", "sign(NULL)", "sign(-0.0D)"),
     "sin": (
         "sin(x)", "sin(0)", "sin(f)", "sin(CAST('inf' AS DOUBLE))",
@@ -584,6 +675,15 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
                   "substring('hello', 2, -1)", "substring('hello', 2, 0)", "substring(s, i)", "substring(s, i, 2)", "substring('hello', 10)",
                   "substring(s, NULL)", "substring('a😀b', 2, 1)", "substring('hello' FROM 2 FOR 3)", "substring('hello' FROM 2)",
                   "substring('hello', -3, 2)", "substring(s, 2, i)", "substring('hello', -10)", "substring('hello', 1, 2147483647)"),
+    "substring_index": (
+        "substring_index('a.b.c.d', '.', 2)", "substring_index('a.b.c.d', '.', -2)",
+        "substring_index('a.b.c', '.', 9)", "substring_index('a.b.c', '.', -9)", "substring_index('a.b.c', '.', 0)",
+        "substring_index(s, 'b', 1)", "substring_index(s, '', 1)", "substring_index(s, '😀', i)",
+        "substring_index('a--b--c', '--', 1)", "substring_index('a-xb-xc', '-x', -1)",
+        "substring_index(NULL, '.', 1)", "substring_index('a.b', NULL, 1)", "substring_index('', '.', 1)",
+        "substring_index('.a.', '.', 1)", "substring_index('.a.', '.', -1)", "substring_index('aB', 'b', 1)",
+        "substring_index(s, w, 1)", "substring_index('a.b', '.', -2147483648)",
+    ),
     "sum": ("sum(i)", "sum(x)", "sum(f)", "sum(n)", "sum(l)", "sum(i) FILTER (WHERE false)", "sum(DISTINCT i)", "sum(NULL)", "sum(o) OVER (ORDER BY o)",
             "sum(1.5)", "sum(l + 9223372036854775800)"),
     "tan": (
@@ -596,6 +696,9 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "timestampdiff": ("timestampdiff(DAY, t, t)",),
     "to_date": ("to_date('2013-01-05')", "to_date('2013-1-5')", "to_date(t)", "to_date('x')", "to_date(NULL)", "to_date('05/01/2013', 'dd/MM/yyyy')",
                 "to_date(d)", "to_date('')", "to_date('2013-01-05 23:59:59')"),
+    "to_json": (
+        "to_json(named_struct('a', 1))",
+    ),
     "to_timestamp": ("to_timestamp('2013-01-05 07:08:09')", "to_timestamp('2013-01-05')", "to_timestamp('x')", "to_timestamp(d)", "to_timestamp(t)",
                      "to_timestamp('2013-01-05T07:08:09+02:00')", "to_timestamp(NULL)", "to_timestamp('2013-1-5 7:8:9')"),
     "transform": (
@@ -607,6 +710,18 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "transform(array('ab'), e -> substring(e, i, 1))",
         "transform(array(array(1), array(2)), (e, k) -> transform(e, (g, h) -> g + k + h))",
         "transform(array('a', 'b'), (e, k) -> concat(e, k))", "transform(array(named_struct('k', 7)), (e, k) -> e.k + k)", "transform(array(1, 2), (e, k) -> named_struct('k', e).k + k)", "transform(array(1, 2), (e, k) -> array(e, k))", "transform(array(5, 6), (e, k) -> CASE WHEN k = 0 THEN e ELSE k END)", "transform(array('ab', 'cd'), (e, k) -> substring(e, k + 1, 1))", "transform(array(1, 2), (e, k) -> CAST(k AS STRING))"),
+    "transform_keys": (
+        "transform_keys(map('a', 1, 'b', 2), (k, v) -> concat(k, '!'))",
+        "transform_keys(map(1, 2, 2, 3), (k, v) -> k + v)", "transform_keys(map('a', 1, 'b', 2), (k, v) -> 'x')",
+        "transform_keys(map('a', i), (k, v) -> v)", "transform_keys(map('a', i), (k, v) -> coalesce(v, 0))",
+    ),
+    "transform_values": (
+        "transform_values(map('a', 1, 'b', NULL), (k, v) -> v + 1)", "transform_values(map('a', i), (k, v) -> k)",
+        "transform_values(map('a', array(1, 2)), (k, v) -> transform(v, e -> e + length(k)))",
+        "transform_values(map('a', map('x', 1, 'a', 2)), (k, v) -> map_filter(v, (p, q) -> p <> k))",
+        "transform_values(map('a', named_struct('k', 1)), (k, v) -> v.k)",
+        "transform_values(map(1, 2), (k, v) -> named_struct('k', v).k + k)",
+    ),
     "translate": (
         "translate(s, 'ab', 'xy')", "translate(s, 'ab', 'x')", "translate(s, 'aa', 'xy')", "translate(s, '', 'x')",
         "translate(s, NULL, 'x')", "translate(s, '😀', 'x')", "translate(s, 'a', '😀')", "translate(s, w, 'z')",
@@ -616,12 +731,41 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
              "trim(BOTH 'xy' FROM 'yxaxy')", "trim(BOTH '' FROM 'a')", "trim(BOTH FROM ' a ')", "trim(BOTH NULL FROM 'a')"),
     "trunc": ("trunc(d, 'month')", "trunc(d, 'year')", "trunc(d, 'week')", "trunc(d, 'quarter')", "trunc(d, 'MM')", "trunc(d, 'nothing')", "trunc(t, 'month')",
               "trunc(NULL, 'month')", "trunc('2013-05-06', 'month')", "trunc(d, 'day')"),
+    "try_add": (
+        "try_add(i, l)", "try_add(2147483647, 1)", "try_add(9223372036854775807, 1)", "try_add(i, NULL)",
+        "try_add(f, 1.5D)", "try_add(n, 1)", "try_add(DATE '2013-01-05', 1)", "try_add(l, 9223372036854775800)",
+        "try_add(CAST(127 AS TINYINT), CAST(1 AS TINYINT))", "try_add(CAST(127 AS TINYINT), 1)", "try_add(1, 1) + 1",
+        "try_add(-2147483648, -1)",
+    ),
     "try_element_at": (
         "try_element_at(array(1, 2), 3)", "try_element_at(array(1, 2), 1)", "try_element_at(map('a', 1), 'b')",
         "try_element_at(array(1, 2), 0)",
     ),
+    "try_multiply": (
+        "try_multiply(i, l)", "try_multiply(2147483647, 2)", "try_multiply(9223372036854775807, 2)",
+        "try_multiply(l, 4611686018427387904)", "try_multiply(n, 2)", "try_multiply(1e300, 1e300)",
+        "try_multiply(-1, -9223372036854775807 - 1)", "try_multiply(f, i)",
+    ),
+    "try_subtract": (
+        "try_subtract(i, l)", "try_subtract(-2147483648, 1)", "try_subtract(-9223372036854775807, 2)",
+        "try_subtract(n, 0.5)", "try_subtract(l, NULL)", "try_subtract(CAST(-128 AS TINYINT), CAST(1 AS TINYINT))",
+        "try_subtract(f, x)", "try_mod(i, l)", "try_mod(l, 0)", "try_mod(-7, 3)", "try_mod(7, -3)",
+        "try_mod(NULL, 1)", "try_mod(f, 2)",
+    ),
+    "typeof": (
+        "typeof(i)",
+    ),
     "ucase": (
         "ucase(s)",
+    ),
+    "unbase64": (
+        "unbase64('w6k=')", "unbase64('')", "unbase64(NULL)", "unbase64('YWI=')", "unbase64('YQ==')",
+        "unbase64('YWJj')", "unbase64(base64(s))", "unbase64('YQ')", "unbase64('Y!Q==')",
+        "CAST(unbase64('w6k=') AS STRING)", "length(base64(repeat('ab', 57)))", "CAST(unbase64(base64(repeat('ab', 58))) AS STRING)",
+    ),
+    "unhex": (
+        "unhex('616263')", "unhex('aBc')", "unhex('')", "unhex('GG')", "unhex(NULL)", "unhex(hex(s))", "unhex('é')",
+        "unhex('F')", "CAST(unhex(hex(s)) AS STRING)",
     ),
     "unix_date": (
         "unix_date(d)", "unix_date(DATE '0001-01-01')", "unix_date(t)",
@@ -629,6 +773,13 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "unix_micros": ("unix_micros(t)", "unix_micros(NULL)"),
     "unix_millis": ("unix_millis(t)",),
     "unix_seconds": ("unix_seconds(t)",),
+    "unix_timestamp": (
+        "unix_timestamp(t)", "unix_timestamp(d)", "unix_timestamp('2013-01-05 07:08:09')",
+        "unix_timestamp('2013-01-05')", "unix_timestamp('2013-1-5 07:08:09')", "unix_timestamp(NULL)",
+        "unix_timestamp(TIMESTAMP_NTZ '2013-01-05 07:08:09')", "unix_timestamp('05/01/2013', 'dd/MM/yyyy')",
+        "unix_timestamp('2013-02-30 00:00:00')", "unix_timestamp(i)", "to_unix_timestamp(t)",
+        "unix_timestamp(t, 'yyyy')",
+    ),
     "upper": ("upper(s)", "upper('straße')", "upper('ŉ')", "upper('ǆ')", "upper(NULL)", "upper('ﬁ')"),
     "var_pop": ("var_pop(i)", "var_pop(i) FILTER (WHERE o = 2)"),
     "var_samp": (

@@ -180,3 +180,18 @@ def test_an_unknown_column_names_those_that_there_are(tmp_path: Path, text: str,
     ):
         lake.sql(text, engine="duckdb")
     assert refused.value.facts["columns"] == named
+
+
+def test_for_spark_a_column_of_a_query_further_out_is_refused(tmp_path: Path) -> None:
+    inner = "EXISTS (SELECT 1 FROM VALUES (1) AS c(z) WHERE c.z = {})"
+    text = "SELECT x FROM VALUES (1), (2) AS a(x) WHERE EXISTS (SELECT 1 FROM VALUES (1), (3) AS b(y) WHERE {})"
+    with lakehouse.connect(f"sqlite:///{tmp_path}/catalog.db", tmp_path / "warehouse") as lake:
+        further = text.format(inner.format("a.x"))
+        assert rows_of(lake, further) == [(1,)]
+        tree = parse_statement(further).tree
+        assert tree is not None
+        with pytest.raises(InvalidInput, match=r"further out.*a\.x"):
+            bind(lake.session, tree, as_of=None, engine="spark")
+        tree = parse_statement(text.format(inner.format("b.y") + " AND y = a.x")).tree
+        assert tree is not None
+        bind(lake.session, tree, as_of=None, engine="spark")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 import pytest
@@ -35,6 +36,10 @@ from tests.unit.sql.conftest import rows_of
         ("SELECT 'a' || space(2) || 'b', try_divide(NULL, 0), positive(7), negative(7 - 3)", [("a  b", None, 7, -4)]),
         ("SELECT try_divide(price + 1, id - 1), try_divide(price, id) FROM trips WHERE id < 3 ORDER BY id",
          [(None, 1.5), (3.0, 1.0)]),
+        ("SELECT try_mod(-7, 3), try_mod(7, 0), try_mod(NULL, 1)", [(-1, None, None)]),
+        ("SELECT * FROM generate_series(3, 1, -1)", [(3,), (2,), (1,)]),
+        ("SELECT g.n + generate_series FROM generate_series(1, 2), generate_series(1, 1) AS g(n) ORDER BY 1",
+         [(2,), (3,)]),
         ("SELECT date_part('year', at), date_part('MONTH', day) FROM trips WHERE id = 1", [(2013, 1)]),
         ("SELECT current_database(), current_schema() AS s, current_catalog() || '!'",
          [("default", "default", "lakehouse!")]),
@@ -42,6 +47,32 @@ from tests.unit.sql.conftest import rows_of
 )  # fmt: skip
 def test_it_means_what_it_is_short_for(still_lake: lakehouse.Lake, text: str, rows: list[Any]) -> None:
     assert rows_of(still_lake, text) == rows
+
+
+COMPARED = {"=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+LISTS: tuple[list[int | None], ...] = ([], [1], [1, 3], [None], [2, None], [2, 2])
+
+
+@pytest.mark.parametrize("word", ["ALL", "ANY", "SOME"])
+@pytest.mark.parametrize("sign", COMPARED)
+def test_a_comparison_with_a_query_is_one_with_each_of_its_values(
+    still_lake: lakehouse.Lake, sign: str, word: str
+) -> None:
+    for held in LISTS:
+        values = ", ".join(f"({'NULL' if one is None else one})" for one in held) or "(0)"
+        query = f"SELECT y FROM VALUES {values} AS w(y){'' if held else ' WHERE FALSE'}"
+        text = f"SELECT x, x {sign} {word} ({query}) FROM VALUES (1), (2), (3), (NULL) AS v(x)"
+        for x, found in rows_of(still_lake, text):
+            tests = [None if x is None or one is None else COMPARED[sign](x, one) for one in held]
+            decisive = word != "ALL"
+            expected = decisive if decisive in tests else None if None in tests else not decisive
+            assert found is expected, (text, x)
+
+
+def test_a_comparison_with_a_query_may_be_about_the_row(still_lake: lakehouse.Lake) -> None:
+    text = "SELECT id FROM trips t WHERE id >= ALL (SELECT u.id FROM trips u WHERE u.client = t.client) ORDER BY id"
+    assert rows_of(still_lake, text) == [(2,), (3,), (4,)]
+    assert still_lake.sql("SELECT id > ALL (SELECT 1) FROM trips", engine="duckdb").columns == ["id > ALL (SELECT 1)"]
 
 
 def test_patterns_stand_in_conditions_of_changes(lake: lakehouse.Lake) -> None:
@@ -59,7 +90,15 @@ def test_show_tells_the_catalog_the_schema_and_the_functions(still_lake: lakehou
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT id FROM trips WHERE id > ALL (SELECT 1)",
+        "SELECT id FROM trips WHERE id > ALL (SELECT 1 LIMIT 1)",
+        "SELECT id FROM trips WHERE id > ALL (SELECT id, price FROM trips)",
+        "SELECT id FROM trips WHERE id > ALL (1, 2)",
+        "SELECT id FROM trips WHERE id <=> ALL (SELECT 1)",
+        f"SELECT id FROM trips WHERE id > ALL (SELECT {' + '.join(['id'] * 700)} FROM trips)",
+        "SELECT * FROM generate_series(1, 2000000)",
+        "SELECT * FROM generate_series(1, 5, 0)",
+        "SELECT * FROM trips, generate_series(1, id)",
+        "SELECT * FROM generate_series(DATE '2013-01-01', DATE '2013-02-01', INTERVAL 1 DAY)",
         "SELECT id FROM trips WHERE 1 = ANY (1, 2)",
         "SELECT id FROM trips WHERE client LIKE ANY (SELECT name FROM clients)",
         "SELECT id FROM trips WHERE client LIKE ANY ('a', 'b') ESCAPE '!'",
