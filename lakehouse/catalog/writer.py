@@ -99,6 +99,14 @@ class CatalogWriter(CatalogReader):
                 settled=lambda connection: None if tables.find_table(connection, name) else True,
             )
 
+    def replace_table(self, old: str, new: str) -> None:
+        """Drop a table and give its name to another one, as one version. Raises `TableNotFound`."""
+        with interrupts.committing():
+            self._database.run(
+                lambda connection: tables.replace_table(connection, old, new),
+                settled=lambda connection: None if tables.find_table(connection, new) else True,
+            )
+
     def create_view(self, view: View, *, replaces: bool) -> None:
         """Store a view; with ``replaces``, in the place of one of its name. Raises `AlreadyExists`."""
         with interrupts.committing():

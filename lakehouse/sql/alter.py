@@ -28,9 +28,12 @@ from lakehouse.schema.changes import (
 )
 from lakehouse.session.session import Session
 from lakehouse.sql.define import GRAINS
+from lakehouse.sql.define_view import create_view
 from lakehouse.sql.names import plain_parts, table_name
 from lakehouse.sql.parse import Words
 from lakehouse.sql.query import fixed_rows
+from lakehouse.sql.system import SCHEMA
+from lakehouse.sql.target import refuse_view
 from lakehouse.sql.view import live_view
 from lakehouse.table.tables import open_table, table_names
 
@@ -45,6 +48,8 @@ _FORMS = (
     "ADD PRIMARY KEY (a, b), DROP PRIMARY KEY, CLUSTER BY (a, b) | NONE, CLUSTERED BY (a) INTO 16 BUCKETS, "
     "PARTITIONED BY (months(ts))"
 )
+_VIEW_FORMS = "ALTER VIEW v AS query; for another name, CREATE VIEW and DROP VIEW"
+_COMMENT_FORMS = "COMMENT ON TABLE t IS 'text', COMMENT ON VIEW v IS 'text', COMMENT ON COLUMN t.a IS NULL"
 _AFTER_TYPE = ("DEFAULT", "COMMENT", "FIRST", "AFTER", "NOT")
 _AFTER_VALUE = ("COMMENT", "FIRST", "AFTER")
 _OPENING, _CLOSING = {"(": 1, "<": 1, "[": 1}, {")": -1, ">": -1, "]": -1}
@@ -73,6 +78,50 @@ def alter_table(session: Session, alteration: Words) -> Any:
             return table.set_properties(words.end(words.properties(is_set=is_set)))
     changes = words.end(_changes(session, table, words))
     return table.alter(changes, message=alteration.text.strip()[:1000]) if changes else None
+
+
+def alter_view(session: Session, alteration: Words) -> None:
+    """ALTER VIEW v AS query: another query under the view's name; its comment stays. Raises `ViewNotFound`."""
+    words = _Words(alteration, _VIEW_FORMS)
+    node = words.table()
+    view = live_view(session, node)
+    if view is None:
+        table_name(node, table_names(session))
+        raise InvalidStatement("this is a table; write ALTER TABLE", table=plain_parts(node)[0].name)
+    if not words.take("AS"):
+        raise words.refused()
+    create_view(session, view.name, words.until(()), comment=view.comment, or_replace=True)
+
+
+def comment_on(session: Session, comment: Words) -> Any:
+    """COMMENT ON TABLE t IS 'text', COMMENT ON COLUMN t.a IS 'text', or IS NULL for none; the commit.
+
+    A table's comment is its property ``comment``; that of a view belongs to it.
+    """
+    words = _Words(comment, _COMMENT_FORMS)
+    if words.take("COLUMN"):
+        path = words.path()
+        if len(path) > 2 and path[0].casefold() == SCHEMA:
+            path = path[1:]
+        text = words.end(_comment(words)) or ""
+        node = exp.Table(this=exp.to_identifier(path[0], True))
+        refuse_view(session, node)
+        table = open_table(session, table_name(node, table_names(session)))
+        return table.alter([CommentColumn(_real(table, path[1:]), text)], message=comment.text.strip()[:1000])
+    if not words.take("TABLE") and not words.take("VIEW"):
+        raise words.refused()
+    node = words.table()
+    said = words.end(_comment(words))
+    view = live_view(session, node)
+    if view is not None:
+        return create_view(session, view.name, view.text, view.names, said, or_replace=True)
+    return open_table(session, table_name(node, table_names(session))).set_properties({"comment": said})
+
+
+def _comment(words: _Words) -> str | None:
+    if not words.take("IS"):
+        raise words.refused()
+    return None if words.take("NULL") else words.string()
 
 
 def _changes(session: Session, table: Table, words: _Words) -> list[SchemaChange]:
@@ -210,9 +259,10 @@ def _part(kind: pa.DataType | None, step: str, fields: Sequence[pa.Field]) -> pa
 
 
 class _Words:
-    """The words of an ALTER TABLE, taken one by one."""
+    """The words of an ALTER TABLE or its like, taken one by one."""
 
-    def __init__(self, alteration: Words) -> None:
+    def __init__(self, alteration: Words, forms: str = _FORMS) -> None:
+        self._forms = forms
         self._tokens = alteration.tokens
         self._text = alteration.text
         self._place = 0
@@ -337,7 +387,7 @@ class _Words:
     def refused(self) -> InvalidStatement:
         """The error for any other form."""
         found = " ".join(one.text for one in self._tokens)[:200]
-        return InvalidStatement("no ALTER TABLE of this form is taken; use one of the list", found=found, forms=_FORMS)
+        return InvalidStatement("not a form of this statement; use one of the list", found=found, forms=self._forms)
 
     def _parts(self, first: int, end: int) -> list[tuple[int, int]]:
         parts, depth = [], 0

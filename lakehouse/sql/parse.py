@@ -21,12 +21,13 @@ _MAX_LENGTH = 1_000_000
 _MOST_STEPS = 1000
 _BEGINNINGS = (
     "SELECT", "WITH", "FROM", "VALUES", "(", "INSERT", "DELETE FROM", "UPDATE", "MERGE INTO", "CREATE TABLE",
-    "CREATE VIEW", "CREATE OR REPLACE VIEW", "DROP TABLE", "DROP VIEW", "ALTER TABLE", "TRUNCATE TABLE", "SHOW",
-    "DESCRIBE", "DESC", "EXPLAIN", "USE",
+    "CREATE OR REPLACE TABLE", "CREATE VIEW", "CREATE OR REPLACE VIEW", "DROP TABLE", "DROP VIEW", "ALTER TABLE",
+    "ALTER VIEW", "COMMENT ON", "TRUNCATE TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "USE",
 )  # fmt: skip
 
 
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", "EXPLAIN"})
+_DESCRIBED = _QUERIES - {"EXPLAIN"}
 _CHANGES = frozenset({TokenType.INSERT, TokenType.DELETE, TokenType.UPDATE, TokenType.MERGE})
 
 
@@ -47,10 +48,11 @@ class Words(NamedTuple):
 class Statement:
     """A statement. ``explain`` has the tree of its query, ``script`` those of its steps, ``show`` what it asks for.
 
-    ``alter`` has the words after ALTER TABLE, of which the parser makes no tree.
+    ``alter``, ``alter view`` and ``comment`` have the words after ALTER TABLE, ALTER VIEW and COMMENT ON, of which the
+    parser makes no tree.
     """
 
-    kind: Literal["run", "show", "explain", "script", "alter"]
+    kind: Literal["run", "show", "explain", "script", "alter", "alter view", "comment"]
     tree: exp.Expr | None = None
     show: Show | None = None
     words: Words | None = None
@@ -71,7 +73,7 @@ def parse_statement(text: Any, values: Values | None = None) -> Statement:
     statement = _parsed(text)
     trees = statement.steps if statement.tree is None else (statement.tree,)
     if statement.words is not None and any(one.token_type in _PLACES for one in statement.words.tokens):
-        raise InvalidStatement("an ALTER TABLE takes no values; write them into it")
+        raise InvalidStatement("this statement takes no values; write them into it")
     if values is not None:
         bind_values(trees, values)
     else:
@@ -96,8 +98,16 @@ def _parsed(text: Any) -> Statement:
         _check_beginning(tokens)
         return Statement("explain", _tree(tokens, text))
     _check_beginning(tokens)
-    if word == "ALTER":
-        return Statement("alter", words=Words(tuple(tokens[2:]), text))
+    if word in ("ALTER", "COMMENT"):
+        is_view = tokens[1].text.upper() == "VIEW"
+        kind: Literal["alter", "alter view", "comment"] = (
+            "comment" if word == "COMMENT" else "alter view" if is_view else "alter"
+        )
+        return Statement(kind, words=Words(tuple(tokens[2:]), text))
+    if word in ("DESCRIBE", "DESC"):
+        after = 2 if len(tokens) > 2 and tokens[1].text.upper() == "QUERY" else 1
+        if len(tokens) > after and tokens[after].text.upper() in _DESCRIBED:
+            return Statement("run", exp.Describe(this=_tree(tokens[after:], text)))
     return Statement("run", _tree(tokens, text))
 
 

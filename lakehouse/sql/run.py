@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlglot import exp
@@ -10,18 +11,24 @@ from lakehouse.engine.duckdb import naming_ends
 from lakehouse.errors import InvalidStatement, UnknownEngine
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import refused
-from lakehouse.sql.alter import alter_table
+from lakehouse.sql.alter import alter_table, alter_view, comment_on
 from lakehouse.sql.asking import Limits, query_within
 from lakehouse.sql.change import delete, merge, update
 from lakehouse.sql.define import create_table, drop_table
 from lakehouse.sql.define_view import create_view_statement, drop_view_statement
 from lakehouse.sql.insert import create_as, insert, truncate
-from lakehouse.sql.parse import parse_statement
+from lakehouse.sql.parse import Words, parse_statement
 from lakehouse.sql.query import bind, bind_again
+from lakehouse.sql.replace_table import replace_as
 from lakehouse.sql.script import run_script
 from lakehouse.sql.show import describe, show, use
 from lakehouse.sql.values import Values, read_values
 
+_ALTERING: Mapping[str, Callable[[Session, Words], Any]] = {
+    "alter": alter_table,
+    "alter view": alter_view,
+    "comment": comment_on,
+}
 ENGINES = ("spark", "duckdb")
 
 
@@ -59,7 +66,8 @@ def _run(session: Session, text: Any, *, as_of: Any, engine: str | None, args: A
         case exp.Merge() as tree:
             return merge(session, tree, as_of=as_of, engine=engine)
         case exp.Create() as tree if tree.args.get("kind") != "VIEW" and tree.args.get("expression") is not None:
-            return create_as(session, tree, as_of=as_of, engine=engine)
+            create = replace_as if tree.args.get("replace") else create_as
+            return create(session, tree, as_of=as_of, engine=engine)
         case exp.Query() | exp.Values() as tree:
             return bind(session, tree, as_of=as_of, engine=engine, text=text if values is None else None).run()
     if as_of is not None:
@@ -67,7 +75,7 @@ def _run(session: Session, text: Any, *, as_of: Any, engine: str | None, args: A
     if statement.show is not None:
         return show(session, statement.show)
     if statement.words is not None:
-        return alter_table(session, statement.words)
+        return _ALTERING[statement.kind](session, statement.words)
     assert statement.tree is not None
     if isinstance(statement.tree, exp.Create | exp.Drop) and statement.tree.args.get("kind") == "VIEW":
         return _run_on_view(session, statement.tree, text, values)

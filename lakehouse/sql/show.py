@@ -15,7 +15,7 @@ from lakehouse.predicate.literals import quoted_text
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
-from lakehouse.sql.define_view import described_view, view_names, view_text
+from lakehouse.sql.define_view import described_query, described_view, view_names, view_text
 from lakehouse.sql.functions import NAMES
 from lakehouse.sql.names import find_table, table_name
 from lakehouse.sql.system import CATALOG, SCHEMA
@@ -27,6 +27,9 @@ from lakehouse.table.tables import open_table, table_names
 
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
+
+
+_SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
 
 
 def show(session: Session, asked: Show) -> pa.Table:
@@ -189,11 +192,9 @@ def use(tree: exp.Use) -> None:
     check_statement(tree, ("this", "kind"))
     kind = str(tree.args.get("kind") or "SCHEMA").upper()
     node = tree.this
-    if kind not in ("SCHEMA", "DATABASE", "NAMESPACE") or not isinstance(node, exp.Table) or len(node.parts) != 1:
+    if kind not in _SCHEMA_WORDS or not isinstance(node, exp.Table) or len(node.parts) != 1:
         raise InvalidStatement("write USE default")
-    check_parts(node, ("this",))
-    if node.name.casefold() != SCHEMA:
-        raise InvalidStatement("the lake has one schema", schema=SCHEMA)
+    _require_schema(node)
 
 
 def describe(session: Session, tree: exp.Describe, as_of: Any = None) -> pa.Table:
@@ -204,17 +205,24 @@ def describe(session: Session, tree: exp.Describe, as_of: Any = None) -> pa.Tabl
     """
     check_statement(tree, ("this", "kind", "style"))
     style = str(tree.args.get("style") or "").upper()
-    if str(tree.args.get("kind") or "TABLE").upper() != "TABLE" or style not in (
+    if isinstance(tree.this, exp.Query | exp.Values):
+        check_parts(tree, ("this",))
+        return described_query(session, tree.this, as_of)
+    kind = str(tree.args.get("kind") or "TABLE").upper()
+    if kind in _SCHEMA_WORDS:
+        return _described_schema(tree.this)
+    if kind != "TABLE" or style not in (
         "",
         "EXTENDED",
         "FORMATTED",
         "HISTORY",
     ):
         raise InvalidStatement(
-            "write DESCRIBE table or DESCRIBE HISTORY table", found=f"{tree.args.get('kind')} {style}"
+            "write DESCRIBE table, DESCRIBE HISTORY table, DESCRIBE SCHEMA default or DESCRIBE QUERY query",
+            found=f"{kind} {style}",
         )
     if not isinstance(tree.this, exp.Table):
-        raise InvalidStatement("write DESCRIBE table; for a query, EXPLAIN", found=shown(tree.this))
+        raise InvalidStatement("write DESCRIBE table, or DESCRIBE QUERY query", found=shown(tree.this))
     check_parts(tree.this, ("this", "db"))
     view = live_view(session, tree.this)
     if view is not None:
@@ -230,6 +238,21 @@ def describe(session: Session, tree: exp.Describe, as_of: Any = None) -> pa.Tabl
         table.spec if as_of is None else table.unheld_scan(as_of=as_of).spec,
         has_notes=style in ("EXTENDED", "FORMATTED"),
     )
+
+
+def _described_schema(node: exp.Expr) -> pa.Table:
+    """What Spark says of a schema, of the only one that there is."""
+    _require_schema(node)
+    said = {"Catalog Name": CATALOG, "Namespace Name": SCHEMA, "Comment": ""}
+    return pa.table({"info_name": pa.array(said, pa.string()), "info_value": pa.array(said.values(), pa.string())})
+
+
+def _require_schema(node: exp.Expr) -> None:
+    if not isinstance(node, exp.Table) or len(node.parts) != 1:
+        raise InvalidStatement("the lake has one schema", schema=SCHEMA)
+    check_parts(node, ("this",))
+    if node.name.casefold() != SCHEMA:
+        raise InvalidStatement("the lake has one schema", schema=SCHEMA)
 
 
 def _described(spec: TableSpec, *, has_notes: bool) -> pa.Table:

@@ -56,6 +56,18 @@ def test_if_not_exists_returns_the_table_that_is_there(lake, table):
     assert lake.create_table("fresh", SCHEMA, time="time", if_not_exists=True).version == lake.head
 
 
+def test_a_table_takes_the_name_of_another_in_one_version(lake, table, connect):
+    table.append(arrow([("2013-01-05", "a", 1)]))
+    lake.create_table("next", SCHEMA, time="time").append(arrow([("2013-01-05", "b", 2)]))
+    before = lake.head
+    lake.catalog.replace_table("flights", "next")
+    for one in (lake, connect()):
+        assert (one.head, one.tables(), values(one.table("flights"))) == (before + 1, ["flights"], [2])
+    with pytest.raises(TableNotFound, match="next"):
+        lake.catalog.replace_table("flights", "next")
+    assert (lake.head, values(lake.table("flights"))) == (before + 1, [2])
+
+
 def test_a_missing_table_is_named(lake):
     with pytest.raises(TableNotFound, match="nowhere"):
         lake.table("nowhere")

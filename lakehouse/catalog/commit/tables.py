@@ -85,6 +85,17 @@ def rename_table(connection: Connection, old: str, new: str) -> None:
     _record(connection, version, now_us, Kind.RENAME, [held[0].id], f"rename table {old} to {new}")
 
 
+def replace_table(connection: Connection, old: str, new: str) -> None:
+    """Drop a table and give its name to another one, as one version."""
+    version, now_us = next_version(connection)
+    held, by = find_table(connection, old), find_table(connection, new)
+    if held is None or by is None:
+        raise _missing(connection, old if held is None else new)
+    dropped = _drop(connection, held[0], version)
+    connection.execute(update(lake_table).where(lake_table.c.id == by[0].id).values(name=old))
+    _record(connection, version, now_us, Kind.RENAME, [by[0].id], f"replace table {old}", dropped)
+
+
 def set_properties(connection: Connection, name: str, change: Change) -> tuple[TableSpec, int]:
     """Change a table's properties, computed from its current ones; its definition, and the version."""
     version, now_us = next_version(connection)
@@ -105,10 +116,16 @@ def drop_table(connection: Connection, name: str) -> None:
     held = find_table(connection, name)
     if held is None:
         raise _missing(connection, name)
-    own = find_table(connection, beside(held[0].folder))
-    dropped = [held[0].id] if own is None else [held[0].id, own[0].id]
+    dropped = _drop(connection, held[0], version)
+    _record(connection, version, now_us, Kind.DROP_TABLE, [], f"drop table {name}", dropped)
+
+
+def _drop(connection: Connection, spec: TableSpec, version: int) -> list[int]:
+    """Mark a table as dropped, and what remembers its changes; their ids."""
+    own = find_table(connection, beside(spec.folder))
+    dropped = [spec.id] if own is None else [spec.id, own[0].id]
     connection.execute(update(lake_table).where(lake_table.c.id.in_(dropped)).values(dropped_version=version))
-    _record(connection, version, now_us, Kind.DROP_TABLE, dropped, f"drop table {name}")
+    return list(dropped)
 
 
 def get_table(connection: Connection, name: str) -> tuple[TableSpec, int]:
@@ -125,7 +142,15 @@ def _missing(connection: Connection, name: str) -> TableNotFound:
     return TableNotFound("no such table; create it or check its name", table=name, **nearest(name, names), known=known)
 
 
-def _record(connection: Connection, version: int, now_us: int, kind: Kind, tables: Sequence[int], message: str) -> None:
+def _record(
+    connection: Connection,
+    version: int,
+    now_us: int,
+    kind: Kind,
+    tables: Sequence[int],
+    message: str,
+    dropped: Sequence[int] = (),
+) -> None:
     record_version(connection, version, kind, now_us, message=message)
     nothing = dict.fromkeys(
         (
@@ -139,5 +164,7 @@ def _record(connection: Connection, version: int, now_us: int, kind: Kind, table
         ),
         0,
     )
-    named = {"version": version, "operation": kind.value, "is_exact": True, **nothing}
-    connection.execute(commit_table.insert(), [{"table_id": one, **named} for one in tables])
+    named = {"version": version, "is_exact": True, **nothing}
+    kinds = {**dict.fromkeys(tables, kind), **dict.fromkeys(dropped, Kind.DROP_TABLE)}
+    rows = [{"table_id": one, "operation": kind.value, **named} for one, kind in kinds.items()]
+    connection.execute(commit_table.insert(), rows)

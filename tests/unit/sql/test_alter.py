@@ -80,6 +80,51 @@ def test_what_is_no_form_changes_nothing(lake):
     assert (lake.head, lake.table("trips").schema) == before
 
 
+def test_comments_are_set_and_removed(lake):
+    commit = lake.sql("COMMENT ON TABLE default.trips IS 'it''s all trips'")
+    assert (commit.version, lake.table("trips").properties["comment"]) == (lake.head, "it's all trips")
+    lake.sql("COMMENT ON COLUMN trips.PRICE IS 'in euros'")
+    lake.sql("comment on column default.trips.`seats free` is 'at the end'")
+    described = dict(rows_of(lake, "SELECT column_name, comment FROM information_schema.columns WHERE comment > ''"))
+    assert described == {"price": "in euros", "seats free": "at the end"}
+    lake.sql("COMMENT ON COLUMN trips.price IS NULL")
+    lake.sql("COMMENT ON TABLE trips IS NULL")
+    assert lake.table("trips").properties == {}
+    lake.sql("CREATE VIEW dear (a) AS SELECT id FROM trips")
+    for kind in ("VIEW", "TABLE"):
+        lake.sql(f"COMMENT ON {kind} dear IS 'a {kind}'")
+        assert rows_of(lake, "SELECT table_name, comment FROM information_schema.views") == [("dear", f"a {kind}")]
+    assert rows_of(lake, "SELECT a FROM dear WHERE a = 1") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "TABLE trips", "TABLE trips IS x", "TABLE trips IS 'x' 'y'", "TABLE trips IS ?", "TABLE nothing IS 'x'",
+     "COLUMN trips IS 'x'", "COLUMN trips.nothing IS 'x'", "COLUMN dear.id IS 'x'", "SCHEMA default IS 'x'"],
+)  # fmt: skip
+def test_comments_on_nothing_are_refused(lake, text):
+    lake.sql("CREATE VIEW dear AS SELECT id FROM trips")
+    before = lake.head
+    with pytest.raises((InvalidInput, TableNotFound)):
+        lake.sql(f"COMMENT ON {text}")
+    assert lake.head == before
+
+
+def test_a_view_gets_another_query(lake):
+    lake.sql("CREATE VIEW dear (a) COMMENT 'kept' AS SELECT id FROM trips")
+    before = lake.head
+    lake.sql("ALTER VIEW default.DEAR AS SELECT price, client FROM trips WHERE price > 1.5;")
+    assert rows_of(lake, "SELECT * FROM dear") == [(2.0, "it's")]
+    assert rows_of(lake, "SELECT comment FROM information_schema.views") == [("kept",)]
+    assert rows_of(lake, "SELECT max(a) FROM dear", as_of=before) == [(4,)]
+    before = lake.head
+    for text in ("", "dear", "dear AS", "dear AS SELECT a FROM dear", "dear RENAME TO d", "trips AS SELECT 1 AS a",
+                 "dear AS SELECT ? AS a", "dear AS DELETE FROM trips", "nothing AS SELECT 1 AS a"):  # fmt: skip
+        with pytest.raises((InvalidInput, TableNotFound)):
+            lake.sql(f"ALTER VIEW {text}")
+    assert lake.head == before
+
+
 def test_a_table_gets_another_name(lake):
     assert lake.sql("ALTER TABLE default.trips RENAME TO rides") is None
     assert "rides" in lake.tables()

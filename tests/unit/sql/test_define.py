@@ -176,7 +176,6 @@ def test_a_table_that_is_there_is_not_created_as_a_query(lake: lakehouse.Lake) -
         AS_QUERY.format("`t;x`", "SELECT at, id FROM trips"),
         AS_QUERY.format("t", "DELETE FROM trips"),
         AS_QUERY.format("t", "TABLE trips"),
-        "CREATE OR REPLACE " + AS_QUERY.removeprefix("CREATE ").format("trips", "SELECT at, id FROM trips"),
         "CREATE TABLE t TBLPROPERTIES (ragged = 'true') AS SELECT * FROM trips",
         "CREATE TABLE t USING parquet PARTITIONED BY (days(at)) AS SELECT * FROM trips",
         "CREATE TABLE t PARTITIONED BY (days(at)) LOCATION '/tmp/x' AS SELECT * FROM trips",

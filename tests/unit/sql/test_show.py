@@ -52,13 +52,25 @@ def test_show_lists_what_there_is(still_lake: lakehouse.Lake, text: str, found: 
         "SHOW PARTITIONS trips", "SHOW CATALOGS IN x", "SHOW ALL FUNCTIONS",
         "SHOW LOCKS trips", "SHOW TABLES; SHOW TABLES",
         "SHOW TABLES /* */ SELECT 1", "USE other", "USE CATALOG default", "USE default.x", "USE ?", "USE",
-        "DESCRIBE other.trips", "DESCRIBE default.default.trips", "DESCRIBE SCHEMA default", "EXPLAIN SHOW TABLES",
+        "DESCRIBE other.trips", "DESCRIBE default.default.trips", "DESCRIBE SCHEMA other", "EXPLAIN SHOW TABLES",
         "DESCRIBE trips AS JSON", "DESCRIBE trips VERSION AS OF 2",
     ],
 )  # fmt: skip
 def test_other_forms_are_refused(still_lake: lakehouse.Lake, text: str) -> None:
     with pytest.raises((InvalidInput, TableNotFound)):
         still_lake.sql(text, engine="duckdb")
+
+
+def test_describe_says_the_schema_and_the_columns_of_a_query(still_lake: lakehouse.Lake) -> None:
+    for text in ("DESCRIBE SCHEMA default", "DESC DATABASE EXTENDED default", "DESCRIBE NAMESPACE DEFAULT"):
+        assert rows_of(still_lake, text)[:2] == [("Catalog Name", "lakehouse"), ("Namespace Name", "default")]
+    expected = [("id", "BIGINT", True, ""), ("twice", "DOUBLE", True, "")]
+    query = "SELECT id, price * ? AS twice FROM trips"
+    assert rows_of(still_lake, f"DESCRIBE QUERY {query}", args=[2]) == expected
+    assert rows_of(still_lake, f"DESC {query}", args=[2]) == expected
+    assert rows_of(still_lake, f"DESCRIBE QUERY WITH c AS ({query}) SELECT * FROM c", args=[2]) == expected
+    assert rows_of(still_lake, "DESCRIBE VALUES (1)") == [("col1", "INT", True, "")]
+    assert still_lake.query("DESCRIBE QUERY SELECT day FROM trips").rows.to_pylist()[0]["type"] == "DATE"
 
 
 def test_tables_that_are_not_there_are_not_told_of(still_lake: lakehouse.Lake) -> None:
