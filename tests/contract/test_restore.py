@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.errors import VersionNotFound
+from lakehouse.reading.between import rows_between
 from lakehouse.testing.rows import arrow, values, visible
 
 
@@ -89,3 +90,23 @@ def test_a_restore_undoes_a_compaction_too(table):
     table.restore(version)
     assert {segment.path for segment in table.segments()} == paths
     assert values(table) == list(range(6))
+
+
+def test_what_a_restore_does_to_rows_is_known_before(lake, table):
+    """Against the change feed of the restore itself, and the rows of both versions."""
+    versions = history(table)
+    versions.append(table.append(arrow([("2013-01-05T05:00", "a", 5), ("2013-01-05T06:00", "b", 6)])).version)
+    versions.append(table.update({"value": "value + 10"}, "value = 5").version)
+    versions.append(table.delete("client = 'b'").version)
+    table.compact()
+    kept = ["client", "value", "_change_type"]
+    for version in versions:
+        head = table.version
+        known = rows_between(lake.session, table.spec, head, version).read_all()
+        table.restore(version)
+        done = table.changes(head).to_arrow()
+        assert sorted(map(str, known.select(kept).to_pylist())) == sorted(map(str, done.select(kept).to_pylist()))
+        kinds = known["_change_type"].to_pylist()
+        grown = kinds.count("insert") - kinds.count("delete")
+        assert table.count() - table.count(as_of=head) == grown
+    assert rows_between(lake.session, table.spec, table.version, table.version).read_all().num_rows == 0

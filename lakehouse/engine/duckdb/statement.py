@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import dropwhile
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -26,6 +27,8 @@ from lakehouse.forks import watch_forks
 Relations = Mapping[str, str | pa.Table]
 """What a query names: the text of another, or rows in memory, which only the query's own connection sees."""
 _BATCH_ROWS = 2048
+_MOST_CANDIDATES = 6
+"""Of the functions that DuckDB suggests, how many an error repeats."""
 _PART_OF_MEMORY = 70
 """Per cent of a query's memory that DuckDB may know of; text and results that it does not count need the rest."""
 
@@ -195,7 +198,7 @@ def _inlined(text: str, relations: Relations) -> str:
 
 def explained(error: duckdb.Error) -> InvalidInput | SegmentUnreadable:
     """What DuckDB refuses, or cannot read, as an error of ours. It can reach no file but the tables' own."""
-    cause = str(error).split("\n", maxsplit=1)[0][:300]
+    cause = _words_of(error)
     if isinstance(error, duckdb.OutOfMemoryException):
         return QueryLimitExceeded(
             "the statement needs more memory, or more of the disk for what memory does not hold, than it may use "
@@ -210,6 +213,20 @@ def explained(error: duckdb.Error) -> InvalidInput | SegmentUnreadable:
     return InvalidStatement(
         'the in-process engine refuses the statement; correct it, or use engine="spark"', cause=cause
     )
+
+
+def _words_of(error: duckdb.Error) -> str:
+    r"""What DuckDB says, with candidates that it names; without the statement, which is not as it was written.
+
+    >>> said = "Binder Error: no f\n\tCandidate functions:\n\tf(BIGINT)\n\tf(DATE)\n\nLINE 1: SELECT f()"
+    >>> _words_of(duckdb.BinderException(said))
+    'Binder Error: no f Candidate functions: f(BIGINT); f(DATE)'
+    """
+    said = str(error).partition("\n\n")[0].partition("\nLINE ")[0]
+    first, *others = (line.strip() for line in said.splitlines() or [""])
+    headline, *names = list(dropwhile(lambda line: not line.startswith("Candidate"), others)) or [""]
+    more = ["..."] if len(names) > _MOST_CANDIDATES else []
+    return f"{first[:300]} {headline} {'; '.join([*names[:_MOST_CANDIDATES], *more])}".strip()
 
 
 def is_refusal(error: BaseException | None) -> bool:
