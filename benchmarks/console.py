@@ -44,12 +44,13 @@ from lakehouse.core.segment import NewSegment
 
 PAGES = (
     "",
+    "schema",
+    "query",
     "versions",
     "timeline",
     "tombstones",
     "key_frames",
     "segments",
-    "query",
     "service",
     "streams",
     "serving",

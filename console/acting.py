@@ -36,30 +36,42 @@ def offer(
     key: str,
     icon: str | None = None,
     describe: Callable[[Any], str] = lambda _: "",
+    preview: Callable[[], Callable[[], None]] | None = None,
     is_long: bool = False,
 ) -> None:
     """A button, disabled without the role; after a click, it shows what will happen, and a button to confirm.
 
     ``label`` is the console's own text; ``describe`` turns the result into a line of text. ``key`` says what the action
-    is about, so that a request for one thing is not confirmed for another. An action that ``is_long`` continues in the
+    is about, so that a request for one thing is not confirmed for another. ``preview`` looks, once, at what would
+    change, and returns what draws it above the button to confirm. An action that ``is_long`` continues in the
     background, and ``describe`` gets None.
     """
     may = who.actions().may(action)
     why_not = None if may else f"Takes the role of {NEEDS[action].value}."
     if st.button(label, key=key, icon=icon, disabled=not may, help=why_not):
         try:
-            st.session_state[_PROPOSAL] = (key, propose())
+            proposal = propose()
+            st.session_state[_PROPOSAL] = (key, proposal, None if preview is None else preview())
         except LakehouseError as error:
             st.session_state.pop(_PROPOSAL, None)
             shell.failed(error)
-    asked, proposal = st.session_state.get(_PROPOSAL, (None, None))
+    asked, proposal, drawn = st.session_state.get(_PROPOSAL, (None, None, None))
     if asked == key and proposal is not None:
-        _confirm(proposal, key, describe, is_long=is_long)
+        _confirm(proposal, key, describe, drawn, is_long=is_long)
 
 
-def _confirm(proposal: Proposal, key: str, describe: Callable[[Any], str], *, is_long: bool) -> None:
+def _confirm(
+    proposal: Proposal,
+    key: str,
+    describe: Callable[[Any], str],
+    draw_preview: Callable[[], None] | None,
+    *,
+    is_long: bool,
+) -> None:
     with st.container(border=True, key=f"{key} asked"):
         st.text(proposal.sentence)
+        if draw_preview is not None:
+            draw_preview()
         confirmed = proposal.word
         if proposal.is_final:
             st.caption("This cannot be undone. Type the word to confirm it:")

@@ -23,25 +23,25 @@ def page(name: str, title: str, icon: str) -> object:
     return st.Page(f"views/{name}.py", title=title, icon=f":material/{icon}:", default=name == "lake")
 
 
+# In one list: headings between pages would stand in it where a screen reader expects its items.
 chosen = st.navigation(
-    {
-        "Look": [
-            page("lake", "Lake", "water"),
-            page("versions", "Versions", "commit"),
-            page("timeline", "Timeline", "view_timeline"),
-            page("tombstones", "Tombstones", "visibility_off"),
-            page("key_frames", "Key frames", "theaters"),
-            page("segments", "Segments", "grid_view"),
-        ],
-        "Ask": [page("query", "Query", "search")],
-        "Run": [
-            page("service", "Service", "build"),
-            page("streams", "Streams", "conveyor_belt"),
-            page("serving", "Serving", "bolt"),
-            page("locks", "Locks and operations", "lock"),
-        ],
-    }
+    [
+        page("lake", "Lake", "water"),
+        page("schema", "Schema", "table"),
+        page("query", "Query", "search"),
+        page("versions", "Versions", "commit"),
+        page("timeline", "Timeline", "view_timeline"),
+        page("tombstones", "Tombstones", "visibility_off"),
+        page("key_frames", "Key frames", "theaters"),
+        page("segments", "Segments", "grid_view"),
+        page("service", "Service", "build"),
+        page("streams", "Streams", "conveyor_belt"),
+        page("serving", "Serving", "bolt"),
+        page("locks", "Locks and operations", "lock"),
+    ],
+    expanded=True,
 )
+st.html(FOLDER / "contrast.css")
 with shell.frame():
     who.let_in()
     if pick.draw():

@@ -13,6 +13,8 @@ import opened
 import shell
 from lakehouse.core import Interval
 from lakehouse.errors import LakehouseError
+from queries.words import span_text
+from shown import shown
 
 NEWEST = "newest"
 _OFFERED = 200
@@ -54,6 +56,24 @@ def offered() -> list[str]:
     listed = [NEWEST, *sorted(lake.tags()), *(str(commit.version) for commit in table().log(_OFFERED))]
     held = st.session_state.get("version") or st.query_params.get("version")
     return listed if held is None or held in listed else [*listed, held]
+
+
+def title(text: str, explanation: str) -> None:
+    """The heading of a page about the picked table, with its version and time: a phone folds the pickers away."""
+    shell.title(text, explanation, of=table().name)
+    st.text(shown_at())
+
+
+def shown_at() -> str:
+    """The version and time that are shown, in words; text that means neither stays as it was typed."""
+    asked = as_of()
+    with suppress(LakehouseError):
+        number = version()
+        point = "the newest" if asked is None else "" if asked == str(number) else f"as of {shown(asked, 100)}"
+        words = ", ".join(filter(None, (f"Version {number}", point)))
+        within = interval()
+        return words if within is None else f"{words}; {span_text(within)}"
+    return f"Version {shown(asked or NEWEST, 100)}"
 
 
 def table() -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+import shell
 from queries.words import milliseconds
 
 COLOURS = {
@@ -23,7 +24,7 @@ LASER = "#e5c100"
 _LEVEL_PIXELS = 26
 _MAX_PIXELS = 560
 _COUNTED_PIXELS = 320
-_AROUND_PIXELS = 80
+_AROUND_PIXELS = 115
 """Height of the legend and axis of a picture."""
 _STRIP_PIXELS = 14
 PICKED, ZOOM = "picked", "zoom"
@@ -72,17 +73,20 @@ def _drawn(
 ) -> dict[str, Any]:
     at = [laser] if laser is not None and start <= laser < end else []
     bound = {"from": milliseconds(start), "until": milliseconds(end), **parameters}
-    return {
+    drawn = {
         **form,
         "height": height,
         "params": [*form["params"], *({"name": name, "value": value} for name, value in bound.items())],
         "datasets": {**data, "laser": pd.DataFrame({"start": pd.Series(at, dtype="datetime64[us, UTC]")})},
     }
+    return shell.inked(drawn)
 
 
 def _time() -> alt.X:
     scale = alt.Scale(type="utc", nice=False, domain=[alt.ExprRef("from"), alt.ExprRef("until")])
-    return alt.X("start:T", title=None, scale=scale, axis=alt.Axis(grid=True, tickCount=8, labelFlush=True))
+    return alt.X(
+        "start:T", title="time of rows, UTC", scale=scale, axis=alt.Axis(grid=True, tickCount=8, labelFlush=True)
+    )
 
 
 def _colour(kinds: list[str]) -> alt.Color:
@@ -90,13 +94,15 @@ def _colour(kinds: list[str]) -> alt.Color:
         "kind:N",
         title=None,
         scale=alt.Scale(domain=kinds, range=[COLOURS[kind] for kind in kinds]),
-        legend=alt.Legend(orient="top", symbolType="square", symbolStrokeWidth=0, labelLimit=300),
+        legend=alt.Legend(orient="top", columns=2, symbolType="square", symbolStrokeWidth=0, labelLimit=300),
     )
 
 
 def _written(*layers: alt.Chart) -> dict[str, Any]:
     """Layers and, above them, the laser."""
-    laser = alt.Chart(alt.NamedData("laser")).mark_rule(color=LASER, strokeWidth=2.5).encode(x="start:T")
+    laser = (
+        alt.Chart(alt.NamedData("laser")).mark_rule(**shell.NAMELESS, color=LASER, strokeWidth=2.5).encode(x="start:T")
+    )
     written: dict[str, Any] = alt.layer(*layers, laser).configure_view(strokeWidth=0).to_dict()
     return written
 
@@ -104,20 +110,26 @@ def _written(*layers: alt.Chart) -> dict[str, Any]:
 def _bars() -> dict[str, Any]:
     x, colour = _time(), _colour(list(COLOURS))
     axis = alt.Axis(labels=False, ticks=False, domain=False, grid=False)
-    y = alt.Y("low:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, alt.ExprRef("levels")]))
+    y = alt.Y("low:Q", title="older → newer", axis=axis, scale=alt.Scale(domain=[0, alt.ExprRef("levels")]))
     tooltip = [alt.Tooltip(f"{name}:N", title=name) for name in ("what", "kind", "from", "until", "ordinal")]
     tooltip.append(alt.Tooltip("rows:Q", title="rows", format=","))
     base = alt.Chart(alt.NamedData("bars")).encode(x=x, x2="end:T", y=y, y2="high:Q", color=colour, tooltip=tooltip)
     picked = alt.selection_point(name=PICKED, fields=["id"], on="click", empty=False)
     thick = alt.condition(picked, alt.value(2.5), alt.value(0.6))
-    solid = base.transform_filter("datum.kind == 'visible'").mark_rect(cornerRadius=2, stroke="#7f8ea3")
-    faint = base.transform_filter("datum.kind == 'overshadowed'").mark_rect(
-        cornerRadius=2, fillOpacity=0.35, stroke="#7f8ea3", strokeDash=[3, 2]
+    solid = base.transform_filter("datum.kind == 'visible'").mark_rect(
+        **shell.NAMELESS, cornerRadius=2, stroke="#7f8ea3"
     )
-    over = base.transform_filter("test(/^tombstone/, datum.kind)").mark_rect(fillOpacity=0.12).encode(stroke=colour)
+    faint = base.transform_filter("datum.kind == 'overshadowed'").mark_rect(
+        **shell.NAMELESS, cornerRadius=2, fillOpacity=0.35, stroke="#7f8ea3", strokeDash=[3, 2]
+    )
+    over = (
+        base.transform_filter("test(/^tombstone/, datum.kind)")
+        .mark_rect(**shell.NAMELESS, fillOpacity=0.12)
+        .encode(stroke=colour)
+    )
     layers = [layer.encode(strokeWidth=thick) for layer in (solid, faint, over)]
     layers[0] = layers[0].add_params(picked)
-    strokes = alt.Chart(alt.NamedData("strokes")).mark_rule(strokeWidth=1.4, tooltip=None)
+    strokes = alt.Chart(alt.NamedData("strokes")).mark_rule(**shell.NAMELESS, strokeWidth=1.4, tooltip=None)
     return _written(*layers, strokes.encode(x=x, x2="end:T", y="low:Q", y2="high:Q", color=colour))
 
 
@@ -128,7 +140,7 @@ def _counted() -> dict[str, Any]:
     zoom = alt.selection_interval(name=ZOOM, encodings=["x"])
     columns = (
         alt.Chart(alt.NamedData("columns"))
-        .mark_rect(stroke=None)
+        .mark_rect(**shell.NAMELESS, stroke=None)
         .encode(
             x=x,
             x2="end:T",
@@ -142,8 +154,8 @@ def _counted() -> dict[str, Any]:
     strip = alt.Chart(alt.NamedData("covered")).encode(x=x, x2="end:T", color=colour, tooltip=tooltip)
     return _written(
         columns,
-        strip.mark_rect(fillOpacity=0.25).encode(y=alt.value(-_STRIP_PIXELS), y2=alt.value(0)),
-        strip.mark_rule(strokeWidth=1.2).encode(y=alt.value(0), y2=alt.value(-_STRIP_PIXELS)),
+        strip.mark_rect(**shell.NAMELESS, fillOpacity=0.25).encode(y=alt.value(-_STRIP_PIXELS), y2=alt.value(0)),
+        strip.mark_rule(**shell.NAMELESS, strokeWidth=1.2).encode(y=alt.value(0), y2=alt.value(-_STRIP_PIXELS)),
     )
 
 

@@ -6,6 +6,7 @@ No value is ever rendered as markdown or HTML: values go to text, code, metrics'
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import streamlit as st
 
@@ -14,7 +15,10 @@ from lakehouse.errors import CatalogUnavailable, LakehouseError, TableNotFound, 
 from shown import shown
 
 logger = logging.getLogger("lakehouse.console")
+PRODUCT = "Lakehouse"
 _MOST_CHARACTERS = 4_000
+NAMELESS: Mapping[str, Any] = {"aria": False}
+"""A chart has a name, and a table beside it; its marks have none, so a screen reader gets nothing from them."""
 _MOST_NAMES = 50
 _REMEDIES = {
     "catalog_unavailable": "`lakehouse doctor` says what is wrong and what to do. Then reload this page.",
@@ -51,9 +55,14 @@ def failed(error: LakehouseError) -> None:
         opened.forget()
 
 
-def title(text: str, explanation: str) -> None:
-    """A page's heading and one line on what it shows. Both are the console's own texts, never values."""
-    st.title(text, anchor=False)
+def title(text: str, explanation: str, *, of: str = "") -> None:
+    """A page's heading, also in the browser's tab, and one line on what it shows: the console's own texts.
+
+    ``of`` is a table's name, which has only letters, digits and underscores; no other value is a part of a heading.
+    """
+    heading = f"{text} of {of}" if of else text
+    st.set_page_config(page_title=heading if heading == PRODUCT else f"{heading} · {PRODUCT}")
+    st.title(heading, anchor=False)
     st.caption(explanation)
 
 
@@ -71,6 +80,13 @@ def figures(named: Mapping[str, str | int]) -> None:
             st.metric(label, f"{figure:,}" if isinstance(figure, int) else figure, border=True)
 
 
+def inked(chart: Mapping[str, Any]) -> dict[str, Any]:
+    """A chart of Vega-Lite with the page's colour of text: its own is too pale to be read by everybody."""
+    ink = "#e4e9f0" if st.context.theme.type == "dark" else "#1b2430"
+    coloured = {"labelColor": ink, "titleColor": ink}
+    return {**chart, "config": {**chart.get("config", {}), "axis": coloured, "legend": coloured}}
+
+
 def empty(words: str, *commands: str) -> None:
     """Say that there is nothing, and how to change that. Both are the console's own texts."""
     st.info(words, icon=":material/hourglass_empty:")
@@ -80,6 +96,7 @@ def empty(words: str, *commands: str) -> None:
 
 def no_such_table(name: str, names: Sequence[str]) -> None:
     """For an address with an unknown table: show no other in its place, and list the existing ones."""
+    st.set_page_config(page_title=f"No such table · {PRODUCT}")
     st.title("No such table", anchor=False)
     st.error("That is not in the lake.", icon=":material/error:")
     st.code(f"no table is called {shown(name, 200)}", language=None, wrap_lines=True)

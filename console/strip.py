@@ -1,75 +1,77 @@
-"""The film strip: key frames as pictures, the deltas between them as what was added and dropped."""
+"""The film strip: what each version added to a chunk and dropped from it, and the key frames between."""
 
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-COLOURS = {"key frame": "#2f7ed8", "added": "#009e73", "dropped": "#d55e00"}
-_GREY = "#8a94a3"
-_PIXELS = 230
-_STEP_PIXELS = 30
-_EDGE, _HOLES, _LABELS = 1.1, 1.28, 1.62
+import shell
+
+COLOURS = {"key frame: all that is live": "#0072b2", "added by a version": "#008a64", "dropped by a version": "#c65102"}
+"""By what a bar means; each stands out from the page in light and dark."""
+_KEY_FRAME, _ADDED, _DROPPED = COLOURS
+_PIXELS = 260
+_STEP_PIXELS = 34
+_LEAST_PIXELS = 240
+"""So that the legend has room."""
+_FADED = 0.3
 
 
 def chart(strip: pd.DataFrame) -> dict[str, Any]:
-    """The steps of `queries.key_frames.Film`, oldest at the left; those that build the version are strong.
+    """The steps of `queries.key_frames.ChunkHistory`, oldest at the left; those that build the version are strong.
 
     As a Vega-Lite chart: strips differ only by their data.
     """
-    placed = strip.reset_index(drop=True).assign(place=range(len(strip)))
-    frames = placed[placed["what"] == "key frame"].assign(low=0.0)
-    data = {"bars": _bars(placed), "frames": frames, "steps": placed.assign(low=-_LABELS), "holes": _holes(placed)}
-    return {**_FORM, "datasets": data}
+    versions = strip["version"].astype(str)
+    steps = versions.where(strip["what"] != "key frame", "after " + versions)
+    placed = strip.reset_index(drop=True).assign(place=range(len(strip)), step=steps.to_list())
+    width = max(_LEAST_PIXELS, _STEP_PIXELS * len(placed))
+    return shell.inked({**_FORM, "width": width, "datasets": {"bars": _bars(placed)}})
 
 
 def _form() -> dict[str, Any]:
     """The chart of a strip, written once: see `picture`."""
-    x = alt.X("place:O", title=None, axis=None)
-    y = alt.Y("low:Q", title=None, axis=None, scale=alt.Scale(domain=[-_LABELS - 0.2, _HOLES + 0.1]))
-    opacity = alt.condition("datum.part == 'builds this version'", alt.value(1.0), alt.value(0.25))
+    order = alt.EncodingSortField("place", op="min", order="ascending")
+    axis = alt.Axis(labelAngle=270, grid=False, labelOverlap=False, labelLimit=120)
+    x = alt.X("step:N", title="version", sort=order, axis=axis)
+    # A key frame holds thousands, most versions add a few: by this scale both are seen.
+    scale = alt.Scale(type="symlog")
+    y = alt.Y("low:Q", title="segments and tombstones", scale=scale, axis=alt.Axis(tickMinStep=1, format=",d"))
     names = ("what", "version", "added", "dropped", "live after it", "size", "part")
     colour = alt.Color(
         "means:N",
         title=None,
         scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())),
-        legend=None,  # wider than a short strip; the page says what the colours mean
+        legend=alt.Legend(orient="top", columns=1, symbolType="square", labelLimit=300),
     )
-    words = {"fontSize": 11, "angle": 270}
-    bars, frames, steps, holes = (alt.Chart(alt.NamedData(name)) for name in ("bars", "frames", "steps", "holes"))
+    bars = alt.Chart(alt.NamedData("bars"))
     layers = [
-        bars.mark_bar(cornerRadius=2).encode(
+        bars.mark_bar(**shell.NAMELESS, cornerRadius=2).encode(
             x=x,
             y=y,
             y2="high:Q",
             color=colour,
-            opacity=opacity,
+            opacity=alt.condition("datum.part == 'builds this version'", alt.value(1.0), alt.value(_FADED)),
             size=alt.Size("wide:Q", scale=None, legend=None),
             tooltip=[f"{name}:N" for name in names],
         ),
-        frames.mark_text(color="white", fontWeight="bold", **words).encode(x=x, y=y, text="live after it:Q"),
-        steps.mark_text(color=_GREY, **words).encode(x=x, y=y, text="version:Q"),
-        holes.mark_square(color=_GREY, size=30, opacity=0.5).encode(x=x, y=y),
+        bars.mark_rule(**shell.NAMELESS, color="#808080").encode(y=alt.datum(0)),
     ]
-    drawn = alt.layer(*layers).properties(height=_PIXELS, width=alt.Step(_STEP_PIXELS)).configure_view(strokeWidth=0)
+    drawn = alt.layer(*layers).properties(height=_PIXELS)
+    drawn = drawn.configure_view(strokeWidth=0)
     written: dict[str, Any] = drawn.to_dict()
     return written
 
 
 def _bars(placed: pd.DataFrame) -> pd.DataFrame:
-    """One row for each bar: a key frame over the whole height, a delta's additions above the middle, drops below."""
-    most = float(max(1, placed[["added", "dropped"]].max().max()))
-    frames = placed[placed["what"] == "key frame"].assign(low=-_EDGE, high=_EDGE, means="key frame", wide=24)
-    added = placed[placed["added"] > 0]
-    added = added.assign(low=0.0, high=added["added"] / most, means="added", wide=12)
-    dropped = placed[placed["dropped"] > 0]
-    dropped = dropped.assign(low=-dropped["dropped"] / most, high=0.0, means="dropped", wide=12)
+    """One row for each bar: a key frame as high as what is live, a delta's additions up from zero, its drops down."""
+    frames = placed[placed["what"] == "key frame"].assign(low=0, means=_KEY_FRAME, wide=22)
+    frames = frames.assign(high=frames["live after it"])
+    added = placed[placed["added"] > 0].assign(low=0, means=_ADDED, wide=12)
+    added = added.assign(high=added["added"])
+    dropped = placed[placed["dropped"] > 0].assign(low=0, means=_DROPPED, wide=12)
+    dropped = dropped.assign(high=-dropped["dropped"])
     return pd.concat([frames, added, dropped])
-
-
-def _holes(placed: pd.DataFrame) -> pd.DataFrame:
-    """The holes along both edges of the strip."""
-    return pd.concat([placed[["place"]].assign(low=edge) for edge in (_HOLES, -_HOLES)])
 
 
 _FORM = _form()

@@ -27,6 +27,13 @@ from queries.words import framed, size_text, text_of
 from shown import shown
 
 ORDERS = {"newest write": "ordinal", "time": "start_us", "most rows": "rows", "most bytes": "bytes"}
+ORDERS_ELSEWHERE = {
+    "newest write": ("ordinal", True),
+    "time": ("start", False),
+    "most rows": ("rows", True),
+    "most bytes": ("bytes", True),
+}
+"""The same by what a segment calls them, and whether the greatest comes first."""
 SEEN, OVERSHADOWED = "visible", "overshadowed"
 PREVIEW_ROWS = 100
 

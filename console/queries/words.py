@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from lakehouse.core import Interval, Segment, Tombstone
+from lakehouse.core.chunk import Grain
 from lakehouse.core.interval import MAX_TIME, MIN_TIME
 from lakehouse.core.keys import KeyScope
 from shown import shown
@@ -42,6 +43,29 @@ def text_of(instant: datetime) -> str:
 def span_text(interval: Interval) -> str:
     """An interval, from when until when, to the second."""
     return " – ".join(text_of(edge.replace(microsecond=0)) for edge in (interval.start, interval.end))
+
+
+def chunk_text(grain: Grain, run: Interval, reach: Interval | None = None) -> str:
+    """A run of chunks by its first and last label: a run that holds all of ``reach`` is every chunk that there is.
+
+    >>> day = Interval.of("2013-01-05")
+    >>> chunk_text(Grain.DAY, day), chunk_text(Grain.DAY, Interval("2013-01-05", "2013-01-13"))
+    ('2013-01-05', '2013-01-05 to 2013-01-12')
+    >>> chunk_text(Grain.DAY, Interval("1970-01-01", "4700-09-01"), Interval("2013-01-01", "2013-02-01"))
+    'every chunk'
+    >>> chunk_text(Grain.ALL, run=day)
+    'all of time'
+    """
+    if grain is Grain.ALL:
+        return "all of time"
+    if grain.chunk(run.start) == run:
+        return grain.label(run.start)
+    if reach is not None:
+        if run.contains(reach):
+            return "every chunk"
+        run = run.intersect(reach) or run
+    last = grain.floor(run.end - timedelta(microseconds=1))
+    return f"{grain.label(grain.floor(run.start))} to {grain.label(last)}"
 
 
 def keys_text(keys: KeyScope | None) -> str:

@@ -48,8 +48,10 @@ st.dataframe(
     selection_mode="single-row",
     alt="Tables of the lake",
 )
+st.text(f"Picked: {pick.table().name}")
 with st.container(horizontal=True):
     for page, label, icon in (
+        ("schema", "Schema", "table"),
         ("versions", "Versions", "commit"),
         ("timeline", "Timeline", "view_timeline"),
         ("locks", "Operations", "lock"),
@@ -59,5 +61,5 @@ with st.container(horizontal=True):
         )
 copied.offer(
     "lake",
-    copied.Copied(python=copied.python("lake.tables()"), sql="SHOW TABLES", command=copied.command("tables")),
+    copied.Copied(python=copied.python("print(lake.tables())"), sql="SHOW TABLES", command=copied.command("tables")),
 )

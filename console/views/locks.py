@@ -8,7 +8,6 @@ import acting
 import columns
 import copied
 import opened
-import pick
 import shell
 import who
 from lakehouse.actions.roles import Action
@@ -64,6 +63,4 @@ if running:
         icon=":material/lock_open:",
         describe=lambda _: f"Operation {operation} has ended; its locks are free.",
     )
-copied.offer(
-    "locks", copied.Copied(python=copied.python("lake.activity()"), command=copied.command("locks", pick.table().name))
-)
+copied.offer("locks", copied.Copied(python=copied.python("print(lake.activity())"), command=copied.command("locks")))

@@ -1,20 +1,28 @@
 """The Query page: one statement of SQL at a version, its rows, a chart of them, and what was read for them."""
 
+from functools import partial
+from zlib import crc32
+
 import altair as alt
 import pyarrow as pa
 import streamlit as st
 
+import acting
 import columns
 import copied
 import opened
 import pick
 import shell
 import who
-from queries import query
-from queries.words import size_text
+from lakehouse.actions.roles import Action
+from lakehouse.errors import InvalidInput, LakehouseError, QueryLimitExceeded, TableNotFound
+from lakehouse.sql.parse import is_query
+from queries import query, refused
+from queries.words import count_text, size_text
 from shown import shown
 
 MOST_DRAWN = 2_000
+MOST_SAVED = 50
 
 
 def ask(sql: str, as_of: str | None, limits: query.Limits) -> query.Asked:
@@ -108,11 +116,63 @@ def draw_limits() -> query.Limits:
     return query.Limits(int(rows), int(seconds), int(memory))
 
 
+def draw_refused(error: LakehouseError, sql: str) -> None:
+    """Why a statement did not run, in the engine's words, and what may have been meant. Values are code and text."""
+    lake = opened.lake()
+    found = refused.explain(error, sql, [*lake.tables(), *lake.views()])
+    stopped = isinstance(error, QueryLimitExceeded)
+    st.error("The query was stopped." if stopped else "The statement was not run.", icon=":material/error:")
+    st.code("\n\n".join(filter(None, (found.words, found.pointer))), language=None, wrap_lines=True)
+    if found.near:
+        st.text(f"Did you mean {' or '.join(shown(one, 100) for one in found.near)}?")
+    if found.known:
+        st.text(f"There are: {shown(', '.join(found.known), 2_000)}")
+    if found.advice:
+        st.text(shown(found.advice))
+
+
+def draw_saved(as_of: str | None) -> None:
+    """The lake's views as links, each opening this page with a query of it."""
+    views = opened.lake().views()
+    with st.expander(f"Saved queries ({len(views):,})"):
+        st.caption("Views of this lake, which are queries with a name. Each link has its statement and version.")
+        for one in views[:MOST_SAVED]:
+            statement = f"SELECT * FROM {one}"  # noqa: S608 - a name
+            where = {"sql": statement, "title": one, "table": pick.table().name, "version": as_of}
+            st.page_link(
+                "views/query.py", label=one, query_params={key: held for key, held in where.items() if held is not None}
+            )
+        if len(views) > MOST_SAVED:
+            st.caption("SHOW VIEWS lists the rest.")
+
+
+def draw_save(sql: str) -> str:
+    """Give a query a name: for its address and the browser's tab, and in the lake, for those who may. Returns it."""
+    with st.expander("Save this query"):
+        st.caption("Its name is in the address and in the browser's tab: a bookmark of this page says what it is.")
+        given = st.text_input("Name", key="title", bind="query-params", placeholder="late_flights", width=320)
+        name = shown(given.strip(), 100)
+        if name:
+            st.set_page_config(page_title=f"{name} · Query · {shell.PRODUCT}")
+            acting.offer(
+                Action.SAVE_QUERY,
+                "Save it in the lake, as a view",
+                partial(who.actions().save_query, name, sql),
+                key=f"save {crc32(f'{name} {sql}'.encode())}",
+                icon=":material/bookmark_add:",
+                describe=lambda _: f"The view {name} gives the rows of this query, at every version from now on.",
+            )
+    return name
+
+
 shell.title(
     "Query",
-    "One statement of Spark's SQL over all tables, at the version picked at the left, run by DuckDB. Read-only: "
-    "SELECT, SHOW, DESCRIBE, EXPLAIN.",
+    "One statement of Spark's SQL over all tables, run by DuckDB. It changes nothing: SELECT, SHOW, DESCRIBE, EXPLAIN.",
 )
+as_of = pick.as_of()
+acting.show_result()
+st.text("All tables at their newest version" if as_of is None else f"All tables as of {shown(as_of, 100)}")
+draw_saved(as_of)
 sql = st.text_area("SQL", key="sql", bind="query-params", height=120, placeholder="SELECT ...").strip()
 with st.container(horizontal=True):
     st.button("Run", type="primary", icon=":material/play_arrow:", key="run")
@@ -121,12 +181,16 @@ limits = draw_limits()
 if not sql:
     shell.empty("Write a statement and run it. The address of this page then contains it and can be shared.")
     st.stop()
-
-as_of = pick.as_of()
-asked = ask(sql, as_of, limits)
+point = as_of or opened.lake().head  # of all tables: a link to the newest shows the same later
+try:
+    asked = ask(sql, as_of, limits)
+except (InvalidInput, TableNotFound) as error:
+    draw_refused(error, sql)
+    st.stop()
+name = draw_save(sql)
 rows = query.drawable(asked.rows)
 more = "; more were left out" if asked.is_cut else ""
-st.text(f"{asked.rows.num_rows:,} rows in {asked.seconds:.2f} s{more}")
+st.text(f"{count_text(asked.rows.num_rows, 'row')} in {asked.seconds:.2f} s{more}")
 table_tab, chart_tab, plan_tab = st.tabs(["Rows", "Chart", "Read and left out"])
 with table_tab:
     # Lazy, so that the frame has no download of its own, which would contain cut values and unescaped formulas.
@@ -145,13 +209,15 @@ with plan_tab:
         st.caption("This statement reads no table.")
     for place, read in enumerate(asked.reads):
         draw_read(read, place)
-point = "" if as_of is None else f", as_of={copied.literal(as_of)}"
+most = {"most_rows": limits.rows, "most_seconds": limits.seconds, "most_memory": limits.megabytes * 1_000_000}
 copied.offer(
     "query",
     copied.Copied(
-        python=copied.python(f"lake.query({sql!r}{point}).rows"),
+        python=copied.python(f"print({copied.call('lake.query', sql, as_of=point, **most)}.rows)"),
         sql=sql,
-        command=copied.command("sql", sql, as_of=as_of),
+        command=copied.command("sql", sql, as_of=point if is_query(sql) else as_of),
     ),
     sql=sql,
+    version=point,
+    title=name or None,
 )

@@ -16,7 +16,7 @@ from shown import shown
 PAGE_ROWS = 100
 ANY = "any"
 
-shell.title("Segments", "Immutable files of rows, live at the version. Pick one to see its details.")
+pick.title("Segments", "Immutable files of rows, live at the version. Pick one to see its details.")
 lake, table, version, interval = opened.lake(), pick.table(), pick.version(), pick.interval()
 
 
@@ -26,7 +26,8 @@ def picked() -> None:
     st.session_state["segment"] = listed["segment"].iloc[rows[0]] if rows else ""
 
 
-def find() -> segments.Found:
+def find() -> tuple[segments.Found, str, str, str]:
+    """Segments that pass the filters, and these."""
     state_column, order_column, where_column = st.columns([1, 1, 2])
     states = [ANY, segments.SEEN, segments.OVERSHADOWED]
     state = state_column.selectbox("State", states, key="state", bind="query-params")
@@ -34,8 +35,34 @@ def find() -> segments.Found:
     where = where_column.text_input(
         "May hold rows where", key="where", bind="query-params", placeholder="carrier = 'UA' AND dep_delay > 60"
     )
-    return segments.find_segments(
+    found = segments.find_segments(
         lake, table.name, version, interval, where=where, order=order, state=None if state == ANY else state
+    )
+    return found, state, order, where
+
+
+def same_segments() -> copied.Copied:
+    """The same segments elsewhere. The catalog decides them for a scan in the same way, and has its indexes besides."""
+    field, is_reversed = segments.ORDERS_ELSEWHERE[order]
+    scan = copied.call("table.scan", where=where or None, interval=interval, as_of=version)
+    hidden = "[one for left in scan.pruned() if left.reason == 'overshadowed' for one in left.segments]"
+    chosen = {ANY: f"[*scan.plan().segments, *{hidden}]", segments.SEEN: "scan.plan().segments"}.get(state, hidden)
+    by = f"key=lambda one: one.{field}{', reverse=True' if is_reversed else ''}"
+    sql = copied.select(
+        f"{table.name}.segments VERSION AS OF {version}",
+        *copied.within(interval, "start", "`end`"),
+        order=f"`{field}`{' DESC' if is_reversed else ''}",
+    )
+    is_plain = state == ANY and not where.strip()
+    return copied.Copied(
+        python=copied.python(
+            f"table = {copied.call('lake.table', table.name)}",
+            f"scan = {scan}",
+            f"for one in sorted({chosen}, {by}):",
+            "    print(one)",
+        ),
+        sql=sql if is_plain else None,
+        command=copied.command("sql", sql) if is_plain else None,
     )
 
 
@@ -69,7 +96,7 @@ def draw_file(segment: Segment) -> None:
     st.dataframe(file.row_groups, hide_index=True, column_config=settings, alt="Row groups", key="row groups")
 
 
-found = find()
+found, state, order, where = find()
 shell.figures(
     {
         "Segments": len(found.segments),
@@ -104,12 +131,5 @@ if wanted.strip():
         draw_one(found.segments[place[0]], found)
     else:
         st.text(f"No segment {shown(wanted, 40)} passes these filters at this version.")
-asked = "" if interval is None else f', interval="{interval}"'
-copied.offer(
-    "segments",
-    copied.Copied(
-        python=copied.python(f"lake.table({copied.literal(table.name)}).segments(as_of={version}{asked})"),
-        command=copied.command("show", table.name, as_of=version, interval=interval, segments=True),
-    ),
-    segment=wanted or None,
-)
+copied.offer("segments", same_segments(), state=None if state == ANY else state, order=order, where=where or None,
+             segment=wanted or None)  # fmt: skip

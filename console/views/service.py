@@ -29,6 +29,7 @@ acting.show_result()
 lake, table = opened.lake(), pick.table()
 scope = st.segmented_control("Tables", ["all", "picked"], default="all", key="of", bind="query-params")
 chosen = table.name if scope == "picked" else None
+st.text("Every table of the lake" if chosen is None else f"Table {chosen}")
 
 
 def listing(frame: pd.DataFrame, name: str, words: str) -> None:
@@ -120,7 +121,7 @@ if tasks:
         icon=":material/cancel:",
         describe=lambda _: f"Task {task.id} is cancelled.",
     )
-done_tab, bytes_tab, policy_tab = st.tabs(["History", "Write amplification", "Policy of the picked table"])
+done_tab, bytes_tab, policy_tab = st.tabs(["History", "Write amplification", f"Policy of {table.name}"])
 with done_tab:
     draw_history()
 with bytes_tab:
@@ -132,7 +133,10 @@ with policy_tab:
 copied.offer(
     "service",
     copied.Copied(
-        python=copied.python("lake.tasks()", f"lake.maintain(table={copied.literal(chosen)}, dry_run=True)"),
+        python=copied.python(
+            f"print({copied.call('lake.tasks', table=chosen)})",
+            f"print({copied.call('lake.maintain', table=chosen, dry_run=True)}.tasks)",
+        ),
         command=copied.command("maintain", dry_run=True, table=chosen),
     ),
     of=None if scope == "all" else scope,

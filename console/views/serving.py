@@ -43,4 +43,4 @@ def draw() -> None:
 
 
 draw()
-copied.offer("serving", copied.Copied(python=copied.python("lake.serving()"), command=copied.command("serving")))
+copied.offer("serving", copied.Copied(python=copied.python("print(lake.serving())"), command=copied.command("serving")))

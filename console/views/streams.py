@@ -52,5 +52,7 @@ def draw() -> None:
 draw()
 copied.offer(
     "streams",
-    copied.Copied(python=copied.python("lake.topics()", "lake.consumers()"), command=copied.command("stream", "list")),
+    copied.Copied(
+        python=copied.python("print(lake.topics(), lake.consumers())"), command=copied.command("stream", "list")
+    ),
 )

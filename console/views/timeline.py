@@ -16,15 +16,16 @@ from lakehouse.core import Interval
 from lakehouse.core.interval import MIN_TIME, to_utc
 from lakehouse.errors import InvalidInput
 from queries.laser import Laser, read_keys, read_laser
-from queries.timeline import Picture, read_picture, stops, zoomed
+from queries.timeline import MICROSECOND, Picture, read_picture, stops, zoomed
 from queries.words import instant_of, size_text, span_text, text_of
 
 SLIDER_VERSIONS = 500
 
-shell.title(
+pick.title(
     "Timeline",
-    "Time runs from left to right, in UTC; newer writes lie above older ones. Solid bars are visible, faint ones "
-    "overshadowed. Hatched bars are tombstones: they hide what lies below them, or some rows of it.",
+    "Each bar is a segment, a file of rows, over the time of its rows; newer writes lie above older ones. Solid bars "
+    "are visible, faint ones overshadowed: newer writes hide all of them. Hatched bars are tombstones: they hide what "
+    "lies below them, or some rows of it.",
 )
 table, version, interval = pick.table(), pick.version(), pick.interval()
 
@@ -132,6 +133,23 @@ def draw_laser() -> None:
         draw_probed(read_laser(opened.lake(), table.name, version, at, keys))
 
 
+def same_probe() -> list[str]:
+    """What the laser shows, in Python: the slice there, its rows with these keys, and what happened to it."""
+    keys = None
+    with suppress(InvalidInput):
+        keys = read_keys(str(st.session_state.get("keys") or ""), table.schema)
+    at = aimed()
+    if at is None and (table.time or keys is None):
+        return []
+    instant = Interval(at, at + MICROSECOND) if at is not None and table.time else None
+    where = copied.is_among(keys)
+    return [
+        f"print({copied.call('table.timeline', interval=instant, as_of=version)})",
+        f"print({copied.call('table.scan', interval=instant, where=where or None, as_of=version)}.to_arrow())",
+        f"print({copied.call('table.history', interval=instant)})",
+    ]
+
+
 def draw_probed(laser: Laser) -> None:
     st.text(laser.sentence)
     settings = columns.without("rows")
@@ -165,11 +183,14 @@ else:
     draw_picture(seen, aimed())
 with shell.frame():
     draw_laser()
-asked = "" if interval is None else f'"{interval}", '
 copied.offer(
     "timeline",
     copied.Copied(
-        python=copied.python(f"lake.table({copied.literal(table.name)}).timeline({asked}as_of={version})"),
+        python=copied.python(
+            f"table = {copied.call('lake.table', table.name)}",
+            f"print({copied.call('table.timeline', interval=interval, as_of=version)})",
+            *same_probe(),
+        ),
         command=copied.command("timeline", table.name, as_of=version, interval=interval),
     ),
     laser=st.session_state.get("laser") or None,

@@ -11,7 +11,7 @@ from queries.tombstones import KINDS, describe_tombstones, list_tombstones
 PAGE_ROWS = 50
 ANY = "any"
 
-shell.title(
+pick.title(
     "Tombstones",
     "Tombstones hide rows of segments written before them: by time and keys, by primary key, or by row.",
 )
@@ -34,12 +34,25 @@ if listed:
     )
 else:
     shell.empty("No tombstone is live here at this version: every row of every segment is visible.")
-asked = "" if interval is None else f', interval="{interval}"'
+found = copied.call("table.tombstones", as_of=version, interval=interval)
+of_kind = [] if kind == ANY else [f"kind = '{kind}'"]
+sql = copied.select(
+    f"{table.name}.tombstones VERSION AS OF {version}",
+    *copied.within(interval, "start", "`end`"),
+    *of_kind,
+    order="ordinal DESC, id DESC",
+)
 copied.offer(
     "tombstones",
     copied.Copied(
-        python=copied.python(f"lake.table({copied.literal(table.name)}).tombstones(as_of={version}{asked})"),
-        command=copied.command("show", table.name, as_of=version, interval=interval, tombstones=True),
+        python=copied.python(
+            f"table = {copied.call('lake.table', table.name)}",
+            f"print({found})" if kind == ANY else f"print([one for one in {found} if one.kind == {kind!r}])",
+        ),
+        sql=sql,
+        command=copied.command("show", table.name, as_of=version, interval=interval, tombstones=True)
+        if kind == ANY
+        else copied.command("sql", sql),
     ),
     kind=None if kind == ANY else kind,
 )

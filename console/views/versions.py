@@ -1,5 +1,6 @@
 """The Versions page: the commit log as in a Git client, what a version did, differences, and restoring."""
 
+from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
@@ -15,14 +16,16 @@ import shell
 import who
 from lakehouse.actions.roles import Action
 from lakehouse.core.commit import Commit
+from lakehouse.errors import LakehouseError
 from queries import versions
 from queries.query import drawable
+from queries.restored import Effect, read_effect
 from shown import shown
 
 LOG_LIMIT = 100
 ANY = "any"
 
-shell.title(
+pick.title(
     "Versions",
     "Every commit, newest first. Pick one row to see what it did, or two to compare them. The time at the left "
     "keeps the commits that touched it.",
@@ -152,6 +155,23 @@ def draw_changes(a: int, b: int) -> None:
     st.dataframe(drawable(found.preview), hide_index=True, alt="Rows that changed", key="changed")
 
 
+def preview_restore(version: int) -> Callable[[], None]:
+    """What a restore would do to rows, counted once; a file that cannot be read is no reason not to restore."""
+    with st.spinner("Counting rows that would change..."):
+        try:
+            return partial(draw_effect, read_effect(lake, table.name, version))
+        except LakehouseError as error:
+            return partial(shell.failed, error)
+
+
+def draw_effect(effect: Effect) -> None:
+    st.text(effect.sentence)
+    for change in effect.columns:
+        st.text(shown(change))
+    if len(effect.chunks):
+        st.dataframe(effect.chunks, hide_index=True, alt="Rows that a restore changes", key="effect")
+
+
 def draw_actions(version: int) -> None:
     shell.section("Keep, or go back", "A tag protects a version from expiry. A restore is a new version.")
     tag_column, restore_column = st.columns(2)
@@ -174,6 +194,7 @@ def draw_actions(version: int) -> None:
             key=f"restore {table.name} {version}",
             icon=":material/history:",
             describe=lambda commit: f"Version {commit.version} is what version {version} was.",
+            preview=partial(preview_restore, version),
         )
 
 
@@ -195,6 +216,44 @@ def versions_to_compare() -> tuple[int | None, int]:
     return versions.version_before(lake, table.name, version), version
 
 
+def operation_of() -> str | None:
+    """The kind of operation that is listed; None for all."""
+    found = st.session_state["operation"]
+    return None if found == ANY else str(found)
+
+
+def same_versions(since: int | None, version: int) -> copied.Copied:
+    """The log as it is filtered, and the difference below it."""
+    older, operation = st.session_state.get("before"), operation_of()
+    conditions = [f"version < {older}"] if older else []
+    conditions += [f"operation = '{operation}'"] if operation else []
+    if st.session_state["of"] == "lake":
+        passes = " and ".join(f"one.{one.replace(' = ', ' == ')}" for one in conditions)
+        log = f"[one for one in lake.log(){f' if {passes}' if passes else ''}][:{LOG_LIMIT}]"
+        history = "information_schema.versions"
+    else:
+        log = copied.call(
+            "table.log",
+            LOG_LIMIT,
+            before=older,
+            operation=operation,
+            interval=interval,
+            definitions=True if interval is None else None,
+        )
+        history = f"{table.name}.history"
+    lines = [f"table = {copied.call('lake.table', table.name)}", f"print({log})"]
+    sql = copied.select(history, *conditions, order="version DESC", limit=LOG_LIMIT)
+    commands = [copied.command("sql", sql)]
+    if since is not None:
+        diff = copied.call("table.diff", since, version)
+        chosen = f"[one for one in {diff}.chunks.items() if one[0].overlaps(lakehouse.Interval.of('{interval}'))]"
+        lines.append(f"print({diff if interval is None else chosen})")
+        commands.append(copied.command("diff", table.name, since, version))
+    if interval is not None:  # which neither form can say
+        return copied.Copied(python=copied.python(*lines))
+    return copied.Copied(python=copied.python(*lines), sql=sql, command="\n".join(commands))
+
+
 listed = draw_filters()
 draw_log()
 shell.section("What changed")
@@ -214,13 +273,10 @@ else:
 draw_schemas()
 copied.offer(
     "versions",
-    copied.Copied(
-        python=copied.python(
-            f"table = lake.table({copied.literal(table.name)})", "table.log()", f"table.diff({before}, {version})"
-        ),
-        sql=f"SELECT * FROM {table.name} VERSION AS OF {version}",  # noqa: S608 - to be copied, by name
-        command=copied.command("diff", table.name, before or version, version),
-    ),
+    same_versions(before, version),
     version=version,
     compare=st.session_state.get("compare") or None,
+    of="lake" if st.session_state["of"] == "lake" else None,
+    operation=operation_of(),
+    before=st.session_state.get("before"),
 )

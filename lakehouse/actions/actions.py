@@ -17,6 +17,7 @@ from lakehouse.actions.roles import NEEDS, Action, Role, check_may, read_role
 from lakehouse.arguments import read_text
 from lakehouse.errors import InvalidArgument, LakehouseError, WriteConflict
 from lakehouse.lake import Lake
+from lakehouse.schema.names import check_table_name
 
 LOG = logging.getLogger("lakehouse.actions")
 """Logs a line of JSON for each action, done or refused, including those that make no version."""
@@ -97,6 +98,12 @@ class Actions:
             arguments={"table": table, "version": version, "message": message},
             seen_version=seen,
         )
+
+    def save_query(self, name: str, query: str) -> Proposal:
+        """Keep a query in the lake under a name, as a view. Raises `InvalidName`."""
+        sentence = f"Keep this query as the view {check_table_name(name)}, which everybody can then query by that name."
+        arguments = {"name": name, "query": query}
+        return self._proposed(Action.SAVE_QUERY, f"{sentence} DROP VIEW takes it away.", name, arguments=arguments)
 
     def release(self, operation: str) -> Proposal:
         """End any running operation."""
@@ -190,6 +197,7 @@ class Actions:
             Action.TAG: lake.tag,
             Action.UNTAG: lake.untag,
             Action.RESTORE: self._restore,
+            Action.SAVE_QUERY: partial(lake.create_view, comment=f"saved by {self.by}"),
             Action.RELEASE: lake.release,
             Action.MAINTAIN: partial(lake.maintain, properties={"by": self.by}),
             Action.RUN_TASK: partial(lake.run_task, properties={"by": self.by}),

@@ -38,6 +38,7 @@ class Action(StrEnum):
     TAG = "tag"
     UNTAG = "untag"
     RESTORE = "restore"
+    SAVE_QUERY = "save query"
     RELEASE = "release"
     MAINTAIN = "maintain"
     RUN_TASK = "run task"
@@ -49,6 +50,7 @@ class Action(StrEnum):
 NEEDS: Mapping[Action, Role] = {
     Action.TAG: Role.MAINTAINER,
     Action.RESTORE: Role.MAINTAINER,
+    Action.SAVE_QUERY: Role.MAINTAINER,
     Action.MAINTAIN: Role.MAINTAINER,
     Action.RUN_TASK: Role.MAINTAINER,
     Action.CANCEL_TASK: Role.MAINTAINER,

@@ -260,7 +260,7 @@ def _described(spec: TableSpec, *, has_notes: bool) -> pa.Table:
         "column": pa.array(spec.schema.names, pa.string()),
         "type": pa.array([column_type_name(field) for field in spec.schema], pa.string()),
         "nullable": pa.array([field.nullable for field in spec.schema], pa.bool_()),
-        "role": pa.array([_role(spec, name) for name in spec.schema.names], pa.string()),
+        "role": pa.array([role_in(spec, name) for name in spec.schema.names], pa.string()),
     }
     if has_notes:
         columns["default"] = pa.array([default_text(spec, field) for field in spec.schema], pa.string())
@@ -268,7 +268,8 @@ def _described(spec: TableSpec, *, has_notes: bool) -> pa.Table:
     return pa.table(columns)
 
 
-def _role(spec: TableSpec, name: str) -> str:
+def role_in(spec: TableSpec, name: str) -> str:
+    """What a column is to its table, in words; nothing for one that is only read."""
     buckets = spec.cluster_by.get(name)
     roles = [
         f"time by {spec.grain.value}" if name == spec.time else "",

@@ -11,6 +11,7 @@ from lakehouse.testing.rows import SCHEMA, arrow
 FIRST, LAST = "0001-01-01T00:00:00", "9999-12-31T23:59:59.999998"
 PAGES = (
     "lake",
+    "schema",
     "versions",
     "timeline",
     "segments",

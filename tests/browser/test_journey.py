@@ -16,6 +16,7 @@ from lakehouse.core.contribution import AppendContribution
 from lakehouse.core.operation import Kind
 from lakehouse.core.segment import NewSegment
 from queries.timeline import MOST_DRAWN
+from tests.browser.accessible import PHONE, findings
 from tests.browser.chromium import SCREENSHOTS
 from tests.browser.conftest import SCHEMA, START
 
@@ -26,8 +27,9 @@ QUERIES = {
     "timeline": "&laser=2013-01-07T13:00",
     "key_frames": "&interval=2013-01-08",
     "segments": "&where=delay+>+100",
-    "query": "&sql=SELECT+carrier,+count(*)+AS+flights+FROM+flights+GROUP+BY+carrier",
+    "query": "&title=late&sql=SELECT+carrier,+count(*)+AS+flights+FROM+flights+GROUP+BY+carrier",
 }
+OF_A_TABLE = ("key_frames", "schema", "segments", "timeline", "tombstones", "versions")
 
 
 ROW_PIXELS = 33
@@ -92,6 +94,8 @@ def test_two_versions_are_compared_and_the_older_one_is_restored(
     page.goto(f"{address}/versions?table=flights&version=3")
     page.get_by_role("button", name="Restore this version").click()
     expect(page.get_by_text("Make flights what it was at version 3, by a new version.")).to_be_visible()
+    expect(page.get_by_text("50 rows added, 24 rows removed, in 4 chunks.")).to_be_visible()
+    expect(page.get_by_role("region", name="Rows that a restore changes")).to_be_visible()
     page.get_by_role("button", name="Confirm").click()
     expect(page.get_by_text("is what version 3 was.")).to_be_visible()
     assert flights.log(1)[0].operation == "restore"
@@ -123,21 +127,37 @@ def test_a_shared_address_shows_the_same_to_the_first_visitor_of_a_fresh_console
     context.close()
 
 
-def test_every_page_has_its_picture_taken(
+def test_every_page_is_accessible_named_and_has_its_picture_taken(
     serve: Any, page: Page, flights: lakehouse.Table, request: pytest.FixtureRequest
 ) -> None:
-    """To be looked at by people: nothing is compared."""
-    address = serve()
+    """As a desktop and a phone show it. Pictures are to be looked at by people: nothing is compared."""
+    address = serve("--allow-actions")
     flights.delete("delay < 7")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    scheme = request.node.callspec.params["page"]
+    scheme, desktop = request.node.callspec.params["page"], page.viewport_size
+    assert desktop is not None
+    found = []
     for name in PAGES:
-        page.goto(f"{address}/{'' if name == 'lake' else name}?table=flights{QUERIES.get(name, '')}")
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
-        at_rest(page)
-        expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
-        assert page.get_by_test_id("stException").count() == 0
-        page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}.png")
+        for view, size in (("", desktop), ("-phone", PHONE)):
+            page.set_viewport_size(size)
+            page.goto(f"{address}/{'' if name == 'lake' else name}?table=flights{QUERIES.get(name, '')}")
+            heading = page.get_by_role("heading", level=1)
+            expect(heading).to_be_in_viewport()
+            at_rest(page)
+            expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+            assert page.get_by_test_id("stException").count() == 0
+            if name in OF_A_TABLE:
+                assert heading.inner_text().endswith(" of flights"), name
+                expect(page.get_by_text(re.compile(r"^Version \d+"), exact=True).first).to_be_visible()
+            expect(page).to_have_title(re.compile(f"^(late · Query|{heading.inner_text()})( · Lakehouse)?$"))
+            page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}{view}.png")
+            if not view:
+                page.get_by_role("button", name="Copy as").click()
+                expect(page.get_by_text("Address", exact=True)).to_be_visible()
+            found += [f"{name}{view}: {one}" for one in findings(page)]
+            wide = page.evaluate("document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth")
+            assert wide <= 0, f"{name}{view} is wider than its window"
+    assert found == []
 
 
 def crowd(lake: lakehouse.Lake) -> lakehouse.Table:

@@ -20,8 +20,9 @@ def figures(app: Any) -> dict[str, str]:
     return {metric.label: metric.value for metric in app.metric}
 
 
-def frame(app: Any, key: str) -> Any:
-    return next(one.value for one in app.dataframe if one.proto.id.endswith(f"-{key}"))
+def having(app: Any, column: str) -> Any:
+    """The first frame with a column."""
+    return next(one.value for one in app.dataframe if column in one.value.columns)
 
 
 def texts(app: Any) -> str:
@@ -55,6 +56,34 @@ def test_the_lake_page_shows_what_runs(open_page: Any, flights: lakehouse.Table)
     with flights.begin_append():
         app = open_page()
         assert app.dataframe[0].value.set_index("table").loc["flights", "running"] == 1
+
+
+# Schema
+
+
+def test_the_schema_page_shows_columns_of_the_version_and_first_rows(
+    open_page: Any, lake: lakehouse.Lake, flights: lakehouse.Table
+) -> None:
+    before = flights.version
+    flights.add_column("place", "STRUCT<zone: INT COMMENT 'of the airport', gate: STRING>", comment="<b>where</b>")
+    flights.rename_column("delay", "late")
+    app = open_page("schema")
+    listed = having(app, "field id").set_index("column")
+    assert list(listed.index) == ["at", "carrier", "late", "place", "place.zone", "place.gate"]
+    assert list(listed["type"])[:3] == ["TIMESTAMP", "STRING", "BIGINT"]
+    assert listed.loc["at", "nullable"] == "no"
+    assert listed.loc["at", "role"] == "time by day"
+    assert listed.loc["place", "comment"] == "<b>where</b>"
+    assert listed.loc["place.zone", "comment"] == "of the airport"
+    assert listed.loc["late", "field id"] == "3"
+    assert len(app.dataframe[1].value) == 100
+    assert f"Version {flights.version_at()}, the newest" in texts(app)
+    app = open_page("schema", version=str(before), interval="2013-01-07")
+    listed = having(app, "field id").set_index("column")
+    assert list(listed.index) == ["at", "carrier", "delay"]
+    assert listed.loc["delay", "field id"] == "3"
+    assert len(app.dataframe[1].value) == 12
+    assert "No row is visible" in open_page("schema", interval="1999").info[0].value
 
 
 # Versions
@@ -152,6 +181,10 @@ def test_a_restore_is_reported_confirmed_and_signed(
     app.button(key="restore flights 3").click().run()
     assert flights.version == before
     assert "Make flights what it was at version 3" in texts(app)
+    assert "50 rows added, 24 rows removed, in 4 chunks." in texts(app)
+    effect = having(app, "rows added").set_index("chunk")
+    assert effect.loc["2013-01-05"].to_dict() == {"rows added": 24, "rows removed": 24, "rows changed": 0}
+    assert effect["rows added"].sum() - effect["rows removed"].sum() == flights.count(as_of=3) - flights.count()
     app.button(key="restore flights 3 yes").click().run()
     assert not app.exception
     restored = flights.log(1)[0]
@@ -300,12 +333,29 @@ def test_the_key_frames_page_shows_which_steps_build_the_version(open_page: Any,
 
 
 def test_without_a_time_the_chunk_that_changed_last_is_shown(open_page: Any, flights: lakehouse.Table) -> None:
-    assert "2013-01-12 – 2013-01-13" in texts(open_page("key_frames"))
+    assert "2013-01-12\nVersion 9 is built from" in texts(open_page("key_frames"))
 
 
 def test_without_a_time_the_chunk_of_an_upsert_is_shown_and_not_all_time(open_page: Any, lake: lakehouse.Lake) -> None:
     lake.create_table("words", SCHEMA, time="at", primary_key=["delay"]).upsert(hours_of(3, 1))
-    assert "2013-01-04 – 2013-01-05 at version" in texts(open_page("key_frames"))
+    said = texts(open_page("key_frames"))
+    assert "2013-01-04\nVersion 2 is built from" in said
+    assert "Every chunk\nVersion 2 is built from" in said
+    lake.create_table("codes", "code STRING NOT NULL", primary_key=["code"]).upsert([{"code": "UA"}])
+    said = texts(open_page("key_frames", table="codes"))
+    assert "All of time\nVersion 4 is built from" in said
+    assert "0001" not in said
+    assert "9999" not in said
+
+
+def test_the_film_strip_has_axes_a_legend_and_a_step_a_version(open_page: Any, flights: lakehouse.Table) -> None:
+    (drawn,) = open_page("key_frames", interval="2013-01-05").get("vega_lite_chart")
+    bars, _ = json.loads(drawn.proto.spec)["layer"]
+    assert bars["encoding"]["x"]["title"] == "version"
+    assert bars["encoding"]["y"]["title"] == "segments and tombstones"
+    assert bars["encoding"]["color"]["legend"]
+    (named,) = [one.value for one in open_page("key_frames").dataframe if "versions behind it" in one.value.columns]
+    assert set(named["chunk"]) == {f"2013-01-{day:02d}" for day in range(1, 15)}
 
 
 # Segments

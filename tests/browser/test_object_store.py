@@ -68,7 +68,7 @@ def test_rows_are_fetched_for_who_asks_in_a_browser(
     expect(page.get_by_text(store.url)).to_be_visible()
     expect(page.get_by_text("cache on this machine: 0 copies")).to_be_visible()
     page.goto(f"{address}/query?sql=SELECT+count(*)+AS+n,+min(delay)+AS+least+FROM+flights")
-    expect(page.get_by_text("1 rows in")).to_be_visible()
+    expect(page.get_by_text("1 row in")).to_be_visible()
     assert lake.cache.usage().files > 0, "a query process fetched them"
     assert secret not in page.content()
     commands = subprocess.run(["ps", "-e", "-o", "args"], capture_output=True, text=True, check=True).stdout

@@ -63,7 +63,7 @@ def test_what_is_no_look_is_refused_and_changes_nothing(
     head = lake.head
     app = asked(open_page, sql)
     assert not app.exception
-    assert app.error[0].value == "That cannot be shown."
+    assert app.error[0].value == "The statement was not run."
     assert (lake.head, lake.tables()) == (head, ["flights", "weather"])
 
 
@@ -112,3 +112,65 @@ def test_the_same_question_can_be_copied(open_page: Any, flights: lakehouse.Tabl
     assert sql in copies
     assert any(one.startswith("lakehouse sql ") and "--as-of 3" in one for one in copies)
     assert any("/query?" in one and "sql=SELECT" in one for one in copies)
+
+
+WORDS = [
+    ("SELECT delya FROM flights", "No such column: delya", "Did you mean delay?"),
+    ("SELECT * FROM flihgts", "No such table in the lake: flihgts", "Did you mean flights?"),
+    ("SELECT fist(delay) FROM flights", "This function is not allowed: fist", "Did you mean first or"),
+    ("SELECT carrier + 1 FROM flights", "Candidate functions:", ""),
+    ("SELECT carrier, count(*) FROM flights", 'column "carrier" must appear in the GROUP BY clause', ""),
+    ("SELECT at\nFROM flights WHERE (at", "FROM flights WHERE (at\n                     ^", ""),
+    ("SELECT 1; SELECT 2", "One statement at a time", "Run them one by one."),
+    ("SELECT :late", "The statement needs values: :late", "Write the values into the statement"),
+    ("SELEC 1", "No statement of this kind is taken: SELEC 1", "Statements here begin with SELECT"),
+]
+
+
+@pytest.mark.parametrize(("sql", "words", "advice"), WORDS)
+def test_a_refusal_is_in_the_engines_words_with_candidates_and_advice_for_this_page(
+    open_page: Any, flights: lakehouse.Table, sql: str, words: str, advice: str
+) -> None:
+    app = asked(open_page, sql)
+    assert not app.exception
+    said = "\n".join(one.value for one in (*app.code, *app.text, *app.markdown))
+    assert words in app.code[0].value
+    assert advice in said
+    for elsewhere in ("engine=", "args=", "most_", "`lakehouse ", "lake."):
+        assert elsewhere not in said
+
+
+def test_a_query_that_reaches_a_limit_says_where_to_allow_more(open_page: Any, flights: lakehouse.Table) -> None:
+    app = open_page("query")
+    app.number_input(key="most seconds").set_value(1)
+    app.text_area(key="sql").set_value(
+        "SELECT count(*) FROM flights a, flights b, flights c, flights d WHERE a.delay + b.delay > c.delay * d.delay"
+    )
+    app = app.button(key="run").click().run()
+    assert app.error[0].value == "The query was stopped."
+    assert any("under Limits" in one.value for one in app.text)
+
+
+def test_a_query_is_saved_as_a_link_and_in_the_lake_by_who_may(
+    open_page: Any, lake: lakehouse.Lake, flights: lakehouse.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_for = {"sql": "SELECT at, delay FROM flights WHERE delay > 300", "version": "3", "title": "late"}
+    app = open_page("query", **asked_for)
+    (address,) = [one.value for one in app.code if "/query?" in one.value]
+    assert "title=late" in address
+    assert "version=3" in address
+    (save,) = [one for one in app.button if one.label.startswith("Save it")]
+    assert save.disabled
+    monkeypatch.setenv("LAKEHOUSE_CONSOLE_ROLE", "maintainer")
+    for name, is_name in (("not a name", False), ("late", True)):
+        app = open_page("query", **{**asked_for, "title": name})
+        (save,) = [one for one in app.button if one.label.startswith("Save it")]
+        app = save.click().run()
+        assert bool(app.error) != is_name
+    app = next(one for one in app.button if one.label == "Confirm").click().run()
+    assert not app.error
+    assert lake.views() == ["late"]
+    (link,) = [one for one in app.get("page_link") if one.proto.label == "late"]
+    assert "sql=SELECT+%2A+FROM+late" in link.proto.query_string
+    app = open_page("query", sql="SELECT count(*) AS n FROM late", version=str(lake.head))
+    assert int(app.dataframe[0].value["n"][0]) == flights.scan(where="delay > 300").count()

@@ -29,6 +29,7 @@ PROPOSALS: dict[Action, Callable[[Actions, Begun], Proposal]] = {
     Action.TAG: lambda actions, _: actions.tag("mine", 2),
     Action.UNTAG: lambda actions, _: actions.untag("held"),
     Action.RESTORE: lambda actions, _: actions.restore("flights", 2),
+    Action.SAVE_QUERY: lambda actions, _: actions.save_query("counted", "SELECT count(*) AS n FROM flights"),
     Action.RELEASE: lambda actions, begun: actions.release(begun.operation),
     Action.MAINTAIN: lambda actions, _: actions.maintain("flights"),
     Action.RUN_TASK: lambda actions, begun: actions.run_task(begun.task),

@@ -1,15 +1,17 @@
 """Values as words, addresses, and what is copied."""
 
+import doctest
 from datetime import UTC, datetime
+from types import ModuleType
 
 import pyarrow as pa
 import pytest
 
 import copied
 import links
-from lakehouse.core import Interval, Tombstone
+from lakehouse.core import Grain, Interval, Tombstone
 from lakehouse.errors import InvalidInput
-from queries import laser, words
+from queries import laser, refused, words
 
 RUN = "8f7c8a10-0000-4000-8000-000000000001"
 
@@ -74,3 +76,40 @@ def test_a_command_line_is_quoted_for_a_shell() -> None:
     assert copied.command("show", "flights", as_of=7, interval=None) == "lakehouse show flights --as-of 7"
     assert copied.command("show", "a b", segments=True) == "lakehouse show 'a b' --segments"
     assert copied.literal("it's") == '"it\'s"'
+
+
+@pytest.mark.parametrize("module", [copied, refused, words], ids=lambda one: one.__name__)
+def test_examples_run(module: ModuleType) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted
+    assert not found.failed
+
+
+CHUNKS = [
+    (Grain.DAY, Interval.of("2013-01-05"), None, "2013-01-05"),
+    (Grain.HOUR, Interval.of("2013-01-05T07"), None, "2013-01-05T07"),
+    (Grain.WEEK, Interval("2013-01-07", "2013-03-04"), None, "2013-W02 to 2013-W09"),
+    (Grain.ALL, Interval(None, None), None, "all of time"),
+    (Grain.DAY, Interval("1970-01-01", "4700-09-01"), Interval("2013-01-01", "2013-02-01"), "every chunk"),
+    (Grain.DAY, Interval("1970-01-01", "2013-01-13"), Interval("2013-01-01", "2013-02-01"), "2013-01-01 to 2013-01-12"),
+    (Grain.YEAR, Interval("9992-01-01", "9999-12-31T23:59:59.999999"), None, "9992 to 9999"),
+]
+
+
+@pytest.mark.parametrize(("grain", "run", "reach", "said"), CHUNKS)
+def test_runs_of_chunks_are_named_as_a_user_knows_them(
+    grain: Grain, run: Interval, reach: Interval | None, said: str
+) -> None:
+    assert words.chunk_text(grain, run, reach) == said
+
+
+def test_advice_is_for_the_page() -> None:
+    kept = "ask for fewer rows or columns"
+    assert refused.here(f'{kept}, or use engine="spark"') == "Ask for fewer rows or columns."
+    for elsewhere in (
+        'correct it, or use engine="spark"',
+        "pass args=[...] for ?",
+        "run lakehouse doctor",
+        "use --where",
+    ):
+        assert refused.here(elsewhere) == ""
