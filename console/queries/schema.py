@@ -10,6 +10,7 @@ import pyarrow as pa
 from lakehouse.core import Interval
 from lakehouse.core.column import COMMENT
 from lakehouse.core.spec import FIELD_ID, TableSpec
+from lakehouse.engine.frames import first_rows
 from lakehouse.sql.show import role_in
 from lakehouse.sql.types import column_type_name, default_text, type_name
 from shown import shown
@@ -85,10 +86,5 @@ def preview(lake: Any, name: str, as_of: str | None, interval: Interval | None) 
 
     Cost: a plan, and what it takes of the oldest files to have that many. Raises `SegmentUnreadable`.
     """
-    found: list[pa.RecordBatch] = []
     with lake.table(name).scan(as_of=as_of, interval=interval).to_reader() as reader:
-        missing = PREVIEW_ROWS
-        while missing and (batch := next(reader, None)) is not None:
-            found.append(batch.slice(0, missing))
-            missing -= found[-1].num_rows
-        return pa.Table.from_batches(found, reader.schema)
+        return first_rows(reader, PREVIEW_ROWS)

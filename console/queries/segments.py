@@ -17,6 +17,7 @@ from lakehouse.core.segments import Segments
 from lakehouse.core.skyline import Skyline, bounds
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
+from lakehouse.engine.frames import first_rows
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.predicate import parse
 from lakehouse.reading.scan import sets_of
@@ -178,13 +179,7 @@ def preview(lake: Any, name: str, version: int, segment: Segment, tombstones: tu
     table = lake.table(name)
     plan = plan_read([segment], tombstones, version=version)
     query = Query(plan, table.spec, lake.session.warehouse, tuple(table.schema.names), sets=sets_of(lake.session, plan))
-    found: list[pa.RecordBatch] = []
-    reader = lake.session.local_engine.read(query).reader()
-    for batch in reader:
-        found.append(batch.slice(0, PREVIEW_ROWS - sum(map(len, found))))
-        if sum(map(len, found)) >= PREVIEW_ROWS:
-            break
-    return pa.Table.from_batches(found, reader.schema)
+    return first_rows(lake.session.local_engine.read(query).reader(), PREVIEW_ROWS)
 
 
 def histogram(segments: Segments) -> pd.DataFrame:

@@ -18,6 +18,19 @@ def is_spark_frame(rows: Any) -> bool:
     return is_of(rows, "pyspark.sql", "DataFrame")
 
 
+def first_rows(batches: pa.RecordBatchReader, most: int) -> pa.Table:
+    """The first rows of a stream, of which no more is read than they take.
+
+    >>> first_rows(pa.table({"n": [1, 2, 3]}).to_reader(max_chunksize=2), 1).to_pydict()
+    {'n': [1]}
+    """
+    found: list[pa.RecordBatch] = []
+    while most > 0 and (batch := next(batches, None)) is not None:
+        found.append(batch.slice(0, most))
+        most -= found[-1].num_rows
+    return pa.Table.from_batches(found, batches.schema)
+
+
 def row_count(rows: Any) -> int | None:
     """How many rows there are, where that is known without reading any.
 

@@ -28,6 +28,7 @@ from lakehouse.core.summary import ColumnListing
 from lakehouse.core.task import Amplification
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
+from lakehouse.engine.frames import first_rows
 from lakehouse.errors import InvalidArgument, UnknownColumn, VersionNotFound
 from lakehouse.reading.again import again_if_forgotten
 from lakehouse.reading.changes import Changes
@@ -226,12 +227,8 @@ class Table(Alters):
         2
         """
         most = read_limit(rows, "rows") or 0
-        found: list[pa.RecordBatch] = []
         with self.scan(columns=columns, as_of=as_of).to_reader() as reader:
-            while most and (batch := next(reader, None)) is not None:
-                found.append(batch.slice(0, most))
-                most -= found[-1].num_rows
-            return pa.Table.from_batches(found, reader.schema)
+            return first_rows(reader, most)
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table; `scan` reads some of them, or a version.
