@@ -8,7 +8,7 @@ lists the codes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -20,6 +20,8 @@ class LakehouseError(Exception):
     the nearest base class with one. ``facts`` holds the values named at the end of the message.
 
     >>> error = RowsOutside("row outside the interval; widen the interval or filter the rows", rows=3)
+    >>> error.said
+    'row outside the interval; widen the interval or filter the rows'
     >>> str(error), error.code, error.kind, error.rows
     ('row outside the interval; widen the interval or filter the rows (rows=3)', 'rows_outside', 'invalid_input', 3)
     """
@@ -34,8 +36,12 @@ class LakehouseError(Exception):
 
     def __init__(self, message: str, **facts: Any) -> None:
         self.facts = facts
-        listed = " ".join(f"{name}={value}" for name, value in facts.items())
-        super().__init__(f"{message} ({listed})" if listed else message)
+        super().__init__(f"{message}{_listed(facts)}")
+
+    @property
+    def said(self) -> str:
+        """The message without the facts that it ends with: what happened and, after "; ", what to do about it."""
+        return str(self.args[0]).removesuffix(_listed(self.facts))
 
     def __getattr__(self, name: str) -> Any:
         facts = self.__dict__.get("facts", {})
@@ -45,6 +51,11 @@ class LakehouseError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args[0], self.facts)
+
+
+def _listed(facts: Mapping[str, Any]) -> str:
+    listed = " ".join(f"{name}={value}" for name, value in facts.items())
+    return f" ({listed})" if listed else ""
 
 
 def coded(error: BaseException) -> str:

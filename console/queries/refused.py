@@ -64,8 +64,7 @@ def split(error: LakehouseError) -> tuple[str, str]:
     >>> split(InvalidStatement('refused; correct it, or use engine="spark"', cause="x"))
     ('refused', 'correct it, or use engine="spark"')
     """
-    listed = " ".join(f"{name}={value}" for name, value in error.facts.items())
-    what, _, advice = str(error).removesuffix(f" ({listed})").partition("; ")
+    what, _, advice = error.said.partition("; ")
     return what, advice
 
 

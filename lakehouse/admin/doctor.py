@@ -275,7 +275,7 @@ def _spark_session_module() -> Any:
 def _failed(subject: str, error: LakehouseError) -> Finding:
     """An error as a finding: its message says what happened, then what to do, then the facts."""
     facts = " ".join(f"{name}={value}" for name, value in error.facts.items())
-    happened, _, remedy = str(error).removesuffix(f" ({facts})").partition("; ")
+    happened, _, remedy = error.said.partition("; ")
     return Finding(subject, "fail", f"{happened} ({facts})" if facts else happened, remedy or "see the README")
 
 

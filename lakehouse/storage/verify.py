@@ -119,14 +119,9 @@ def verified(
     if errors:
         first = errors[0]
         if len(errors) > 1:
-            raise SegmentUnreadable(_text(first), **{**first.facts, "others": len(errors) - 1})
+            raise SegmentUnreadable(first.said, **{**first.facts, "others": len(errors) - 1})
         raise first
     return files
-
-
-def _text(error: SegmentUnreadable) -> str:
-    """An error's message without its facts."""
-    return str(error.args[0]).partition(" (path=")[0]
 
 
 def verify_file(warehouse: Warehouse, segment: Segment) -> None:
