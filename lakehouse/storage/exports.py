@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -116,7 +116,11 @@ class ExportWriter:
 
 def find_exports(warehouse: Warehouse) -> list[Path]:
     """Folders of finished exports, highest version first, without a check that they are sound."""
-    names = {one.path.split("/")[1] for one in warehouse.listed(EXPORTS)}
+    return _finished(warehouse, warehouse.listed(EXPORTS))
+
+
+def _finished(warehouse: Warehouse, listed: Iterable[Listed]) -> list[Path]:
+    names = {one.path.split("/")[1] for one in listed}
     return [warehouse.root / EXPORTS / name for name in sorted(names, reverse=True) if _NAME.fullmatch(name)]
 
 
@@ -163,21 +167,25 @@ def prune_exports(warehouse: Warehouse, export: Path, keep: int) -> None:
     """
     mine = set(_manifest(export).folders)
     kept = 0
-    for one in find_exports(warehouse):
+    listed = list(warehouse.listed(EXPORTS))
+    for one in _finished(warehouse, listed):
         if one.name > export.name or not _is_held(warehouse, one, mine):
             continue
         kept += 1
         if kept > keep:
             discard_export(warehouse, one)
-    delete_markers(warehouse, time.time() - _ABANDONED_SECONDS)
+    delete_markers(warehouse, listed, time.time() - _ABANDONED_SECONDS)
     for one in (warehouse.root / EXPORTS).iterdir():
         if _PARTIAL.fullmatch(one.name) and not one.is_symlink() and _age_seconds(one) > _ABANDONED_SECONDS:
             shutil.rmtree(one, ignore_errors=True)
 
 
-def delete_markers(warehouse: Warehouse, before: float) -> None:
-    """Delete markers that dead writers of exports left before a time (seconds since 1970), and abort their uploads."""
-    warehouse.delete(one.path for one in warehouse.listed(EXPORTS) if one.path.endswith(MARK) and one.modified < before)
+def delete_markers(warehouse: Warehouse, listed: Iterable[Listed], before: float) -> None:
+    """Delete markers that dead writers of exports left before a time (seconds since 1970), and abort their uploads.
+
+    ``listed`` is what lies below the folder of exports.
+    """
+    warehouse.delete(one.path for one in listed if one.path.endswith(MARK) and one.modified < before)
 
 
 def discard_export(warehouse: Warehouse, export: Path) -> None:

@@ -81,15 +81,16 @@ class Remote:
 
     def as_of_erasure(self, erasure: int) -> Remote:
         """The same store and copies."""
-        planned = replace(self, erasure=erasure)
-        planned.__dict__["cache"] = self.cache
-        return planned
+        return self._like(erasure=erasure)
 
     def noting(self, notes: UploadNotes) -> Remote:
         """The same store and copies."""
-        noted = replace(self, notes=notes)
-        noted.__dict__["cache"] = self.cache
-        return noted
+        return self._like(notes=notes)
+
+    def _like(self, **changes: Any) -> Remote:
+        made = replace(self, **changes)
+        made.__dict__["cache"] = self.cache
+        return made
 
     def publish(self, files: Iterable[Path]) -> None:
         """Put them, many at a time; they stay as copies."""
@@ -154,7 +155,7 @@ class Remote:
             self.cache.add(file.path, write, erasure)
         except SegmentUnreadable as error:
             facts = {**error.facts, "path": f"{self.address}/{file.path}"}
-            return SegmentUnreadable(str(error.args[0]).partition(" (path=")[0], **facts)
+            return SegmentUnreadable(error.said, **facts)
         return False
 
     def size(self, stored: str) -> int:
@@ -191,8 +192,7 @@ class Remote:
         names = list(stored)
         for one in names:
             self.file(one)
-        for one in marked(names):
-            self.objects.abort_marked(one)
+        self._abort_marked(names)
         self.objects.delete(names)
         self.cache.drop(names)
         return len(names)
@@ -207,12 +207,17 @@ class Remote:
         """Delete what an operation has put, and what it has written here."""
         require_operation(stored)
         found = [one.path for one in self.objects.listed(stored)]
-        if uploads := marked(found):
-            for one in uploads:
-                self.objects.abort_marked(one)
+        if self._abort_marked(found):
             found = [one.path for one in self.objects.listed(stored)]  # one may have been completed before
         self.objects.delete(found)
         self.cache.discard(stored)
+
+    def _abort_marked(self, stored: list[str]) -> bool:
+        """Abort the uploads whose markers are among some objects; whether there are any."""
+        markers = marked(stored)
+        for one in markers:
+            self.objects.abort_marked(one)
+        return bool(markers)
 
     def abort_uploads(self, uploads: Iterable[tuple[str, str]]) -> None:
         """Abort them, many at a time."""

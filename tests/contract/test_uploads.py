@@ -407,9 +407,9 @@ def test_what_a_killed_export_has_put_is_aborted_after_a_day(lake, killed, open_
     killed(PUBLISHES.format(stored=stored, size=SIZE), Rule(Fault.HANG, kinds=[Kind.PUT_PART], times=None))
     warehouse, now = lake.session.warehouse, time.time()
     assert [one.path for one in warehouse.listed(EXPORTS)] == [f"{stored}.upload"]
-    delete_markers(warehouse, now - 3600)
+    delete_markers(warehouse, warehouse.listed(EXPORTS), now - 3600)
     assert len(open_uploads()) == 1
-    delete_markers(warehouse, now + 3600)
+    delete_markers(warehouse, warehouse.listed(EXPORTS), now + 3600)
     assert (list(warehouse.listed(EXPORTS)), open_uploads()) == ([], [])
 
 
