@@ -61,7 +61,8 @@ def _job(kind: TaskKind, lakehouse_key: str, pool: str, engine: str | None) -> d
         resource = getattr(context.resources, lakehouse_key)
         with resource.get_lake(spark=False) as lake:
             lake.catalog.tasks().task(config.task)  # an unknown one is refused before Spark starts
-        with resource.get_lake(spark=engine == "spark") as lake:
+            if engine == "spark":
+                lake.session.use_spark(resource.get_spark())
             try:
                 done = lake.run_task(config.task, engine=engine)
             except InvalidInput as refused:
