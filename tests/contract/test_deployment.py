@@ -12,6 +12,7 @@ import lakehouse
 from lakehouse.testing.object_stores import Store
 from lakehouse.testing.store_proxy import StoreProxy
 from lakehouse.testing.store_requests import Kind
+from tools.docs_site.markdown import examples
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/deployment.md").read_text()
 RIGHTS = {
@@ -27,7 +28,7 @@ ROWS = pa.table({"at": pa.array([0, 1], pa.timestamp("us")), "client": [1, 77]})
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return [one.code for one in examples(PAGE, language)]
 
 
 def allowed() -> set[str]:

@@ -17,7 +17,7 @@ import yaml
 import lakehouse
 from lakehouse.cli import main
 from tests.docs.prepared import PREPARE, ROOT
-from tools.docs_site.markdown import Block, blocks
+from tools.docs_site.markdown import Block, blocks, examples
 from tools.docs_site.pages import sources
 
 RUN = ("python", "py", "sh", "sql")
@@ -41,9 +41,8 @@ PAGES = {page: blocks((ROOT / page).read_text(encoding="utf-8")) for page in sou
 
 def runnable(page: str) -> list[Block]:
     """The blocks of a page that are to be run here."""
-    return [
-        one for one in PAGES[page] if one.language in RUN and not one.reason and (page, one.language) not in ELSEWHERE
-    ]
+    found = examples((ROOT / page).read_text(encoding="utf-8"), *RUN)
+    return [one for one in found if (page, one.language) not in ELSEWHERE]
 
 
 HERE = sorted(page for page in PAGES if runnable(page))

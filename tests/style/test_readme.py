@@ -12,13 +12,14 @@ import pyarrow.parquet
 import pytest
 
 from lakehouse.cli import app, main
+from tools.docs_site.markdown import examples
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 
 
 def blocks(language: str, page: str = README) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    return [one.code for one in examples(page, language)]
 
 
 @pytest.fixture
@@ -55,11 +56,11 @@ def test_what_is_said_of_other_tools_runs_as_printed(empty_folder: Path) -> None
 def test_what_the_page_of_columns_shows_runs_as_printed(empty_folder: Path) -> None:
     page = (ROOT / "docs/columns.md").read_text()
     names: dict[str, Any] = {}
-    for language, example in re.findall(r"^```(python|sql)\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
-        if language == "python":
-            exec(compile(example, "docs/columns.md", "exec"), names)
+    for example in examples(page, "python", "sql"):
+        if example.language == "python":
+            exec(compile(example.code, "docs/columns.md", "exec"), names)
         else:
-            for statement in example.splitlines():
+            for statement in example.code.splitlines():
                 names["lake"].sql(statement)
     (row,) = names["lake"].table("trips").scan().to_arrow().to_pylist()
     assert row["place"] == {"stop": "Elm St", "zone": None, "lift": True}

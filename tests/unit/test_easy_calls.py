@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ import pytest
 
 import lakehouse
 from lakehouse.errors import InvalidRows, LakeClosed, TableNotFound
+from tools.docs_site.markdown import examples
 
 AT = datetime(2013, 1, 5, tzinfo=UTC)
 DDL = (
@@ -282,8 +282,8 @@ def test_the_page_of_first_calls_runs_as_printed(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[2] / "docs/python.md").read_text()
     names: dict[str, Any] = {}
-    for example in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
-        exec(compile(example, "docs/python.md", "exec"), names)
+    for example in examples(page, "python"):
+        exec(compile(example.code, "docs/python.md", "exec"), names)
     assert len(names["frame"]) == 5
 
 

@@ -56,6 +56,15 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
+def examples(text: str, *languages: str) -> list[Block]:
+    r"""The blocks of some languages that are to be run.
+
+    >>> [one.code for one in examples("```sh not-run='a server'\nserve\n```\n```sh\nls\n```\n", "sh")]
+    ['ls\n']
+    """
+    return [one for one in blocks(text) if one.language in languages and one.reason is None]
+
+
 def without_marks(text: str) -> str:
     """A page whose fences name the language alone: site generators take other words for options of their own."""
     return _FENCE.sub(lambda match: match[0].replace(match["info"], match["info"].split(" ")[0], 1), text)
