@@ -51,15 +51,15 @@ class FairQueue:
         ``turn`` lets another thread end the wait; it serves once. Raises `QueryLimitExceeded` if too many wait
         already, or after waiting for ``most_seconds``, and `StatementCancelled` for a turn that was left.
         """
-        ticket = turn or Turn()
-        ticket.on_wait = on_wait
+        turn = turn or Turn()
+        turn.on_wait = on_wait
         with self._guard:
-            self._stand(reader, ticket)
+            self._stand(reader, turn)
             self._serve()
         try:
-            self._wait(reader, ticket, time.monotonic() + most_seconds, most_seconds)
+            self._wait(reader, turn, time.monotonic() + most_seconds, most_seconds)
         except BaseException:
-            self._leave(reader, ticket)
+            self._leave(reader, turn)
             raise
         try:
             yield
@@ -69,22 +69,22 @@ class FairQueue:
                 self._running += Counter()  # drop readers without any
                 self._serve()
 
-    def _stand(self, reader: str, ticket: Turn) -> None:
+    def _stand(self, reader: str, turn: Turn) -> None:
         own = self._waiting.get(reader, ())
         if len(own) >= self._most_each or sum(map(len, self._waiting.values())) >= self._most:
             raise QueryLimitExceeded(
                 "too many queries wait already; try again when some have ended", limit="waiting", yours=len(own)
             )
-        self._waiting.setdefault(reader, deque()).append(ticket)
+        self._waiting.setdefault(reader, deque()).append(turn)
 
-    def _wait(self, reader: str, ticket: Turn, until: float, most_seconds: float) -> None:
+    def _wait(self, reader: str, turn: Turn, until: float, most_seconds: float) -> None:
         while True:
-            ticket.woken.clear()  # before the look: what changes after it is seen the next time
+            turn.woken.clear()  # before the look: what changes after it is seen the next time
             with self._guard:
-                place = self._place(reader, ticket)
+                place = self._place(reader, turn)
             if place == 0:
                 return
-            if ticket.has_left:
+            if turn.has_left:
                 raise StatementCancelled("the query was cancelled while it waited for its turn")
             left = until - time.monotonic()
             if left <= 0:
@@ -94,16 +94,16 @@ class FairQueue:
                     place=place,
                     waited_seconds=most_seconds,
                 )
-            if ticket.on_wait is None:
-                ticket.woken.wait(left)
+            if turn.on_wait is None:
+                turn.woken.wait(left)
                 continue
-            ticket.on_wait(place)  # not under the lock: it may take long, or raise
-            ticket.woken.wait(min(left, _LOOK_SECONDS))
+            turn.on_wait(place)  # not under the lock: it may take long, or raise
+            turn.woken.wait(min(left, _LOOK_SECONDS))
 
-    def _leave(self, reader: str, ticket: Turn) -> None:
+    def _leave(self, reader: str, turn: Turn) -> None:
         with self._guard:
-            if ticket in self._waiting.get(reader, ()):
-                self._waiting[reader].remove(ticket)
+            if turn in self._waiting.get(reader, ()):
+                self._waiting[reader].remove(turn)
                 if not self._waiting[reader]:
                     del self._waiting[reader]
             else:  # it got its slot just now
@@ -117,22 +117,22 @@ class FairQueue:
             following = next((one for one in self._waiting if self._running[one] < self._each), None)
             if following is None:
                 break
-            tickets = self._waiting.pop(following)
-            tickets.popleft().woken.set()
+            turns = self._waiting.pop(following)
+            turns.popleft().woken.set()
             self._running[following] += 1
-            if tickets:
-                self._waiting[following] = tickets  # behind all others
-        for tickets in self._waiting.values():
-            for one in tickets:
+            if turns:
+                self._waiting[following] = turns  # behind all others
+        for turns in self._waiting.values():
+            for one in turns:
                 if one.on_wait is not None:
                     one.woken.set()
 
-    def _place(self, reader: str, ticket: Turn) -> int:
+    def _place(self, reader: str, turn: Turn) -> int:
         """The place in the queue, from 1; 0 once it has a slot."""
         own = self._waiting.get(reader, ())
-        if ticket not in own:
+        if turn not in own:
             return 0
-        round_ = list(own).index(ticket)
+        round_ = list(own).index(turn)
         readers = list(self._waiting)
         ahead = sum(min(len(self._waiting[one]), round_) for one in readers if one != reader)
         same = sum(len(self._waiting[one]) > round_ for one in readers[: readers.index(reader)])

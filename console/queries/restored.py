@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from lakehouse.core.interval import from_us
 from lakehouse.reading.between import rows_between
+from queries.words import count_text
 
 MOST_ROWS = 1_000_000
 MOST_SECONDS = 15.0
@@ -36,8 +37,8 @@ class Effect:
         if not any(self.rows.values()):
             return "No row differs."
         more = "At least " if self.is_cut else ""
-        parts = [f"{count:,} {'row' if count == 1 else 'rows'} {kind}" for kind, count in self.rows.items() if count]
-        return f"{more}{', '.join(parts)}, in {len(self.chunks):,} {'chunk' if len(self.chunks) == 1 else 'chunks'}."
+        parts = [f"{count_text(count, 'row')} {kind}" for kind, count in self.rows.items() if count]
+        return f"{more}{', '.join(parts)}, in {count_text(len(self.chunks), 'chunk')}."
 
 
 def read_effect(lake: Any, name: str, version: int) -> Effect:

@@ -38,9 +38,9 @@ def _delta(session: Session, spec: TableSpec, a: int, b: int) -> CommitDelta:
     erasure = Feed(session, spec).erasure()  # before files are looked up, which one that comes later replaces
     before, old_tombstones = session.catalog.live(spec, a)
     after, new_tombstones = session.catalog.live(spec, b)
-    added = after.where(~np.isin(after.ids, before.ids))
+    is_kept = np.isin(after.ids, before.ids)
+    added, kept = after.where(~is_kept), after.where(is_kept)
     dropped = before.where(~np.isin(before.ids, after.ids))
-    kept = after.where(np.isin(after.ids, before.ids))
     return CommitDelta(
         b,
         None,

@@ -288,9 +288,9 @@ class Versions:
     def wait_for(self, seen: int, at_least: Point | None, seconds: float, asking: Asking) -> bool:
         """Wait until the live version has come as far; whether it has. Raises `StatementCancelled`."""
         with asking.stopped_by(self._wake), self._moved:
-            self._moved.wait_for(lambda: asking.is_cancelled or self.has(seen, at_least), seconds)
+            has_come = self._moved.wait_for(lambda: asking.is_cancelled or self.has(seen, at_least), seconds)
             asking.check()
-            return self.has(seen, at_least)
+            return has_come
 
     def _wake(self) -> None:
         with self._moved:
