@@ -5,11 +5,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import lakehouse
+from lakehouse.errors import StorageUnavailable
 from lakehouse.testing.object_stores import Store
+from lakehouse.testing.store_faults import Fault, Rule
 from lakehouse.testing.store_proxy import StoreProxy
 from lakehouse.testing.store_requests import Kind
 from tools.docs_site.markdown import examples
@@ -20,11 +23,19 @@ RIGHTS = {
     Kind.HEAD: "s3:GetObject",
     Kind.LIST: "s3:ListBucket",
     Kind.PUT: "s3:PutObject",
+    Kind.CREATE_UPLOAD: "s3:PutObject",
+    Kind.PUT_PART: "s3:PutObject",
+    Kind.COMPLETE_UPLOAD: "s3:PutObject",
+    Kind.ABORT_UPLOAD: "s3:AbortMultipartUpload",
     Kind.DELETE: "s3:DeleteObject",
     Kind.DELETE_MANY: "s3:DeleteObject",
 }
 """What Amazon asks for, by kind of request."""
 ROWS = pa.table({"at": pa.array([0, 1], pa.timestamp("us")), "client": [1, 77]})
+PART_BYTES = 5 << 20
+NUMBERS = np.random.default_rng(1).integers(1 << 62, size=PART_BYTES // 6)
+LARGE = pa.table({"at": pa.array(np.zeros(len(NUMBERS), np.int64), pa.timestamp("us")), "client": NUMBERS})
+"""Rows of a file that is put in parts."""
 
 
 def blocks(language: str) -> list[str]:
@@ -45,10 +56,14 @@ def test_the_rights_of_the_page_suffice_and_each_is_used(
 ) -> None:
     with StoreProxy(object_store.port) as proxy:
         monkeypatch.setenv("LAKEHOUSE_STORAGE_AWS_ENDPOINT", f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.setenv("LAKEHOUSE_STORAGE_MULTIPART_BYTES", str(PART_BYTES))
         with lakehouse.connect() as lake:
             table = lake.create_table("stays", "at TIMESTAMP, client BIGINT", time="at", primary_key=["client"])
             table.append(ROWS)
             table.upsert(ROWS)
+            refused = proxy.following(Rule(Fault.FORBIDDEN, kinds=[Kind.COMPLETE_UPLOAD]))
+            with refused, pytest.raises(StorageUnavailable):
+                table.append(LARGE)
             table.erase("client = 77")
             lake.cache.clear()
             assert table.scan().count() == 1
