@@ -1,6 +1,7 @@
 """How the suite is spread over processes, and what doctest may not import."""
 
 import re
+import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from _pytest.doctest import DoctestItem
+from sqlalchemy import Connection, inspect
 
 import lakehouse
+from lakehouse.catalog.store import migration
+from lakehouse.catalog.store.database import Database
 
 collect_ignore_glob = ["lakehouse/catalog/migrations/*", ".venv", ".tools", "build", "dist"]
 
@@ -21,6 +25,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()) or "/tests/spark/" in item.path.as_posix():
             item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _new_catalogs_by_one_script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Make each new SQLite catalog by what all migrations come to, in a tenth of their time; one is migrated for it."""
+    path = tmp_path_factory.mktemp("template") / "catalog.db"
+    lakehouse.connect(f"sqlite:///{path}", path.with_name("warehouse")).close()
+    with sqlite3.connect(path) as template:
+        script = [one for one in template.iterdump() if one not in ("BEGIN TRANSACTION;", "COMMIT;")]
+    template.close()
+    upgrade = migration._upgrade
+
+    def upgrade_or_make(connection: Connection, database: Database) -> None:
+        if not database.is_sqlite or inspect(connection).get_table_names():
+            upgrade(connection, database)
+            return
+        for statement in script:
+            connection.exec_driver_sql(statement)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(migration, "_upgrade", upgrade_or_make)
+        yield
 
 
 @pytest.fixture(autouse=True)

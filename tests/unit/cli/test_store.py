@@ -145,7 +145,7 @@ def test_erased_values_are_looked_for_in_the_store_and_in_the_copies_of_this_mac
 def test_the_doctor_tries_the_store_and_looks_at_the_cache(store: Store, tmp_path: Path) -> None:
     findings = {one.subject: one for one in doctor.check_warehouse(None)}
     assert findings["warehouse"].status == "ok"
-    assert re.findall(r"(\w+) \d+ ms", findings["warehouse"].found) == ["put", "get", "list", "delete"]
+    assert re.findall(r"(\w+) \d+ ms", findings["warehouse"].found) == ["put", "upload", "get", "list", "delete"]
     assert str(tmp_path / "cache") in findings["cache"].found
     assert {"disk", "free space"} <= set(findings)
     assert not (tmp_path / "cache").exists(), "looking makes nothing"
