@@ -169,7 +169,7 @@ class ConsumerLost(LockLost):
 
 
 class AlreadyExists(LakehouseError):
-    """A table or tag of that name exists."""
+    """A table, tag or query node of that name exists."""
 
     kind = "already_exists"
 

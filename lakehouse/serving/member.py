@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +15,14 @@ from lakehouse.catalog.tasks.serving import ServingGroups
 from lakehouse.core.interval import to_us
 from lakehouse.core.serving.group import Glance, Group, Node, NodeReport, NodeStage
 from lakehouse.core.serving.handoff import Aim, Flip, Follow, Load, Step, Unload, next_step
-from lakehouse.errors import CatalogUnavailable, LakehouseError, NodeUnavailable, VersionNotFound, coded
+from lakehouse.errors import (
+    AlreadyExists,
+    CatalogUnavailable,
+    LakehouseError,
+    NodeUnavailable,
+    VersionNotFound,
+    coded,
+)
 from lakehouse.serving.holding import Placement
 from lakehouse.serving.versions import Versions
 
@@ -24,6 +32,8 @@ _TICK_SECONDS = 0.05
 """How often a node looks at its group while versions change, and half as often while nothing does."""
 _AGAIN_SECONDS = 2.0
 """After how long a version that could not be loaded is tried again."""
+_NAME_SECONDS = 0.1
+"""How often a node looks whether another one of its name, whose lease lasts, still renews it."""
 _PLACE_SECONDS = 60.0
 """How often time makes a node look whether load rules ask it to hold other segments."""
 
@@ -52,6 +62,7 @@ class Member:
         notice: Callable[[Glance], None],
     ) -> None:
         self._own = own
+        self._run = secrets.token_hex(8)
         self._groups = groups
         self._versions = versions
         self._filled = filled
@@ -78,14 +89,29 @@ class Member:
 
     def _join(self) -> Group:
         """Become one of the group, at its live version, which cannot expire from then on."""
-        own = self._own
         while True:
-            group = self._groups.join(
-                self.node(), self._versions.least, lease_seconds=own.lease_seconds, replicas=own.replicas
-            )
+            group = self._joined()
             with suppress(VersionNotFound):  # it flipped in between, and the old one expired
                 self._versions.follow(group.live)
                 return group
+
+    def _joined(self) -> Group:
+        """Its group. A node of its name that was killed is followed once its lease has ended.
+
+        Raises `AlreadyExists` if the other one renews it.
+        """
+        own, before = self._own, float("inf")
+        while True:
+            try:
+                return self._groups.join(
+                    self.node(), self._versions.least, lease_seconds=own.lease_seconds, replicas=own.replicas
+                )
+            except AlreadyExists as error:
+                left = error.facts["lease_seconds"]
+                if left > before or self._stop.is_set():
+                    raise
+                before = left
+            self._stop.wait(_NAME_SECONDS)
 
     def look(self) -> Glance:
         """What the catalog says of the group now. Raises `CatalogUnavailable`."""
@@ -118,6 +144,7 @@ class Member:
             held_files=len(versions.held),
             held_bytes=versions.held_bytes,
             limit_bytes=None if cache is None else cache.limit_bytes,
+            run=self._run,
         )
         return Node(own.id, own.group, own.url, self._stage, versions.live, own.lease_seconds, self._filled(report))
 
@@ -141,7 +168,7 @@ class Member:
             seen = self.look()
             self._notice(seen)
             group = self._groups.group(self._own.group)
-            if group is None or all(one.id != self._own.id for one in group.nodes):
+            if group is None or all(one.report.run != self._run for one in group.nodes):
                 self.group = self._join()
                 return True
             self.group = group
@@ -267,7 +294,7 @@ class Member:
         with self._reporting:
             self._stage = NodeStage.LEAVING
             with suppress(LakehouseError):  # its lease ends by itself
-                self._groups.leave(self._own.id)
+                self._groups.leave(self._own.id, self._run)
 
     def status(self) -> tuple[Node, Group]:
         """The node as it is, and its group as it was seen last."""

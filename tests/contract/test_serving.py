@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,42 @@ def test_a_flip_is_one_row_that_one_node_writes_once_all_have_loaded(lake: Any, 
         one.join()
     assert sorted(flipped) == [False, False, False, True]
     assert (groups.glance("g").live, groups.glance("g").target, groups.glance("g").flips) == (newer, None, 2)
+
+
+def test_a_name_is_one_node_s_until_its_lease_ends(lake: Any, flights: Any) -> None:
+    groups, head = lake.catalog.serving(), lake.head
+    one, two = (replace(node("a", head), report=NodeReport(run=run)) for run in ("first", "second"))
+    groups.join(one, head, lease_seconds=60)
+    for call in (groups.join, groups.report):
+        with pytest.raises(errors.AlreadyExists, match=r"a query node of this name serves already.*--name.*node=a"):
+            call(two, head, lease_seconds=60)
+    groups.report(one, head, lease_seconds=-1)
+    groups.join(two, head, lease_seconds=60)
+    with pytest.raises(errors.AlreadyExists):
+        groups.report(one, head, lease_seconds=60)
+    groups.leave("a", "first")
+    assert [found.report.run for found in groups.group("g").nodes] == ["second"], "what is another's stays"
+    groups.leave("a", "second")
+    assert groups.group("g").nodes == []
+
+
+def test_of_two_that_join_by_one_name_at_once_one_does(lake: Any, flights: Any) -> None:
+    groups, head = lake.catalog.serving(), lake.head
+    start, refused = threading.Barrier(4), []
+
+    def join(run: str) -> None:
+        start.wait()
+        try:
+            groups.join(replace(node("a", head), report=NodeReport(run=run)), head, lease_seconds=60)
+        except errors.AlreadyExists:
+            refused.append(run)
+
+    threads = [threading.Thread(target=join, args=(run,)) for run in "1234"]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted([*refused, *(found.report.run for found in groups.group("g").nodes)]) == ["1", "2", "3", "4"]
 
 
 def test_what_nodes_serve_does_not_expire_until_their_leases_end(lake: Any, flights: Any) -> None:

@@ -6,7 +6,7 @@ import json
 import secrets
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from lakehouse.catalog.store.database import Database
@@ -18,6 +18,7 @@ from lakehouse.core.interval import from_us
 from lakehouse.core.listing import Listing
 from lakehouse.core.serving.group import Glance, Group, Node, NodeReport, NodeStage
 from lakehouse.core.serving.handoff import lacking
+from lakehouse.errors import AlreadyExists
 
 _LEAVING_SECONDS = 1.0
 """How long a node that ends waits for a catalog that another program holds; its lease ends the rest."""
@@ -64,14 +65,15 @@ class ServingGroups:
     def join(self, node: Node, least: int, *, lease_seconds: float, replicas: int | None = None) -> Group:
         """Make a node one of its group, which is made if there is none; ``replicas``: None as it is, 0 for all nodes.
 
-        Where nobody serves, the group's live version becomes the head: there is nothing to hand over.
+        Where nobody serves, the group's live version becomes the head: there is nothing to hand over. Raises
+        `AlreadyExists` while the lease of another node of the name lasts.
         """
         name = node.group
 
         def work(connection: Connection) -> Group:
             keep_horizon(connection)
             now_us = self._database.now_us(connection)
-            new: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(serving_group)
+            new = _insert(connection)(serving_group)
             made = {"lake": secrets.token_hex(8), "live": 0, "flips": 0, "flipped_us": now_us}
             connection.execute(new.values(name=name, **made).on_conflict_do_nothing())
             mine = update(serving_group).where(serving_group.c.name == name)
@@ -83,26 +85,32 @@ class ServingGroups:
                 head = select(lake.c.head).scalar_subquery()
                 values = {"live": head, "target": None, "flips": group.flips + 1, "flipped_us": now_us}
                 connection.execute(mine.where(serving_group.c.live < head).values(**values))
-            _put(connection, node, least, now_us + int(lease_seconds * 1_000_000))
+            _put(connection, node, least, now_us, lease_seconds)
             return _groups(connection, name, now_us)[0]
 
         return self._database.run(work)
 
     def report(self, node: Node, least: int, *, lease_seconds: float) -> None:
-        """Store what a node says of itself, and renew its lease; versions from ``least`` on are kept for it."""
+        """Store what a node says of itself, and renew its lease; versions from ``least`` on are kept for it.
+
+        Raises `AlreadyExists` if another node has taken its name since its lease ended.
+        """
 
         def work(connection: Connection) -> None:
             keep_horizon(connection)  # an expiry considers the lease either alive or ended, and so does this
-            until_us = self._database.now_us(connection) + int(lease_seconds * 1_000_000)
-            _put(connection, node, least, until_us)
+            _put(connection, node, least, self._database.now_us(connection), lease_seconds)
 
         self._database.run(work)
 
-    def leave(self, node_id: str) -> None:
-        """Remove a node, for which nothing waits from now on."""
-        self._database.run(
-            lambda connection: connection.execute(delete(serving_node).where(serving_node.c.id == node_id))
-        )
+    def leave(self, node_id: str, run: str = "") -> None:
+        """Remove a node, for which nothing waits from now on; not another one that has taken its name since."""
+
+        def work(connection: Connection) -> None:
+            held = _held(connection, node_id)
+            if held is not None and NodeReport.from_json(held.report).run == run:
+                connection.execute(delete(serving_node).where(serving_node.c.id == node_id))
+
+        self._database.run(work)
 
     def aim(self, name: str, flips: int, target: int | None) -> bool:
         """Make the head, of all tables at one moment, a group's target, if it still has the target that is named.
@@ -137,19 +145,40 @@ class ServingGroups:
         return self._database.run(work)
 
 
-def _put(connection: Connection, node: Node, least: int, until_us: int) -> None:
+def _held(connection: Connection, node_id: str) -> Any:
+    """A node's row, which nobody else changes until the transaction ends; None without any."""
+    return connection.execute(select(serving_node).where(serving_node.c.id == node_id).with_for_update()).one_or_none()
+
+
+def _put(connection: Connection, node: Node, least: int, now_us: int, lease_seconds: float) -> None:
     values = {
         "group_name": node.group,
         "url": node.url,
         "stage": node.stage.value,
         "live": node.live,
         "least": least,
-        "lease_until_us": until_us,
+        "lease_until_us": now_us + int(lease_seconds * 1_000_000),
         "report": node.report.to_json(),
     }
-    mine = update(serving_node).where(serving_node.c.id == node.id)
-    if connection.execute(mine.values(**values)).rowcount == 0:
-        connection.execute(insert(serving_node).values(id=node.id, **values))
+    held = _held(connection, node.id)
+    if held is None:
+        new = _insert(connection)(serving_node).values(id=node.id, **values).on_conflict_do_nothing()
+        if connection.execute(new).rowcount == 1:
+            return
+        held = _held(connection, node.id)  # another one of the name was inserted in between
+    if held is not None and held.lease_until_us >= now_us and NodeReport.from_json(held.report).run != node.report.run:
+        raise AlreadyExists(
+            "a query node of this name serves already; choose another --name, or stop that one first",
+            node=node.id,
+            group=held.group_name,
+            url=held.url,
+            lease_seconds=(held.lease_until_us - now_us) / 1_000_000,
+        )
+    connection.execute(update(serving_node).where(serving_node.c.id == node.id).values(**values))
+
+
+def _insert(connection: Connection) -> Any:
+    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert
 
 
 def _groups(connection: Connection, name: str | None, now_us: int) -> Listing[Group]:

@@ -38,7 +38,7 @@ class NodeReport:
 
     ``loading_bytes`` of ``loading_of`` are there of the version that is being loaded. ``hits`` are segments that
     answers read from the cache, ``misses`` those that they read from the warehouse; ``result_hits`` answers that were
-    known.
+    known. ``run`` is drawn when a node starts: another one of the same name has another.
     """
 
     loaded: tuple[int, ...] = ()
@@ -55,6 +55,7 @@ class NodeReport:
     hits: int = 0
     misses: int = 0
     slow: tuple[SlowQuery, ...] = ()
+    run: str = ""
 
     def to_json(self) -> str:
         """The text by which the catalog keeps it."""

@@ -33,6 +33,10 @@ def test_a_node_is_started_asked_listed_and_stopped(run: Run, tmp_path: Any) -> 
         assert node.url in listed
         ((found,),) = [group["nodes"] for group in json.loads(run("serving", "--json").out)]
         assert (found["node"], found["live"]) == ("one", 2)
+        again = run("serve", "--group", "other", "--port", "0", "--name", "one")
+        assert again.code == 1
+        assert "a query node of this name serves already; choose another --name" in again.err
+        assert node.url in again.err
         assert node.stop() == 0
     assert json.loads(run("serving", "--json").out)[0]["nodes"] == []
 
