@@ -20,7 +20,8 @@ from lakehouse.storage.warehouse import Warehouse
 def collect(session: Session, *, grace_seconds: float = GRACE_SECONDS, dry_run: bool = False) -> Collected:
     """Delete the folders of operations that will never commit, then the files of expired segments.
 
-    Uploads in parts that such operations began are aborted, which the catalog knows without asking the store.
+    What such operations were to put in the place of a table (CREATE OR REPLACE TABLE) is dropped. Uploads in parts that
+    they began are aborted, which the catalog knows without asking the store.
     """
     collection, warehouse = session.catalog.collection(grace_seconds), session.warehouse
     if dry_run:
@@ -31,6 +32,7 @@ def collect(session: Session, *, grace_seconds: float = GRACE_SECONDS, dry_run: 
         return Collected(0, 0, 0)  # nothing was ever written
     session.require_home()
     collection.end_late()
+    session.catalog.drop_forsaken(grace_seconds)
     reach("collect.marked")
     while uploads := collection.uploads():  # before the folders: what a paused process completes now is deleted there
         warehouse.abort_uploads(uploads)

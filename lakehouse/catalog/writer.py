@@ -107,6 +107,15 @@ class CatalogWriter(CatalogReader):
                 settled=lambda connection: None if tables.find_table(connection, new) else True,
             )
 
+    def drop_forsaken(self, grace_seconds: float) -> None:
+        """Drop what was to replace tables where nobody fills it any more and it is older than a grace."""
+
+        def work(connection: Connection) -> None:
+            tables.drop_forsaken(connection, self._database.now_us(connection) - int(grace_seconds * 1_000_000))
+
+        with interrupts.committing():
+            self._database.run(work)
+
     def create_view(self, view: View, *, replaces: bool) -> None:
         """Store a view; with ``replaces``, in the place of one of its name. Raises `AlreadyExists`."""
         with interrupts.committing():

@@ -1,12 +1,14 @@
-"""Tables of the lake's own that lie beside a user's: they remember which changes were applied to it.
+"""Tables of the lake's own beside a user's: what remembers the changes applied to it, and what will replace it.
 
-They are known by their name, which a rename of the user's table does not touch. They are listed nowhere as tables, are
-maintained like all, and are dropped with what they lie beside.
+They are known by their name, which a rename of the user's table does not touch. They are listed nowhere as tables and
+are maintained like all. What remembers changes is dropped with what it lies beside. A replacement is filled, and then
+gets the name of the other one in the commit that drops that one; if its writer dies before, a collection drops it.
 """
 
 import re
 
-_NAME = re.compile(r"changes_of_[0-9a-f]{32}")
+_REPLACEMENT = re.compile(r"replacing_[0-9a-f]{32}")
+_NAME = re.compile(rf"changes_of_[0-9a-f]{{32}}|{_REPLACEMENT.pattern}")
 
 
 def beside(folder: str) -> str:
@@ -18,6 +20,21 @@ def beside(folder: str) -> str:
     return f"changes_of_{folder}"
 
 
+def replacement(unique: str) -> str:
+    """The name, until it is filled, of a table that will take another one's place; ``unique`` has 32 digits of 16.
+
+    >>> name = replacement("0123456789abcdef0123456789abcdef")
+    >>> is_replacement(name), is_beside(name), is_replacement("replacing_teeth")
+    (True, True, False)
+    """
+    return f"replacing_{unique}"
+
+
 def is_beside(name: str) -> bool:
     """Whether a table's name is that of one of the lake's own."""
     return _NAME.fullmatch(name) is not None
+
+
+def is_replacement(name: str) -> bool:
+    """Whether a table's name is that of one which is being filled to take another one's place."""
+    return _REPLACEMENT.fullmatch(name) is not None

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.core.beside import replacement
 from lakehouse.core.interval import ALL_TIME
 from lakehouse.core.spec import TableSpec
 from lakehouse.interrupts import undoing
@@ -27,8 +28,9 @@ def replace_as(session: Session, tree: exp.Create, *, as_of: Any, engine: str | 
     """Put a query's columns and rows in the place of a table's; create the table if there is none.
 
     Where the table's columns and layout are those that the statement says, it stays the same table: its rows are
-    replaced in one commit, as by INSERT OVERWRITE, and its history goes on. Else a new table is filled under a name of
-    its own, and takes the name in one commit, in which the old one is dropped. A query that fails changes nothing.
+    replaced in one commit, as by INSERT OVERWRITE, and its history goes on. Else a new table, which nobody sees, is
+    filled and takes the name in one commit, in which the old one is dropped. A query that fails changes nothing; what
+    a process that died has filled is dropped by a collection.
     """
     check_statement(tree, ("this", "kind", "replace", "properties", "expression"))
     name = new_name(tree.this)
@@ -82,7 +84,7 @@ def _exchanged(
     engine: str | None,
 ) -> Table:
     """A new table with the rows, in the place of the old one."""
-    new = f"replacing_{uuid4().hex}"
+    new = replacement(uuid4().hex)
     table = create_table(session, new, columns, **arguments)
     try:
         with bind(session, tree.expression, as_of=as_of, engine=engine) as query:

@@ -61,6 +61,8 @@ def crash(lake: Any, task: Task, pipe: Connection) -> None:
                 table.replace(rows, morning if table.time else None)
             case "compact":
                 table.compact()
+            case "exchange":
+                lake.sql(f"CREATE OR REPLACE TABLE {task['table']} AS SELECT value FROM {task['table']}")
             case "clean":
                 lake.expire(keep_last=2)
                 lake.collect(grace_seconds=0)

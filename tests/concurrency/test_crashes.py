@@ -55,6 +55,30 @@ def test_a_kill_leaves_all_of_an_operation_or_nothing(filled, start, connect, ki
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("point", ["begin.registered", "write.after", "commit.recorded", "commit.after"])
+def test_what_a_killed_exchange_of_a_table_has_filled_is_never_seen_and_dropped_by_a_collection(
+    lake, filled, start, connect, point
+):
+    child = start("crash", table="flights", kind="exchange", point=point, time="2013-01-05", value=0, lease_seconds=0.1)
+    assert child.hear() == {}
+    assert child.end() == -9
+    there = connect()
+    assert (there.tables(), values(there.table("flights"))) == (["flights"], BEFORE)
+    assert "replacing" not in str(there.sql("SELECT * FROM information_schema.tables").fetchall())
+    assert len(there.catalog.table_names()) == 2
+    there.collect()
+    assert len(there.catalog.table_names()) == 2, "its writer may live"
+    until = time.monotonic() + 30
+    while len(there.catalog.table_names()) == 2 and time.monotonic() < until:
+        there.collect(grace_seconds=0)  # the first one after the lease
+    assert (there.catalog.table_names(), values(there.table("flights"))) == (["flights"], BEFORE)
+    assert there.check(deep=True).findings == []
+    there.sql("CREATE OR REPLACE TABLE flights AS SELECT value FROM flights")
+    assert there.catalog.table_names() == ["flights"]
+    assert sorted(there.sql("SELECT value FROM flights").fetchall()) == [(one,) for one in BEFORE]
+
+
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("point", ["write.after", "commit.recorded", "commit.after"])
 def test_a_kill_leaves_all_of_a_timeless_table_s_replace_or_nothing_and_its_chunk_free(lake, start, connect, point):
     lake.create_table("codes", SCHEMA).append(arrow([("2013-01-05", "a", value) for value in BEFORE]))

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, exists, select, update
 
 from lakehouse.arguments import nearest
 from lakehouse.catalog.commit.commit import next_version, record_version
 from lakehouse.catalog.commit.views import require_no_view
-from lakehouse.catalog.store.models import commit_table, lake_table, upkeep
+from lakehouse.catalog.store.models import commit_log, commit_table, lake_table, operation, upkeep
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.catalog.store.rows import spec_definition, spec_from_row
-from lakehouse.core.beside import beside, is_beside
+from lakehouse.core.beside import beside, is_beside, is_replacement
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import AlreadyExists, TableNotFound
@@ -118,6 +118,17 @@ def drop_table(connection: Connection, name: str) -> None:
         raise _missing(connection, name)
     dropped = _drop(connection, held[0], version)
     _record(connection, version, now_us, Kind.DROP_TABLE, [], f"drop table {name}", dropped)
+
+
+def drop_forsaken(connection: Connection, before_us: int) -> None:
+    """Drop replacements of tables that were made before a time and that nobody fills: their writers have died."""
+    is_young = exists().where(
+        commit_log.c.version == lake_table.c.created_version, commit_log.c.committed_us >= before_us
+    )
+    is_written = exists().where(operation.c.table_id == lake_table.c.id, operation.c.state == "running")
+    old = select(lake_table.c.name).where(_live, ~is_young, ~is_written)
+    for name in filter(is_replacement, connection.execute(old).scalars().all()):
+        drop_table(connection, name)
 
 
 def _drop(connection: Connection, spec: TableSpec, version: int) -> list[int]:
