@@ -164,13 +164,31 @@ def read_consumer(name: Any) -> str | None:
     >>> read_consumer("ledger")
     'ledger'
     """
-    if name is None:
-        return None
+    return None if name is None else read_called(name, "consumer")
+
+
+def read_called(name: Any, what: str) -> str:
+    """The name that a user gives to something that the catalog keeps; ``what`` says what it is.
+
+    >>> read_called("dashboards", "group")
+    'dashboards'
+    """
     if isinstance(name, str) and name.strip() and len(name) <= _MOST_LETTERS and name.isprintable():
         return name
     raise InvalidArgument(
-        f"a consumer has a name of 1 to {_MOST_LETTERS} printable characters", consumer=repr(name)[:100]
+        f"a {what} has a name of 1 to {_MOST_LETTERS} printable characters", **{what: repr(name)[:100]}
     )
+
+
+def require_within(value: Any, what: str, least: float, most: float) -> None:
+    """Raise `InvalidArgument` for a number that lies outside its bounds, or is none; whole if the bounds are whole.
+
+    >>> require_within(30.0, "seconds", 0.001, 86_400.0)
+    """
+    kinds = int if isinstance(least, int) else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value <= most:
+        kind = "whole number" if isinstance(least, int) else "number"
+        raise InvalidArgument(f"{what} is a {kind} from {least} to {most}; give another", found=repr(value)[:100])
 
 
 def read_task_id(task_id: Any) -> int:

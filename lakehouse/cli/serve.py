@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakehouse.arguments import read_called
 from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
 from lakehouse.cli.output import print_json, print_line, print_table, show_bytes
 from lakehouse.core.policy import read_size
-from lakehouse.errors import InvalidArgument, PartialRead
+from lakehouse.errors import InvalidAddress, InvalidArgument, InvalidProperty, PartialRead
+from lakehouse.session.addresses import addresses
 
 if TYPE_CHECKING:
     from lakehouse.core.serving.group import Group, Node
@@ -74,17 +76,20 @@ def serve(
         raise InvalidArgument(f"a node that others can reach needs a token; give --token, or {TOKEN}", host=host)
     if token is not None:
         import_module("lakehouse.serving.wire").read_token(token)
+    read_called(group, "group")
+    if name is not None:
+        read_called(name, "node")
     warnings.simplefilter("ignore", PartialRead)  # an answer says what is missing
     sys.setswitchinterval(_SWITCH_SECONDS)
     nodes, answering = import_module("lakehouse.serving.node"), import_module("lakehouse.serving.answering")
     server = import_module("lakehouse.serving.server")
     settings = nodes.NodeSettings(
         cache_dir=cache_dir,
-        cache_bytes=None if cache_bytes is None else read_size(cache_bytes),
-        bounds=answering.QueryBounds(rows, read_size(size), seconds, read_size(memory)),
+        cache_bytes=None if cache_bytes is None else _size(cache_bytes, "cache-bytes"),
+        bounds=answering.QueryBounds(rows, _size(size, "bytes"), seconds, _size(memory, "memory")),
         at_once=at_once,
         lease_seconds=lease_seconds,
-        result_bytes=read_size(result_bytes),
+        result_bytes=_size(result_bytes, "result-bytes"),
         replicas=replicas,
     )
     with open_lake(catalog, warehouse) as lake, server.listening_socket(host, port) as listener:
@@ -101,12 +106,24 @@ def serve(
             node.close()
 
 
+def _size(text: str, option: str) -> int:
+    try:
+        return read_size(text)
+    except InvalidProperty as error:
+        raise InvalidArgument(
+            f"--{option} is a size of at least a byte, as in 64MiB, 1GB or 4096", found=text
+        ) from error
+
+
 def serving(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List groups of query nodes: versions, the handoff that goes on and what it waits for, hit rates, slow queries."""
+    address, _ = addresses(catalog, warehouse)
+    if import_module("lakehouse.catalog.store.opening").is_missing(address):
+        raise InvalidAddress("there is no lake; name yours by --catalog, or make one: lakehouse init", catalog=address)
     with open_lake(catalog, warehouse) as lake:
         found = lake.serving()
     if as_json:

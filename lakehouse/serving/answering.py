@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.arguments import require_within
+from lakehouse.cancelling import check
 from lakehouse.core.serving.coverage import Coverage, coverage_of, merged
 from lakehouse.engine.duckdb import StatementDatabase, explained, streamed
 from lakehouse.errors import InvalidStatement, QueryLimitExceeded, StatementCancelled
@@ -37,6 +39,9 @@ _FEW_ROWS = 10_000
 _LETTERS = 16_000_000
 """Of the statements whose translation, and whose text over the files of a version, a node remembers."""
 _MOST_SHAPE = 1000
+_MOST = 2**50
+_LEAST_MEMORY = 1_000_000
+"""With half of it the engine cannot group a row."""
 _REFUSED = "query nodes answer queries only: SELECT, WITH and VALUES over tables and views; ask the lake itself"
 
 
@@ -48,6 +53,13 @@ class QueryBounds:
     bytes: int = 256_000_000
     seconds: float = 30.0
     memory: int = 1_000_000_000
+
+    def __post_init__(self) -> None:
+        """Raise `InvalidArgument` for a bound that no query could keep, or that is none."""
+        require_within(self.rows, "rows", 1, _MOST)
+        require_within(self.bytes, "bytes", 1, _MOST)
+        require_within(self.seconds, "seconds", 0.001, 86_400.0)
+        require_within(self.memory, "memory", _LEAST_MEMORY, _MOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,17 +211,11 @@ class Databases:
             one.close()
 
 
-def run(
-    session: Session,
-    database: StatementDatabase,
-    ready: Ready,
-    bounds: QueryBounds,
-    deadlines: Deadlines,
-    asking: Asking,
-) -> pa.Table:
-    """The rows of a statement, all of them. Raises `QueryLimitExceeded` rather than leave any out.
+@contextmanager
+def limited(session: Session, bounds: QueryBounds, deadlines: Deadlines, asking: Asking) -> Iterator[None]:
+    """Around a statement's translation and its rows: raises `QueryLimitExceeded` for time and memory.
 
-    ``asking`` cancels it: `StatementCancelled`.
+    A translation is not interrupted: it ends, and then the query does. ``asking`` cancels it: `StatementCancelled`.
     """
     thread, is_late = threading.current_thread(), threading.Event()
 
@@ -219,7 +225,8 @@ def run(
 
     try:
         with session.works.runs(), asking.stopped_by(partial(session.works.cancel, thread)), deadlines.within(end):
-            return _rows(database, ready, bounds)
+            yield
+            check()
     except StatementCancelled as error:
         if not is_late.is_set():
             raise
@@ -234,7 +241,9 @@ def run(
         ) from error
 
 
-def _rows(database: StatementDatabase, ready: Ready, bounds: QueryBounds) -> pa.Table:
+def run(database: StatementDatabase, ready: Ready, bounds: QueryBounds) -> pa.Table:
+    """The rows of a statement, all of them. Raises `QueryLimitExceeded` rather than leave any out. See `limited`."""
+    check()
     try:
         few = min(_FEW_ROWS, bounds.rows)
         rows = database.run(_limited(ready.text, few), ready.relations).to_arrow_table()

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import pyarrow as pa
 
+from lakehouse.arguments import nearest, read_called, require_within
 from lakehouse.core.serving.coverage import Coverage
 from lakehouse.core.serving.group import Glance, Group, Node, NodeStage, SlowQuery
-from lakehouse.errors import LakehouseError, OtherLake, SegmentUnreadable, VersionNotServed
+from lakehouse.errors import (
+    CatalogUnavailable,
+    LakehouseError,
+    OtherLake,
+    SegmentUnreadable,
+    TableNotFound,
+    VersionNotServed,
+)
 from lakehouse.fair_queue import FairQueue, Turn
 from lakehouse.lake import Lake
 from lakehouse.remembered import Remembered
-from lakehouse.serving.answering import Databases, QueryBounds, run
+from lakehouse.serving.answering import Databases, QueryBounds, limited, run
 from lakehouse.serving.asking import Asking, Askings
 from lakehouse.serving.deadlines import Deadlines
 from lakehouse.serving.figures import Figures
@@ -46,6 +55,24 @@ class NodeSettings:
     lease_seconds: float = 3.0
     replicas: int | None = None
 
+    def __post_init__(self) -> None:
+        """Raise `InvalidArgument` for a setting that lies outside its bounds."""
+        require_within(self.at_once, "at_once", 1, 64)
+        require_within(self.lease_seconds, "lease_seconds", 0.5, 3600.0)
+        for name, least, most in _WHOLE:
+            given = getattr(self, name)
+            if given is not None:
+                require_within(given, name, least, most)
+
+
+_WHOLE = (
+    ("cache_bytes", 1, 2**50),
+    ("most_waiting", 1, 10_000),
+    ("most_waiting_each", 1, 10_000),
+    ("result_bytes", 0, 2**50),
+    ("replicas", 0, 1000),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Found:
@@ -64,7 +91,8 @@ class ServingNode:
     """
 
     def __init__(self, lake: Lake, group: str, node: str, url: str, settings: NodeSettings | None = None) -> None:
-        self.id, self.url, self.settings = node, url, settings or NodeSettings()
+        self.id, self.url, self.settings = read_called(node, "node"), url, settings or NodeSettings()
+        read_called(group, "group")
         self.session = lake.session
         self.figures = Figures()
         chosen = self.settings
@@ -105,8 +133,8 @@ class ServingNode:
     def ask(self, question: Question, *, reader: str = "", asking: Asking | None = None) -> tuple[pa.Table, Said]:
         """Answer a question: all rows, and what they are of. ``reader`` names whose turn it is; ``asking`` cancels it.
 
-        Raises what is wrong with the question, `QueryLimitExceeded`, `VersionNotServed`, `VersionNotFound`,
-        `OtherLake`, `SegmentUnreadable`, `StatementCancelled`.
+        Raises what is wrong with the question, `TableNotFound`, `QueryLimitExceeded`, `VersionNotServed`,
+        `VersionNotFound`, `OtherLake`, `SegmentUnreadable`, `StatementCancelled`.
         """
         chosen = asking or Asking()
         try:
@@ -142,7 +170,7 @@ class ServingNode:
     def _current(self, question: Question, reader: str, asking: Asking) -> float:
         """Look at the catalog, follow it, and wait for what the question waits for; how old what is known is.
 
-        Raises `VersionNotServed`, and `QueryLimitExceeded` where too many wait.
+        Raises `VersionNotServed`, `TableNotFound`, and `QueryLimitExceeded` where too many wait.
         """
         seen, age = self._glances.fresh(_LOOK_SECONDS)
         if not age:
@@ -162,10 +190,26 @@ class ServingNode:
         wanted = question.seen, question.at_least
         if self._versions.has(*wanted):
             return True
+        if isinstance(question.at_least, Mapping):
+            self._require_tables(question.at_least)
         if not question.wait_seconds:
             return False
         with self._patience.slot(reader, most_seconds=0):
             return self._versions.wait_for(*wanted, question.wait_seconds, asking)
+
+    def _require_tables(self, names: Iterable[str]) -> None:
+        """Raise `TableNotFound` for names of no table in the lake, if its catalog can say: no wait makes one."""
+        try:
+            known = self.session.catalog.table_names()
+        except CatalogUnavailable:
+            return
+        for name in names:
+            if name not in known:
+                raise TableNotFound(
+                    "no such table, whose version could be waited for; correct at_least",
+                    table=name,
+                    **nearest(name, known),
+                )
 
     def _tried(
         self, question: Question, values: Values | None, version: int, reader: str, asking: Asking
@@ -198,11 +242,13 @@ class ServingNode:
                 stack.enter_context(self._queue.slot(reader, most_seconds=self.settings.bounds.seconds, turn=turn))
             held = self._versions.held
             is_copied = self._versions.warehouse.cache is not None
-            ready = served.statements.ready(
-                question.sql, values, best_effort=question.best_effort, held=held if is_copied else None
-            )
-            with self._databases.one() as database:
-                rows = run(self.session, database, ready, self.settings.bounds, self._deadlines, asking)
+            bounds = self.settings.bounds
+            with limited(self.session, bounds, self._deadlines, asking):
+                ready = served.statements.ready(
+                    question.sql, values, best_effort=question.best_effort, held=held if is_copied else None
+                )
+                with self._databases.one() as database:
+                    rows = run(database, ready, bounds)
         found = _Found(rows, ready.coverage(held), ready.counts(held))
         if not (question.best_effort or ready.is_of_now):
             self._results.put(key, found, cost=max(rows.nbytes, 1000) + len(question.sql))

@@ -18,8 +18,10 @@ import pytest
 import lakehouse
 from lakehouse import errors
 from lakehouse.core.serving.group import Node, NodeReport, NodeStage
+from lakehouse.serving import answering
 from lakehouse.serving.answering import QueryBounds
 from lakehouse.serving.node import NodeSettings
+from lakehouse.sql.translation import translate
 from lakehouse.testing.proxy import CommitLosingProxy
 from lakehouse.testing.rows import SCHEMA, arrow
 from lakehouse.testing.serving_nodes import served, urls
@@ -243,6 +245,33 @@ def test_a_version_that_is_not_there_yet_or_has_expired_is_said_so(lake: Any, fl
     until(lambda: lake.expire(keep_last=1).horizon > 2)
     with pytest.raises(lakehouse.VersionNotFound, match="expired"):
         client.sql(SUM, versions=1)
+
+
+@sqlite_only
+def test_a_table_that_the_lake_lacks_is_not_waited_for_and_a_new_one_is(lake: Any, flights: Any) -> None:
+    with served(lake) as one, lakehouse.connect_serving(one.url, wait_seconds=600) as client:
+        with pytest.raises(errors.TableNotFound, match=r"no such table, whose version could be waited for.*flights"):
+            client.sql(SUM, at_least={"flihgts": 1})
+        names = lake.create_table("names", "client STRING")
+        written = names.append(pa.table({"client": ["a"]})).version
+        found = client.sql("SELECT * FROM names", at_least={"names": written})
+        assert found.rows.to_pylist() == [{"client": "a"}]
+
+
+@sqlite_only
+def test_the_time_of_a_translation_counts(lake: Any, flights: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*given: Any) -> Any:
+        threading.Event().wait(1.0)
+        return translate(*given)
+
+    settings = NodeSettings(bounds=QueryBounds(seconds=0.5))
+    with served(lake, settings=settings) as one, lakehouse.connect_serving(one.url, wait_seconds=0) as client:
+        monkeypatch.setattr(answering, "translate", slow)
+        with pytest.raises(lakehouse.QueryLimitExceeded) as found:
+            client.sql(SUM)
+        monkeypatch.undo()
+        assert found.value.facts["limit"] == "seconds"
+        assert total(client) == 7
 
 
 @sqlite_only
