@@ -4,7 +4,7 @@ BIN := .venv/bin
 # One more than the cores of CI: one has the Spark session, and many tests wait for a lease or a server.
 JOBS ?= 3
 # A run whose worker was killed would wait for ever.
-LIMIT ?= 80m
+LIMIT ?= 85m
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench bench-peers bench-tpc explore campaign test-lowest test-newest journey docs up format clean

@@ -160,7 +160,7 @@ def run(lake: Any, table: Any, step: str, number: int) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("properties", [{}, {"ragged": "true"}], ids=["by chunk", "ragged"])
 def test_the_head_and_every_tag_come_back(lake, connect, lose, recover, properties) -> None:
-    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
+    @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
     @given(steps=STEPS)
     @example(steps=NET_ZERO)
     def check(steps):

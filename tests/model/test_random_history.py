@@ -630,7 +630,7 @@ def test_a_random_history_is_the_models_on_sqlite(sqlite_url, tmp_path):
             shutil.copy(tmp_path / "catalog.db", self.folder)
             return f"sqlite:///{self.folder}/catalog.db"
 
-    explore(OnSqlite, 12)
+    explore(OnSqlite, 6)
 
 
 @pytest.mark.timeout(600)
@@ -667,4 +667,4 @@ def test_a_random_history_is_the_models_on_postgresql(postgres, postgres_templat
             if hasattr(self, "database"):
                 postgres.drop_database(self.database)
 
-    explore(OnPostgres, 12)
+    explore(OnPostgres, 5)

@@ -22,6 +22,6 @@ def lake(spark: Any, sqlite_url: str, warehouse: Any) -> Any:
 def test_random_merges_come_to_what_a_loop_over_rows_comes_to(lake: Any, spark: Any) -> None:
     outcomes = Counter(
         run_and_compare(lake, planned(random.Random(seed)), "spark" if seed % 2 else "call", spark.createDataFrame)
-        for seed in range(24)
+        for seed in range(12)
     )
     assert min(outcomes[one] for one in ("changed", "nothing", "refused")) > 0, outcomes
