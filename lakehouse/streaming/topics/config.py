@@ -328,6 +328,9 @@ def _text(at: _Place, key: str, value: Any) -> str:
             raise at.wrong(key, 'write a text, a number or {env = "NAME"} here', found=type(value).__name__)
 
 
+_OWN = {"checkpoint": "folder", "stream": "name in its table"}
+
+
 def _check_apart(found: TopicsFile) -> None:
     """Two topics share neither a checkpoint nor the name by which a table knows their batches."""
     for key in ("checkpoint", "stream"):
@@ -339,5 +342,7 @@ def _check_apart(found: TopicsFile) -> None:
             held = (one.table if key == "stream" else "", value)
             if held in taken:
                 shown = "stream_id" if key == "stream" else key
-                raise _Place(found.file, one.name).wrong(shown, "another topic has the same", other=taken[held])
+                raise _Place(found.file, one.name).wrong(
+                    shown, f"another topic has the same; give each its own {_OWN[key]}", found=value, other=taken[held]
+                )
             taken[held] = one.name

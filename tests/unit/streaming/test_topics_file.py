@@ -116,7 +116,7 @@ def test_a_file_says_all_of_a_topic(write: Write, monkeypatch: pytest.MonkeyPatc
         (TOPIC + "source = {format = 'rate', x = {env = 'NOT_SET'}}", "orders", "source.x", "no such variable"),
         (TOPIC + RATE + "[defaults]\ntrigr = '1 second'", None, "defaults.trigr", "write trigger"),
         ('[topics."a/b"]\ntable = "t"\n' + RATE, "a/b", "", "letters"),
-        (TOPIC + PLACE + RATE + "[topics.b]\ntable = 'b'\n" + PLACE + RATE, "b", "checkpoint", "the same"),
+        (TOPIC + PLACE + RATE + "[topics.b]\ntable = 'b'\n" + PLACE + RATE, "b", "checkpoint", "its own folder"),
         (TOPIC + RATE + "[topics.b]\ntable = 'orders'\n" + RATE + "stream_id = 'orders'", "b", "stream_id", "same"),
     ],
 )  # fmt: skip
