@@ -1,8 +1,25 @@
 """Query nodes under chaos, shortly; `lakehouse.testing.serving_trial` as a command does it for as long as one likes."""
 
+import signal
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import lakehouse
+from lakehouse.testing.rows import SCHEMA, arrow
+from lakehouse.testing.serving_nodes import NodeProcess
 from lakehouse.testing.serving_trial import run_trial
+
+SUM = "SELECT sum(value) AS total FROM flights"
+
+
+def until(what: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait for something that a process does, and that only the catalog shows."""
+    give_up = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < give_up, "it never came"
+        threading.Event().wait(0.02)
 
 
 def test_every_answer_is_its_version_s_while_nodes_are_killed_paused_and_full(tmp_path: Path) -> None:
@@ -11,3 +28,43 @@ def test_every_answer_is_its_version_s_while_nodes_are_killed_paused_and_full(tm
     assert report.answers > 10, report
     assert report.versions > 2, report
     assert report.faults.total() > 0, report
+
+
+def test_a_node_that_was_paused_in_a_handoff_is_not_waited_for_and_answers_at_the_new_version(tmp_path: Path) -> None:
+    where, quick = (f"sqlite:///{tmp_path}/catalog.db", str(tmp_path / "warehouse")), ("--lease-seconds", "1")
+    with lakehouse.connect(*where) as lake:
+        flights = lake.create_table("flights", SCHEMA, time="time")
+        flights.append(arrow([("2013-01-05", "a", 1)]))
+        with NodeProcess(*where, *quick, "--name", "one") as one, NodeProcess(*where, *quick, "--name", "two") as two:
+            until(lambda: [node.word for node in lake.serving()[0].nodes] == ["serving", "serving"])
+            one.signal(signal.SIGSTOP)
+            newest = flights.append(arrow([("2013-01-05", "a", 2)])).version
+            with lakehouse.connect_serving(two.url, wait_seconds=60) as client:
+                assert client.sql(SUM, at_least=newest).rows["total"].to_pylist() == [3]
+            (paused, _) = lake.serving()[0].nodes
+            assert (paused.word, paused.live < newest) == ("silent", True)
+            one.signal(signal.SIGCONT)
+            with lakehouse.connect_serving(one.url) as client:
+                answer = client.sql(SUM)
+                assert (answer.version, answer.rows["total"].to_pylist()) == (newest, [3])
+
+
+def test_a_name_passes_on_from_a_node_that_is_killed_or_paused_beyond_its_lease(tmp_path: Path) -> None:
+    where = (f"sqlite:///{tmp_path}/catalog.db", str(tmp_path / "warehouse"))
+    named = ("--lease-seconds", "1", "--name", "one")
+    with lakehouse.connect(*where) as lake:
+        flights = lake.create_table("flights", SCHEMA, time="time")
+        flights.append(arrow([("2013-01-05", "a", 1)]))
+        with NodeProcess(*where, *named) as killed:
+            until(lambda: [node.word for node in lake.serving()[0].nodes] == ["serving"])
+            killed.kill()
+        with NodeProcess(*where, *named) as paused:
+            assert [node.url for node in lake.serving()[0].nodes] == [paused.url]
+            paused.signal(signal.SIGSTOP)
+            with NodeProcess(*where, *named) as last, lakehouse.connect_serving(paused.url) as client:
+                paused.signal(signal.SIGCONT)
+                newest = flights.append(arrow([("2013-01-05", "a", 2)])).version
+                answer = client.sql(SUM, at_least=newest)
+                assert answer.rows["total"].to_pylist() == [3], "it has no name any more, and answers as before"
+                assert paused.stop() == 0
+                assert [node.url for node in lake.serving()[0].nodes] == [last.url], "what leaves takes no other's row"
