@@ -1,4 +1,7 @@
-"""A lake worth looking at, made in process: days appended, one replaced, a stretch dropped, a tag."""
+"""A lake worth looking at, made in process: days appended, one replaced, a stretch dropped, a tag.
+
+Tests marked ``looks`` share one, made once a process of tests, and write nothing to it; others have their own.
+"""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -9,6 +12,7 @@ import pyarrow as pa
 import pytest
 import streamlit as st
 from streamlit import config
+from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 
 import lakehouse
@@ -37,8 +41,21 @@ def hours_of(first_day: int, days: int) -> pa.Table:
     return pa.table([times, carriers, list(range(len(times)))], schema=SCHEMA)
 
 
+@pytest.fixture(scope="session")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Where the lake of those that only look is."""
+    folder = tmp_path_factory.mktemp("looked-at")
+    found = Place(f"sqlite:///{folder}/catalog.db", str(folder / "warehouse"))
+    with lakehouse.connect(*found) as lake:
+        make_flights(lake)
+    return found
+
+
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.node.get_closest_marker("looks"):
+        found: Place = request.getfixturevalue("looked_at")
+        return found
     return Place(f"sqlite:///{tmp_path}/catalog.db", str(tmp_path / "warehouse"))
 
 
@@ -49,7 +66,17 @@ def lake(place: Place) -> Iterator[lakehouse.Lake]:
 
 
 @pytest.fixture
-def flights(lake: lakehouse.Lake) -> lakehouse.Table:
+def flights(request: pytest.FixtureRequest, lake: lakehouse.Lake) -> Iterator[lakehouse.Table]:
+    """The table of `make_flights`; a test that is marked to look and writes to the lake fails."""
+    if not request.node.get_closest_marker("looks"):
+        yield make_flights(lake)
+        return
+    before = (lake.head, lake.operations(), lake.tasks(), lake.tags())
+    yield lake.table("flights")
+    assert (lake.head, lake.operations(), lake.tasks(), lake.tags()) == before, "a test that only looks has written"
+
+
+def make_flights(lake: lakehouse.Lake) -> lakehouse.Table:
     """Versions: 1 creates, 2 and 3 append, 5 replaces a day, 7 drops a stretch, 9 replaces one carrier of a day."""
     table = lake.create_table("flights", SCHEMA, time="at", cluster_by=["carrier"])
     table.append(hours_of(0, 10), message="first ten days")
@@ -62,8 +89,19 @@ def flights(lake: lakehouse.Lake) -> lakehouse.Table:
     return table
 
 
+@pytest.fixture(scope="module")
+def console() -> Iterator[list[Place]]:
+    """Of which lake the console in this process is; closed after the tests of a module.
+
+    While they look at one lake it stays open, with its query processes, as it does for people.
+    """
+    of: list[Place] = []
+    yield of
+    st.cache_resource.clear()  # which closes the lake
+
+
 @pytest.fixture
-def open_page(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
+def open_page(place: Place, console: list[Place], monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     """Open a page of the console on the test's lake by the name of its file, with query parameters; no browser.
 
     ``user``: what a login says of somebody.
@@ -72,19 +110,19 @@ def open_page(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         monkeypatch.setenv(name, value)
     monkeypatch.syspath_prepend(str(APP.parent))
     config.set_option("server.address", "127.0.0.1")
-    st.cache_resource.clear()
+    if console != [place]:
+        st.cache_resource.clear()
+        console[:] = [place]
     st.cache_data.clear()
 
     def opened(name: str = "lake", *, user: dict[str, Any] | None = None, **parameters: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=60)
+        app._bidi_component_manager = BidiComponentManager()  # else it reads what all installed packages contain
         app.user = user or {}
         for key, value in parameters.items():
             app.query_params[key] = value
-        app.run()
         if name != "lake":
             app.switch_page(f"views/{name}.py")
-            app.run()
-        return app
+        return app.run()
 
-    yield opened
-    st.cache_resource.clear()  # which closes the lake
+    return opened

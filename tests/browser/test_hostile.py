@@ -12,15 +12,31 @@ import pytest
 import lakehouse
 from queries import query
 from tests.browser import hostile
+from tests.browser.conftest import Place
 
 APP = Path(__file__).resolve().parents[2] / "console/app.py"
 PAGES = sorted(path.stem for path in (APP.parent / "views").glob("*.py"))
 QUERY = f"SELECT what, `{hostile.COLUMN}`, at FROM hostile"
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A lake of hostile values, looked at and never committed to."""
+    folder = tmp_path_factory.mktemp("hostile")
+    found = Place(f"sqlite:///{folder}/catalog.db", str(folder / "warehouse"))
+    with lakehouse.connect(*found) as lake:
+        hostile.fill(lake)
+    return found
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, place: Place, filled: Place) -> Place:
+    return filled if "table" in request.fixturenames else place
+
+
 @pytest.fixture
 def table(lake: lakehouse.Lake) -> lakehouse.Table:
-    return hostile.fill(lake)
+    return lake.table("hostile")
 
 
 def check_nothing_is_rendered(app: Any) -> None:
@@ -38,6 +54,7 @@ def test_no_page_renders_a_value_as_markdown(open_page: Any, table: lakehouse.Ta
     operation.abort()
 
 
+@pytest.mark.looks
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_renders_what_an_address_says(open_page: Any, flights: lakehouse.Table, name: str) -> None:
     for value in (hostile.SCRIPT, hostile.MARKDOWN, hostile.TURNED, hostile.NULL, "9" * 5000):
@@ -48,6 +65,7 @@ def test_no_page_renders_what_an_address_says(open_page: Any, flights: lakehouse
             assert len(str(one.value)) < 10_000
 
 
+@pytest.mark.looks
 def test_the_check_itself_sees_a_value_that_is_rendered(open_page: Any, flights: lakehouse.Table) -> None:
     labels = dict.fromkeys(text for _, text in hostile.rendered(open_page("query")))
     assert {"Query", "Table", "SQL", "Run"} <= set(labels)

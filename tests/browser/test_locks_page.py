@@ -13,6 +13,7 @@ def frame(app: Any, column: str) -> Any:
     return found
 
 
+@pytest.mark.looks
 def test_a_quiet_lake_says_so(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("locks")
     assert not app.exception

@@ -46,6 +46,7 @@ def refused(app: Any) -> bool:
     return not app.dataframe and not app.selectbox and not any("sqlite" in one.value for one in app.text)
 
 
+@pytest.mark.looks
 @pytest.mark.parametrize("name", PAGES)
 def test_nobody_sees_anything_before_they_log_in(
     open_page: Any, configure: Any, flights: lakehouse.Table, name: str
@@ -67,6 +68,7 @@ def test_a_login_that_cannot_be_had_says_what_is_missing(
     assert app.error[0].value == "The login is not set up."
 
 
+@pytest.mark.looks
 @pytest.mark.parametrize("name", PAGES)
 def test_others_do_not_reach_a_console_without_a_login(
     open_page: Any, configure: Any, flights: lakehouse.Table, name: str
@@ -78,6 +80,7 @@ def test_others_do_not_reach_a_console_without_a_login(
         assert "without a login the console listens on this machine only" in app.code[0].value
 
 
+@pytest.mark.looks
 def test_secrets_that_cannot_be_read_let_nobody_in(open_page: Any, configure: Any, flights: lakehouse.Table) -> None:
     configure(secrets="[auth", address="127.0.0.1")
     app = open_page(user=ADA)
@@ -129,6 +132,7 @@ def test_an_action_is_signed_with_the_login(
     assert task.id in [one.id for one in lake.tasks(state="cancelled")]
 
 
+@pytest.mark.looks
 def test_a_file_of_roles_that_cannot_be_read_is_reported_and_nobody_acts(
     open_page: Any, configure: Any, roles: Any, flights: lakehouse.Table
 ) -> None:

@@ -36,6 +36,7 @@ def headings(app: Any) -> list[str]:
 # Lake
 
 
+@pytest.mark.looks
 def test_the_lake_page_has_a_row_a_table_with_its_totals(open_page: Any, lake: Any, flights: lakehouse.Table) -> None:
     app = open_page()
     tables = app.dataframe[0].value.set_index("table")
@@ -100,6 +101,7 @@ def test_the_log_lists_every_version_with_its_tags_and_run(open_page: Any, fligh
     assert log.loc[3, "message"] == "# late *rows* <img src=x onerror=alert(1)>"
 
 
+@pytest.mark.looks
 @pytest.mark.parametrize(
     ("parameters", "versions"),
     [
@@ -121,6 +123,7 @@ def test_the_log_is_filtered(
         assert "No version passes" in app.info[0].value
 
 
+@pytest.mark.looks
 def test_two_versions_are_compared_by_chunk(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("versions", version="7", compare="3")
     assert "From version 3 to version 7" in texts(app)
@@ -160,6 +163,7 @@ def test_changes_of_columns_are_compared_and_listed_over_time(
     assert not any("change" in one.value.columns for one in app.dataframe)
 
 
+@pytest.mark.looks
 def test_rows_between_two_versions_are_counted_when_asked(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("versions", version="7", compare="5")
     assert "delete" not in figures(app)
@@ -168,6 +172,7 @@ def test_rows_between_two_versions_are_counted_when_asked(open_page: Any, flight
     assert figures(app)["delete"] == "18"
 
 
+@pytest.mark.looks
 def test_a_version_is_compared_with_the_one_before_it(open_page: Any, flights: lakehouse.Table) -> None:
     assert "From version 3 to version 5" in texts(open_page("versions", version="5"))
 
@@ -193,6 +198,7 @@ def test_a_restore_is_reported_confirmed_and_signed(
     assert len(flights.segments()) == len(flights.segments(as_of=3))
 
 
+@pytest.mark.looks
 def test_a_reader_can_neither_tag_nor_restore(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("versions", version="3")
     assert app.button(key="restore flights 3").disabled
@@ -202,6 +208,7 @@ def test_a_reader_can_neither_tag_nor_restore(open_page: Any, flights: lakehouse
 # Timeline
 
 
+@pytest.mark.looks
 def test_the_timeline_draws_what_is_there(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("timeline")
     assert figures(app)["Segments"] == str(len(flights.segments()))
@@ -209,12 +216,14 @@ def test_the_timeline_draws_what_is_there(open_page: Any, flights: lakehouse.Tab
     assert app.select_slider(key="through").value == flights.version
 
 
+@pytest.mark.looks
 def test_the_timeline_of_an_older_version_is_what_it_was(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("timeline", version="3")
     assert figures(app)["Segments"] == str(len(flights.segments(as_of=3)))
     assert figures(app)["Tombstones"] == "0"
 
 
+@pytest.mark.looks
 def test_the_slider_moves_through_history(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("timeline")
     app.select_slider(key="through").set_value(3).run()
@@ -232,6 +241,7 @@ def test_zooming_changes_the_time_that_is_looked_at(open_page: Any, flights: lak
     assert figures(app)["Segments"] == str(len(flights.segments()))
 
 
+@pytest.mark.looks
 def test_a_laser_shows_which_tombstone_is_in_the_way(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("timeline", laser="2013-01-07T13:00")
     assert "Nothing is visible" in texts(app)
@@ -243,6 +253,7 @@ def test_a_laser_shows_which_tombstone_is_in_the_way(open_page: Any, flights: la
     assert list(happened["version"]) == [7, 2]
 
 
+@pytest.mark.looks
 def test_a_laser_with_keys_sees_only_their_rows(open_page: Any, flights: lakehouse.Table) -> None:
     gone, none, seen = "hidden", "holds no such rows", "visible"
     asked = [("12", "carrier=UA", gone), ("12", "carrier=AA", none), ("12", "", gone), ("13", "carrier=AA", seen)]
@@ -288,6 +299,7 @@ def test_a_laser_where_everything_was_dropped_names_the_version(open_page: Any, 
     assert "nothing ever did" in texts(open_page("timeline", laser="1999-01-01"))
 
 
+@pytest.mark.looks
 def test_a_laser_that_is_mistyped_leaves_the_picture(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("timeline", laser="noon")
     assert not app.exception
@@ -311,6 +323,7 @@ def test_the_tombstones_page_shows_what_each_masks_and_when_it_goes(open_page: A
     assert listed["made by"].iloc[0] == f"delete at {flights.version}"
 
 
+@pytest.mark.looks
 def test_tombstones_are_filtered_by_kind_and_time(open_page: Any, flights: lakehouse.Table) -> None:
     assert len(open_page("tombstones", interval="2013-01-12").dataframe[0].value) == 1
     assert "No tombstone" in open_page("tombstones", kind="key").info[0].value
@@ -320,6 +333,7 @@ def test_tombstones_are_filtered_by_kind_and_time(open_page: Any, flights: lakeh
 # Key frames
 
 
+@pytest.mark.looks
 def test_the_key_frames_page_shows_which_steps_build_the_version(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("key_frames", interval="2013-01-05")
     steps = next(one.value for one in app.dataframe if "part" in one.value.columns)
@@ -332,6 +346,7 @@ def test_the_key_frames_page_shows_which_steps_build_the_version(open_page: Any,
     assert set(steps[steps["version"] > 2]["part"]) == {"later"}
 
 
+@pytest.mark.looks
 def test_without_a_time_the_chunk_that_changed_last_is_shown(open_page: Any, flights: lakehouse.Table) -> None:
     assert "2013-01-12\nVersion 9 is built from" in texts(open_page("key_frames"))
 
@@ -348,6 +363,7 @@ def test_without_a_time_the_chunk_of_an_upsert_is_shown_and_not_all_time(open_pa
     assert "9999" not in said
 
 
+@pytest.mark.looks
 def test_the_film_strip_has_axes_a_legend_and_a_step_a_version(open_page: Any, flights: lakehouse.Table) -> None:
     (drawn,) = open_page("key_frames", interval="2013-01-05").get("vega_lite_chart")
     bars, _ = json.loads(drawn.proto.spec)["layer"]
@@ -361,6 +377,7 @@ def test_the_film_strip_has_axes_a_legend_and_a_step_a_version(open_page: Any, f
 # Segments
 
 
+@pytest.mark.looks
 def test_segments_are_listed_filtered_and_ordered(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("segments")
     listed = app.dataframe[0].value
@@ -386,12 +403,14 @@ def test_segments_show_how_often_rows_were_erased_from_them(open_page: Any, flig
     assert "erase" in set(open_page("versions").dataframe[0].value["operation"])
 
 
+@pytest.mark.looks
 def test_a_filter_that_is_no_predicate_is_reported(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("segments", where="delay >")
     assert not app.exception
     assert app.error
 
 
+@pytest.mark.looks
 def test_one_segment_is_shown_in_full(open_page: Any, lake: Any, flights: lakehouse.Table) -> None:
     segment = flights.segments(interval="2013-01-07")[0]
     app = open_page("segments", segment=str(segment.id))

@@ -15,6 +15,7 @@ def words(app: Any) -> str:
     return "\n".join(str(one.value) for one in (*app.title, *app.caption, *app.info, *app.error, *app.code))
 
 
+@pytest.mark.looks
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_draws_at_the_newest_version_and_at_an_older_one(
     open_page: Any, flights: lakehouse.Table, name: str
@@ -34,6 +35,7 @@ def test_every_page_draws_a_table_without_rows(open_page: Any, lake: lakehouse.L
     assert not app.error
 
 
+@pytest.mark.looks
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_says_what_to_do_about_a_version_that_is_not_there(
     open_page: Any, flights: lakehouse.Table, name: str
@@ -46,6 +48,7 @@ def test_every_page_says_what_to_do_about_a_version_that_is_not_there(
         assert "Pick another version" in app.markdown[-1].value
 
 
+@pytest.mark.looks
 def test_table_version_and_time_come_from_the_address(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("timeline", table="flights", version="before-the-drop", interval="2013-01-05")
     assert app.selectbox(key="table").value == "flights"
@@ -80,6 +83,7 @@ def test_a_table_that_goes_while_it_is_looked_at_is_reported(
         assert app.code[0].value == "no table is called weather"
 
 
+@pytest.mark.looks
 def test_an_interval_that_is_none_is_reported(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("timeline", interval="yesterday")
     assert not app.exception

@@ -17,6 +17,7 @@ def asked(open_page: Any, sql: str, **parameters: str) -> Any:
     return app.button(key="run").click().run()
 
 
+@pytest.mark.looks
 def test_a_page_without_a_statement_says_what_to_do(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("query")
     assert not app.exception
@@ -28,6 +29,7 @@ def test_a_page_without_a_statement_says_what_to_do(open_page: Any, flights: lak
     assert len(app.dataframe[0].value) == 100
 
 
+@pytest.mark.looks
 def test_a_statement_in_the_address_is_run_at_the_version_in_the_address(
     open_page: Any, flights: lakehouse.Table
 ) -> None:
@@ -40,11 +42,13 @@ def test_a_statement_in_the_address_is_run_at_the_version_in_the_address(
     assert counts == {"2": 240, "3": 384}
 
 
+@pytest.mark.looks
 def test_a_tag_names_a_version_too(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("query", sql="SELECT count(*) AS n FROM flights", version="before-the-drop")
     assert int(app.dataframe[0].value["n"][0]) == flights.scan(as_of=5).count()
 
 
+@pytest.mark.looks
 @pytest.mark.parametrize(
     "sql",
     [
@@ -67,6 +71,7 @@ def test_what_is_no_look_is_refused_and_changes_nothing(
     assert (lake.head, lake.tables()) == (head, ["flights", "weather"])
 
 
+@pytest.mark.looks
 def test_what_was_left_out_is_reported_with_its_reason(open_page: Any, flights: lakehouse.Table) -> None:
     app = asked(open_page, "SELECT carrier FROM flights WHERE at < '2013-01-03' AND delay > 30")
     opened, _, whole = metrics(app)["Segments opened"].partition(" of ")
@@ -77,12 +82,14 @@ def test_what_was_left_out_is_reported_with_its_reason(open_page: Any, flights: 
     assert reasons["segments"].sum() == int(whole) - int(opened) == len(left_out)
 
 
+@pytest.mark.looks
 def test_rows_beyond_the_limit_are_left_out_and_that_is_said(open_page: Any, flights: lakehouse.Table) -> None:
     app = asked(open_page, "SELECT a.at FROM flights a, flights b")
     assert len(app.dataframe[0].value) == 5_000
     assert any("more were left out" in one.value for one in app.text)
 
 
+@pytest.mark.looks
 def test_a_chart_is_offered_for_numbers(open_page: Any, flights: lakehouse.Table) -> None:
     app = asked(open_page, "SELECT at, delay, carrier FROM flights")
     assert app.selectbox(key="across").options == ["at", "delay", "carrier"]
@@ -94,6 +101,7 @@ def test_a_chart_is_offered_for_numbers(open_page: Any, flights: lakehouse.Table
     assert not app.exception
 
 
+@pytest.mark.looks
 @pytest.mark.parametrize(
     "sql", ["SHOW TABLES", "DESCRIBE flights", "DESCRIBE HISTORY flights", "EXPLAIN SELECT 1", "SELECT 1 AS a, 2 AS a"]
 )
@@ -104,6 +112,7 @@ def test_other_looks_are_shown(open_page: Any, flights: lakehouse.Table, sql: st
     assert len(app.dataframe[0].value) >= 1
 
 
+@pytest.mark.looks
 def test_the_same_question_can_be_copied(open_page: Any, flights: lakehouse.Table) -> None:
     sql = "SELECT max(delay) AS late FROM flights WHERE carrier = 'UA'"
     app = asked(open_page, sql, version="3")
@@ -127,6 +136,7 @@ WORDS = [
 ]
 
 
+@pytest.mark.looks
 @pytest.mark.parametrize(("sql", "words", "advice"), WORDS)
 def test_a_refusal_is_in_the_engines_words_with_candidates_and_advice_for_this_page(
     open_page: Any, flights: lakehouse.Table, sql: str, words: str, advice: str
@@ -140,6 +150,7 @@ def test_a_refusal_is_in_the_engines_words_with_candidates_and_advice_for_this_p
         assert elsewhere not in said
 
 
+@pytest.mark.looks
 def test_a_query_that_reaches_a_limit_says_where_to_allow_more(open_page: Any, flights: lakehouse.Table) -> None:
     app = open_page("query")
     app.number_input(key="most seconds").set_value(1)
