@@ -33,6 +33,24 @@ ELSEWHERE = {
     "timeline": ({"table": "codes", "keys": "code=UA"},),
 }
 """Other filters of pages, whose forms differ by them."""
+ALONE = ("lake", "query")
+"""Pages whose command lines are run as they are, each in a process of its own."""
+RUNNER = """
+import sys
+from pathlib import Path
+
+from lakehouse.cli import main
+
+*commands, end = Path(sys.argv[1]).read_text().split("\\0\\0")
+assert not end
+for command in commands:
+    sys.argv = ["lakehouse", *command.split("\\0")]
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code, (command, ended.code)
+    print("=====", flush=True)
+"""
 
 
 def parts(app: Any) -> dict[str, str]:
@@ -72,12 +90,11 @@ def test_every_page_is_copied_and_runs_in_a_fresh_process(
 ) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    where = {found["First, for Python and the command line: where the lake is"] for _, found in copies}
-    assert len(where) == 1
-    script, shell = folder / "copied.py", folder / "copied.sh"
+    (where,) = {found["First, for Python and the command line: where the lake is"] for _, found in copies}
+    script = folder / "copied.py"
     # One process for all, as each begins with its own imports and connection; a mark tells what each printed.
     script.write_text("\n".join(f"{found['Python']}\nprint('=====')\nlake.close()" for _, found in copies))
-    printed = run(["sh", "-ec", f"{where.pop()}\n{sys.executable} {script}"], folder).split("=====\n")
+    printed = run(["sh", "-ec", f"{where}\n{sys.executable} {script}"], folder).split("=====\n")
     assert printed[-1] == ""
     assert len(printed) == len(copies) + 1
     assert all(one.strip() for one in printed[:-1])
@@ -90,6 +107,13 @@ def test_every_page_is_copied_and_runs_in_a_fresh_process(
 
     commands = [(name, found["Command line"]) for name, found in copies if "Command line" in found]
     assert {name for name, _ in commands} == set(PAGES)
-    shell.write_text("\n".join([copies[0][1]["First, for Python and the command line: where the lake is"],
-                                *(text for _, text in commands)]))  # fmt: skip
-    assert "flights" in run(["sh", "-e", str(shell)], folder)
+    alone = [text for name, text in commands if name in ALONE]
+    assert "flights" in run(["sh", "-ec", "\n".join([where, *alone])], folder)
+    # The rest in one process too: a shell reads the words of each, and the command line runs them one after the other.
+    words, runner = folder / "words", folder / "commands.py"
+    spelled = "lakehouse() { printf '%s\\0' \"$@\" ''; }"
+    runner.write_text(RUNNER)
+    rest = [text for name, text in commands if name not in ALONE]
+    run(["sh", "-ec", "\n".join([where, spelled, f"{{\n{chr(10).join(rest)}\n}} > {words}"])], folder)
+    ran = run(["sh", "-ec", f"{where}\n{sys.executable} {runner} {words}"], folder)
+    assert ran.count("=====\n") == sum(text.count("\n") + 1 for text in rest)
