@@ -37,6 +37,7 @@ CHANGES = 20
 def changes(url: str, folder: str, segments: int) -> dict[str, float]:
     """Median milliseconds of each change on a table of so many segments."""
     with lakehouse.connect(url, folder) as lake:
+        lake.session.require_home()  # the files of its segments are nowhere
         fill(lake.catalog, make_table(lake.catalog, "t"), segments)
         table = lake.table("t")
         works: dict[str, Callable[[int], object]] = {
