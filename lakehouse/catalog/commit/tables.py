@@ -14,6 +14,7 @@ from lakehouse.catalog.commit.views import require_no_view
 from lakehouse.catalog.store.models import commit_log, commit_table, lake_table, operation, upkeep
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.catalog.store.rows import spec_definition, spec_from_row
+from lakehouse.catalog.versions.horizon import hold_history
 from lakehouse.core.beside import beside, is_beside, is_replacement
 from lakehouse.core.operation import Kind
 from lakehouse.core.spec import TableId, TableSpec
@@ -122,12 +123,16 @@ def drop_table(connection: Connection, name: str) -> None:
 
 def drop_forsaken(connection: Connection, before_us: int) -> None:
     """Drop replacements of tables that were made before a time and that nobody fills: their writers have died."""
+    names = [one for one in table_names(connection) if is_replacement(one)]
+    if not names:
+        return
+    hold_history(connection)  # else one could take the other's name between the look and the drop
     is_young = exists().where(
         commit_log.c.version == lake_table.c.created_version, commit_log.c.committed_us >= before_us
     )
     is_written = exists().where(operation.c.table_id == lake_table.c.id, operation.c.state == "running")
-    old = select(lake_table.c.name).where(_live, ~is_young, ~is_written)
-    for name in filter(is_replacement, connection.execute(old).scalars().all()):
+    old = select(lake_table.c.name).where(_live, lake_table.c.name.in_(names), ~is_young, ~is_written)
+    for name in connection.execute(old).scalars().all():
         drop_table(connection, name)
 
 
