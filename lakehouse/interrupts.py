@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -122,6 +122,11 @@ def committing() -> Iterator[None]:
         check()
 
 
+def before_raising(action: Callable[[], None]) -> None:
+    """Have an action done in the main thread each time an interrupt is about to be raised there."""
+    _actions.append(action)
+
+
 def _noted(number: int, _: FrameType | None) -> None:
     is_second, _state.signal = _state.signal is not None, number
     if _state.is_committing or (_state.is_done and not _state.in_steps):
@@ -129,7 +134,10 @@ def _noted(number: int, _: FrameType | None) -> None:
     if is_second:  # a second signal skips the clean-up: leases expire by themselves
         os.write(2, f"lakehouse: {_state.message()}\n".encode())
         os._exit(128 + number)
+    for action in _actions:
+        action()
     raise Interrupted
 
 
 _state = _State()
+_actions: list[Callable[[], None]] = []

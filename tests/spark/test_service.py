@@ -61,7 +61,7 @@ def test_a_job_starts_for_what_waits_and_goes_away(filled):
     running = threading.Thread(target=service.run, args=(stop,))
     running.start()
     try:
-        for _ in range(600):
+        for _ in range(3000):
             if not lake.tasks(state="waiting") and not lake.tasks(state="running"):
                 break
             stop.wait(0.1)

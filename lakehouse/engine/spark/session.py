@@ -15,6 +15,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from lakehouse.engine.spark.interrupting import keeping_handler
 from lakehouse.engine.spark.stores import FILE_SYSTEMS, is_on_one_machine, scheme_of
 from lakehouse.errors import EngineUnavailable
 
@@ -57,7 +58,8 @@ def start_session(settings: Mapping[str, str] | None = None, *, reads: str = "")
     for key, value in chosen.items():
         builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        with keeping_handler():
+            return builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
         raise EngineUnavailable(
             "Spark does not start; run `lakehouse doctor`, or use in-process data such as Arrow tables",
