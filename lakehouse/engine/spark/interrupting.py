@@ -19,7 +19,7 @@ from lakehouse import interrupts
 
 @contextmanager
 def keeping_handler() -> Iterator[None]:
-    """Around the start of a session: whoever listened to Ctrl-C before still does, not the handler that Spark puts there.
+    """Around the start of a session: whoever listened to Ctrl-C before still does, not the handler of Spark.
 
     That one raises `KeyboardInterrupt` even while a commit is being sent. Python's own handler is left to Spark, as
     in every notebook.
