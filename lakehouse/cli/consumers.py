@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
+from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_existing
 from lakehouse.cli.output import print_json, print_line, print_table
 
 
@@ -22,7 +22,7 @@ def consumers(
     """List named readers: where each is, how many versions it has yet to read, and until when these are kept for it."""
     if action is not None and (action != "drop" or name is None):
         raise typer.BadParameter("write: lakehouse consumers, or: lakehouse consumers drop NAME")
-    with open_lake(catalog, warehouse) as lake:
+    with open_existing(catalog, warehouse) as lake:
         if name is not None:
             lake.drop_consumer(name)
             return print_json({"dropped": name}) if as_json else print_line(f"consumer {name} dropped")

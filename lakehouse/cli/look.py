@@ -14,6 +14,7 @@ from lakehouse.cli.options import (
     JsonOption,
     TableArgument,
     WarehouseOption,
+    open_existing,
     open_lake,
     pinned,
     point_in_history,
@@ -95,7 +96,7 @@ def log(
     as_json: JsonOption = False,
 ) -> None:
     """List commits, newest first, and what became of numbers between them that are no versions."""
-    with open_lake(catalog, warehouse) as lake:
+    with open_existing(catalog, warehouse) as lake:
         commits = lake.log(limit) if table is None else lake.table(table).log(limit, definitions=True)
         missing = gaps(one.version for one in commits)
         drawn = lake.catalog.drawn(missing) if missing else []
@@ -152,7 +153,7 @@ def show_table(
     as_json: JsonOption = False,
 ) -> None:
     """Show a table: columns, keys, properties, and its chunks, segments or tombstones at a version."""
-    with open_lake(catalog, warehouse) as lake:
+    with open_existing(catalog, warehouse) as lake:
         shown = lake.table(table)
         point = pinned(shown, as_of)
         spec = shown.spec_at(as_of)
@@ -238,7 +239,7 @@ def diff(
     as_json: JsonOption = False,
 ) -> None:
     """Show what was added to and dropped from a table between two versions, by chunk, and how its columns changed."""
-    with open_lake(catalog, warehouse) as lake:
+    with open_existing(catalog, warehouse) as lake:
         found = lake.table(table).diff(point_in_history(a), point_in_history(b))
     rows = found.to_arrow().to_pylist()
     if as_json:
@@ -283,7 +284,7 @@ def timeline(
 
     A line is labelled with the version that added what is on it.
     """
-    with open_lake(catalog, warehouse) as lake:
+    with open_existing(catalog, warehouse) as lake:
         shown = lake.table(table)
         window = None if interval is None else shown.spec.interval_of(interval)
         point = pinned(shown, as_of)
@@ -322,7 +323,7 @@ def locks(
     as_json: JsonOption = False,
 ) -> None:
     """List who holds which chunks, and until when."""
-    with open_lake(catalog, warehouse) as lake:
+    with open_existing(catalog, warehouse) as lake:
         if release is not None:
             lake.release(release)
         names = lake.tables() if table is None else [table]

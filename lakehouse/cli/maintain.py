@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakehouse import interrupts
-from lakehouse.cli.options import CatalogOption, JsonOption, QuietOption, TableArgument, WarehouseOption, open_lake
+from lakehouse.cli.options import (
+    CatalogOption,
+    JsonOption,
+    QuietOption,
+    TableArgument,
+    WarehouseOption,
+    open_existing,
+    open_lake,
+)
 from lakehouse.cli.output import print_json, print_line, print_table, show_bytes
 from lakehouse.cli.write import print_commit
 from lakehouse.core.policy import read_size
@@ -71,7 +79,7 @@ def tasks(
     as_json: JsonOption = False,
 ) -> None:
     """List the tasks of the table service, newest first; waiting ones by score."""
-    with open_lake(catalog, warehouse) as lake:
+    with open_existing(catalog, warehouse) as lake:
         found = lake.tasks(table=table, state=state, limit=limit)
     return print_json(found) if as_json else _show(found)
 

@@ -10,6 +10,7 @@ import typer
 import lakehouse
 from lakehouse.arguments import Fit
 from lakehouse.cli.progress import hush
+from lakehouse.errors import InvalidAddress
 from lakehouse.session.addresses import addresses
 
 if TYPE_CHECKING:
@@ -77,8 +78,16 @@ SchemaOption = Annotated[
 
 
 def open_lake(catalog: str | None, warehouse: str | None) -> Lake:
-    """Open the lake that the options, the environment or the defaults name."""
+    """Open the lake that the options, the environment or the defaults name; make an empty one if there is none."""
     return lakehouse.connect(catalog, warehouse)
+
+
+def open_existing(catalog: str | None, warehouse: str | None) -> Lake:
+    """Open the lake that is named, for a command that only looks. Raises `InvalidAddress` if there is none."""
+    address, _ = addresses(catalog, warehouse)
+    if import_module("lakehouse.catalog.store.opening").is_missing(address):
+        raise InvalidAddress("there is no lake; name yours by --catalog, or make one: lakehouse init", catalog=address)
+    return open_lake(catalog, warehouse)
 
 
 _MOST_DIGITS = 100

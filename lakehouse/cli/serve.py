@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakehouse.arguments import read_called
-from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
+from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_existing, open_lake
 from lakehouse.cli.output import print_json, print_line, print_table, show_bytes
 from lakehouse.core.policy import read_size
-from lakehouse.errors import InvalidAddress, InvalidArgument, InvalidProperty, PartialRead
-from lakehouse.session.addresses import addresses
+from lakehouse.errors import InvalidArgument, InvalidProperty, PartialRead
 
 if TYPE_CHECKING:
     from lakehouse.core.serving.group import Group, Node
@@ -121,10 +120,7 @@ def serving(
     as_json: JsonOption = False,
 ) -> None:
     """List groups of query nodes: versions, the handoff that goes on and what it waits for, hit rates, slow queries."""
-    address, _ = addresses(catalog, warehouse)
-    if import_module("lakehouse.catalog.store.opening").is_missing(address):
-        raise InvalidAddress("there is no lake; name yours by --catalog, or make one: lakehouse init", catalog=address)
-    with open_lake(catalog, warehouse) as lake:
+    with open_existing(catalog, warehouse) as lake:
         found = lake.serving()
     if as_json:
         return print_json([_document(one) for one in found])

@@ -15,7 +15,7 @@ import typer
 
 import lakehouse
 from lakehouse import interrupts
-from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_lake
+from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_existing, open_lake
 from lakehouse.cli.output import console, plain, print_json, print_line, print_table, printable
 from lakehouse.core.topic import STALLED_SECONDS, Health, Topic
 from lakehouse.extras import load
@@ -100,7 +100,7 @@ def list_topics(
     as_json: JsonOption = False,
 ) -> None:
     """List topics as their processes reported them last: rows, lag, versions, restarts, and why one is stalled."""
-    with open_lake(catalog, warehouse) as lake:
+    with open_existing(catalog, warehouse) as lake:
         found = lake.topics()
     if as_json:
         return print_json([_document(one, stalled_after) for one in found])

@@ -12,6 +12,7 @@ from lakehouse.cli.options import (
     JsonOption,
     TableArgument,
     WarehouseOption,
+    open_existing,
     open_lake,
     point_in_history,
 )
@@ -30,7 +31,7 @@ def head(
     as_json: JsonOption = False,
 ) -> None:
     """Show some rows of a table."""
-    with open_lake(catalog, warehouse) as lake:
+    with open_existing(catalog, warehouse) as lake:
         found = lake.table(table).head(rows, as_of=point_in_history(as_of))
     if form or output:
         return write_rows(found, form, output)

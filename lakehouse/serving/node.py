@@ -11,6 +11,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from lakehouse.arguments import nearest, read_called, require_within
+from lakehouse.core.beside import is_beside
 from lakehouse.core.serving.coverage import Coverage
 from lakehouse.core.serving.group import Glance, Group, Node, NodeStage, SlowQuery
 from lakehouse.errors import (
@@ -204,11 +205,11 @@ class ServingNode:
         except CatalogUnavailable:
             return
         for name in names:
-            if name not in known:
+            if name not in known or is_beside(name):
                 raise TableNotFound(
                     "no such table, whose version could be waited for; correct at_least",
                     table=name,
-                    **nearest(name, known),
+                    **nearest(name, [one for one in known if not is_beside(one)]),
                 )
 
     def _tried(

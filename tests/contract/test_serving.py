@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 
 import lakehouse
 from lakehouse import errors
+from lakehouse.core.beside import beside
 from lakehouse.core.serving.group import Node, NodeReport, NodeStage
 from lakehouse.serving import answering
 from lakehouse.serving.answering import QueryBounds
@@ -252,10 +254,16 @@ def test_a_table_that_the_lake_lacks_is_not_waited_for_and_a_new_one_is(lake: An
     with served(lake) as one, lakehouse.connect_serving(one.url, wait_seconds=600) as client:
         with pytest.raises(errors.TableNotFound, match=r"no such table, whose version could be waited for.*flights"):
             client.sql(SUM, at_least={"flihgts": 1})
+        hidden = beside(uuid4().hex)
+        lake.create_table(hidden, "client STRING")
+        for name in (hidden, hidden[:-1]):  # none of the lake's own is waited for, nor named
+            with pytest.raises(errors.TableNotFound) as found:
+                client.sql(SUM, at_least={name: 1})
+            assert "nearest" not in found.value.facts
         names = lake.create_table("names", "client STRING")
         written = names.append(pa.table({"client": ["a"]})).version
-        found = client.sql("SELECT * FROM names", at_least={"names": written})
-        assert found.rows.to_pylist() == [{"client": "a"}]
+        answer = client.sql("SELECT * FROM names", at_least={"names": written})
+        assert answer.rows.to_pylist() == [{"client": "a"}]
 
 
 @sqlite_only

@@ -395,3 +395,11 @@ def test_rows_are_counted_and_called_stored_where_they_are_too_many_to_count(
     assert "3 stored" in run("tables").out
     table = json.loads(run("tables", "--json").out)["tables"][0]
     assert (table["rows"], table["rows_stored"]) == (None, 3)
+
+
+@pytest.mark.parametrize("command", ["log", "locks", "tasks", "consumers", "serving", "stream list", "head x"])
+def test_a_command_that_looks_makes_no_lake_where_there_is_none(run, tmp_path, command):
+    ran = run(*command.split())
+    said = "lakehouse: there is no lake; name yours by --catalog, or make one: lakehouse init"
+    assert (ran.code, ran.err.split(" (")[0]) == (1, said)
+    assert list(tmp_path.iterdir()) == []
