@@ -99,6 +99,11 @@ _kept: TTLCache[tuple[Any, ...], Asked] = TTLCache(MOST_KEPT, KEPT_SECONDS)
 _guard = threading.Lock()
 
 
+def prepare(lake: Any) -> None:
+    """Start what will run the reader's first statement, while they still write it."""
+    lake.session.query_processes.prepare()
+
+
 def ask(lake: Any, sql: str, as_of: str | None, *, reader: str, on_wait: OnWait, limits: Limits = LIMITS) -> Asked:
     """Run a read-only statement once the reader has a slot; ``on_wait`` is called with the place in the queue.
 

@@ -179,6 +179,7 @@ with st.container(horizontal=True):
     st.button("Example", on_click=example, key="example")
 limits = draw_limits()
 if not sql:
+    query.prepare(opened.lake())
     shell.empty("Write a statement and run it. The address of this page then contains it and can be shared.")
     st.stop()
 point = as_of or opened.lake().head  # of all tables: a link to the newest shows the same later

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -12,7 +13,9 @@ from lakehouse.apart.wire import Ended, TooMuch, read_error
 from lakehouse.cancelling import watched
 from lakehouse.errors import LakehouseError, QueryLimitExceeded
 
+logger = logging.getLogger(__name__)
 _MOST_IDLE = 2
+_PREPARING_SECONDS = 20.0
 
 
 class QueryProcesses:
@@ -26,7 +29,33 @@ class QueryProcesses:
         self._let_go = let_go
         self._guard = threading.Lock()
         self._idle: list[QueryProcess] = []
+        self._starting: threading.Event | None = None
         self._owner = os.getpid()
+
+    def prepare(self) -> None:
+        """Start a process in the background unless there is one, for a query that is likely to come soon.
+
+        One that comes meanwhile waits for it. A start that fails is tried again by the next query, which says why.
+        """
+        with self._guard:
+            self._forget_parents()
+            if self._starting is not None or any(one.is_alive for one in self._idle):
+                return
+            self._starting = started = threading.Event()
+        threading.Thread(target=self._start, args=(started,), name="lakehouse-query-process", daemon=True).start()
+
+    def _start(self, started: threading.Event) -> None:
+        process = None
+        try:
+            process = QueryProcess(self._settings, _PREPARING_SECONDS)
+        except (LakehouseError, OSError) as error:
+            logger.info("no query process could be prepared: %s", error)
+        finally:
+            with self._guard:
+                self._starting = None
+                if process is not None:
+                    self._idle.append(process)
+            started.set()
 
     def ask(
         self, question: Mapping[str, Any], *, most_bytes: int, most_memory: int, most_seconds: float
@@ -73,20 +102,35 @@ class QueryProcesses:
         return answer, body
 
     def idle(self) -> list[QueryProcess]:
-        """Idle processes."""
+        """Idle processes, after waiting for one that is being prepared."""
+        self._wait_prepared()
         with self._guard:
             return list(self._idle)
 
     def _taken(self, seconds: float) -> QueryProcess:
+        while True:
+            with self._guard:
+                self._forget_parents()
+                while self._idle:
+                    process = self._idle.pop()
+                    if process.is_alive:
+                        return process
+                    process.end()
+                starting = self._starting
+            if starting is None:
+                return QueryProcess(self._settings, seconds)
+            starting.wait()
+
+    def _forget_parents(self) -> None:
+        if os.getpid() != self._owner:  # forked: the processes are the parent's
+            self._owner, self._idle, self._starting = os.getpid(), [], None
+
+    def _wait_prepared(self) -> None:
         with self._guard:
-            if os.getpid() != self._owner:  # forked: the processes are the parent's
-                self._owner, self._idle = os.getpid(), []
-            while self._idle:
-                process = self._idle.pop()
-                if process.is_alive:
-                    return process
-                process.end()
-        return QueryProcess(self._settings, seconds)
+            self._forget_parents()
+            starting = self._starting
+        if starting is not None:
+            starting.wait()
 
     def _give_back(self, process: QueryProcess) -> None:
         with self._guard:
@@ -103,8 +147,9 @@ class QueryProcesses:
             return  # its lease will expire
 
     def close(self) -> None:
-        """End all idle processes."""
+        """End all idle processes, and one that is being prepared."""
+        self._wait_prepared()
         with self._guard:
             idle, self._idle = self._idle, []
-        for process in idle if os.getpid() == self._owner else ():
+        for process in idle:
             self._end(process)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import lakehouse
+import opened
 
 
 def metrics(app: Any) -> dict[str, str]:
@@ -27,6 +28,15 @@ def test_a_page_without_a_statement_says_what_to_do(open_page: Any, flights: lak
     assert not app.error
     assert "ORDER BY `at` DESC" in app.text_area(key="sql").value
     assert len(app.dataframe[0].value) == 100
+
+
+@pytest.mark.looks
+def test_what_runs_the_first_statement_starts_while_it_is_written(open_page: Any, flights: lakehouse.Table) -> None:
+    open_page("query")
+    [process] = opened.lake().session.query_processes.idle()
+    app = asked(open_page, "SELECT count(*) AS n FROM flights")
+    assert not app.error
+    assert [one.pid for one in opened.lake().session.query_processes.idle()] == [process.pid]
 
 
 @pytest.mark.looks

@@ -16,9 +16,11 @@ import pytest
 from sqlalchemy import text
 
 import lakehouse
+from lakehouse.apart import QueryProcesses
 from lakehouse.apart.process import QueryProcess
 from lakehouse.apart.wire import Ended, read_error, write_error
 from lakehouse.errors import (
+    CatalogUnavailable,
     InvalidInput,
     InvalidStatement,
     LakehouseError,
@@ -74,6 +76,42 @@ def test_binding_is_under_the_clock(still_lake: lakehouse.Lake) -> None:
     joined = " ".join(f"JOIN trips AS t{place} ON t{place}.id = t{place - 1}.id" for place in range(1, 60))
     with pytest.raises(QueryLimitExceeded, match="took too long"):
         still_lake.query(f"SELECT count(*) FROM trips AS t0 {joined}", most_seconds=0.1)
+
+
+def test_a_prepared_process_is_started_once_and_answers_the_query_that_waits_for_it(still_lake: lakehouse.Lake) -> None:
+    processes = QueryProcesses(settings(still_lake), let_go=lambda _: None)
+    question = {"text": "SELECT 1 AS one", "as_of": None, "most_rows": 5, "most_bytes": 1_000}
+    limits = {"most_bytes": 1_000, "most_memory": 600_000_000, "most_seconds": 20.0}
+    try:
+        processes.prepare()
+        processes.prepare()
+        answer, _ = processes.ask({**question, **limits}, **limits)
+        assert "error" not in answer
+        [prepared] = processes.idle()
+        processes.prepare()
+        processes.ask({**question, **limits}, **limits)
+        assert processes.idle() == [prepared]
+    finally:
+        processes.close()
+    assert not prepared.is_alive
+
+
+def test_a_process_that_is_being_prepared_ends_with_its_lake(still_lake: lakehouse.Lake) -> None:
+    let_go: list[str] = []
+    processes = QueryProcesses(settings(still_lake), let_go.append)
+    processes.prepare()
+    processes.close()
+    assert processes.idle() == []
+    assert len(let_go) == 1
+
+
+def test_a_query_says_why_no_process_could_be_prepared(still_lake: lakehouse.Lake, tmp_path: Path) -> None:
+    damaged = tmp_path / "catalog.db"
+    damaged.write_text("no catalog")
+    processes = QueryProcesses({**settings(still_lake), "catalog": f"sqlite:///{damaged}"}, let_go=lambda _: None)
+    processes.prepare()
+    with pytest.raises(CatalogUnavailable):
+        processes.ask({}, most_bytes=1_000, most_memory=600_000_000, most_seconds=20.0)
 
 
 def test_what_was_ended_holds_no_version_and_the_next_query_runs(numbers: lakehouse.Lake) -> None:
