@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,6 +75,7 @@ class CommitReader:
         self._after = _Side(delta.added, delta.unmasked, delta.gains, delta.after)
         self._known: tuple[Any, BitMap64] | None = None
         """What `_only` last found, and of what."""
+        self._constants: dict[tuple[Any, pa.DataType], pa.Array] = {}
         self.schema: pa.Schema = changes_schema(spec.schema) if changes else spec.schema
 
     def is_by_id(self, piece: Piece) -> bool:
@@ -244,14 +245,18 @@ class CommitReader:
             return
         columns = list(rows.columns)
         if self._changes:
-            at = pa.scalar(self._delta.committed_us, pa.int64()).cast(pa.timestamp("us")).cast(_TIME)
-            kinds = pa.repeat(pa.scalar(change), len(rows)) if isinstance(change, str) else change
-            columns += [
-                kinds,
-                pa.repeat(pa.scalar(self._delta.version, pa.int64()), len(rows)),
-                pa.repeat(at, len(rows)),
-            ]
+            kinds = self._constant(change, pa.string(), len(rows)) if isinstance(change, str) else change
+            version = self._constant(self._delta.version, pa.int64(), len(rows))
+            columns += [kinds, version, self._constant(self._delta.committed_us, _TIME, len(rows))]
         yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _constant(self, value: Any, kind: pa.DataType, count: int) -> pa.Array:
+        """A value so often, of an array that is made once for many batches."""
+        held = self._constants.get((value, kind))
+        if held is None or len(held) < count:
+            made = pa.scalar(value, pa.int64()).cast(pa.timestamp("us")) if kind == _TIME else pa.scalar(value)
+            held = self._constants[value, kind] = pa.repeat(made.cast(kind), count)
+        return held.slice(0, count)
 
 
 def read_appends(
@@ -315,37 +320,79 @@ class _Pairs:
         if not self._rows:
             return
         reader, delta = self._reader, self._reader._delta
-        new, ids = pa.Table.from_batches(self._rows), np.concatenate(self._ids)
+        new, ids = self._rows, np.concatenate(self._ids)
         self._rows, self._ids, self._bytes = [], [], 0
-        losses = delta.losses
-        parts = list(reader._chosen(losses, delta.before, in_order(ids)))
+        parts = list(reader._chosen(delta.losses, delta.before, in_order(ids)))
         if not parts:
             return
-        old = pa.Table.from_batches([rows for rows, _ in parts])
-        old, new = _aligned(old, np.concatenate([one.to_numpy() for _, one in parts]), new, ids)
-        old, new = old.combine_chunks(), new.combine_chunks()  # once, to be compared and taken from
+        old, old_ids = [rows for rows, _ in parts], np.concatenate([one.to_numpy() for _, one in parts])
+        if len(old_ids) != len(ids) or (old_ids != ids).any():
+            old, new = _aligned(old, old_ids, new, ids)
+        for before, after in _side_by_side(old, new):
+            yield from self._changed(before, after)
+
+    def _changed(self, old: pa.RecordBatch, new: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Of rows that are both forms of each other those that differ."""
+        reader = self._reader
         differs = differing(old, new, new.schema.names)
         count = int(differs.sum())
         if not count:
             return
-        places = np.flatnonzero(differs)
+        if count < len(new):
+            mask = pa.array(differs)
+            old, new = old.filter(mask), new.filter(mask)
         if not reader._changes:
-            rows = new if count == len(new) else new.take(pa.array(places))
-            kinds: Any = "update_after"
-        else:
-            both = np.repeat(places, 2)
-            both[1::2] += len(old)
-            rows = pa.concat_tables([old, new]).take(pa.array(both))
-            kinds = _both_kinds(count)
-        begin = 0
-        for batch in rows.to_batches():
-            kind = kinds if isinstance(kinds, str) else kinds.slice(begin, len(batch))
-            begin += len(batch)
-            yield from reader._typed(batch, kind)
+            yield from reader._typed(new, "update_after")
+            return
+        both = [in_turn(*pair) for pair in zip(old.columns, new.columns, strict=True)]
+        yield from reader._typed(pa.RecordBatch.from_arrays(both, schema=new.schema), _both_kinds(count))
+
+
+def _side_by_side(
+    one: Iterable[pa.RecordBatch], other: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """The rows of two lists, which have as many, in pairs of batches that are as long as each other."""
+    rest, others = iter(one), iter(other)
+    first, second = next(rest, None), next(others, None)
+    while first is not None and second is not None:
+        rows = min(len(first), len(second))
+        yield first.slice(0, rows), second.slice(0, rows)
+        first = first.slice(rows) if len(first) > rows else next(rest, None)
+        second = second.slice(rows) if len(second) > rows else next(others, None)
+
+
+def in_turn(one: pa.Array, other: pa.Array) -> pa.Array:
+    """The values of two arrays of one type that are as long as each other: the first of each, then the second ones.
+
+    >>> in_turn(pa.array([1, 2]), pa.array([3, 4])).to_pylist()
+    [1, 3, 2, 4]
+    """
+    kind, count = one.type, len(one)
+    if _is_plain_number(kind) and not one.null_count and not other.null_count:
+        made = pa.allocate_buffer(2 * count * kind.bit_width // 8)
+        values = np.frombuffer(made, dtype=f"i{kind.bit_width // 8}").reshape(count, 2)
+        for place, given in enumerate((one, other)):
+            held = np.frombuffer(given.buffers()[1], dtype=values.dtype)
+            values[:, place] = held[given.offset : given.offset + count]
+        return pa.Array.from_buffers(kind, 2 * count, [None, made])
+    places = np.repeat(np.arange(count, dtype=np.int32), 2)
+    places[1::2] += count
+    return pa.concat_arrays([one, other]).take(pa.array(places))
+
+
+def _is_plain_number(kind: pa.DataType) -> bool:
+    """Whether a value is a number of one to eight whole bytes."""
+    return pa.types.is_primitive(kind) and kind.bit_width in (8, 16, 32, 64)
 
 
 def _both_kinds(count: int) -> pa.Array:
     """``update_before`` and ``update_after``, so often in turn."""
+    return _kinds_of(1 << max(count - 1, 0).bit_length()).slice(0, 2 * count)
+
+
+@lru_cache(maxsize=1)
+def _kinds_of(count: int) -> pa.Array:
+    """The same, made once for batches of one size: a million of them are longer than the rest of a row."""
     names = ("update_before", "update_after")
     starts = np.empty(2 * count + 1, dtype=np.int32)
     starts[0::2] = np.arange(count + 1) * len("".join(names))
@@ -374,12 +421,15 @@ def in_order(ids: IntArray) -> IntArray:
     return ids if (ids[1:] > ids[:-1]).all() else np.sort(ids)
 
 
-def _aligned(old: pa.Table, old_ids: IntArray, new: pa.Table, new_ids: IntArray) -> tuple[pa.Table, pa.Table]:
+def _aligned(
+    old: list[pa.RecordBatch], old_ids: IntArray, new: list[pa.RecordBatch], new_ids: IntArray
+) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
     """The rows that are in both, by id."""
-    if len(old_ids) == len(new_ids) and (old_ids == new_ids).all():
-        return old, new
     _, place, other = np.intersect1d(old_ids, new_ids, assume_unique=True, return_indices=True)
-    return old.take(pa.array(place)), new.take(pa.array(other))
+    return tuple(
+        pa.Table.from_batches(rows).take(pa.array(places)).combine_chunks().to_batches()
+        for rows, places in ((old, place), (new, other))
+    )
 
 
 def _without(rows: pa.RecordBatch, ids: Any, gone: IntArray) -> pa.RecordBatch:
