@@ -25,11 +25,13 @@ class Part:
     least: int = 1
     """The fewest cases of a share."""
     function: str = "run"
+    most: int = 1_000_000
+    """The most cases of a share: a share's tables grow with its cases, and a query over them may multiply them."""
 
 
 PARTS = (
     Part("filters", "filters", 100_000, 500),
-    Part("statements", "statements", 10_000, 100),
+    Part("statements", "statements", 10_000, 100, most=1_000),
     Part("constructs", "constructs", 10_000, 100),
     Part("histories", "steps", 5_000, 100),
     Part("schedules", "schedules", 10_000, 100),
@@ -49,16 +51,18 @@ def run_share(part: Part, count: int, seed: int) -> Outcome:
 
 
 def shares(part: Part, count: int, processes: int) -> list[int]:
-    """How many cases each share has: equal, and none too small to be worth its start.
+    """How many cases each share has: equal, none too small to be worth its start, and none above the part's most.
 
     >>> shares(Part("kills", "kills", 500, 65), 500, 2)
     [72, 72, 72, 71, 71, 71, 71]
     >>> shares(Part("kills", "kills", 500, 65), 0, 2)
     []
+    >>> len(shares(Part("statements", "statements", 500, most=10), 500, 2))
+    50
     """
     if count <= 0:
         return []
-    number = min(processes * _SHARES, max(1, count // part.least))
+    number = max(min(processes * _SHARES, count // part.least), -(-count // part.most), 1)
     return [count // number + (turn < count % number) for turn in range(number)]
 
 
