@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,9 +51,13 @@ class RepeatContribution(Contribution):
 
 @dataclass(frozen=True, slots=True)
 class ReplaceContribution(Contribution):
-    """Rows in the place of all in the interval and keys that its operation locked; ``rows_taken``, if counted."""
+    """Rows in the place of all in the interval and keys that its operation locked; ``rows_taken``, if counted.
+
+    ``properties`` are the table's from this commit on, if they change with the rows.
+    """
 
     rows_taken: int | None = None
+    properties: Mapping[str, str] | None = None
 
     @property
     def rows_deleted(self) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from lakehouse.arguments import Rows
@@ -18,6 +20,15 @@ class Replace(Append):
     """Replaces an interval (of some keys): its rows replace those that were there when it began."""
 
     kind = Kind.REPLACE
+    _properties_after: Mapping[str, str] | None = None
+
+    def set_table_properties(self, properties: Mapping[str, str]) -> None:
+        """Let the table have these properties, and no others, from the commit on: rows are written by them already.
+
+        Call it before `write`. They are taken as they are: `lakehouse.schema.define_table` reads and checks them.
+        """
+        self._properties_after = properties
+        self.write_as(replace(self._begun.table, properties=properties))
 
     def write(self, data: Rows) -> None:
         """Write rows; any number of times. Raises `InvalidInput` for rows outside the interval or keys."""
@@ -25,7 +36,7 @@ class Replace(Append):
             super().write(data)
 
     def _contribution(self) -> Contribution:
-        return ReplaceContribution(**self._written, rows_taken=self._rows_taken)
+        return ReplaceContribution(**self._written, rows_taken=self._rows_taken, properties=self._properties_after)
 
     @cached_property
     def _rows_taken(self) -> int | None:

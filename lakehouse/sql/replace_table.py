@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 def replace_as(session: Session, tree: exp.Create, *, as_of: Any, engine: str | None) -> Table:
     """Put a query's columns and rows in the place of a table's; create the table if there is none.
 
-    Where the table's columns and layout are those that the statement says, it stays the same table: its rows are
-    replaced in one commit, as by INSERT OVERWRITE, and its history goes on. Else a new table, which nobody sees, is
-    filled and takes the name in one commit, in which the old one is dropped. A query that fails changes nothing; what
-    a process that died has filled is dropped by a collection.
+    Where the table's columns and layout are those that the statement says, it stays the same table: its rows and its
+    properties are replaced in one commit, as rows are by INSERT OVERWRITE, and its history goes on. Else a new table,
+    which nobody sees, is filled and takes the name in one commit, in which the old one is dropped. A query that fails
+    changes nothing; what a process that died has filled is dropped by a collection.
     """
     check_statement(tree, ("this", "kind", "replace", "properties", "expression"))
     name = new_name(tree.this)
@@ -47,13 +47,12 @@ def replace_as(session: Session, tree: exp.Create, *, as_of: Any, engine: str | 
     if not _is_same(spec, target.spec):
         return _exchanged(session, tree, name, columns, arguments, as_of, engine)
     with target.begin_replace(ALL_TIME) as operation:  # before the query, as for INSERT OVERWRITE
+        if target.properties != spec.properties:
+            operation.set_table_properties(spec.properties)
         point = operation.base_version if as_of is None else as_of
         with bind(session, tree.expression, as_of=point, engine=engine) as query:
             operation.write(query.rows())
         operation.commit()
-    changed = _changed(target.properties, spec.properties)
-    if changed:
-        target.set_properties(changed)
     return open_table(session, name)
 
 
@@ -67,11 +66,6 @@ def _is_same(spec: TableSpec, held: TableSpec) -> bool:
             for part in ("time", "grain", "primary_key", "cluster_by", "write_order")
         )
     )
-
-
-def _changed(held: dict[str, str], wanted: Any) -> dict[str, str | None]:
-    removed = dict.fromkeys(key for key in held if key not in wanted)
-    return {**removed, **{key: value for key, value in wanted.items() if held.get(key) != value}}
 
 
 def _exchanged(

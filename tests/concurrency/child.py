@@ -63,6 +63,9 @@ def crash(lake: Any, task: Task, pipe: Connection) -> None:
                 table.compact()
             case "exchange":
                 lake.sql(f"CREATE OR REPLACE TABLE {task['table']} AS SELECT value FROM {task['table']}")
+            case "renew":
+                made = f"SELECT value * 10 AS value FROM {task['table']}"
+                lake.sql(f"CREATE OR REPLACE TABLE {task['table']} TBLPROPERTIES ('owner' = 'new') AS {made}")
             case "clean":
                 lake.expire(keep_last=2)
                 lake.collect(grace_seconds=0)

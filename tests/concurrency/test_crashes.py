@@ -80,6 +80,22 @@ def test_what_a_killed_exchange_of_a_table_has_filled_is_never_seen_and_dropped_
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("point", ["write.after", "commit.recorded", "commit.after"])
+def test_a_kill_leaves_a_replaced_table_with_its_old_rows_and_properties_or_with_its_new_ones(
+    lake, start, connect, point
+):
+    made = lake.sql("CREATE TABLE made TBLPROPERTIES ('owner' = 'old', 'a' = 'b') AS SELECT 1L AS value")
+    child = start("crash", table="made", kind="renew", point=point, time="2013-01-05", value=0, lease_seconds=0.5)
+    assert child.hear() == {}
+    assert child.end() == -9
+    there = connect()
+    state = there.sql("SELECT value FROM made").fetchall(), there.table("made").properties
+    is_new = point in AFTER_COMMIT
+    assert state == (([(10,)], {"owner": "new"}) if is_new else ([(1,)], {"owner": "old", "a": "b"}))
+    assert there.table("made").spec.id == made.spec.id
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("point", ["write.after", "commit.recorded", "commit.after"])
 def test_a_kill_leaves_all_of_a_timeless_table_s_replace_or_nothing_and_its_chunk_free(lake, start, connect, point):
     lake.create_table("codes", SCHEMA).append(arrow([("2013-01-05", "a", value) for value in BEFORE]))
     head = lake.head

@@ -106,8 +106,9 @@ def _plan_drops(
         case ResolveContribution():
             sets, resolved = plan_resolve(context, contribution)
             plan.change(DROP, resolved)
-        case ReplaceContribution():
+        case ReplaceContribution(properties=properties):
             tombstones = _plan_replace(context, plan, ordinal)
+            plan.properties = None if properties is None else replace(context.spec, properties=properties)
             rows = rows_updated_meanwhile(context)
             sets = [] if rows is None else [(rows, context.version)]
         case CompactionContribution():

@@ -34,7 +34,7 @@ from lakehouse.catalog.store.models import (
 )
 from lakehouse.catalog.store.prepared import run_for_each
 from lakehouse.catalog.store.rows import Entry, segment_values, tombstone_values
-from lakehouse.catalog.versions.definitions import write_definition
+from lakehouse.catalog.versions.definitions import write_definition, write_properties
 from lakehouse.core.bins import bins_of
 from lakehouse.core.codec import codec_number
 from lakehouse.core.interval import Interval
@@ -96,12 +96,14 @@ class TableDelta:
 
 
 def apply(connection: Connection, plan: OperationPlan, version: int, now_us: int) -> None:
-    """Write changes other than the table's entries: notes for running operations, and an erasure's files."""
+    """Write changes other than a table's entries: its definition, notes for running operations, an erasure's files."""
     begun = plan.begun
     if plan.erasure is not None:
         _erase(connection, plan, plan.erasure, version, now_us)
     if plan.definition is not None:
         write_definition(connection, plan.definition, version)
+    if plan.properties is not None:
+        write_properties(connection, plan.properties, now_us)
     if plan.taken is not None:
         interval, keys = plan.taken
         taken = update(operation).where(operation.c.number == begun.number)

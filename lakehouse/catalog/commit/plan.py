@@ -86,6 +86,8 @@ class OperationPlan:
     """Files that replace others in every version."""
     definition: TableSpec | None = None
     """The table's new definition, if its columns change."""
+    properties: TableSpec | None = None
+    """The table's definition with other properties, if those alone change."""
 
     def change(self, action: int, entries: Iterable[Entry]) -> None:
         """Add or drop entries in every bin that they are kept in."""

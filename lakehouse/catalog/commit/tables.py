@@ -11,9 +11,10 @@ from sqlalchemy import Connection, bindparam, exists, select, update
 from lakehouse.arguments import nearest
 from lakehouse.catalog.commit.commit import next_version, record_version
 from lakehouse.catalog.commit.views import require_no_view
-from lakehouse.catalog.store.models import commit_log, commit_table, lake_table, operation, upkeep
+from lakehouse.catalog.store.models import commit_log, commit_table, lake_table, operation
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.catalog.store.rows import spec_definition, spec_from_row
+from lakehouse.catalog.versions.definitions import write_properties
 from lakehouse.catalog.versions.horizon import hold_history
 from lakehouse.core.beside import beside, is_beside, is_replacement
 from lakehouse.core.operation import Kind
@@ -104,9 +105,7 @@ def set_properties(connection: Connection, name: str, change: Change) -> tuple[T
     if held is None:
         raise _missing(connection, name)
     spec = replace(held[0], properties=change(held[0]))
-    connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(definition=spec_definition(spec)))
-    # Another policy may call for other maintenance.
-    connection.execute(update(upkeep).where(upkeep.c.table_id == spec.id).values(due_us=now_us, not_before_us=now_us))
+    write_properties(connection, spec, now_us)
     _record(connection, version, now_us, Kind.ALTER, [spec.id], f"set properties of table {name}")
     return spec, version
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from sqlalchemy import Connection, select, update
 
-from lakehouse.catalog.store.models import lake_table, table_schema
+from lakehouse.catalog.store.models import lake_table, table_schema, upkeep
 from lakehouse.catalog.store.rows import spec_definition, spec_from_row
 from lakehouse.core.spec import TableId, TableSpec
 
@@ -27,6 +27,15 @@ def write_definition(connection: Connection, spec: TableSpec, version: int) -> N
     record_definition(connection, spec, version)
     of_table = update(lake_table).where(lake_table.c.id == spec.id)
     connection.execute(of_table.values(definition=spec_definition(spec), schema_number=spec.schema_number))
+
+
+def write_properties(connection: Connection, spec: TableSpec, now_us: int) -> None:
+    """Give a table the properties of a definition whose columns it has.
+
+    Another policy may call for other maintenance, so a plan of it becomes due.
+    """
+    connection.execute(update(lake_table).where(lake_table.c.id == spec.id).values(definition=spec_definition(spec)))
+    connection.execute(update(upkeep).where(upkeep.c.table_id == spec.id).values(due_us=now_us, not_before_us=now_us))
 
 
 def is_recorded(connection: Connection, spec: TableSpec) -> bool:
