@@ -32,7 +32,6 @@ from lakehouse.errors import PartialRead, SegmentUnreadable
 from lakehouse.extras import load
 from lakehouse.faults import reach
 from lakehouse.predicate import ParsedPredicate, parse
-from lakehouse.reading.dataset import Datasets
 from lakehouse.reading.lazy import lazy_frame
 from lakehouse.session.session import Session
 from lakehouse.storage.footer import has_footer
@@ -380,7 +379,8 @@ class Scan:
         >>> flights.scan().to_dataset().to_table(filter=pads.field("carrier") == "DL")["delay"].to_pylist()
         [30]
         """
-        dataset = self._read(Datasets(self._schema), lambda found: found)
+        datasets = load("lakehouse.reading.dataset")  # Arrow's loads pandas where it is, which nobody else should pay
+        dataset = self._read(datasets.Datasets(self._schema), lambda found: found)
         self.linger()
         self._session.pins.hold(dataset, self._spec, self.held_version)
         return dataset

@@ -59,8 +59,7 @@ def own_modules(listed: str) -> set[str]:
 
 def test_opening_a_lake_loads_no_package_of_an_extra() -> None:
     done = subprocess.run([sys.executable, "-c", LOADED.format("lakehouse.lake")], capture_output=True, text=True)
-    # Arrow loads pandas where it is installed.
-    assert set(done.stdout.split()) & (EXTRAS.keys() - {"pandas"}) - own_modules("") == set()
+    assert set(done.stdout.split()) & EXTRAS.keys() - own_modules("") == set()
 
 
 def test_every_extra_that_a_message_names_exists() -> None:
