@@ -36,7 +36,20 @@ POINTS: Final[Mapping[str, str]] = {
     "summaries.registered": "all are in the catalog, their operation is ended",
     "read.planned": "a read's plan is made, no data file is open",
 }
-"""Every point and what is true when it is reached."""
+"""Every point of what writes and maintains, and what is true when it is reached."""
+
+HANDOFF_POINTS: Final[Mapping[str, str]] = {
+    "handoff.joined": "a query node's row is in the catalog, it has no version in memory",
+    "handoff.look": "a node is about to look at its group",
+    "handoff.aimed": "the lake's head is the group's target, nobody has begun to load it",
+    "handoff.loading": "it is known what is to be loaded, some of it may be there",
+    "handoff.loaded": "a node holds what it is to hold of a version, and has not reported it",
+    "handoff.flip": "all nodes that count have loaded the target, which is about to become live",
+    "handoff.flipped": "the target is live in the catalog, the node answers at the version before",
+    "handoff.followed": "the node answers at a later version, and has not reported it",
+    "handoff.unloaded": "versions are not in a node's memory any more, copies of their files are",
+}
+"""Every point of the handoff between versions, and what is true when it is reached."""
 
 armed: Mapping[str, Callable[[], None]] | None = None
 """What to call at each point; None when no test is watching."""

@@ -23,6 +23,7 @@ from lakehouse.errors import (
     VersionNotFound,
     coded,
 )
+from lakehouse.faults import reach
 from lakehouse.serving.holding import Placement
 from lakehouse.serving.versions import Versions
 
@@ -91,6 +92,7 @@ class Member:
         """Become one of the group, at its live version, which cannot expire from then on."""
         while True:
             group = self._joined()
+            reach("handoff.joined")
             with suppress(VersionNotFound):  # it flipped in between, and the old one expired
                 self._versions.follow(group.live)
                 return group
@@ -165,6 +167,7 @@ class Member:
     def _tick(self) -> bool:
         """One look at the group, and the steps that follow; whether a handoff goes on."""
         while not self._stop.is_set():
+            reach("handoff.look")
             seen = self.look()
             self._notice(seen)
             group = self._groups.group(self._own.group)
@@ -187,16 +190,22 @@ class Member:
             case Follow(version):
                 self._versions.follow(version)
             case Aim():
-                return self._groups.aim(group.name, group.flips, group.target)
+                is_first = self._groups.aim(group.name, group.flips, group.target)
+                reach("handoff.aimed")
+                return is_first
             case Flip(version):
+                self.say()  # else the flip would wait for what this node has loaded just now
+                reach("handoff.flip")
                 if not self._groups.flip(group.name, group.flips, version):
                     return False
+                reach("handoff.flipped")
                 self._versions.follow(version)
             case Load(version):
                 self._begin_load(version, group)
                 return False
             case Unload(versions):
                 self._versions.unload(versions)
+                reach("handoff.unloaded")
                 for version in versions:
                     self._failed.pop(version, None)
             case _:
@@ -234,6 +243,7 @@ class Member:
     def _load(self, version: int, placement: Placement) -> None:
         try:
             if self._versions.hold(version, placement, self._go_on):
+                reach("handoff.loaded")
                 self._loaded(version, placement)
         except LakehouseError as error:
             self._fail(version, str(error))
@@ -245,6 +255,7 @@ class Member:
 
     def _go_on(self, there: int, everything: int) -> None:
         self._progress = (there, everything)
+        reach("handoff.loading")
         if self._stop.is_set():
             raise NodeUnavailable("the node is leaving")
 

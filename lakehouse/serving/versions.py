@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from lakehouse.errors import LakehouseError, VersionNotFound, VersionNotServed
+from lakehouse.faults import reach
 from lakehouse.serving.answering import Statements, Translations
 from lakehouse.serving.asking import Asking
 from lakehouse.serving.frozen import Frozen, freeze
@@ -105,6 +106,7 @@ class Versions:
         with self._moved:
             self._live = max(version, self._live)
             self._moved.notify_all()
+        reach("handoff.followed")
 
     # Loading and letting go
 

@@ -105,7 +105,7 @@ def armed(actions: dict[str, Callable[[], None]]) -> Iterator[None]:
     Traceback (most recent call last):
     lakehouse.testing.faults.Injected: stop here
     """
-    unknown = sorted(actions.keys() - faults.POINTS.keys())
+    unknown = sorted(actions.keys() - faults.POINTS.keys() - faults.HANDOFF_POINTS.keys())
     if unknown:
         raise InvalidInput("no such fault point; see lakehouse.faults.POINTS", unknown=unknown)
     before = faults.armed

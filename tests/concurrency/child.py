@@ -5,12 +5,15 @@ Run by the fixture `start`, in a process of its own.
 
 from __future__ import annotations
 
+import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
 import lakehouse
 from lakehouse.catalog.locks import waiting
 from lakehouse.errors import LakehouseError
+from lakehouse.serving.node import NodeSettings, ServingNode
+from lakehouse.serving.wire import Question
 from lakehouse.testing import faults
 from lakehouse.testing.rows import arrow
 from tests.concurrency.calls import CALLS
@@ -102,9 +105,37 @@ def state(lake: Any, task: Task, pipe: Connection) -> None:
     pipe.send({"done": True})
 
 
+def serve(lake: Any, task: Task, pipe: Connection) -> None:
+    """Be a query node that says what it answers once it is ready; then die at the fault point ``point``, if any."""
+    settings = NodeSettings(cache_dir=task["cache_dir"], lease_seconds=0.5)
+
+    def joined() -> ServingNode:
+        return ServingNode(lake, "test", "two", "http://127.0.0.1:1", settings)
+
+    if task["point"] == "handoff.joined":
+        with faults.armed({"handoff.joined": faults.kill}):
+            joined()
+    node = joined()
+    rows, said = node.ask(Question(task["text"]))
+    while not node.is_ready:
+        threading.Event().wait(0.01)
+    pipe.send({"version": said.version, "rows": rows.to_pylist()})
+    with faults.armed({task["point"]: faults.kill} if task["point"] else {}):
+        pipe.send({"armed": True})
+        pipe.recv()
+
+
 def main(task: Task, pipe: Connection) -> None:
     """Do a task; a `LakehouseError` is an answer too."""
-    tasks = {"append": append, "operate": operate, "crash": crash, "wait": wait, "call": call, "state": state}
+    tasks = {
+        "append": append,
+        "operate": operate,
+        "crash": crash,
+        "wait": wait,
+        "call": call,
+        "state": state,
+        "serve": serve,
+    }
     work = tasks[task["do"]]
     options = {"lease_seconds": task["lease_seconds"]} if "lease_seconds" in task else {}
     with lakehouse.connect(task["catalog"], task["warehouse"], **options) as lake:

@@ -4,9 +4,18 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import lakehouse
+from lakehouse.faults import HANDOFF_POINTS
+from lakehouse.serving.node import NodeSettings, ServingNode
+from lakehouse.serving.wire import Question
+from lakehouse.testing import faults
 from lakehouse.testing.rows import SCHEMA, arrow
 from lakehouse.testing.serving_nodes import NodeProcess
 from lakehouse.testing.serving_trial import run_trial
@@ -68,3 +77,42 @@ def test_a_name_passes_on_from_a_node_that_is_killed_or_paused_beyond_its_lease(
                 assert answer.rows["total"].to_pylist() == [3], "it has no name any more, and answers as before"
                 assert paused.stop() == 0
                 assert [node.url for node in lake.serving()[0].nodes] == [last.url], "what leaves takes no other's row"
+
+
+HELD = {"handoff.aimed": "handoff.look", "handoff.flip": "handoff.flip", "handoff.flipped": "handoff.flip"}
+"""Steps that one node of a group takes for all, and where the other one is held so that it does not."""
+
+
+@pytest.mark.parametrize("catalog_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("point", HANDOFF_POINTS)
+def test_a_node_that_is_killed_in_a_handoff_holds_nobody_up_and_comes_back(
+    lake: Any, table: Any, start: Callable[..., Any], tmp_path: Path, point: str
+) -> None:
+    table.append(arrow([("2013-01-05", "a", 1), ("2013-01-06", "a", 2)]))
+    before, copies, gate = lake.head, tmp_path / "copies", faults.Gate()
+    settings = NodeSettings(lease_seconds=60.0)
+    with closing(ServingNode(lake, "test", "one", "http://127.0.0.1:2", settings)) as one:
+        until(lambda: one.is_ready)
+        killed = start("serve", point=point, cache_dir=str(copies), text=SUM)
+        if point != "handoff.joined":
+            assert killed.hear() == {"version": before, "rows": [{"total": 3}]}
+            assert killed.hear() == {"armed": True}
+        with faults.armed({HELD[point]: gate.hold} if point in HELD else {}):
+            if HELD.get(point) == "handoff.look":
+                gate.wait_reached()
+            newest = table.replace(arrow([("2013-01-05", "a", 10)]), "2013-01").version
+            assert killed.hear() == {}
+            assert killed.end() == -signal.SIGKILL
+            now = lake.catalog.now()
+            two = next(node for node in lake.serving()[0].nodes if node.id == "two")
+            rows, said = one.ask(Question(f"{SUM} -- {point}"))
+            assert rows.to_pylist() == [{"total": {before: 3, newest: 10}[said.version]}]
+            gate.open()
+        until(lambda: one.live == newest)
+        if two.state.counts and newest not in two.report.loaded:
+            assert lake.serving()[0].flipped_at >= now + timedelta(seconds=two.lease_seconds), "it waits for the lease"
+        again = start("serve", point=None, cache_dir=str(copies), text=SUM)
+        assert again.hear() == {"version": newest, "rows": [{"total": 10}]}
+        until(lambda: [node.report.loaded for node in lake.serving()[0].nodes] == [(newest,)] * 2)
+        named = {Path(segment.path).name for segment in table.segments()}
+        until(lambda: {path.name for path in copies.rglob("*.parquet")} == named)
