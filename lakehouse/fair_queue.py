@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from lakehouse.errors import QueryLimitExceeded, StatementCancelled
 
 OnWait = Callable[[int], object]
+MayBegin = Callable[[str], bool]
 _LOOK_SECONDS = 1.0
 """How often a waiting query reports its place, which is also when a reader who left is noticed."""
 
@@ -32,12 +33,22 @@ class FairQueue:
     """``at_once`` slots, of which one reader holds at most ``each``; waiting readers are served round robin.
 
     While ``each`` is less than ``at_once``, one reader cannot take every slot, so a second reader starts at once. At
-    most ``most_waiting_each`` queries of one reader wait, and ``most_waiting`` in all. Thread-safe.
+    most ``most_waiting_each`` queries of one reader wait, and ``most_waiting`` in all. ``may_begin`` may keep a
+    reader's queries waiting though there is a slot; it is called under the queue's lock. Thread-safe.
     """
 
-    def __init__(self, *, at_once: int, each: int, most_waiting: int, most_waiting_each: int) -> None:
+    def __init__(
+        self,
+        *,
+        at_once: int,
+        each: int,
+        most_waiting: int,
+        most_waiting_each: int,
+        may_begin: MayBegin = lambda _: True,
+    ) -> None:
         self._at_once, self._each = at_once, each
         self._most, self._most_each = most_waiting, most_waiting_each
+        self._may_begin = may_begin
         self._guard = threading.Lock()
         self._running: Counter[str] = Counter()
         self._waiting: OrderedDict[str, deque[Turn]] = OrderedDict()
@@ -114,7 +125,7 @@ class FairQueue:
     def _serve(self) -> None:
         """Give free slots to those next in the queue; call it under the lock."""
         while sum(self._running.values()) < self._at_once:
-            following = next((one for one in self._waiting if self._running[one] < self._each), None)
+            following = next(filter(self._is_free, self._waiting), None)
             if following is None:
                 break
             turns = self._waiting.pop(following)
@@ -126,6 +137,14 @@ class FairQueue:
             for one in turns:
                 if one.on_wait is not None:
                     one.woken.set()
+
+    def _is_free(self, reader: str) -> bool:
+        return self._running[reader] < self._each and self._may_begin(reader)
+
+    def look_again(self) -> None:
+        """Let those begin who may now: ``may_begin`` has changed its mind."""
+        with self._guard:
+            self._serve()
 
     def _place(self, reader: str, turn: Turn) -> int:
         """The place in the queue, from 1; 0 once it has a slot."""

@@ -67,6 +67,10 @@ def serve(
         float, typer.Option(min=0.5, help="how long a handoff waits for a node that does not answer")
     ] = 3.0,
     result_bytes: Annotated[str, typer.Option(help="what known answers may take in memory")] = "64MB",
+    send_bytes: Annotated[
+        str, typer.Option(help="what answers that clients have yet to take may have; queries wait meanwhile")
+    ] = "1GB",
+    send_seconds: Annotated[float, typer.Option(help="in which a client has to take a mebibyte of its answer")] = 30.0,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -89,6 +93,8 @@ def serve(
         at_once=at_once,
         lease_seconds=lease_seconds,
         result_bytes=_size(result_bytes, "result-bytes"),
+        send_bytes=_size(send_bytes, "send-bytes"),
+        send_seconds=send_seconds,
         replicas=replicas,
     )
     with open_lake(catalog, warehouse) as lake, server.listening_socket(host, port) as listener:

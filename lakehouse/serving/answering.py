@@ -250,7 +250,7 @@ def run(database: StatementDatabase, ready: Ready, bounds: QueryBounds) -> pa.Ta
         if rows.num_rows > few:
             rows = _streamed(database.run(_limited(ready.text, bounds.rows), ready.relations), bounds)
         if rows.nbytes > bounds.bytes:
-            raise _too_much("bytes", bounds.bytes)
+            raise too_much("bytes", bounds.bytes)
         if len(set(map(str.casefold, ready.columns))) < len(ready.columns):
             # A limit makes other names where one is there twice.
             return rows.rename_columns(database.run(ready.text, ready.relations).columns)
@@ -276,13 +276,14 @@ def _streamed(found: duckdb.DuckDBPyRelation, bounds: QueryBounds) -> pa.Table:
         batches.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
         if rows > bounds.rows:
-            raise _too_much("rows", bounds.rows)
+            raise too_much("rows", bounds.rows)
         if size > bounds.bytes:
-            raise _too_much("bytes", bounds.bytes)
+            raise too_much("bytes", bounds.bytes)
     return pa.Table.from_batches(batches, reader.schema)
 
 
-def _too_much(limit: str, most: int) -> QueryLimitExceeded:
+def too_much(limit: str, most: int) -> QueryLimitExceeded:
+    """The error of a result of more rows or bytes than one may have."""
     return QueryLimitExceeded(
         f"the result has more {limit} than a query node sends; ask for less, or ask the lake itself",
         limit=limit,

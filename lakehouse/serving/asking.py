@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from lakehouse.errors import StatementCancelled
+from lakehouse.serving.sending import Held
 
 
 class Asking:
@@ -27,6 +28,7 @@ class Asking:
         self._guard = threading.Lock()
         self._stop: Callable[[], object] | None = None
         self._is_cancelled = False
+        self._held: Held | None = None
 
     @property
     def is_cancelled(self) -> bool:
@@ -59,6 +61,22 @@ class Asking:
         finally:
             with self._guard:
                 self._stop = None
+
+    def holds(self, held: Held) -> None:
+        """Its answer is in memory from now on, until it is `sent`."""
+        self._held = held
+
+    def resize(self, size: int) -> None:
+        """Its answer is of so many bytes now."""
+        if self._held is not None:
+            self._held.resize(size)
+
+    def sent(self) -> None:
+        """Its answer is sent, or dropped, if there is any. More than once does no harm."""
+        with self._guard:
+            held, self._held = self._held, None
+        if held is not None:
+            held.release()
 
 
 class Askings:

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from lakehouse.core.serving.group import Group, Node, NodeReport, NodeStage, SlowQuery
+from lakehouse.serving.sending import Sending
 
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _SLOW = 10
@@ -26,7 +27,7 @@ class Figures:
     misses: int = 0
     rows: int = 0
     bytes: int = 0
-    flips: int = 0
+    cut_off: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     slow: list[SlowQuery] = field(default_factory=list)
     _buckets: list[int] = field(default_factory=lambda: [0] * (len(_BOUNDS) + 1))
@@ -57,6 +58,11 @@ class Figures:
             kept = [*others, *(same or [query])]
             self.slow = sorted(kept, key=lambda one: -one.seconds)[:_SLOW]
 
+    def cut(self) -> None:
+        """An answer that its client did not take."""
+        with self._guard:
+            self.cut_off += 1
+
     def failed(self, code: str) -> None:
         """A query that was not answered."""
         with self._guard:
@@ -75,7 +81,7 @@ class Figures:
                 slow=tuple(self.slow),
             )
 
-    def exposition(self, node: Node, group: Group, age_seconds: float) -> str:
+    def exposition(self, node: Node, group: Group, age_seconds: float, sending: Sending) -> str:
         """The text of `https://prometheus.io/docs/instrumenting/exposition_formats`."""
         report = node.report
         with self._guard:
@@ -86,6 +92,9 @@ class Figures:
                 *_metric("segment_misses_total", "counter", "Segments read from the warehouse.", self.misses),
                 *_metric("rows_total", "counter", "Rows of answers.", self.rows),
                 *_metric("bytes_total", "counter", "Bytes of answers.", self.bytes),
+                *_metric("sending_bytes", "gauge", "Bytes of answers that are being sent.", sending.bytes),
+                *_metric("sending_answers", "gauge", "Answers that are being sent.", sending.answers),
+                *_metric("cut_off_total", "counter", "Answers that clients did not take in time.", self.cut_off),
                 *_metric("live_version", "gauge", "The version that the node answers at.", node.live),
                 *_metric("group_live_version", "gauge", "The version that its group answers at.", group.live),
                 *_metric("group_target_version", "gauge", "The version that is loaded.", group.target or group.live),

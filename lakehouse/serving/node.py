@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ from lakehouse.errors import (
     CatalogUnavailable,
     LakehouseError,
     OtherLake,
+    QueryLimitExceeded,
     SegmentUnreadable,
     TableNotFound,
     VersionNotServed,
@@ -31,6 +32,7 @@ from lakehouse.serving.deadlines import Deadlines
 from lakehouse.serving.figures import Figures
 from lakehouse.serving.glances import Glances
 from lakehouse.serving.member import Member, Membership
+from lakehouse.serving.sending import Sending
 from lakehouse.serving.versions import ServedVersion, Versions
 from lakehouse.serving.wire import Question, Said
 from lakehouse.sql.values import Values, read_values
@@ -39,12 +41,18 @@ from lakehouse.storage.opening import open_copies
 _LOOK_SECONDS = 0.25
 """How long an answer waits for a look at the catalog; then it goes by what was seen last, and says how old that is."""
 _ATTEMPTS = 3
+_FEW_BYTES = 65_536
+"""A known answer of no more is sent at once: so many fit into a connection."""
 _Key: TypeAlias = tuple[int, int, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """How a node serves. ``at_once`` queries run at a time, each within its ``bounds``; the others wait their turn."""
+    """How a node serves. ``at_once`` queries run at a time, each within its ``bounds``; the others wait their turn.
+
+    No query begins while answers of ``send_bytes`` are being sent, and none of a reader who has half of them. Who takes
+    less than a mebibyte of an answer in ``send_seconds``, and not its rest either, is cut off.
+    """
 
     cache_dir: str | None = None
     cache_bytes: int | None = None
@@ -53,6 +61,8 @@ class NodeSettings:
     most_waiting: int = 200
     most_waiting_each: int = 100
     result_bytes: int = 64_000_000
+    send_bytes: int = 1_000_000_000
+    send_seconds: float = 30.0
     lease_seconds: float = 3.0
     replicas: int | None = None
 
@@ -60,6 +70,7 @@ class NodeSettings:
         """Raise `InvalidArgument` for a setting that lies outside its bounds."""
         require_within(self.at_once, "at_once", 1, 64)
         require_within(self.lease_seconds, "lease_seconds", 0.5, 3600.0)
+        require_within(self.send_seconds, "send_seconds", 0.001, 86_400.0)
         for name, least, most in _WHOLE:
             given = getattr(self, name)
             if given is not None:
@@ -71,6 +82,7 @@ _WHOLE = (
     ("most_waiting", 1, 10_000),
     ("most_waiting_each", 1, 10_000),
     ("result_bytes", 0, 2**50),
+    ("send_bytes", 1, 2**50),
     ("replicas", 0, 1000),
 )
 
@@ -105,7 +117,9 @@ class ServingNode:
             each=max(1, chosen.at_once - 1),
             most_waiting=chosen.most_waiting,
             most_waiting_each=chosen.most_waiting_each,
+            may_begin=self._has_room,
         )
+        self.sending = Sending(chosen.send_bytes, self._queue.look_again)
         self._databases = Databases(warehouse.root, chosen.at_once, chosen.bounds.memory)
         self._deadlines = Deadlines(chosen.bounds.seconds)
         self._patience = FairQueue(
@@ -131,8 +145,13 @@ class ServingNode:
         if seen.live > self._versions.live:
             self._versions.follow(seen.live)
 
+    def _has_room(self, reader: str) -> bool:
+        return self.sending.has_room(reader)
+
     def ask(self, question: Question, *, reader: str = "", asking: Asking | None = None) -> tuple[pa.Table, Said]:
         """Answer a question: all rows, and what they are of. ``reader`` names whose turn it is; ``asking`` cancels it.
+
+        With an ``asking`` the rows count as being sent until that says that they are (`Asking.sent`).
 
         Raises what is wrong with the question, `TableNotFound`, `QueryLimitExceeded`, `VersionNotServed`,
         `VersionNotFound`, `OtherLake`, `SegmentUnreadable`, `StatementCancelled`.
@@ -140,10 +159,15 @@ class ServingNode:
         chosen = asking or Asking()
         try:
             with self._askings.listed(chosen):
-                return self._ask(question, reader, chosen)
-        except LakehouseError as error:
-            self.figures.failed(error.code)
+                found = self._ask(question, reader, chosen)
+        except BaseException as error:
+            chosen.sent()
+            if isinstance(error, LakehouseError):
+                self.figures.failed(error.code)
             raise
+        if asking is None:
+            chosen.sent()
+        return found
 
     def _ask(self, question: Question, reader: str, asking: Asking) -> tuple[pa.Table, Said]:
         started = time.monotonic()
@@ -235,21 +259,58 @@ class ServingNode:
         frozen = served.frozen
         key = (frozen.version, frozen.erasure, question.sql, repr(values))
         known = None if question.best_effort else self._results.get(key)
-        if known is not None:
+        if known is not None and self._may_send(known, reader, asking):
             return replace(known, segments=(0, 0), is_known=True)
+        with self._slot(reader, asking):
+            if known is None:
+                found = self._calculated(question, values, served, asking, key)
+            else:
+                found = replace(known, segments=(0, 0), is_known=True)
+            asking.holds(self.sending.hold(reader, found.rows.nbytes))  # before another query gets the slot
+        return found
+
+    def _may_send(self, known: _Found, reader: str, asking: Asking) -> bool:
+        """Whether an answer may be sent without waiting for a slot: it is small, or there is room for it."""
+        size = known.rows.nbytes
+        if size <= _FEW_BYTES:
+            return True
+        held = self.sending.begin(reader, size)
+        if held is not None:
+            asking.holds(held)
+        return held is not None
+
+    @contextmanager
+    def _slot(self, reader: str, asking: Asking) -> Iterator[None]:
+        """Wait for a slot, and hold it inside the block. Raises `QueryLimitExceeded`, `StatementCancelled`."""
+        seconds, turn = self.settings.bounds.seconds, Turn()
         with ExitStack() as stack:
-            turn = Turn()
-            with asking.stopped_by(turn.leave):
-                stack.enter_context(self._queue.slot(reader, most_seconds=self.settings.bounds.seconds, turn=turn))
-            held = self._versions.held
-            is_copied = self._versions.warehouse.cache is not None
-            bounds = self.settings.bounds
-            with limited(self.session, bounds, self._deadlines, asking):
-                ready = served.statements.ready(
-                    question.sql, values, best_effort=question.best_effort, held=held if is_copied else None
-                )
-                with self._databases.one() as database:
-                    rows = run(database, ready, bounds)
+            try:
+                with asking.stopped_by(turn.leave):
+                    stack.enter_context(self._queue.slot(reader, most_seconds=seconds, turn=turn))
+            except QueryLimitExceeded as error:
+                if self.sending.has_room(reader):
+                    raise
+                raise QueryLimitExceeded(
+                    "answers that clients have yet to take fill the memory for them; take yours, or try again when "
+                    "some have been taken",
+                    limit="sending",
+                    sending_bytes=self.sending.bytes,
+                    most=self.sending.most_bytes,
+                ) from error
+            yield
+
+    def _calculated(
+        self, question: Question, values: Values | None, served: ServedVersion, asking: Asking, key: _Key
+    ) -> _Found:
+        held = self._versions.held
+        is_copied = self._versions.warehouse.cache is not None
+        bounds = self.settings.bounds
+        with limited(self.session, bounds, self._deadlines, asking):
+            ready = served.statements.ready(
+                question.sql, values, best_effort=question.best_effort, held=held if is_copied else None
+            )
+            with self._databases.one() as database:
+                rows = run(database, ready, bounds)
         found = _Found(rows, ready.coverage(held), ready.counts(held))
         if not (question.best_effort or ready.is_of_now):
             self._results.put(key, found, cost=max(rows.nbytes, 1000) + len(question.sql))
@@ -301,7 +362,7 @@ class ServingNode:
 
     def metrics(self) -> str:
         """Its figures for Prometheus."""
-        return self.figures.exposition(*self.status(), self.age_seconds)
+        return self.figures.exposition(*self.status(), self.age_seconds, self.sending)
 
     def close(self) -> None:
         """Leave the group and let go of everything."""

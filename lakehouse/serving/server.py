@@ -20,9 +20,12 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from lakehouse.core.serving.group import Group, Node
 from lakehouse.errors import Forbidden, InternalError, InvalidArgument, LakehouseError, StatementCancelled
+from lakehouse.serving.answering import too_much
 from lakehouse.serving.asking import Asking
 from lakehouse.serving.node import ServingNode
 from lakehouse.serving.wire import (
@@ -41,6 +44,9 @@ _MOST_BODY = 4_000_000
 _GRACE_SECONDS = 20
 _MORE_THREADS = 40
 """Beside those that wait for a version or for their turn, of which a node refuses more, and those that run."""
+_PIECE_BYTES = 65_536
+_PIECES_IN_TIME = 16
+_TRANSPORT = "lakehouse.transport"
 QUERY_ID = "lakehouse-query"
 READER = "lakehouse-reader"
 
@@ -101,7 +107,7 @@ class _App:
         work: asyncio.Future[Any] = asyncio.get_running_loop().run_in_executor(
             self._pool, partial(self._answer, question, reader, asking, as_arrow)
         )
-        gone: asyncio.Future[Any] = asyncio.ensure_future(_disconnected(request))
+        gone: asyncio.Future[Any] = asyncio.ensure_future(_disconnected(request.receive))
         try:
             await asyncio.wait([work, gone], return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
@@ -112,11 +118,12 @@ class _App:
             gone.cancel()
             if not work.done():  # the client went away, or the node stops
                 asking.cancel()
+                work.add_done_callback(lambda _: asking.sent())  # nobody will send what it may yet come to
 
     def _answer(self, question: Question, reader: str, asking: Asking, as_arrow: bool) -> Response:
         try:
             rows, said = self._node.ask(question, reader=reader, asking=asking)
-            return _written(rows, said, asking.id, as_arrow=as_arrow)
+            return self._written(rows, said, asking, as_arrow=as_arrow)
         except LakehouseError as error:
             return _refused(error)
         except Exception as error:  # noqa: BLE001 - reported by name to who asked
@@ -124,6 +131,25 @@ class _App:
             return _refused(
                 InternalError("the node failed in a way that nobody foresaw; please report it", cause=cause)
             )
+
+    def _written(self, rows: pa.Table, said: Said, asking: Asking, *, as_arrow: bool) -> Response:
+        node, most = self._node, self._node.settings.bounds.bytes
+
+        def go_on(size: int) -> None:
+            asking.check()
+            if size > most:
+                raise too_much("bytes", most)
+
+        try:
+            body = write_rows(rows, said) if as_arrow else write_json(rows, said, go_on)
+        except BaseException as error:
+            asking.sent()
+            if isinstance(error, LakehouseError):
+                node.figures.failed(error.code)
+            raise
+        asking.resize(len(body))
+        headers = {"lakehouse-version": str(said.version), "lakehouse-lake": said.lake, QUERY_ID: asking.id}
+        return _Answer(body, ARROW if as_arrow else JSON, headers, asking, node)
 
     async def _cancel(self, request: Request) -> Response:
         is_there = self._node.cancel(request.path_params["id"])
@@ -146,8 +172,8 @@ class _App:
         return JSONResponse({"ready": is_ready, "live": self._node.live}, status_code=200 if is_ready else 503)
 
 
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
         pass
 
 
@@ -156,10 +182,42 @@ def _wants_arrow(accept: str) -> bool:
     return ARROW in accept or JSON not in accept
 
 
-def _written(rows: pa.Table, said: Said, query_id: str, *, as_arrow: bool) -> Response:
-    body: bytes | memoryview = write_rows(rows, said) if as_arrow else write_json(rows, said)
-    headers = {"lakehouse-version": str(said.version), "lakehouse-lake": said.lake, QUERY_ID: query_id}
-    return Response(body, media_type=ARROW if as_arrow else JSON, headers=headers)
+class _Answer(Response):
+    """An answer in pieces, each sent once the client has taken those before it; who takes none for long is cut off."""
+
+    def __init__(
+        self, body: memoryview, media_type: str, headers: dict[str, str], asking: Asking, node: ServingNode
+    ) -> None:
+        super().__init__(body, headers=headers, media_type=media_type)
+        self._asking, self._node = asking, node
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        transport: asyncio.Transport = scope["state"][_TRANSPORT]
+        seconds = self._node.settings.send_seconds
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                await self._send_body(send, transport, limit)
+        except TimeoutError:
+            self._node.figures.cut()
+            transport.abort()
+            await _disconnected(receive)
+        finally:
+            self._asking.sent()
+
+    async def _send_body(self, send: Send, transport: asyncio.Transport, limit: asyncio.Timeout) -> None:
+        body = memoryview(self.body)
+        if len(body) <= _PIECE_BYTES:
+            return await send({"type": "http.response.body", "body": body})
+        clock, seconds = asyncio.get_running_loop().time, self._node.settings.send_seconds
+        for place, first in enumerate(range(0, len(body), _PIECE_BYTES)):
+            if transport.is_closing():
+                return None
+            if place % _PIECES_IN_TIME == 0:
+                limit.reschedule(clock() + seconds)
+            piece = bytes(body[first : first + _PIECE_BYTES])  # of its own: a connection that keeps it keeps no more
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        return await send({"type": "http.response.body", "body": b""})  # once all but a little is taken
 
 
 def _refused(error: LakehouseError) -> Response:
@@ -189,6 +247,21 @@ def status_document(node: Node, group: Group, age_seconds: float) -> dict[str, A
         "queries": report.queries,
         "errors": report.errors,
     }
+
+
+class _Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """HTTP whose requests know their connection, so that one can be cut off."""
+
+    app_state: dict[str, Any]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.app_state = {**self.app_state, _TRANSPORT: transport}
+        super().connection_made(transport)
+
+
+def server_config(node: ServingNode, token: str | None = None, **more: Any) -> uvicorn.Config:
+    """How uvicorn serves a node."""
+    return uvicorn.Config(make_app(node, token), http=_Protocol, lifespan="off", **more)
 
 
 class _Server(uvicorn.Server):
@@ -227,14 +300,14 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 def run_server(node: ServingNode, listener: socket.socket, token: str | None = None) -> None:
     """Answer until a signal asks to stop; what has begun then is answered first."""
-    config = uvicorn.Config(
-        make_app(node, token),
+    config = server_config(
+        node,
+        token,
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         timeout_keep_alive=75,
         server_header=False,
-        lifespan="off",
     )
     server = _Server(config)
     server.run(sockets=[listener])

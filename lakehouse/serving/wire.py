@@ -21,6 +21,8 @@ ARROW = "application/vnd.apache.arrow.stream"
 JSON = "application/json"
 KEY = b"lakehouse"
 """Under which the schema of an answer's rows has what else the answer says, as JSON."""
+_JSON_ROWS = 1000
+"""So many rows are in memory as objects of Python at a time."""
 
 _STATUS: tuple[tuple[type[LakehouseError], int], ...] = (
     (errors.QueryLimitExceeded, 422),
@@ -191,7 +193,7 @@ def read_point(given: Any, name: str) -> int | dict[str, int] | None:
 
 def status_of(error: LakehouseError) -> int:
     """The HTTP status of an error."""
-    if isinstance(error, errors.QueryLimitExceeded) and error.facts.get("limit") == "waiting":
+    if isinstance(error, errors.QueryLimitExceeded) and error.facts.get("limit") in ("waiting", "sending"):
         return 429
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
@@ -236,11 +238,26 @@ def read_rows(body: bytes) -> tuple[pa.Table, Said]:
     return rows.replace_schema_metadata(metadata or None), said
 
 
-def write_json(rows: pa.Table, said: Said) -> bytes:
-    """An answer as a JSON document: columns with their types, rows as lists."""
+def write_json(rows: pa.Table, said: Said, go_on: Callable[[int], object]) -> memoryview:
+    """An answer as a JSON document: columns with their types, rows as lists.
+
+    ``go_on`` gets the bytes that there are, after some rows each, and may raise to end it: as text, rows may have many
+    times the bytes that they have in Arrow.
+    """
     columns = [{"name": one.name, "type": str(one.type)} for one in rows.schema]
-    cells = [[_plain(cell) for cell in row] for row in zip(*(one.to_pylist() for one in rows.columns), strict=True)]
-    return json.dumps({**said.to_json(), "columns": columns, "rows": cells}, ensure_ascii=False).encode()
+    head = json.dumps({**said.to_json(), "columns": columns}, ensure_ascii=False)
+    found = bytearray(f'{head[:-1]}, "rows": ['.encode())
+    before = ""
+    for batch in rows.to_batches(_JSON_ROWS):
+        if not batch.num_rows:
+            continue
+        cells = zip(*(one.to_pylist() for one in batch.columns), strict=True)
+        text = json.dumps([[_plain(cell) for cell in row] for row in cells], ensure_ascii=False)
+        found += f"{before}{text[1:-1]}".encode()
+        before = ", "
+        go_on(len(found))
+    found += b"]}"
+    return memoryview(found)
 
 
 def _plain(value: Any) -> Any:

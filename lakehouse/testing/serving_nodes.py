@@ -17,7 +17,7 @@ import uvicorn
 
 from lakehouse.lake import Lake
 from lakehouse.serving.node import NodeSettings, ServingNode
-from lakehouse.serving.server import listening_socket, make_app
+from lakehouse.serving.server import listening_socket, server_config
 from lakehouse.testing.processes import dies_with_parent
 
 _RUN = "from lakehouse.command import main; main()"
@@ -39,7 +39,7 @@ def served(
     listener = listening_socket("127.0.0.1", 0)
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     node = ServingNode(lake, group, url.rpartition(":")[2], url, settings)
-    server = uvicorn.Server(uvicorn.Config(make_app(node, token), log_level="error", lifespan="off"))
+    server = uvicorn.Server(server_config(node, token, log_level="error"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
+import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +27,7 @@ from lakehouse.serving import answering
 from lakehouse.serving.answering import QueryBounds
 from lakehouse.serving.node import NodeSettings
 from lakehouse.sql.translation import translate
+from lakehouse.testing.postgres import PostgresServer
 from lakehouse.testing.proxy import CommitLosingProxy
 from lakehouse.testing.rows import SCHEMA, arrow
 from lakehouse.testing.serving_nodes import served, urls
@@ -296,6 +300,10 @@ def test_limits_are_errors_and_leave_the_node_well(lake: Any, flights: Any) -> N
             with pytest.raises(lakehouse.QueryLimitExceeded) as found:
                 client.sql(text)
             assert found.value.facts["limit"] == limit
+        status, said = Post(one.url, "SELECT repeat('\t', 600) FROM range(3)").answer()
+        assert status == 200
+        status, said = Post(one.url, "SELECT repeat('\t', 600) FROM range(8)").answer()
+        assert (status, said["facts"]["limit"]) == (422, "bytes"), "it is twice as long in JSON"
         assert total(client) == 7
 
 
@@ -375,6 +383,86 @@ def test_those_who_wait_for_a_version_leave_room_for_others(lake: Any, flights: 
         for post in waiting:
             post.connection.close()  # who goes away waits no longer
         until(lambda: not one.node.running)
+
+
+BIG = "SELECT repeat('x', 1000) AS x, {} AS n FROM range(16000)"
+
+
+class Untaken:
+    """A client that asks for sixteen megabytes and takes what it is told to, which is nothing at first."""
+
+    def __init__(self, url: str, reader: str) -> None:
+        self.socket = socket.socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        host, _, port = url.removeprefix("http://").partition(":")
+        self.socket.connect((host, int(port)))
+        self.socket.settimeout(20.0)
+        text = BIG.format(f"'{reader}'")
+        head = f"POST /sql HTTP/1.1\r\nhost: x\r\nlakehouse-reader: {reader}\r\ncontent-length: {len(text)}\r\n\r\n"
+        self.socket.sendall((head + text).encode())
+
+    def take(self, most: int) -> int:
+        """Take so many bytes; how many there were until the connection ended."""
+        taken = 0
+        with contextlib.suppress(ConnectionResetError):
+            while taken < most and (part := self.socket.recv(min(65_536, most - taken))):
+                taken += len(part)
+        return taken
+
+
+@sqlite_only
+def test_answers_that_nobody_takes_hold_up_their_reader_and_when_there_are_too_many_others(
+    lake: Any, flights: Any
+) -> None:
+    settings = NodeSettings(send_bytes=24_000_000, send_seconds=600.0, most_waiting_each=1)
+    with served(lake, settings=settings) as one, contextlib.ExitStack() as stack:
+
+        def untaken(reader: str) -> socket.socket:
+            before = one.node.sending.bytes
+            found = stack.enter_context(contextlib.closing(Untaken(one.url, reader).socket))
+            until(lambda: one.node.sending.bytes >= before + 16_000_000 and not one.node.running)
+            return found
+
+        def waiting(reader: str) -> Post:
+            found = Post(one.url, f"{SUM} -- {reader}", lakehouse_reader=reader)
+            stack.callback(found.connection.close)
+            until(lambda: one.node.running)
+            return found
+
+        first = untaken("a")
+        waits = waiting("a")
+        status, said = Post(one.url, "SELECT 'a'", lakehouse_reader="a").answer()
+        assert (status, said["code"], said["facts"]["limit"]) == (429, "query_limit_exceeded", "sending")
+        assert Post(one.url, SUM, lakehouse_reader="b").answer()[0] == 200, "others have the other half"
+        first.close()
+        assert waits.answer()[0] == 200
+        until(lambda: one.node.sending.bytes == 0)
+
+        second, _ = untaken("a"), untaken("c")
+        waits = waiting("b")
+        assert Post(one.url, SUM, lakehouse_reader="b").answer()[1]["from_results"], "known and small: it takes no room"
+        assert Post(one.url, "SELECT 'b'", lakehouse_reader="b").answer()[0] == 429
+        assert "lakehouse_serving_sending_answers 2\n" in one.node.metrics()
+        second.close()
+        assert waits.answer()[0] == 200
+
+
+@sqlite_only
+def test_who_takes_nothing_of_an_answer_is_cut_off_and_who_takes_it_slowly_is_not(lake: Any, flights: Any) -> None:
+    with served(lake, settings=NodeSettings(send_seconds=2.0)) as one, contextlib.ExitStack() as stack:
+        untaken, slow = (Untaken(one.url, reader) for reader in "ab")
+        for socket_ in (untaken.socket, slow.socket):
+            stack.callback(socket_.close)
+        began = time.monotonic()
+        for _ in range(16):
+            assert slow.take(1_000_000) == 1_000_000
+            threading.Event().wait(0.15)
+        assert time.monotonic() - began > 2.0
+        until(lambda: one.node.figures.cut_off == 1)
+        assert untaken.take(16_000_000) < 16_000_000
+        assert "lakehouse_serving_cut_off_total 1\n" in one.node.metrics()
+        slow.socket.close()
+        until(lambda: one.node.sending.bytes == one.node.sending.answers == 0)
 
 
 @sqlite_only
@@ -556,6 +644,39 @@ def test_a_cache_that_is_too_small_holds_the_flip_and_says_what_it_needs(
         assert total(client, at_least=lake.head) == 15
 
 
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own, of a few files."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if (
+        os.geteuid()
+        or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", place], check=False).returncode
+    ):
+        pytest.skip("no disk can be mounted here, which root alone may do")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+@sqlite_only
+def test_a_full_disk_holds_the_flip_until_there_is_room(lake: Any, flights: Any, disk: Path) -> None:
+    with served(lake, settings=copying(disk)) as one, lakehouse.connect_serving(one.url) as client:
+        until(lambda: one.node.is_ready)
+        before, ballast = client.sql(SUM).version, disk / "ballast"
+        with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(bytes(4096)):
+                pass
+        newest = flights.append(arrow([("2013-01-09", "a", 8)])).version
+        until(lambda: lake.serving()[0].nodes[0].report.failed)
+        (group,) = lake.serving()
+        assert "No space left on device" in group.nodes[0].report.failed[newest]
+        assert (group.target, group.waits_for) == (newest, (group.nodes[0].id,))
+        assert (client.sql(SUM).version, total(client)) == (before, 7)
+        ballast.unlink()
+        assert total(client, at_least=newest) == 15
+        until(lambda: not lake.serving()[0].nodes[0].report.failed)
+
+
 @sqlite_only
 def test_best_effort_says_what_is_missing_and_nothing_else_leaves_any_out(lake: Any, flights: Any) -> None:
     with served(lake) as one, lakehouse.connect_serving(one.url, wait_seconds=0.5) as client:
@@ -588,3 +709,24 @@ def test_a_node_without_its_catalog_goes_on_and_says_how_old_it_is(
                 assert (late.rows["total"].to_pylist(), late.version) == ([7], answer.version)
                 assert late.age_seconds > 0
             far.close()
+
+
+def test_nodes_go_on_while_the_server_of_their_catalog_starts_again(tmp_path: Path) -> None:
+    with PostgresServer() as server, contextlib.ExitStack() as stack:
+        url = server.url(server.create_database())
+        lakes = [stack.enter_context(lakehouse.connect(url, tmp_path / "warehouse")) for _ in range(2)]
+        flights = lakes[0].create_table("flights", SCHEMA, time="time")
+        before = flights.append(arrow([("2013-01-05", "a", 7)])).version
+        nodes = [stack.enter_context(served(lake, settings=QUICK)) for lake in lakes]
+        clients = [stack.enter_context(lakehouse.connect_serving(one.url)) for one in nodes]
+        assert [total(one) for one in clients] == [7, 7]
+        server.stop(at_once=True)
+        for one in clients:
+            late = one.sql(f"{SUM} WHERE value > 0")
+            assert (late.rows["total"].to_pylist(), late.version) == ([7], before)
+            assert late.age_seconds > 0
+        server.start()
+        newest = flights.append(arrow([("2013-01-05", "a", 8)])).version
+        assert [total(one, at_least=newest) for one in clients] == [15, 15]
+        until(lambda: all(one.sql(SUM).age_seconds == 0 for one in clients))
+        assert [node.word for node in lakes[0].serving()[0].nodes] == ["serving", "serving"]
