@@ -23,7 +23,7 @@ from lakehouse.testing.serving_trial import run_trial
 SUM = "SELECT sum(value) AS total FROM flights"
 
 
-def until(what: Callable[[], object], seconds: float = 60.0) -> None:
+def until(what: Callable[[], object], seconds: float = 120.0) -> None:
     """Wait for something that a process does, and that only the catalog shows."""
     give_up = time.monotonic() + seconds
     while not what():

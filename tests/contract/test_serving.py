@@ -50,7 +50,7 @@ def total(client: Any, **how: Any) -> int | None:
     return found
 
 
-def until(what: Callable[[], object], seconds: float = 20.0) -> None:
+def until(what: Callable[[], object], seconds: float = 120.0) -> None:
     """Wait for something that a node does in a thread of its own, and that only its looks show."""
     give_up = time.monotonic() + seconds
     while not what():
