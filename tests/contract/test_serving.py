@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import resource
 import socket
 import subprocess
 import threading
@@ -30,7 +31,7 @@ from lakehouse.sql.translation import translate
 from lakehouse.testing.postgres import PostgresServer
 from lakehouse.testing.proxy import CommitLosingProxy
 from lakehouse.testing.rows import SCHEMA, arrow
-from lakehouse.testing.serving_nodes import served, urls
+from lakehouse.testing.serving_nodes import NodeProcess, served, urls
 
 SUM = "SELECT sum(value) AS total FROM flights"
 QUICK = NodeSettings(lease_seconds=1.0)
@@ -646,35 +647,51 @@ def test_a_cache_that_is_too_small_holds_the_flip_and_says_what_it_needs(
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of its own, of a few files."""
+    """A folder; a disk of its own, of a few files, where one can be mounted, as root alone may do."""
     place = tmp_path / "disk"
     place.mkdir()
-    if (
-        os.geteuid()
-        or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", place], check=False).returncode
-    ):
-        pytest.skip("no disk can be mounted here, which root alone may do")
+    if not os.geteuid():
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", place], check=False)
     yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
+    if place.is_mount():
+        subprocess.run(["umount", "--lazy", place], check=True)
 
 
-@sqlite_only
-def test_a_full_disk_holds_the_flip_until_there_is_room(lake: Any, flights: Any, disk: Path) -> None:
-    with served(lake, settings=copying(disk)) as one, lakehouse.connect_serving(one.url) as client:
-        until(lambda: one.node.is_ready)
-        before, ballast = client.sql(SUM).version, disk / "ballast"
-        with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-            while file.write(bytes(4096)):
-                pass
-        newest = flights.append(arrow([("2013-01-09", "a", 8)])).version
-        until(lambda: lake.serving()[0].nodes[0].report.failed)
-        (group,) = lake.serving()
-        assert "No space left on device" in group.nodes[0].report.failed[newest]
-        assert (group.target, group.waits_for) == (newest, (group.nodes[0].id,))
-        assert (client.sql(SUM).version, total(client)) == (before, 7)
-        ballast.unlink()
-        assert total(client, at_least=newest) == 15
-        until(lambda: not lake.serving()[0].nodes[0].report.failed)
+@contextlib.contextmanager
+def full(disk: Path, node: NodeProcess) -> Iterator[str]:
+    """Fill a disk; where there is none, let a node write no file. What its system says to that."""
+    if not disk.is_mount():
+        before = resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        yield "File too large"
+        resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE, before)
+        return
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    yield "No space left on device"
+    ballast.unlink()
+
+
+def test_a_full_disk_holds_the_flip_until_there_is_room(
+    postgres: Any, postgres_database: str, tmp_path: Path, disk: Path
+) -> None:
+    where = postgres.url(postgres_database), str(tmp_path / "warehouse")
+    with lakehouse.connect(*where) as lake:
+        flights = lake.create_table("flights", SCHEMA, time="time")
+        before = flights.append(arrow([("2013-01-05", "a", 7)])).version
+        options = ("--cache-dir", str(disk), "--lease-seconds", "1", "--name", "one")
+        with NodeProcess(*where, *options) as node, lakehouse.connect_serving(node.url, wait_seconds=60) as client:
+            until(lambda: lake.serving()[0].nodes[0].report.loaded)
+            with full(disk, node) as cause:
+                newest = flights.append(arrow([("2013-01-09", "a", 8)])).version
+                until(lambda: lake.serving()[0].nodes[0].report.failed)
+                (group,) = lake.serving()
+                assert cause in group.nodes[0].report.failed[newest]
+                assert (group.target, group.waits_for) == (newest, ("one",))
+                assert (client.sql(SUM).version, total(client)) == (before, 7)
+            assert total(client, at_least=newest) == 15
+            until(lambda: not lake.serving()[0].nodes[0].report.failed)
 
 
 @sqlite_only
