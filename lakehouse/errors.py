@@ -363,7 +363,7 @@ then append again (path=warehouse/events cause=No space left on device)
 
 
 class EngineUnavailable(LakehouseError):
-    """Java or Spark is missing or does not start: install what the message names."""
+    """Java, Spark or the parser of SQL is missing, does not start or is another: do what the message names."""
 
     kind = "engine_unavailable"
 

@@ -10,6 +10,8 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 
+from lakehouse.errors import EngineUnavailable
+
 _MOST = {"CEIL": 2, "FLOOR": 2, "INITCAP": 1, "PERCENTILE": 2, "POSITION": 3}
 """Most arguments of functions that the parser reads in a way of their own."""
 
@@ -112,5 +114,19 @@ class _SparkText(Spark):
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']
 
 
-DIALECT = _SparkText()
+def _dialect() -> Spark:
+    """The dialect. Raises `EngineUnavailable` beside the parser's compiled build, whose classes have no subclasses."""
+    made = _SparkText()
+    try:
+        made.parser()
+    except TypeError as error:
+        raise EngineUnavailable(
+            "the compiled build of sqlglot is installed, whose parser cannot be extended; take it away: "
+            "pip uninstall sqlglotc",
+            cause=error,
+        ) from error
+    return made
+
+
+DIALECT = _dialect()
 """What filters and statements are written in."""
