@@ -1,7 +1,8 @@
 """How fast query nodes answer, on the flights of the demo: two nodes as processes, beside their clients.
 
-Measured: a one-day aggregate by one client (a day that was not asked for before, and the same again), the same by 16
-clients at a time, and how long after the last node's load the live version flips, for commits one after the other.
+Measured: a one-day aggregate by one client (a day that was not asked for before, and the same again); the same by 16
+clients at a time, each asking anew as soon as it has an answer, at one node and at all, and each twice a second; and
+how long after the last node's load the live version flips, for commits one after the other.
 """
 
 from __future__ import annotations
@@ -50,15 +51,20 @@ def timed(ask: Callable[[int], object], count: int) -> dict[str, float]:
     return quantiles(found)
 
 
-def many(url: str, clients: int, each: int, text: Callable[[int, int], str]) -> dict[str, float]:
+def many(
+    urls: Sequence[str], clients: int, each: int, text: Callable[[int, int], str], every: float = 0.0
+) -> dict[str, float]:
+    """Questions of clients at a time, the clients in turn at the nodes; ``every`` so many seconds, or without pause."""
     found: list[float] = []
     ready = threading.Barrier(clients)
 
     def work(place: int) -> None:
-        with lakehouse.connect_serving(url) as client:
+        with lakehouse.connect_serving(urls[place % len(urls)]) as client:
             client.sql("SELECT 1")
             ready.wait()
+            first = time.perf_counter() + every * place / clients
             for number in range(each):
+                threading.Event().wait(max(0.0, first + number * every - time.perf_counter()))
                 began = time.perf_counter()
                 client.sql(text(place, number))
                 found.append(time.perf_counter() - began)
@@ -128,13 +134,21 @@ def main() -> None:
                         lambda n: client.sql(statement(days[3], f" LIMIT {n + 20}")), 100
                     ),
                     "one client, a known answer": timed(lambda _: client.sql(statement(days[3])), 300),
-                    f"{chosen.clients} clients, days of their own": many(
-                        nodes[0].url, chosen.clients, chosen.each,
+                    f"{chosen.clients} clients, a dashboard of 8 statements": many(
+                        [nodes[0].url], chosen.clients, chosen.each,
+                        lambda place, number: statement(days[(place + number) % 8]),
+                    ),
+                    f"{chosen.clients} clients, days of their own, twice a second": many(
+                        [nodes[0].url], chosen.clients, chosen.each // 4,
+                        lambda place, number: statement(days[(place * 31 + number) % 119], f" LIMIT {place + 20}"), 0.5,
+                    ),
+                    f"{chosen.clients} clients, days of their own, without pause": many(
+                        [nodes[0].url], chosen.clients, chosen.each,
                         lambda place, number: statement(days[(place * 31 + number) % 119], f" LIMIT {place + 40}"),
                     ),
-                    f"{chosen.clients} clients, a dashboard of 8 statements": many(
-                        nodes[0].url, chosen.clients, chosen.each,
-                        lambda place, number: statement(days[(place + number) % 8]),
+                    f"{chosen.clients} clients, days of their own, without pause, at {chosen.nodes} nodes": many(
+                        [one.url for one in nodes], chosen.clients, chosen.each,
+                        lambda place, number: statement(days[(place * 31 + number) % 119], f" LIMIT {place + 60}"),
                     ),
                     "flip after the last load": flips(lake, read_flights().slice(0, 100), 20),
                 }  # fmt: skip

@@ -75,8 +75,9 @@ def plan_table(session: Session, table: Table) -> TablePlan:
 
 
 def _due_seconds(state: TableState) -> float | None:
-    is_young = state.settled.get(max(state.policy.ages, default=0.0), state.version) < state.version
-    due = [one for one in (_HOUR if is_young else None, next_cooling(state), next_end(state)) if one is not None]
+    to_come = [age for age in state.policy.ages if state.settled.get(age, -1) < state.version]
+    stricter = min(_HOUR, *to_come) if to_come else None
+    due = [one for one in (stricter, next_cooling(state), next_end(state)) if one is not None]
     return min(due, default=None)
 
 

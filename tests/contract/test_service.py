@@ -16,6 +16,7 @@ from lakehouse.core.interval import Interval, to_utc
 from lakehouse.core.task import Candidate, Gain, TaskKind, TaskState, Worker
 from lakehouse.errors import InvalidInput
 from lakehouse.service import Limits, Service, registry
+from lakehouse.service.planning import plan_table
 from lakehouse.service.running import run_claim
 from lakehouse.testing import behind, faults
 from lakehouse.testing.rows import KEYED, SCHEMA, arrow, tabled, values, visible
@@ -318,6 +319,17 @@ def test_a_table_whose_maintenance_is_off_is_left_alone(lake, table):
     appended(table, 20)
     assert [one.kind for one in lake.maintain().tasks if one.kind is not TaskKind.COLLECT] == [TaskKind.PLAN]
     assert len(table.segments()) == 20
+
+
+def test_a_table_is_planned_again_as_soon_as_a_threshold_grows_stricter(lake, table):
+    table.set_properties({"small_files": "8, 2 after 1m"})
+    appended(table, 5)
+    young = plan_table(lake.session, table)
+    assert (young.proposals, young.due_seconds) == ((), 60)
+    behind.change(lake.catalog, text("UPDATE commit_log SET committed_us = committed_us - 61000000"))
+    older = plan_table(lake.session, table)
+    assert [one.candidate.kind for one in older.proposals] == [TaskKind.COMPACT]
+    assert older.due_seconds == 3600
 
 
 def test_nothing_is_rewritten_in_quiet_hours(lake, table):
