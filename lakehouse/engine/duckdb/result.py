@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from lakehouse.engine import Query
 from lakehouse.engine.duckdb.query import count_query, result_schema, rows_query
 from lakehouse.engine.hidden import Part, plan_parts, stored_columns_read
-from lakehouse.engine.plain import fits, is_plain, plain_batches
+from lakehouse.engine.plain import footers_that_fit, is_plain, plain_batches
 from lakehouse.errors import InternalError, InvalidPredicate, LakehouseError, SegmentUnreadable
 from lakehouse.storage.checksums import check_content
 from lakehouse.storage.footer import DAMAGE
@@ -54,9 +54,11 @@ class DuckDBRows:
         """As `reader`, without a statement where all rows of the files are read as they are there."""
         files, parts = self._verified()
         segments = list(self._query.plan.segments)
-        if files and is_plain(self._query, parts) and self._run(lambda: fits(files, segments, self.schema)):
-            batches = plain_batches(files, segments, self.schema)
-            return pa.RecordBatchReader.from_batches(self.schema, self._guarded(batches))
+        if files and is_plain(self._query, parts):
+            footers = self._run(lambda: footers_that_fit(files, segments, self.schema))
+            if footers is not None:
+                batches = plain_batches(files, segments, footers, self.schema)
+                return pa.RecordBatchReader.from_batches(self.schema, self._guarded(batches))
         return pa.RecordBatchReader.from_batches(self.schema, self._batches(files, parts, BATCH_ROWS))
 
     def ordered(self, expressions: Sequence[str], connection: duckdb.DuckDBPyConnection) -> Iterator[pa.RecordBatch]:

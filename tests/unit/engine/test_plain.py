@@ -14,9 +14,9 @@ import pytest
 import lakehouse
 from lakehouse.core.plan import plan_read
 from lakehouse.core.spec import ROW_ID
-from lakehouse.engine import Query
+from lakehouse.engine import Query, plain
 from lakehouse.engine.hidden import plan_parts
-from lakehouse.engine.plain import fits, is_plain
+from lakehouse.engine.plain import footers_that_fit, is_plain
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.reading.scan import sets_of
 
@@ -47,12 +47,13 @@ def asked(lake: Any, table: Any, *, row_ids: bool) -> Query:
 def read(lake: Any, query: Query) -> tuple[list[Any], list[Any], bool]:
     """By both ways, and whether the first decodes."""
     found = lake.session.local_engine.read(query)
-    plain, stated = found.decoded().read_all(), found.reader().read_all()
-    assert plain.schema == stated.schema
+    decoded, stated = found.decoded().read_all(), found.reader().read_all()
+    assert decoded.schema == stated.schema
     files = {one.path: lake.warehouse / one.path for one in query.plan.segments}
-    decodes = is_plain(query, plan_parts(query)) and fits(files, list(query.plan.segments), found.schema)
+    footers = footers_that_fit(files, list(query.plan.segments), found.schema)
+    decodes = is_plain(query, plan_parts(query)) and footers is not None
     by = "id"
-    return plain.sort_by(by).to_pylist(), stated.sort_by(by).to_pylist(), decodes
+    return decoded.sort_by(by).to_pylist(), stated.sort_by(by).to_pylist(), decodes
 
 
 def test_rows_are_those_of_a_statement(sqlite_url: str, warehouse: Path) -> None:
@@ -62,10 +63,10 @@ def test_rows_are_those_of_a_statement(sqlite_url: str, warehouse: Path) -> None
 
         def look() -> None:
             for row_ids in (False, True):
-                plain, stated, decodes = read(lake, asked(lake, table, row_ids=row_ids))
-                assert plain == stated
-                assert len(plain) == table.count()
-                assert (ROW_ID in plain[0]) == row_ids
+                decoded, stated, decodes = read(lake, asked(lake, table, row_ids=row_ids))
+                assert decoded == stated
+                assert len(decoded) == table.count()
+                assert (ROW_ID in decoded[0]) == row_ids
             seen.append(decodes)
 
         table.append(rows(0, 200, table.schema))
@@ -81,6 +82,26 @@ def test_rows_are_those_of_a_statement(sqlite_url: str, warehouse: Path) -> None
         table.rebuild()
         look()
         assert seen == [True, True, False, False, True]
+
+
+@pytest.mark.parametrize("ahead", [plain.AHEAD_BYTES, 4 << 20, 1], ids=["many", "one", "none"])
+def test_row_groups_come_in_order_however_many_are_decoded_ahead(
+    sqlite_url: str, warehouse: Path, monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
+    monkeypatch.setattr(plain, "AHEAD_BYTES", ahead)
+    with lakehouse.connect(sqlite_url, warehouse) as lake:
+        table, count = lake.create_table("t", "id BIGINT, name STRING"), 400_000
+        for first, last in ((0, count - 5), (count - 5, count)):
+            numbers = pa.array(range(first, last), pa.int64())
+            table.append(pa.table({"id": numbers, "name": pa.array([f"{one % 7:99}" for one in range(first, last)])}))
+        query = asked(lake, table, row_ids=True)
+        found = lake.session.local_engine.read(query).decoded().read_all()
+        assert found["id"].to_pylist() == list(range(count))
+        assert {one.strip() for one in found["name"].unique().to_pylist()} == set("0123456")
+        firsts = {one.first_row_id: one.rows for one in query.plan.segments}
+        assert found[ROW_ID].to_pylist() == [n for first in sorted(firsts) for n in range(first, first + firsts[first])]
+        batches = lake.session.local_engine.read(query).decoded()
+        assert next(batches)["id"][0].as_py() == 0  # and whoever asks for no more leaves nothing behind
 
 
 @pytest.mark.parametrize("harm", ["gone", "short", "changed"])
