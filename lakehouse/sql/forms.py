@@ -14,6 +14,8 @@ from lakehouse.sql.literals import whole_number
 from lakehouse.sql.meanings import cast, meaning
 
 Form = Callable[[Any], exp.Expr | None]
+_AFTER_LIST = "after_list"
+"""Marks sets that stood after a list, as in ``GROUP BY a GROUPING SETS (())``: of no rows they have no total at all."""
 
 
 def said_by(name: str, *parts: str) -> Form:
@@ -29,7 +31,9 @@ def _padded(node: exp.Pad) -> exp.Expr:
 def _grouped(node: exp.Group) -> exp.Expr | None:
     """``GROUP BY a, b WITH ROLLUP`` as ``GROUP BY ROLLUP (a, b)``; sets after a list say all by themselves."""
     if node.args.get("grouping_sets"):
-        return exp.Group(expressions=[one.copy() for one in node.args["grouping_sets"]])
+        made = exp.Group(expressions=[one.copy() for one in node.args["grouping_sets"]])
+        made.meta[_AFTER_LIST] = bool(node.expressions)
+        return made
     for part, kind in (("rollup", exp.Rollup), ("cube", exp.Cube)):
         if node.args.get(part):
             return exp.Group(expressions=[kind(expressions=[one.copy() for one in node.expressions])])
@@ -40,12 +44,17 @@ def _selected(select: exp.Select) -> None:
     """LATERAL VIEWs as joins, in place; and no row of totals where there is no row, which Spark does not give."""
     as_joins(select)
     group = select.args.get("group")
-    if group is not None and any(
-        isinstance(one, exp.Rollup | exp.Cube | exp.GroupingSets) for one in group.expressions
-    ):
+    if group is not None and (group.meta_get(_AFTER_LIST) or any(map(_has_totals, group.expressions))):
         some = exp.GT(this=exp.Count(this=exp.Star(), big_int=True), expression=exp.Literal.number(0))
         having = select.args.get("having")
         select.set("having", exp.Having(this=some if having is None else exp.and_(having.this.copy(), some)))
+
+
+def _has_totals(group: exp.Expr) -> bool:
+    """Whether a group is of several sets. ``GROUPING SETS (())`` is of one, the sum of all rows: of none, too."""
+    if isinstance(group, exp.GroupingSets) and len(group.expressions) == 1:
+        return _has_totals(group.expressions[0])
+    return isinstance(group, exp.Rollup | exp.Cube | exp.GroupingSets)
 
 
 def _pattern(node: exp.Expr) -> exp.Expr:

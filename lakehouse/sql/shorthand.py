@@ -79,10 +79,12 @@ def spelled_out(tree: exp.Expr) -> exp.Expr:
     """
     for node in reversed(nodes_of(tree)):  # children first
         match node:
-            case exp.Any() | exp.All() if isinstance(node.parent, exp.Like | exp.ILike):
-                _compare_each(node.parent, node)
-            case exp.Any() | exp.All():
-                _look_into(node)
+            case exp.Binary() if isinstance(node.expression, exp.Any | exp.All):
+                # at the comparison, not at ANY, so that what stands on its left is spelled out, too
+                if isinstance(node, exp.Like | exp.ILike):
+                    _compare_each(node, node.expression)
+                else:
+                    _look_into(node, node.expression)
             case exp.Table() if isinstance(node.this, exp.GenerateSeries):
                 _as_range(node)
             case exp.Fetch():
@@ -113,10 +115,10 @@ def _compare_each(like: exp.Expr, patterns: exp.Expr) -> None:
     put(like, exp.Paren(this=reduce(lambda left, right: joined(this=left, expression=right), each)))
 
 
-def _look_into(node: exp.Expr) -> None:
+def _look_into(test: exp.Expr, node: exp.Expr) -> None:
     """A comparison with ANY or ALL of a query."""
-    query, test = node.this, node.parent
-    if not isinstance(query, exp.Query) or test is None or test.args.get("expression") is not node:
+    query = node.this
+    if not isinstance(query, exp.Query):
         return
     if (type(node), type(test)) not in ((exp.Any, exp.EQ), (exp.All, exp.NEQ)):
         if type(test) in _ORDERED:
@@ -142,7 +144,11 @@ def _by_extremes(test: exp.Expr, query: exp.Query, *, is_any: bool) -> exp.Expr:
     of which Spark and DuckDB take. ANY is the opposite of ALL of the opposite test.
     """
     if query.find(exp.Limit, exp.Offset, exp.Fetch) is not None:
-        raise InvalidStatement("a query with LIMIT stands beside no ALL or ANY; write what it gives as a list")
+        raise InvalidStatement(
+            "ALL and ANY read their query several times, and LIMIT may choose other rows each time; compare with the "
+            "greatest or least value instead, as in x > (SELECT max(y) FROM (... LIMIT 10))",
+            found=shown(test),
+        )
     if len(nodes_of(query)) + len(nodes_of(test.this)) > _MOST_IN_QUANTIFIED:
         raise InvalidStatement("a comparison with ALL or ANY is too long; write it as EXISTS", found=shown(test))
 

@@ -1,4 +1,4 @@
-"""Calls of functions with what they are in plain Python, of arguments that are all there; of a null they are null."""
+"""Calls of functions with what they are in plain Python. Most are null where an argument is, and are not asked then."""
 # ruff: noqa: S324 - hashes that the functions are named for
 
 from __future__ import annotations
@@ -18,11 +18,15 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call: its text over arguments, the kind of each (``i`` or ``s``), and its value. ``k`` is a small number."""
+    """A call: its text over arguments, the kind of each (``i`` or ``s``), and its value. ``k`` is a small number.
+
+    ``takes_nulls``: it need not be null where an argument is.
+    """
 
     text: str
     kinds: str
     of: Callable[..., Any]
+    takes_nulls: bool = False
 
 
 def _signed(value: int) -> int:
@@ -98,12 +102,13 @@ WORDS = (
     Call("CAST(unhex(hex({0})) AS STRING)", "s", lambda a: a),
     Call("CAST(unbase64(base64({0})) AS STRING)", "s", lambda a: a),
     Call("substring_index({0}, 'b', {1})", "sk", _part),
-    Call("array_join(array_repeat({0}, 2), '-')", "s", lambda a: f"{a}-{a}"),
+    Call("array_join(array_repeat({0}, 2), '-')", "s", lambda a: "" if a is None else f"{a}-{a}", True),
     Call("array_join(regexp_extract_all({0}, '(a)(b?)', 2), '|')", "s",
          lambda a: "|".join(one[1] for one in re.findall("(a)(b?)", a))),
     Call("array_join(map_values(map_filter(map(1, {0}, 2, {1}), (k, e) -> e > 'a' AND k < 3)), ',')", "ss",
-         lambda a, b: ",".join(one for one in (a, b) if one > "a")),
-    Call("array_join(map_keys(transform_keys(map('x', {0}), (k, e) -> concat(k, e))), ',')", "s", lambda a: f"x{a}"),
+         lambda a, b: ",".join(one for one in (a, b) if one is not None and one > "a"), True),
+    Call("array_join(map_keys(transform_keys(map('x', {0}), (k, e) -> concat(k, coalesce(e, '')))), ',')", "s",
+         lambda a: f"x{a or ''}", True),  # a key that is null fails
     Call("element_at(transform_values(map('k', {0}), (k, e) -> concat(k, e)), 'k')", "s", lambda a: f"k{a}"),
     Call("element_at(map_from_entries(array(struct('k', {0}))), 'k')", "s", lambda a: a),
 )  # fmt: skip

@@ -119,13 +119,13 @@ class Values:
         )
 
     def _call(self, calls: Sequence[Call], depth: int) -> Value:
-        """A call of a function, null where an argument is."""
+        """A call of a function."""
         call = self._chance.choice(calls)
         given = [self._argument(kind, depth - 1) for kind in call.kinds]
 
         def of(row: Row) -> Any:
             found = [one.of(row) for one in given]
-            return None if None in found else call.of(*found)
+            return None if None in found and not call.takes_nulls else call.of(*found)
 
         return Value(call.text.format(*(one.text for one in given)), of)
 

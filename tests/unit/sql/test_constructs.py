@@ -386,6 +386,65 @@ def test_no_totals_of_no_rows(lake: lakehouse.Lake) -> None:
         assert rows_of(lake, f"SELECT g, count(*) FROM o GROUP BY {group} HAVING count(*) > 4") == [(None, 6)]
 
 
+SETS = ["()", "(g)", "(g), ()", "(), ()", "ROLLUP (g)", "GROUPING SETS (())", "GROUPING SETS ((g), ())"]
+
+
+@pytest.mark.parametrize("sets", SETS)
+@pytest.mark.parametrize("before", ["", "g "])
+@pytest.mark.parametrize("table", ["o", "nothing"])
+def test_one_set_of_everything_alone_is_a_sum_of_no_rows_too(
+    lake: lakehouse.Lake, sets: str, before: str, table: str
+) -> None:
+    values = [row[0] for row in rows_of(lake, f"SELECT g FROM {table}")]
+    per_group = [values.count(one) for one in set(values)]
+    total = [len(values)] * bool(values)
+    expected = {
+        "()": total if before else [len(values)],
+        "(g)": per_group,
+        "(), ()": 2 * total,
+        "GROUPING SETS (())": total if before else [len(values)],
+    }.get(sets, per_group + total)
+    found = rows_of(lake, f"SELECT count(*) FROM {table} GROUP BY {before}GROUPING SETS ({sets})")
+    assert sorted(one for (one,) in found) == sorted(expected)
+
+
+def test_nulls_are_left_out_of_joined_lists_and_of_filtered_maps(lake: lakehouse.Lake) -> None:
+    texts = [None, "", "a", "ab"]
+    pairs = [(one, other) for one in texts for other in texts]
+    listed = ", ".join(f"({place}, {_text(one)}, {_text(other)})" for place, (one, other) in enumerate(pairs))
+    text = f"""SELECT place, array_join(array_repeat(CAST(a AS STRING), 2), '-'),
+        array_join(map_values(map_filter(map(1, a, 2, b), (k, e) -> e > 'a')), ','),
+        array_join(map_keys(map_filter(map('x', a, 'y', b), (k, e) -> e IS NULL)), ',')
+        FROM VALUES {listed} AS v(place, a, b) ORDER BY place"""
+    assert rows_of(lake, text) == [
+        (
+            place,
+            "" if a is None else f"{a}-{a}",
+            ",".join(one for one in (a, b) if one is not None and one > "a"),
+            ",".join(name for name, one in (("x", a), ("y", b)) if one is None),
+        )
+        for place, (a, b) in enumerate(pairs)
+    ]
+
+
+def _text(value: str | None) -> str:
+    return "CAST(NULL AS STRING)" if value is None else f"'{value}'"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "map(g, 1)", "map('x', 1, g, 2)", "map_from_arrays(array(g), array(1))",
+        "map_from_entries(array(struct(g, 1)))", "transform_keys(map('x', 1), (k, e) -> g)",
+    ],
+)  # fmt: skip
+def test_a_null_is_no_key_of_a_map(lake: lakehouse.Lake, made: str) -> None:
+    keys = "SELECT {} AS m FROM VALUES ('a'), ({}) AS v(g)"
+    assert len(rows_of(lake, keys.format(made, "'b'"))) == 2
+    with pytest.raises(InvalidInput, match="Map keys can not be NULL"):
+        lake.query(keys.format(made, "NULL"))
+
+
 def test_a_row_that_fails_after_thousands_is_bad_input_in_a_query_process(lake: lakehouse.Lake) -> None:
     text = "SELECT CASE WHEN id < 400000 THEN id ELSE CAST('a' || CAST(id AS STRING) AS INT) END FROM range(500000)"
     with pytest.raises(InvalidInput, match="a400000"):

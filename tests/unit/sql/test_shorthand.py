@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
@@ -73,6 +74,17 @@ def test_a_comparison_with_a_query_may_be_about_the_row(still_lake: lakehouse.La
     text = "SELECT id FROM trips t WHERE id >= ALL (SELECT u.id FROM trips u WHERE u.client = t.client) ORDER BY id"
     assert rows_of(still_lake, text) == [(2,), (3,), (4,)]
     assert still_lake.sql("SELECT id > ALL (SELECT 1) FROM trips", engine="duckdb").columns == ["id > ALL (SELECT 1)"]
+
+
+def test_shorthand_stands_on_both_sides_of_a_comparison_with_a_query(still_lake: lakehouse.Lake) -> None:
+    text = "SELECT id FROM trips WHERE try_mod(id, 3) {} (SELECT try_mod(u.id, 2) FROM trips u) ORDER BY id"
+    ids, rests = range(1, 5), [one % 2 for one in range(1, 5)]
+    for sign, word in product(COMPARED, ("ALL", "ANY")):
+        among = all if word == "ALL" else any
+        expected = [(one,) for one in ids if among(COMPARED[sign](one % 3, rest) for rest in rests)]
+        assert rows_of(still_lake, text.format(f"{sign} {word}")) == expected
+    text = "SELECT id FROM trips WHERE regexp_substr(client, '[A-Z]+') LIKE ANY ('U%', 'x')"
+    assert rows_of(still_lake, text + " ORDER BY id") == [(1,), (4,)]
 
 
 def test_patterns_stand_in_conditions_of_changes(lake: lakehouse.Lake) -> None:
