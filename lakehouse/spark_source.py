@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
+import pyspark
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql import datasource as spark_source
@@ -20,14 +20,15 @@ from pyspark.sql.types import StructType
 
 from lakehouse.arguments import Fit, read_fit
 from lakehouse.catalog.store.opening import is_missing
-from lakehouse.core.interval import Interval, to_us
+from lakehouse.core.interval import Interval
 from lakehouse.core.operation import Begun
 from lakehouse.core.plan import ReadGroup, ReadPlan
 from lakehouse.core.predicate import And, Compare, In, IsNull, Predicate, Unknown
 from lakehouse.core.spec import TableSpec
-from lakehouse.engine import Query, WriteTarget, Written
+from lakehouse.engine import Query, Written
 from lakehouse.engine.spark import to_spark_type
 from lakehouse.errors import InvalidAddress, InvalidArgument, WriteConflict
+from lakehouse.extras import load
 from lakehouse.lake import Lake, connect, open_lakes
 from lakehouse.operations.append import Append
 from lakehouse.operations.operation import commit_together
@@ -36,9 +37,12 @@ from lakehouse.reading.scan import plan_at, sets_of
 from lakehouse.schema import SchemaChange, altered, from_spark_schema, merging
 from lakehouse.session.addresses import addresses
 from lakehouse.storage.work import delete_others
-from lakehouse.streaming.reader import StreamReader, read_flag
-from lakehouse.streaming.tasks import packed, with_lists
+from lakehouse.streaming.tasks import ASKING, STORING, chained, packed, read_flag, require_spark, with_lists, written
 from lakehouse.table.table import Table
+
+if TYPE_CHECKING:  # older versions of Spark lack what these two are made of
+    from lakehouse.streaming.reader import StreamReader
+    from lakehouse.streaming.writer import StreamWriter
 
 _SQLITE = "sqlite:///"
 LEASE_SECONDS = 3600.0
@@ -148,8 +152,10 @@ class LakehouseSource(spark_source.DataSource):
             return to_spark_type(changes_schema(table.schema) if read_flag(self.options, "changes") else table.schema)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
-        """A stream of the table's rows or changes."""
-        return StreamReader(self.options, schema, _open)
+        """A stream of the table's rows or changes. Raises `EngineUnavailable` before Spark 4.2."""
+        require_spark(pyspark.__version__, ASKING, "a table as a streaming source")
+        made: StreamReader = load("lakehouse.streaming.reader").StreamReader(self.options, schema, _open)
+        return made
 
     def reader(self, schema: StructType) -> _Reader:
         """A read of one version, fixed and protected now for the tasks to come."""
@@ -178,8 +184,12 @@ class LakehouseSource(spark_source.DataSource):
                 begun = replace(begun, table=made)
             return _Writer(dict(self.options), begun, fit, changes)
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> _StreamWriter:  # noqa: N802
-        """Appends of a stream's batches. Spark says which batch, not of which stream: ``stream_id`` does."""
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
+        """Appends of a stream's batches. Spark says which batch, not of which stream: ``stream_id`` does.
+
+        Raises `EngineUnavailable` before Spark 4.1.
+        """
+        require_spark(pyspark.__version__, STORING, "a stream's writeStream into this format")
         if not self.options.get("stream_id"):
             raise InvalidArgument(
                 'Spark does not tell this format whose batches it writes; name the stream, as in .option("stream_id", '
@@ -188,7 +198,11 @@ class LakehouseSource(spark_source.DataSource):
             )
         with _open_to_write(self.options) as lake:
             spec = lake.table(self.options["table"]).spec
-            return _StreamWriter(dict(self.options), spec, read_fit(self.options.get("schema", "strict")))
+            fit = read_fit(self.options.get("schema", "strict"))
+            made: StreamWriter = load("lakehouse.streaming.writer").StreamWriter(
+                self.options, spec, fit, _open_to_write
+            )
+            return made
 
 
 class _Part(spark_source.InputPartition):
@@ -300,8 +314,8 @@ class _Writer(spark_source.DataSourceArrowWriter):
         context = TaskContext.get()
         assert context is not None
         with _open_to_write(self._options) as lake:
-            rows = _chained(first, iterator)
-            files = _written(lake, self._begun, rows, batch=context.taskAttemptId(), is_lenient=self._is_lenient)
+            rows = chained(first, iterator)
+            files = written(lake, self._begun, rows, batch=context.taskAttemptId(), is_lenient=self._is_lenient)
             return _Task(files, context.attemptNumber() > 0)
 
     def commit(self, messages: list[spark_source.WriterCommitMessage | None]) -> None:
@@ -335,83 +349,3 @@ class _Writer(spark_source.DataSourceArrowWriter):
         """Abort: nothing becomes visible."""
         with _open_to_write(self._options) as lake:
             Append(lake.session, self._begun).abort()
-
-
-class _StreamWriter(spark_source.DataSourceStreamArrowWriter):
-    """Each task begins an append of its own, and the batch's commit is all of them.
-
-    Spark makes a writer anew for each commit, so that tasks and commit have nothing in common but what tasks report.
-    """
-
-    def __init__(self, options: dict[str, str], spec: TableSpec, fit: Fit) -> None:
-        if fit == "merge":
-            raise InvalidArgument("a stream of this format adds no columns; use lakehouse.streaming.write", schema=fit)
-        self._options = options
-        self._spec = spec
-        self._fit = fit
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> _StreamTask:
-        """Store one task's rows as an append that is still to be committed."""
-        first = next(iterator, None)
-        if first is None:
-            return _StreamTask(None, ())
-        with _open_to_write(self._options) as lake:
-            begun = lake.table(self._options["table"]).begin_append().begun
-            try:
-                return _StreamTask(
-                    begun, _written(lake, begun, _chained(first, iterator), is_lenient=self._fit != "strict")
-                )
-            except BaseException:
-                Append(lake.session, begun).abort()
-                raise
-
-    def commit(self, messages: list[spark_source.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Commit what the tasks that won have stored as one version, unless the batch was committed before."""
-        said = self._options.get("message")
-        with _open_to_write(self._options) as lake, lake.transaction(message=said) as transaction:
-            for one in _stored(messages):
-                append = Append(lake.session, one.begun)
-                append.take(one.files)
-                transaction.add(append)
-            transaction.once(self._options["table"], (self._options["stream_id"], batchId))
-
-    def abort(self, messages: list[spark_source.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Abort: nothing becomes visible."""
-        with _open_to_write(self._options) as lake:
-            for one in _stored(messages):
-                Append(lake.session, one.begun).abort()
-
-
-@dataclass
-class _StreamTask(spark_source.WriterCommitMessage):
-    """The append that a task has begun and written; None without rows."""
-
-    begun: Begun | None
-    files: tuple[Written, ...]
-
-
-def _stored(messages: Iterable[spark_source.WriterCommitMessage | None]) -> Iterator[Any]:
-    return (one for one in messages if isinstance(one, _StreamTask) and one.begun is not None)
-
-
-def _written(
-    lake: Lake, begun: Begun, rows: pa.RecordBatchReader, *, is_lenient: bool, batch: int = 0
-) -> tuple[Written, ...]:
-    """Store a task's rows below the folder of an operation, whose lease is kept meanwhile."""
-    lake.catalog.renew([begun])
-    lake.session.heartbeat.watch(begun)
-    warehouse = lake.session.warehouse
-    target = WriteTarget(
-        begun.table,
-        warehouse.root / begun.table.folder / begun.id,
-        begun.id,
-        batch=batch,
-        is_lenient=is_lenient,
-        now_us=to_us(lake.catalog.now()),
-        warehouse=warehouse,
-    )
-    return tuple(lake.session.local_engine.write(rows, target))
-
-
-def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
-    return pa.RecordBatchReader.from_batches(first.schema, chain([first], rest))

@@ -24,21 +24,13 @@ from lakehouse.lake import Lake
 from lakehouse.reading.feed import changes_schema
 from lakehouse.reading.feed_window import Feed
 from lakehouse.reading.follow import Place
-from lakehouse.streaming.tasks import packed, with_lists
+from lakehouse.streaming.tasks import packed, read_flag, with_lists
 from lakehouse.table.table import Table
 
 Open = Callable[[Mapping[str, str]], tuple[Lake, Table]]
 """Opens the lake and the table that options name."""
 _WITHOUT_LIMIT = 2**62
 _NUMBERS = ("max_rows", "max_bytes", "max_versions")
-
-
-def read_flag(options: Mapping[str, str], name: str) -> bool:
-    """An option that is true or false, which it is if it is not given."""
-    given = str(options.get(name, "false")).strip().lower()
-    if given not in ("true", "false"):
-        raise InvalidArgument(f"the option {name} is true or false", found=given[:100])
-    return given == "true"
 
 
 def limits_of(options: Mapping[str, str]) -> Limits:

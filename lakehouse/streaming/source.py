@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from lakehouse.lake import Lake
+from lakehouse.streaming.tasks import ASKING, require_spark
 from lakehouse.table.table import Table
 
 
@@ -33,6 +34,8 @@ def read(
 
     Credentials of an object store are not among the options of the stream, which Spark shows: leave them to the
     environment. A catalog's address is.
+
+    Raises `EngineUnavailable` before Spark 4.2, which does not ask a source how much to read.
     """
     options: dict[str, Any] = {
         "table": table if isinstance(table, str) else table.name,
@@ -51,6 +54,7 @@ def read(
         "lease_seconds": lease_seconds,
     }
     options |= {name: str(value) for name, value in given.items() if value is not None}
+    require_spark(spark.version, ASKING, "a table as a streaming source")
     # By name: the format is above this package, whose reader it hands to Spark.
     import_module("lakehouse.spark_source").register(spark)
     return spark.readStream.format("lakehouse").options(**options).load()

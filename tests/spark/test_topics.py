@@ -15,7 +15,7 @@ from lakehouse.core.topic import Progress, Topic
 from lakehouse.streaming.topics.backoff import Backoff
 from lakehouse.streaming.topics.config import TopicsFile, check_tables, read_topics
 from lakehouse.streaming.topics.process import process_name
-from lakehouse.streaming.topics.sources import KAFKA, session_settings
+from lakehouse.streaming.topics.sources import connector, session_settings
 from lakehouse.streaming.topics.supervisor import Supervisor
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -187,10 +187,10 @@ def test_a_topic_waits_for_the_process_that_has_it_and_leaves_it_to_the_one_that
 
 def test_a_session_gets_what_its_topics_need(tmp_path: Path) -> None:
     text = "[topics.a]\ntable = 'a'\nsource = {format = 'kafka', subscribe = 'a', 'kafka.bootstrap.servers' = 'b'}\n"
-    assert session_settings(read(tmp_path, text))["spark.jars.packages"] == KAFKA
+    assert session_settings(read(tmp_path, text))["spark.jars.packages"] == connector()
     own = 'spark.jars.packages = "some:other:1"\nspark.sql.shuffle.partitions = 7\n'
     settings = session_settings(read(tmp_path, f"[spark]\n{own}{text}"))
-    assert settings["spark.jars.packages"] == f"some:other:1,{KAFKA}"
+    assert settings["spark.jars.packages"] == f"some:other:1,{connector()}"
     assert settings["spark.sql.shuffle.partitions"] == "7"
     mine = 'spark.jars.packages = "org.apache.spark:spark-sql-kafka-0-10_2.13:9.9.9"\n'
     assert "9.9.9" in session_settings(read(tmp_path, f"[spark]\n{mine}{text}"))["spark.jars.packages"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import threading
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyspark
 import pytest
 from pyspark import TaskContext, cloudpickle
 from pyspark.sql import datasource
@@ -15,15 +18,20 @@ from pyspark.sql.types import StructType
 from sqlalchemy import text
 
 import lakehouse
+from lakehouse import spark_source
 from lakehouse.core.predicate import Unknown
 from lakehouse.engine.spark import to_spark_type
-from lakehouse.errors import InvalidAddress, InvalidInterval, VersionNotFound, WriteConflict
+from lakehouse.errors import EngineUnavailable, InvalidAddress, InvalidInterval, VersionNotFound, WriteConflict
 from lakehouse.spark_source import LakehouseSource, predicate_of, source_of
 from lakehouse.testing import behind
 from lakehouse.testing.object_stores import Store
 from lakehouse.testing.rows import KEYED, arrow, plain, visible
 
 DAY = "2013-01-05"
+NEWER_THAN_40 = {
+    "DataSourceStreamArrowWriter", "EqualNullSafe", "EqualTo", "Filter", "GreaterThan", "GreaterThanOrEqual", "In",
+    "IsNotNull", "IsNull", "LessThan", "LessThanOrEqual", "Not",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -54,6 +62,29 @@ def reader(options: dict[str, str], filters: list[Any] | None = None, **more: st
     made = source(options, **more).reader(StructType())
     assert list(made.pushFilters(filters or [])) == (filters or [])
     return made
+
+
+def test_spark_41_and_40_read_and_write_and_refuse_what_they_cannot(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, str], flights: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "lakehouse.streaming.reader", None)
+    monkeypatch.setitem(sys.modules, "lakehouse.streaming.writer", None)
+    for name in [name for name in dir(datasource) if name in NEWER_THAN_40 or name.startswith("String")]:
+        monkeypatch.delattr(datasource, name)
+    found = importlib.util.spec_from_file_location("older_spark_source", str(spark_source.__file__))
+    assert found is not None
+    assert found.loader is not None
+    older = importlib.util.module_from_spec(found)
+    monkeypatch.setitem(sys.modules, found.name, older)
+    found.loader.exec_module(older)
+    monkeypatch.setattr(pyspark, "__version__", "4.0.5")
+    made = older.LakehouseSource(dict(options))
+    read = made.reader(StructType())
+    assert sum(batch.num_rows for part in read.partitions() for batch in read.read(part)) == 40
+    with pytest.raises(EngineUnavailable, match=r"a table as a streaming source needs Spark 4\.2 .*found=4\.0\.5"):
+        made.streamReader(StructType())
+    with pytest.raises(EngineUnavailable, match=r"needs Spark 4\.1 or newer"):
+        made.streamWriter(StructType(), False)
 
 
 def rows(made: Any) -> Any:

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import InvalidTopics
+from lakehouse.extras import load
 from lakehouse.lake import Lake
 from lakehouse.storage.exports import STREAMS
 from lakehouse.streaming import read, write
+from lakehouse.streaming.tasks import release
 from lakehouse.streaming.topics.config import VIEW, TopicConfig, TopicsFile
 
-KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
-"""Spark's own connector, of the newest release that there is one of."""
+KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+"""Spark's own connector."""
+_NEWEST = "4.2.0"
+"""The newest release that there is a connector of."""
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
 # Topics wait for slots in the order of their jobs: under spark.scheduler.mode=FAIR some were seen to wait for ever.
 _SETTINGS = {
@@ -36,8 +40,18 @@ def session_settings(found: TopicsFile) -> dict[str, str]:
     if any(one.source.format == "kafka" for one in found.topics):
         packages = [one for one in settings.get("spark.jars.packages", "").split(",") if one]
         if not any("spark-sql-kafka" in one for one in packages) and "spark.jars" not in settings:
-            settings["spark.jars.packages"] = ",".join([*packages, KAFKA])
+            settings["spark.jars.packages"] = ",".join([*packages, connector()])
     return settings
+
+
+def connector(spark: str | None = None) -> str:
+    """The connector to Kafka for a release of Spark (the installed one): of that release, if there is such a one.
+
+    >>> connector("4.0.1"), connector("4.3.0")
+    ('org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.1', 'org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0')
+    """
+    found: str = spark or load("pyspark").__version__
+    return f"{KAFKA}:{min(found, _NEWEST, key=release)}"
 
 
 def checkpoint_of(lake: Lake, topic: TopicConfig, file: str = "topics") -> str:
