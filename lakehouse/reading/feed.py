@@ -25,6 +25,8 @@ from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.reading.compared import differing
 from lakehouse.reading.scan import sets_of
 from lakehouse.session.session import Session
+from lakehouse.storage.same import same_columns
+from lakehouse.storage.verify import verified
 
 CHANGE_TYPE, VERSION, TIME = "_change_type", "_commit_version", "_commit_timestamp"
 _TIME = pa.timestamp("us", "UTC")
@@ -33,6 +35,8 @@ GROUP_ROWS, GROUP_BYTES = 1 << 18, 64 << 20
 """Of how many rows and bytes of files small pieces of a commit are read together."""
 PAIRED_BYTES = 128 << 20
 """Of how many bytes of updated rows both forms are in memory at once."""
+_FEW_ROWS = 1 << 13
+"""Of how many rows batches are as fast as larger ones."""
 Mask = npt.NDArray[np.bool_]
 
 
@@ -135,7 +139,7 @@ class CommitReader:
         """Rows that were inserted, and rows that were updated: taken from somewhere and put here."""
         delta = self._delta
         added, unmasked = among(delta.added, files), among(delta.unmasked, files)
-        pairs = _Pairs(self)
+        pairs = _Pairs(self, added if not len(unmasked) else added[:0])
         if len(added):
             for rows, ids in self._rows(added, delta.after, row_ids=bool(self._removed)):
                 yield from pairs.sorted_out(rows, ids)
@@ -190,8 +194,32 @@ class CommitReader:
 
     # Rows
 
+    def _rewritten(self, added: Segments, rows: int) -> tuple[Segments, frozenset[str]]:
+        """Segments each of which one of these replaced row by row, if they have so many rows, and what stayed alike.
+
+        Whether rows have the places that they had is for the caller to see; if so, they are the same in those columns.
+        """
+        losses, nothing = self._delta.losses, frozenset[str]()
+        if self._spec.columns or self._session.warehouse.cache is not None or added.numbers("rows").sum() != rows:
+            return losses, nothing
+        near = losses.where(overlapping(losses, added))
+        known = {one.row_ids: one for one in near if _is_range(one)}
+        pairs = [(known.get(one.row_ids), one) for one in added if _is_range(one)]
+        former = Segments.of([old for old, _ in pairs if old is not None])
+        if not len(former) == len(added) == len(pairs):
+            return losses, nothing
+        files = verified(self._session.warehouse, [*former, *added], self._verify, ())
+        alike = nothing.union(self._spec.schema.names)
+        for old, new in zip(former, added, strict=True):
+            alike &= same_columns(files[old.path], files[new.path])
+        return (former, alike) if alike else (losses, nothing)
+
     def _chosen(
-        self, segments: Segments, tombstones: Iterable[Tombstone], chosen: IntArray
+        self,
+        segments: Segments,
+        tombstones: Iterable[Tombstone],
+        chosen: IntArray,
+        columns: Sequence[str] | None = None,
     ) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
         """Visible rows of some segments with ids that are chosen, in order. Files that can have none are not read."""
         if not len(chosen):
@@ -201,7 +229,7 @@ class CommitReader:
         segments = segments.where(there)
         if not len(segments):
             return
-        for rows, ids in self._rows(segments, tombstones, row_ids=True):
+        for rows, ids in self._rows(segments, tombstones, row_ids=True, columns=columns):
             mask = is_among(ids.to_numpy(), chosen)
             if mask.all():
                 yield rows, ids
@@ -287,8 +315,10 @@ def read_appends(
 class _Pairs:
     """Sorts rows that were put into inserted ones and updated ones, and joins these with what they were."""
 
-    def __init__(self, reader: CommitReader) -> None:
+    def __init__(self, reader: CommitReader, added: Segments) -> None:
         self._reader = reader
+        self._added = added
+        """Of which segments all rows are, if they are known."""
         self._rows: list[pa.RecordBatch] = []
         self._ids: list[IntArray] = []
         self._bytes = 0
@@ -322,19 +352,28 @@ class _Pairs:
         reader, delta = self._reader, self._reader._delta
         new, ids = self._rows, np.concatenate(self._ids)
         self._rows, self._ids, self._bytes = [], [], 0
-        parts = list(reader._chosen(delta.losses, delta.before, in_order(ids)))
-        if not parts:
-            return
-        old, old_ids = [rows for rows, _ in parts], np.concatenate([one.to_numpy() for _, one in parts])
+        former, alike = reader._rewritten(self._added, len(ids))
+        names = [one for one in reader._spec.schema.names if one not in alike]
+        old, old_ids = self._former(former, ids, names)
         if len(old_ids) != len(ids) or (old_ids != ids).any():
+            if alike:
+                names = reader._spec.schema.names
+                old, old_ids = self._former(delta.losses, ids, names)
             old, new = _aligned(old, old_ids, new, ids)
-        for before, after in _side_by_side(old, new):
-            yield from self._changed(before, after)
+        for before, after in _side_by_side(_in_fewer(old), _in_fewer(new)):
+            yield from self._changed(before, after, names)
 
-    def _changed(self, old: pa.RecordBatch, new: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Of rows that are both forms of each other those that differ."""
+    def _former(self, segments: Segments, ids: IntArray, names: Sequence[str]) -> tuple[list[pa.RecordBatch], IntArray]:
+        """Some columns of rows as they were, and their ids."""
         reader = self._reader
-        differs = differing(old, new, new.schema.names)
+        parts = list(reader._chosen(segments, reader._delta.before, in_order(ids), names))
+        found = [one.to_numpy() for _, one in parts] or [ids[:0]]
+        return [rows for rows, _ in parts], np.concatenate(found)
+
+    def _changed(self, old: pa.RecordBatch, new: pa.RecordBatch, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """Of rows that are both forms of each other those that differ in some columns; other columns are alike."""
+        reader = self._reader
+        differs = differing(old, new, names)
         count = int(differs.sum())
         if not count:
             return
@@ -344,8 +383,19 @@ class _Pairs:
         if not reader._changes:
             yield from reader._typed(new, "update_after")
             return
-        both = [in_turn(*pair) for pair in zip(old.columns, new.columns, strict=True)]
+        both = [
+            in_turn(old.column(name) if name in names else values, values)
+            for name, values in zip(new.schema.names, new.columns, strict=True)
+        ]
         yield from reader._typed(pa.RecordBatch.from_arrays(both, schema=new.schema), _both_kinds(count))
+
+
+def _in_fewer(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """The same rows; joined, if they are in batches of a few rows each."""
+    if sum(map(len, batches)) >= _FEW_ROWS * len(batches):
+        return batches
+    joined: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return joined
 
 
 def _side_by_side(
