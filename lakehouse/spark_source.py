@@ -32,7 +32,7 @@ from lakehouse.extras import load
 from lakehouse.lake import Lake, connect, open_lakes
 from lakehouse.operations.append import Append
 from lakehouse.operations.operation import commit_together
-from lakehouse.reading.feed import changes_schema
+from lakehouse.reading.feed_columns import changes_schema
 from lakehouse.reading.scan import plan_at, sets_of
 from lakehouse.schema import SchemaChange, altered, from_spark_schema, merging
 from lakehouse.session.addresses import addresses

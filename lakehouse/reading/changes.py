@@ -19,7 +19,8 @@ from lakehouse.core.prune import matching
 from lakehouse.core.spec import TableSpec, Verify
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.extras import load
-from lakehouse.reading.feed import GROUP_BYTES, GROUP_ROWS, VERSION, changes_schema, read_appends
+from lakehouse.reading.feed import GROUP_BYTES, GROUP_ROWS, read_appends
+from lakehouse.reading.feed_columns import VERSION, changes_schema
 from lakehouse.reading.feed_window import Feed
 from lakehouse.session.session import Session
 

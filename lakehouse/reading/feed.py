@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,14 +23,12 @@ from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine import Query
 from lakehouse.engine.hidden import Part, plan_parts
 from lakehouse.reading.compared import differing
+from lakehouse.reading.feed_columns import COMMIT_TIME, Constants, both_kinds, changes_schema, in_turn
 from lakehouse.reading.scan import sets_of
 from lakehouse.session.session import Session
 from lakehouse.storage.same import same_columns
 from lakehouse.storage.verify import verified
 
-CHANGE_TYPE, VERSION, TIME = "_change_type", "_commit_version", "_commit_timestamp"
-_TIME = pa.timestamp("us", "UTC")
-CHANGE_COLUMNS = (pa.field(CHANGE_TYPE, pa.string()), pa.field(VERSION, pa.int64()), pa.field(TIME, _TIME))
 GROUP_ROWS, GROUP_BYTES = 1 << 18, 64 << 20
 """Of how many rows and bytes of files small pieces of a commit are read together."""
 PAIRED_BYTES = 128 << 20
@@ -38,15 +36,6 @@ PAIRED_BYTES = 128 << 20
 _FEW_ROWS = 1 << 13
 """Of how many rows batches are as fast as larger ones."""
 Mask = npt.NDArray[np.bool_]
-
-
-def changes_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns of a table's changes.
-
-    >>> changes_schema(pa.schema([("id", pa.int64())])).names
-    ['id', '_change_type', '_commit_version', '_commit_timestamp']
-    """
-    return pa.schema([*schema, *CHANGE_COLUMNS])
 
 
 class _Side(NamedTuple):
@@ -79,7 +68,7 @@ class CommitReader:
         self._after = _Side(delta.added, delta.unmasked, delta.gains, delta.after)
         self._known: tuple[Any, BitMap64] | None = None
         """What `_only` last found, and of what."""
-        self._constants: dict[tuple[Any, pa.DataType], pa.Array] = {}
+        self._constants = Constants()
         self.schema: pa.Schema = changes_schema(spec.schema) if changes else spec.schema
 
     def is_by_id(self, piece: Piece) -> bool:
@@ -273,18 +262,11 @@ class CommitReader:
             return
         columns = list(rows.columns)
         if self._changes:
-            kinds = self._constant(change, pa.string(), len(rows)) if isinstance(change, str) else change
-            version = self._constant(self._delta.version, pa.int64(), len(rows))
-            columns += [kinds, version, self._constant(self._delta.committed_us, _TIME, len(rows))]
+            constants, count = self._constants, len(rows)
+            kinds = constants.of(change, pa.string(), count) if isinstance(change, str) else change
+            version = constants.of(self._delta.version, pa.int64(), count)
+            columns += [kinds, version, constants.of(self._delta.committed_us, COMMIT_TIME, count)]
         yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-    def _constant(self, value: Any, kind: pa.DataType, count: int) -> pa.Array:
-        """A value so often, of an array that is made once for many batches."""
-        held = self._constants.get((value, kind))
-        if held is None or len(held) < count:
-            made = pa.scalar(value, pa.int64()).cast(pa.timestamp("us")) if kind == _TIME else pa.scalar(value)
-            held = self._constants[value, kind] = pa.repeat(made.cast(kind), count)
-        return held.slice(0, count)
 
 
 def read_appends(
@@ -304,12 +286,16 @@ def read_appends(
     plan = replace(plan_read(segments, (), version=deltas[-1].version), erasure=deltas[0].erasure)
     names = tuple(spec.schema.names)
     query = Query(plan, spec, session.warehouse, names, row_ids=True, verify=verify)
-    schema = changes_schema(spec.schema)
+    schema, constants = changes_schema(spec.schema), Constants()
     for batch in session.local_engine.read(query).decoded():
-        places = np.searchsorted(firsts, batch.column(ROW_ID).to_numpy(), side="right") - 1
-        columns = batch.columns[: len(names)]
-        columns += [pa.repeat(pa.scalar("insert"), len(batch)), pa.array(versions[places])]
-        yield pa.RecordBatch.from_arrays([*columns, pa.array(times[places], _TIME)], schema=schema)
+        if not len(batch):
+            continue
+        ids, count = batch.column(ROW_ID).to_numpy(), len(batch)
+        place, last = np.searchsorted(firsts, [ids.min(), ids.max()], side="right") - 1
+        places = np.repeat(place, count) if place == last else np.searchsorted(firsts, ids, side="right") - 1
+        of = pa.array(versions[places]), pa.array(times[places], COMMIT_TIME)
+        columns = [*batch.columns[: len(names)], constants.of("insert", pa.string(), count), *of]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 class _Pairs:
@@ -387,7 +373,7 @@ class _Pairs:
             in_turn(old.column(name) if name in names else values, values)
             for name, values in zip(new.schema.names, new.columns, strict=True)
         ]
-        yield from reader._typed(pa.RecordBatch.from_arrays(both, schema=new.schema), _both_kinds(count))
+        yield from reader._typed(pa.RecordBatch.from_arrays(both, schema=new.schema), both_kinds(count))
 
 
 def _in_fewer(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
@@ -409,45 +395,6 @@ def _side_by_side(
         yield first.slice(0, rows), second.slice(0, rows)
         first = first.slice(rows) if len(first) > rows else next(rest, None)
         second = second.slice(rows) if len(second) > rows else next(others, None)
-
-
-def in_turn(one: pa.Array, other: pa.Array) -> pa.Array:
-    """The values of two arrays of one type that are as long as each other: the first of each, then the second ones.
-
-    >>> in_turn(pa.array([1, 2]), pa.array([3, 4])).to_pylist()
-    [1, 3, 2, 4]
-    """
-    kind, count = one.type, len(one)
-    if _is_plain_number(kind) and not one.null_count and not other.null_count:
-        made = pa.allocate_buffer(2 * count * kind.bit_width // 8)
-        values = np.frombuffer(made, dtype=f"i{kind.bit_width // 8}").reshape(count, 2)
-        for place, given in enumerate((one, other)):
-            held = np.frombuffer(given.buffers()[1], dtype=values.dtype)
-            values[:, place] = held[given.offset : given.offset + count]
-        return pa.Array.from_buffers(kind, 2 * count, [None, made])
-    places = np.repeat(np.arange(count, dtype=np.int32), 2)
-    places[1::2] += count
-    return pa.concat_arrays([one, other]).take(pa.array(places))
-
-
-def _is_plain_number(kind: pa.DataType) -> bool:
-    """Whether a value is a number of one to eight whole bytes."""
-    return pa.types.is_primitive(kind) and kind.bit_width in (8, 16, 32, 64)
-
-
-def _both_kinds(count: int) -> pa.Array:
-    """``update_before`` and ``update_after``, so often in turn."""
-    return _kinds_of(1 << max(count - 1, 0).bit_length()).slice(0, 2 * count)
-
-
-@lru_cache(maxsize=1)
-def _kinds_of(count: int) -> pa.Array:
-    """The same, made once for batches of one size: a million of them are longer than the rest of a row."""
-    names = ("update_before", "update_after")
-    starts = np.empty(2 * count + 1, dtype=np.int32)
-    starts[0::2] = np.arange(count + 1) * len("".join(names))
-    starts[1::2] = starts[:-1:2] + len(names[0])
-    return pa.StringArray.from_buffers(2 * count, pa.py_buffer(starts), pa.py_buffer("".join(names).encode() * count))
 
 
 def is_among(ids: IntArray, wanted: IntArray) -> Mask:

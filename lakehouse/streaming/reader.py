@@ -21,7 +21,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.engine.spark import to_spark_type
 from lakehouse.errors import InvalidArgument, SchemaMismatch, VersionNotFound
 from lakehouse.lake import Lake
-from lakehouse.reading.feed import changes_schema
+from lakehouse.reading.feed_columns import changes_schema
 from lakehouse.reading.feed_window import Feed
 from lakehouse.reading.follow import Place
 from lakehouse.streaming.tasks import packed, read_flag, with_lists
