@@ -118,7 +118,7 @@ class TableColumns:
 
     def statistics(self, name: str) -> pa.Array | None:
         """A column of statistics; None where the table has none."""
-        return self._whole(name) if name in self._body.column_names else None
+        return self._whole(name) if self._body.schema.get_field_index(name) >= 0 else None
 
     def segment(self, row: int) -> Segment:
         """The segment of a row."""
@@ -138,7 +138,8 @@ class TableColumns:
     def _whole(self, name: str) -> pa.Array:
         """A column in one piece."""
         if name not in self._made:
-            self._made[name] = self._body.column(name).combine_chunks()
+            column = self._body.column(name)
+            self._made[name] = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         return self._made[name]
 
 

@@ -166,8 +166,11 @@ def columns_read(query: Query, parts: Sequence[Part], *, counting: bool = False)
         if part.places or part.masks:
             wanted.add(ROW_ID)
     # A text names a column as it is, but for quotes, which are doubled.
-    spellings = {name: {name, name.replace('"', '""'), name.replace("`", "``")} for name in query.spec.schema.names}
-    wanted.update(name for name, ways in spellings.items() if any(way in text for way in ways for text in texts))
+    text = "\n".join(filter(None, texts))
+    left = [name for name in query.spec.schema.names if name not in wanted] if text else []
+    wanted.update(
+        name for name in left if any(way in text for way in (name, name.replace('"', '""'), name.replace("`", "``")))
+    )
     return frozenset(wanted)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -27,6 +28,7 @@ _TYPES = {
     pa.timestamp("us", "UTC"): "TIMESTAMPTZ",
 }
 
+_WILDCARD = re.compile(r"[*?\[]")
 _PLAIN = r"^[A-Za-z0-9][A-Za-z0-9_.:/-]*$"
 """Texts without a letter that means something in a literal, or in a list's literal form within quotes."""
 
@@ -55,7 +57,7 @@ def file(path: str) -> str:
     >>> file("/data/[2013]*.parquet")
     "'/data/[[]2013][*].parquet'"
     """
-    return text("".join(f"[{letter}]" if letter in "*?[" else letter for letter in path))
+    return text(_WILDCARD.sub(r"[\g<0>]", path))
 
 
 def null(kind: pa.DataType) -> str:
