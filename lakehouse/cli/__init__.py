@@ -30,6 +30,7 @@ from lakehouse.cli import (
     tables,
     write,
 )
+from lakehouse.cli.options import OWN_PROCESS
 from lakehouse.cli.output import plain, printable
 from lakehouse.cli.progress import shown
 from lakehouse.cli.stream import stream as streams
@@ -111,6 +112,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # arguments may hold bytes that are no text
             stream.reconfigure(errors="backslashreplace")
+    OWN_PROCESS.set(True)
     try:
         with listening(), shown():
             app()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from contextvars import ContextVar
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -77,8 +79,37 @@ SchemaOption = Annotated[
 ]
 
 
+OWN_PROCESS: ContextVar[bool] = ContextVar("lakehouse_own_process", default=False)
+"""Whether this process runs one command and nothing else, as `main` says: others may want their frames known."""
+
+
+class _Forgone:
+    """Finds no pandas, so that whoever tries to import it goes on without."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        """Raise for pandas; leave all else to others."""
+        if name == "pandas":
+            raise ModuleNotFoundError("a command does without pandas", name=name)
+
+
+def forgo_pandas() -> None:
+    """Let Arrow make its arrays without pandas in this process, which takes a third of a second to load.
+
+    Arrow tries to load it once, with its first array of Python values, to know pandas' own values among them. A command
+    gets none. `to_pandas` tries again. Only for a process that runs one command: `OWN_PROCESS`.
+    """
+    finder: Any = _Forgone()
+    sys.meta_path.insert(0, finder)
+    try:
+        import_module("pyarrow").array([0])
+    finally:
+        sys.meta_path.remove(finder)
+
+
 def open_lake(catalog: str | None, warehouse: str | None) -> Lake:
     """Open the lake that the options, the environment or the defaults name; make an empty one if there is none."""
+    if OWN_PROCESS.get():
+        forgo_pandas()
     return lakehouse.connect(catalog, warehouse)
 
 

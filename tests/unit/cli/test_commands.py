@@ -357,6 +357,19 @@ def test_the_command_line_loads_no_engine_no_catalog_and_no_dagster() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def test_a_command_that_opens_the_lake_loads_no_package_of_an_extra(run: Run, trips: Path) -> None:
+    run("append", "trips", str(trips))
+    program = (
+        "import sys, lakehouse.command\n"
+        "try:\n"
+        "    lakehouse.command.main()\n"
+        "finally:\n"
+        "    print({'pandas', 'polars', 'pyspark', 'dagster', 'streamlit'} & sys.modules.keys(), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, "tables"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.strip(), "trips" in done.stdout) == (0, "set()", True)
+
+
 def test_an_erasure_asks_to_be_confirmed(run: Run, trips: Path) -> None:
     run("append", "trips", str(trips))
     before = rows()
