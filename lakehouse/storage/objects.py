@@ -336,6 +336,7 @@ class Objects:
                 asked=what,
             )
         started = time.monotonic()
+        is_renewed = False
         for attempt in itertools.count():
             with _opening:
                 store = self._store  # options that are wrong are no fault of a request
@@ -348,7 +349,8 @@ class Objects:
                     "data file is missing; restore it from a copy", path=self._path(stored)
                 ) from error
             except (exceptions.BaseError, PermissionError, ValueError, UploadRefused) as error:
-                if "ExpiredToken" in str(error) and not attempt:
+                if "ExpiredToken" in str(error) and not is_renewed:  # also while it is repeated for another reason
+                    is_renewed = True
                     with _opening:  # environment or provider may have new credentials
                         if self.__dict__.get("_store") is store:
                             for one in _CLIENTS:

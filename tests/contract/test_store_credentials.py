@@ -18,6 +18,7 @@ from lakehouse.testing import store_programs
 from lakehouse.testing.object_stores import Store, Unavailable, versitygw_server
 from lakehouse.testing.store_faults import Fault, Rule
 from lakehouse.testing.store_proxy import StoreProxy
+from lakehouse.testing.store_requests import Kind
 
 ROWS = pa.table({"at": pa.array([0, 1], pa.timestamp("us")), "client": [1, 77]})
 
@@ -81,6 +82,19 @@ def test_a_function_gives_new_credentials_when_the_old_have_expired(
         shown = f"{refused.value} {refused.value.facts} {lake.session.warehouse!r} {lake!r} {caplog.text}"
     assert "Xs3cret" not in shown
     assert "Xt0ken" not in shown
+
+
+def test_credentials_that_expire_while_a_request_is_repeated_are_renewed(
+    place: dict[str, str], proxy: StoreProxy
+) -> None:
+    provider = Provider()
+    with lakehouse.connect(storage_options={**place, "credential_provider": provider}) as lake:
+        table = lake.create_table("stays", "at TIMESTAMP, client BIGINT", time="at")
+        proxy.add(Rule(Fault.SLOW_DOWN, kinds=[Kind.PUT]))
+        proxy.add(Rule(Fault.EXPIRED, header="x-amz-security-token: token-1-", times=None))
+        table.append(ROWS)
+        assert table.count() == 2
+    assert proxy.faults() == {Fault.SLOW_DOWN: 1, Fault.EXPIRED: 1}
 
 
 def test_credentials_that_are_about_to_expire_are_renewed_before(place: dict[str, str], proxy: StoreProxy) -> None:
