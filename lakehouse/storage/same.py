@@ -80,7 +80,9 @@ def _is_same(file: pa.NativeFile, one: pq.ColumnChunkMetaData, other_file: pa.Na
 
 def _says_where_it_starts(column: pq.ColumnChunkMetaData) -> bool:
     """Whether a dictionary, of which other pages hold the places of their values, is where the footer says, if any."""
-    return column.has_dictionary_page or not any("DICTIONARY" in one for one in column.encodings)
+    if column.has_dictionary_page:
+        return bool(0 < column.dictionary_page_offset < column.data_page_offset)
+    return not any("DICTIONARY" in one for one in column.encodings)
 
 
 def _start(column: pq.ColumnChunkMetaData) -> int:
