@@ -2,8 +2,9 @@
 
 ``python benchmarks/stores.py`` starts a store on loopback behind a proxy that adds 20 ms to each request, and runs each
 system as a process of its own: appends of one segment, then scans of 5,000,000 rows in 30 segments, cold (a new
-process, an empty cache) and a second time. It prints times, and the requests of each step by kind. Ours is run once
-more in a folder. ``--peers delta-rs,pyiceberg,DuckLake`` runs those of `benchmarks.peers`, too, which installs them.
+process, an empty cache) and again, which is the least of seven. It prints times, the requests of each step by kind, and
+how long a PUT of an append's bytes takes alone. Ours is run once more in a folder.
+``--peers delta-rs,pyiceberg,DuckLake`` runs those of `benchmarks.peers`, too, which installs them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 DAYS, DAY_US, FIRST_US = 30, 86_400_000_000, 1_704_067_200_000_000
-APPENDS = 15
+APPENDS, REPEATS = 15, 7
 SUM = "SELECT count(*), sum(value) FROM t"
 
 
@@ -263,10 +264,27 @@ def measure(place: dict[str, Any], python: str, proxy: Any, rows: int) -> tuple[
             proxy.forget()
             seconds[f"cold {step}"], found = one.step(step, "large")
             counted(f"cold {step}")
-            seconds[f"second {step}"] = min(one.step(step, "large")[0] for _ in range(3))
+            seconds[f"second {step}"] = min(one.step(step, "large")[0] for _ in range(REPEATS))
             counted(f"second {step}")
             assert (found if step == "read" else found[0]) == rows // DAYS * DAYS, (place["system"], found)
     return seconds, requests
+
+
+def put_seconds(store: Any) -> float:
+    """The median of PUTs of as many bytes as an append's segment has, by the client alone."""
+    import obstore  # noqa: PLC0415 - a peer's environment has none of these
+    import pyarrow.parquet  # noqa: PLC0415
+
+    written = pa.BufferOutputStream()
+    pyarrow.parquet.write_table(rows_of(1000), written, compression="zstd")
+    body = written.getvalue().to_pybytes()
+    client = obstore.store.from_url(store.url, config=store.config, client_options=store.client_options)
+    taken = []
+    for number in range(APPENDS):
+        started = time.perf_counter()
+        obstore.put(client, f"put/{number}", body, mode="create", use_multipart=False)
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
 
 
 def main() -> None:
@@ -293,6 +311,7 @@ def main() -> None:
             print(f"{reason}; moto is used instead, which takes longer for each request")
             store = stack.enter_context(moto_server())
         proxy = stack.enter_context(StoreProxy(store.port, latency_seconds=asked.latency_ms / 1000))
+        print(f"a PUT alone: {1000 * put_seconds(store.under('put').through(proxy.port)):,.1f} ms", flush=True)
         names = ["lakehouse", "lakehouse in a folder", *filter(None, asked.peers.split(","))]
         peers = _peers_python() if len(names) > 2 else sys.executable
         for name in names:
@@ -312,6 +331,7 @@ def main() -> None:
             times.add_row(name, *(f"{1000 * one:,.0f} ms" for one in seconds.values()))
             counts.add_row(name, *requests.values())
             figures[name] = seconds
+            print(f"{name}: " + ", ".join(f"{step} {1000 * one:,.0f} ms" for step, one in seconds.items()), flush=True)
     for table in (times, counts):
         Console(width=170).print(table)
     keep(__file__, {f"{name}: {step}": value for name, held in figures.items() for step, value in held.items()})
