@@ -310,6 +310,14 @@ class Scan:
         """The same, for callers that keep the scan until the rows are read."""
         return self._read(self._session.spark_engine, lambda frame: frame)
 
+    def unfiltered_frame(self) -> Any:
+        """The rows of the plan's segments as a Spark frame, for callers that apply ``where`` themselves.
+
+        A condition that is written in both in other words would be tried twice on every row. The scan must live until
+        the rows are read.
+        """
+        return self._read(self._session.spark_engine, lambda frame: frame, filtered=False)
+
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table, read in process."""
         table: pa.Table = self._local(lambda rows: rows.to_arrow())

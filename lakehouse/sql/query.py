@@ -63,7 +63,7 @@ class BoundQuery:
 
     def _run(self) -> Any:
         if self.engine == "spark":
-            frames = {one.asked.relation: one.scan.frame() for one in self.reads}
+            frames = {one.asked.relation: one.scan.unfiltered_frame() for one in self.reads}
             tables = {**self.system_rows, **self._changed()}
             frames |= {name: self.session.spark.createDataFrame(rows) for name, rows in tables.items()}
             return self.session.spark_engine.run(self.text, frames)  # type: ignore[attr-defined]

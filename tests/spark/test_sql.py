@@ -130,6 +130,12 @@ def test_a_frame_is_lazy_reads_its_version_and_leaves_no_view_or_setting(
     lake.table("trips").restore(3)
 
 
+def test_a_condition_is_tried_once_on_each_row(lake: lakehouse.Lake) -> None:
+    frame = lake.sql("SELECT id FROM trips WHERE client NOT LIKE '%U%A%'", engine="spark")
+    assert frame._jdf.queryExecution().optimizedPlan().toString().count("LIKE") == 1
+    assert [tuple(row) for row in frame.collect()] == [(2,)]
+
+
 def test_a_frame_is_inserted_by_spark(lake: lakehouse.Lake) -> None:
     lake.sql("CREATE TABLE copies (ts TIMESTAMP, id BIGINT, note STRING) PARTITIONED BY (days(ts))")
     assert lake.sql("INSERT INTO copies (id, ts) SELECT id * 10, at FROM trips", engine="spark").rows_added == 4
