@@ -104,6 +104,8 @@ class Query:
     sets: Mapping[int, BitMap64 | pa.Table] = field(default_factory=dict)
     verify: Verify = "size"
     """What is compared of the files before they are read."""
+    is_open: bool = False
+    """Whether an engine may give other columns besides, since its caller names those that it wants."""
 
     def __post_init__(self) -> None:
         if self.plan.erasure is not None:

@@ -239,6 +239,7 @@ class Scan:
             row_ids=self._row_ids,
             sets=sets_of(self._session, plan),
             verify=self._spec.verify,
+            is_open=not filtered,
         )
         self._asked = self._readable(query) if self._best_effort else query
         return self._asked
@@ -311,10 +312,10 @@ class Scan:
         return self._read(self._session.spark_engine, lambda frame: frame)
 
     def unfiltered_frame(self) -> Any:
-        """The rows of the plan's segments as a Spark frame, for callers that apply ``where`` themselves.
+        """The rows of the plan's segments as a Spark frame, for callers that apply ``where`` and choose columns.
 
-        A condition that is written in both in other words would be tried twice on every row. The scan must live until
-        the rows are read.
+        A condition in other words than the caller's would be tried twice on each row, and Spark takes longer to choose
+        columns than to find the files. The scan must live until the rows are read.
         """
         return self._read(self._session.spark_engine, lambda frame: frame, filtered=False)
 

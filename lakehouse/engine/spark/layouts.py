@@ -8,7 +8,7 @@ takes null for all such columns but the last.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -29,7 +29,8 @@ _BATCHED = ("spark.sql.parquet.enableVectorizedReader", "spark.sql.parquet.enabl
 
 def joining(session: SparkSession) -> Joining:
     """How a session reads files of two layouts in one scan, by the reader that it has chosen."""
-    return partial(joined, fills=all(session.conf.get(one, "true") == "true" for one in _BATCHED))
+    fills = cache(lambda: all(session.conf.get(one, "true") == "true" for one in _BATCHED))
+    return lambda one, other: joined(one, other, fills=fills())
 
 
 def joined(one: Layout, other: Layout, *, fills: bool = True) -> Layout | None:

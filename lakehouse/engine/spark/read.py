@@ -46,7 +46,7 @@ def read_frame(session: SparkSession, query: Query) -> DataFrame:
     rows = frames[0]
     for frame in frames[1:]:
         rows = rows.unionAll(frame)
-    if query.columns is None:
+    if query.columns is None or query.is_open:
         return rows
     return rows.select(*(quoted(name) for name in (*query.columns, *extras)))
 
