@@ -72,11 +72,14 @@ class CommitReader:
         self.schema: pa.Schema = changes_schema(spec.schema) if changes else spec.schema
 
     def is_by_id(self, piece: Piece) -> bool:
-        """Whether the rows of a piece can be read in the order of their ids: all are new ones."""
+        """Whether the rows of a piece can be read in the order of their ids: all are new ones.
+
+        Those of a file that a restore brought back may be what a compaction has put elsewhere since.
+        """
         added = among(self._delta.added, np.array([piece.position.file]))
-        if not len(added):
-            return False
-        return self._delta.snapshot_at is not None or not added.flags("has_row_ids").any()
+        if not len(added) or self._delta.snapshot_at is not None:
+            return len(added) > 0
+        return not (added.flags("has_row_ids").any() or overlapping(added, self._delta.losses).any())
 
     def by_id(self, piece: Piece, after: int | None) -> Iterator[tuple[pa.RecordBatch, IntArray]]:
         """The rows of a piece that `is_by_id` after one of them, and their ids."""

@@ -128,6 +128,22 @@ def test_a_large_commit_comes_in_several_batches_of_one_version(lake: Any, monke
     assert sorted(value for _, values in found for value in values) == list(range(1000))
 
 
+def test_a_restore_over_a_compaction_gives_no_row_however_large_its_files_are(
+    lake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = keyed(lake)
+    table.append(rows(*range(100)))
+    start = table.append(rows(*range(100, 150))).version
+    table.compact()
+    table.update({"client": "'z'"}, "value = 7")
+    table.restore(start)
+    monkeypatch.setattr(following, "BATCH_ROWS", 10)
+    assert [values for _, values in read(table, since=start)] == [[7], [7]]
+    batches = table.follow(since=start, changes=True, wait_seconds=0)
+    found = [(one["_change_type"], one["client"]) for batch in batches for one in batch.rows.to_pylist()]
+    assert found == [("update_before", "a"), ("update_after", "z"), ("update_before", "z"), ("update_after", "a")]
+
+
 def test_updates_are_paired_in_parts_when_they_are_many(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     table = keyed(lake, target_rows="100")
     table.append(rows(*range(1000)))
@@ -203,9 +219,12 @@ def test_a_table_without_time_and_an_empty_one_are_followed(lake: Any) -> None:
     assert found == [("insert", "a"), ("insert", "é"), ("delete", "a"), ("delete", "é"), ("insert", "é")]
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_replaying_the_feed_gives_every_version(seed: int, connect: Open) -> None:
+@pytest.mark.parametrize(("seed", "most"), [(0, 1 << 17), (1, 2)])
+def test_replaying_the_feed_gives_every_version(
+    seed: int, most: int, connect: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A follower of each table applies changes to a bag of rows, through everything that a history may do."""
+    monkeypatch.setattr(following, "BATCH_ROWS", most)
     lake, there = connect(), connect()
     create_tables(lake)
     author = Author(random.Random(seed), World(), {})
