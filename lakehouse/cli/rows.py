@@ -11,6 +11,7 @@ import pyarrow as pa
 import typer
 
 from lakehouse.cli.output import print_json, print_line, print_table
+from lakehouse.engine.cells import cells_of
 from lakehouse.errors import InvalidArgument
 
 Format = Literal["csv", "parquet", "arrow"]
@@ -75,5 +76,5 @@ def print_rows(rows: pa.Table, more: bool, as_json: bool) -> None:
 
 def cells(rows: pa.Table, more: bool) -> dict[str, Any]:
     """Rows as JSON has them."""
-    held = [list(row) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
+    held = [list(row) for row in zip(*map(cells_of, rows.columns), strict=True)]
     return {"columns": rows.column_names, "rows": held, "more": more}

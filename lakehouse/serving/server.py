@@ -17,7 +17,7 @@ from uuid import uuid4
 import pyarrow as pa
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -81,6 +81,8 @@ class _App:
                 return await answer(request)
             except LakehouseError as error:
                 return _refused(error)
+            except ClientDisconnect:
+                return _refused(StatementCancelled("the client went away before all of its question had come"))
 
         return guarded
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lakehouse import errors
 from lakehouse.core.serving.coverage import Coverage
+from lakehouse.engine.cells import cells_of
 from lakehouse.errors import InvalidArgument, LakehouseError
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -251,7 +252,7 @@ def write_json(rows: pa.Table, said: Said, go_on: Callable[[int], object]) -> me
     for batch in rows.to_batches(_JSON_ROWS):
         if not batch.num_rows:
             continue
-        cells = zip(*(one.to_pylist() for one in batch.columns), strict=True)
+        cells = zip(*map(cells_of, batch.columns), strict=True)
         text = json.dumps([[_plain(cell) for cell in row] for row in cells], ensure_ascii=False)
         found += f"{before}{text[1:-1]}".encode()
         before = ", "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import logging
 import os
 import resource
 import socket
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pyarrow as pa
@@ -355,6 +357,25 @@ def cancelled(url: str, query_id: str) -> bool:
 
 
 @sqlite_only
+def test_a_client_that_goes_within_its_question_leaves_no_trace(
+    lake: Any, flights: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger = logging.getLogger("uvicorn.error")
+    with served(lake) as one, lakehouse.connect_serving(one.url) as client:
+        logger.addHandler(caplog.handler)
+        try:
+            address = urlsplit(one.url)
+            with socket.create_connection((address.hostname, address.port)) as half:
+                half.sendall(b"POST /sql HTTP/1.1\r\nhost: here\r\ncontent-length: 100\r\n\r\nSELECT 1")
+                half.shutdown(socket.SHUT_WR)
+                assert half.recv(1000) == b""  # the node has seen that it is gone
+            assert total(client) == 7
+        finally:
+            logger.removeHandler(caplog.handler)
+        assert not caplog.records
+
+
+@sqlite_only
 def test_a_query_that_waits_is_cancelled_and_so_are_all_of_one_id(lake: Any, flights: Any) -> None:
     with served(lake, settings=NodeSettings(at_once=1)) as one:
         runs = Post(one.url, LONG_QUERY, lakehouse_query="runs")
@@ -525,6 +546,9 @@ def test_json_statuses_and_the_token(lake: Any, flights: Any) -> None:
         status, text = ask("GET", "/metrics")
         assert "lakehouse_serving_queries_total 1\n" in text
         assert 'lakehouse_serving_errors_total{code="table_not_found"} 1\n' in text
+        last = "DATE '9999-12-31' + 1"
+        status, found = ask("POST", "/sql", f"SELECT {last} AS a, named_struct('x', map('k', array({last}, NULL))) AS b")
+        assert (status, found.get("rows")) == (200, [["10000-01-01", {"x": [["k", ["10000-01-01", None]]]}]])
         with lakehouse.connect_serving(one.url, "wrong") as client, pytest.raises(lakehouse.Forbidden, match="token"):
             client.sql(SUM)
         with lakehouse.connect_serving(one.url, "a secret") as client:

@@ -34,6 +34,14 @@ def test_sql_prints_values_as_they_are(run: Run, trips: Path) -> None:
     assert "[red]m" in out
 
 
+def test_sql_prints_what_lies_beyond_the_calendar(run: Run, trips: Path) -> None:
+    statement = "SELECT DATE '9999-12-31' + 1 AS day, TIMESTAMP '9999-12-31 23:00:00' + INTERVAL 2 HOURS AS at"
+    assert "10000-01-01" in run("sql", statement).out
+    assert json.loads(run("sql", "--json", statement).out)["rows"] == [
+        ["10000-01-01", "10000-01-01T01:00:00.000000+00:00"]
+    ]
+
+
 def test_sql_says_where_it_stops(run: Run, trips: Path) -> None:
     ran = run("sql", "SELECT client FROM trips ORDER BY client", "--limit", "2")
     assert ran.out.endswith("the first 2 rows; --limit shows more\n")
