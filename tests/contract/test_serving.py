@@ -547,7 +547,8 @@ def test_json_statuses_and_the_token(lake: Any, flights: Any) -> None:
         assert "lakehouse_serving_queries_total 1\n" in text
         assert 'lakehouse_serving_errors_total{code="table_not_found"} 1\n' in text
         last = "DATE '9999-12-31' + 1"
-        status, found = ask("POST", "/sql", f"SELECT {last} AS a, named_struct('x', map('k', array({last}, NULL))) AS b")
+        beyond = f"SELECT {last} AS a, named_struct('x', map('k', array({last}, NULL))) AS b"
+        status, found = ask("POST", "/sql", beyond)
         assert (status, found.get("rows")) == (200, [["10000-01-01", {"x": [["k", ["10000-01-01", None]]]}]])
         with lakehouse.connect_serving(one.url, "wrong") as client, pytest.raises(lakehouse.Forbidden, match="token"):
             client.sql(SUM)
