@@ -27,7 +27,15 @@ from lakehouse.predicate.term import (
     negation,
     same,
 )
-from lakehouse.predicate.written import hexadecimal, number, refused, shown, typed_literal, unknown_column
+from lakehouse.predicate.written import (
+    BeyondFilters,
+    hexadecimal,
+    number,
+    refused,
+    shown,
+    typed_literal,
+    unknown_column,
+)
 
 Qualified = Mapping[str, pa.Schema]
 """Tables by the name that columns of theirs are written with, in lower case."""
@@ -227,7 +235,7 @@ class Translator:
             node, escape = node.this, written.value
         pattern = self.value(node.expression)
         if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-            raise InvalidPredicate("LIKE takes a pattern in quotes", found=shown(node.expression))
+            raise BeyondFilters("LIKE takes a pattern in quotes", found=shown(node.expression))
         found = allowed.like(self.term(node.this), pattern.value, escape)
         return negation(found) if node.args.get("negate") else found
 
@@ -253,7 +261,7 @@ class Translator:
                 return allowed.to_double(inner)
             case exp.DType.BIGINT:
                 return allowed.to_bigint(inner)
-        raise InvalidPredicate("a filter casts to DATE, DOUBLE and BIGINT only", found=shown(node))
+        raise BeyondFilters("a filter casts to DATE, DOUBLE and BIGINT only", found=shown(node))
 
     def _to_date(self, node: exp.Expr) -> Term | Literal:
         inner = self.value(node.this)

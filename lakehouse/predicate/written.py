@@ -37,9 +37,15 @@ _WHOLE = {
 }
 
 
+class BeyondFilters(InvalidPredicate):
+    """A filter has what filters leave out, and a query may have: a node, a function, or a type of its arguments."""
+
+    code = InvalidPredicate.code
+
+
 def refused(node: exp.Expr, part: str = "") -> InvalidInput:
     """The error for a node that is not allowed, or that is not with one of its parts."""
-    return InvalidPredicate(
+    return BeyondFilters(
         "not allowed in a filter; use comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, + - * / % and functions",
         found=f"{shown(node)} {part}".strip(),
         functions=_FUNCTIONS,

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
 
 from lakehouse.errors import InvalidInput, InvalidStatement, OnlySpark
 from lakehouse.predicate.parts import unread
@@ -154,9 +155,10 @@ _WORDS = re.compile(r"[A-Za-z_ ]*")
 _QUOTED = (exp.Identifier, exp.Literal, exp.RawString, exp.HexString, exp.Var, exp.Anonymous, exp.JSONPathKey)
 """Nodes whose text is written in quotes, or checked by itself."""
 _TRUNCATED = re.compile("WEEK|MON|MONTH|MM|QUARTER|YEAR|YY|YYYY", re.IGNORECASE)
-_WRITTEN = re.compile("%-?[A-Za-z](?:strict)?")
+_WRITTEN = re.compile("|".join(sorted(map(re.escape, set(Spark.TIME_MAPPING.values())), key=len, reverse=True)))
+"""What the parser makes of the letters of a format. A % that it leaves was in the text, and means more to DuckDB."""
 _LETTER = re.compile("[A-Za-z]")
-_FORMAT = re.compile(r"[A-Za-z0-9 :/.,_%-]*")
+_FORMAT = re.compile(r"[A-Za-z0-9 :/.,_-]*")
 
 
 def check_allowed(tree: exp.Expr, engine: str) -> None:
@@ -256,7 +258,7 @@ def _check_words(node: exp.Expr) -> None:
             raise refused(node, str(node.args["kind"])[:100])
     if isinstance(node, _FORMATS) and node.args.get("format") is not None:
         written = node.args["format"]
-        if not isinstance(written, exp.Literal) or not _FORMAT.fullmatch(written.name):
+        if not isinstance(written, exp.Literal) or not _FORMAT.fullmatch(_WRITTEN.sub("", written.name)):
             raise InvalidStatement("a format is text in quotes, of letters, digits, blanks and : / . , - _")
 
 

@@ -6,6 +6,7 @@ Each returns the commit, or in a transaction the operation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +16,8 @@ from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidStatement, UnknownColumn
 from lakehouse.operations.clauses import ROW_TIME
 from lakehouse.operations.merge import require_unique
-from lakehouse.predicate.written import shown
+from lakehouse.predicate import parse, parse_expression
+from lakehouse.predicate.written import BeyondFilters, shown
 from lakehouse.session.session import Session
 from lakehouse.sql.condition import renamed, written_again
 from lakehouse.sql.insert import typed_cell
@@ -33,20 +35,44 @@ def delete(session: Session, tree: exp.Delete, *, tx: Transaction | None = None)
     """Delete the rows that pass WHERE, beside some row of what USING names; without WHERE, all."""
     check_statement(tree, ("this", "using", "where"))
     target = find_target(session, tree.this)
-    if _looks_at_others(tree):
+    said = _as_filter(tree, target)
+    if said is None:
         return writer(target, tx).change_found(_finder(session, tree, target, {}), None)
-    return writer(target, tx).delete(_where(tree, target))
+    return writer(target, tx).delete(said.where)
 
 
 def update(session: Session, tree: exp.Update, *, tx: Transaction | None = None) -> Any:
     """Set columns of the rows that pass WHERE, by rows of what FROM names; without WHERE, of all."""
     check_statement(tree, ("this", "expressions", "from_", "where"))
     target = find_target(session, tree.this)
-    sides = Sides.of(target.schema.names, aliases(tree.this))
-    if _looks_at_others(tree):
-        values = dict(sides.pairs(tree.expressions))
+    values = dict(Sides.of(target.schema.names, aliases(tree.this)).pairs(tree.expressions))
+    said = _as_filter(tree, target)
+    if said is None:
         return writer(target, tx).change_found(_finder(session, tree, target, values), list(values))
-    return writer(target, tx).update(sides.assignments(tree.expressions), _where(tree, target))
+    return writer(target, tx).update(said.values, said.where)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    """A statement's condition and values as filters say them."""
+
+    where: str
+    values: Mapping[str, str]
+
+
+def _as_filter(tree: exp.Expr, target: Table) -> _Filter | None:
+    """A statement as filters say it, which prunes by more; None where only a query can say it."""
+    if _looks_at_others(tree):
+        return None
+    sides = Sides.of(target.schema.names, aliases(tree.this))
+    try:
+        said = _Filter(_where(tree, target), sides.assignments(tree.expressions))
+        parse(said.where, target.schema)
+        for name, value in said.values.items():
+            parse_expression(value, target.schema, target.schema.field(name))
+    except (BeyondFilters, InvalidStatement, UnknownColumn):  # of what is wrong for a query, too, that says more
+        return None
+    return said
 
 
 def _looks_at_others(tree: exp.Expr) -> bool:

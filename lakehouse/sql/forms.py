@@ -57,6 +57,14 @@ def _has_totals(group: exp.Expr) -> bool:
     return isinstance(group, exp.Rollup | exp.Cube | exp.GroupingSets)
 
 
+def _counted(node: exp.Count) -> exp.Expr | None:
+    """``count(a, b)``: of rows in which none is null."""
+    if not node.expressions:
+        return None
+    tests = [exp.Not(this=exp.Is(this=one.copy(), expression=exp.Null())) for one in (node.this, *node.expressions)]
+    return exp.Count(this=exp.Case(ifs=[exp.If(this=exp.and_(*tests), true=exp.true())]), big_int=True)
+
+
 def _pattern(node: exp.Expr) -> exp.Expr:
     return exp.Literal.string(pattern_of(node).re2)
 
@@ -135,6 +143,7 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.BitLength: said_by("bits", "this"),
     exp.BitwiseCount: lambda node: type(node)(this=exp.cast(node.this.copy(), exp.DType.BIGINT, dialect="duckdb")),
     exp.Chr: lambda node: meaning("chr", *node.expressions),
+    exp.Count: _counted,
     exp.DateFromUnixDate: lambda node: exp.cast(node.copy(), exp.DType.DATE, dialect="duckdb"),
     exp.Group: _grouped,
     exp.Kurtosis: lambda node: exp.Anonymous(this="kurtosis_pop", expressions=[node.this.copy()]),

@@ -192,6 +192,8 @@ def _cast_text(target: exp.DType, kind: str, call: str) -> str | None:
     def read(choices: str, what: str, text: str = _TEXT) -> str:
         return f"WHEN typeof($1) = 'VARCHAR' THEN {call}(CASE {choices} ELSE 'no {what}: ' || {text} END AS {kind})"
 
+    if target is exp.DType.BINARY:
+        return _BYTES
     if target in _WHOLE:
         digits = f"WHEN regexp_full_match({_TEXT}, '[+-]?[0-9]+') THEN {_TEXT}"
         return (

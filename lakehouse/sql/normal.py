@@ -23,6 +23,9 @@ def normalized(tree: exp.Expr) -> exp.Expr:
                 put(node, _called(node))
             case exp.GroupConcat() if node.args.get("separator") is None:
                 node.set("separator", exp.Literal.string(""))
+            case exp.DateTrunc() | exp.TimestampTrunc():
+                unit = node.args["unit"]
+                unit.set("this", _UNITS.get(unit.name.upper(), unit.name))
             case exp.Values():
                 _name_columns(node)
             case exp.Table() if is_range(node):
@@ -51,6 +54,8 @@ def _is_null(value: exp.Expr) -> exp.Expr:
     return exp.Paren(this=exp.Is(this=value, expression=exp.Null()))
 
 
+_UNITS = {"MM": "MONTH", "MON": "MONTH", "YY": "YEAR", "YYYY": "YEAR", "DD": "DAY"}
+"""What is short for a unit to Spark alone."""
 _NAMED: dict[str, Callable[..., exp.Expr]] = {
     "btrim": lambda value: exp.Trim(this=value),
     "cardinality": lambda value: exp.ArraySize(this=value),

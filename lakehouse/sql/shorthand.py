@@ -25,8 +25,8 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.CurrentSchema: "current_schema()",
 }
 _CALLED: dict[tuple[str, int], Callable[..., exp.Expr]] = {
-    ("date_part", 2): lambda part, value: exp.Extract(
-        this=exp.var(part.name.upper()) if part.is_string else part, expression=value
+    ("date_part", 2): lambda part, value: _extracted(
+        exp.Extract(this=exp.var(part.name.upper()) if part.is_string else part, expression=value)
     ),
     ("positive", 1): lambda value: exp.Paren(this=value),
     ("try_mod", 2): lambda left, right: exp.Paren(
@@ -51,6 +51,15 @@ _DEFINED: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {
         )
     ),
     exp.Space: lambda node: exp.Repeat(this=exp.Literal.string(" "), times=node.this),
+}
+_DAYS: dict[str, Callable[[exp.Expr], exp.Expr]] = {
+    **dict.fromkeys(("DOW", "DAYOFWEEK"), lambda value: exp.DayOfWeek(this=exp.TsOrDsToDate(this=value))),
+    **dict.fromkeys(
+        ("DOW_ISO", "DAYOFWEEK_ISO"),
+        lambda value: exp.Paren(
+            this=exp.Add(this=exp.Anonymous(this="weekday", expressions=[value]), expression=exp.Literal.number(1))
+        ),
+    ),
 }
 _SERIES = "generate_series"
 _ORDERED: dict[type[exp.Expr], tuple[type[exp.Expr], type[exp.Expr]]] = {
@@ -87,6 +96,8 @@ def spelled_out(tree: exp.Expr) -> exp.Expr:
                     _look_into(node, node.expression)
             case exp.Table() if isinstance(node.this, exp.GenerateSeries):
                 _as_range(node)
+            case exp.Extract() if node.name.upper() in _DAYS:
+                put(node, _extracted(node))
             case exp.Fetch():
                 _limit(node)
             case exp.GroupingId() if not node.expressions:
@@ -98,6 +109,12 @@ def spelled_out(tree: exp.Expr) -> exp.Expr:
             case _ if type(node) in _NAMES and not node.args:
                 _name(node)
     return tree
+
+
+def _extracted(node: exp.Extract) -> exp.Expr:
+    """A part of a time; the day of the week by the function for it, since engines count days from different ones."""
+    day = _DAYS.get(node.name.upper())
+    return node if day is None else day(node.expression)
 
 
 def _compare_each(like: exp.Expr, patterns: exp.Expr) -> None:

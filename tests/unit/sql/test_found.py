@@ -1,10 +1,12 @@
-"""DELETE and UPDATE with sub-queries: rows found at one version, and found again where others change them."""
+"""DELETE and UPDATE with what only queries take: their rows are found at one version, and again after conflicts."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from decimal import Decimal
 from typing import Any
 
+import duckdb
 import pytest
 
 import lakehouse
@@ -51,6 +53,84 @@ def test_delete_looks_at_other_rows(lake: lakehouse.Lake, text: str, left: list[
     assert [row[0] for row in trips(lake)] == left
     assert commit.rows_deleted == 4 - len(left)
     assert rows_of(lake, "SELECT count(*) FROM trips", as_of=3) == [(4,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("DELETE FROM bills WHERE upper(name) RLIKE '^[AÄ]'", [2, 4]),
+        ("DELETE FROM bills b WHERE b.total * 2 >= 3", [2, 3]),
+        ("DELETE FROM bills WHERE at < TIMESTAMP '2013-01-05' - INTERVAL '2' DAYS", [1, 3, 4]),
+        ("DELETE FROM bills WHERE name LIKE concat('a', '%') OR abs(total) = 0.05", [3, 4]),
+        ("DELETE FROM bills WHERE place.stop = 'x' OR bills.place.stop IS NULL AND id < 4", [4]),
+        ("DELETE FROM bills WHERE CAST(id AS STRING) IN ('2', '3') AND at < current_timestamp()", [1, 4]),
+    ],
+)
+def test_delete_takes_what_queries_take(lake: lakehouse.Lake, text: str, left: list[int]) -> None:
+    bills(lake)
+    assert lake.sql(text).rows_deleted == 4 - len(left)
+    assert rows_of(lake, "SELECT id FROM bills ORDER BY id") == [(one,) for one in left]
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("UPDATE bills SET total = total * 3, name = upper(name) WHERE id < 3",
+         {1: ("A", Decimal("4.50"), 4), 2: (None, Decimal("-0.15"), 1)}),
+        ("UPDATE bills t SET at = t.at + INTERVAL '1' DAY, name = concat(t.name, '!') WHERE name IS NOT NULL",
+         {1: ("a!", Decimal("1.50"), 5), 3: ("Ä!", None, 7), 4: ("b!", Decimal("7.00"), 8)}),
+        ("UPDATE bills SET total = round(total / 3, 2) WHERE false", {}),
+        ("UPDATE bills SET total = CAST(total / 4 AS DECIMAL(8, 2)), name = NULL WHERE id = 4",
+         {4: (None, Decimal("1.75"), 7)}),
+        ("UPDATE bills SET name = place.stop WHERE place.stop IS NOT NULL", {2: ("x", Decimal("-0.05"), 1)}),
+    ],
+)  # fmt: skip
+def test_update_takes_what_queries_take(lake: lakehouse.Lake, text: str, changed: dict[int, Any]) -> None:
+    bills(lake)
+    before = {row[0]: row[1:] for row in rows_of(lake, BILLS)}
+    commit = lake.sql(text)
+    assert (commit.rows_added, commit.rows_deleted) == (len(changed), len(changed))
+    assert {row[0]: row[1:] for row in rows_of(lake, BILLS)} == {**before, **changed}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UPDATE bills SET total = total * 10000000",
+        "UPDATE bills SET total = total * 1.001",
+        "UPDATE bills SET name = max(upper(name))",
+        "UPDATE bills SET name = upper(nothing)",
+        "UPDATE bills SET name = reflect('a', 'b')",
+        "DELETE FROM bills WHERE upper(name)",
+        "DELETE FROM bills WHERE CAST(name AS INT) = 1",
+        "DELETE FROM bills WHERE id > 1 AND rand() < 0.5",
+        "BEGIN; DELETE FROM bills WHERE id = 1; UPDATE clients SET name = repeat(name, 2000); COMMIT",
+    ],
+)
+def test_what_queries_refuse_changes_nothing(lake: lakehouse.Lake, text: str) -> None:
+    bills(lake)
+    before = rows_of(lake, BILLS)
+    with pytest.raises((InvalidInput, duckdb.Error)):
+        lake.sql(text)
+    assert rows_of(lake, BILLS) == before
+
+
+BILLS = "SELECT id, name, total, day(at) FROM bills ORDER BY id"
+
+
+def bills(lake: lakehouse.Lake) -> None:
+    """A table of what filters do not calculate with, one row of it deleted."""
+    lake.sql(
+        "CREATE TABLE bills (id BIGINT, name STRING, total DECIMAL(8, 2), at TIMESTAMP, place STRUCT<stop: STRING>) "
+        "PARTITIONED BY (days(at))"
+    )
+    lake.sql(
+        "INSERT INTO bills SELECT 1, 'a', 1.50, TIMESTAMP '2013-01-04', NULL UNION ALL "
+        "SELECT 2, NULL, -0.05, TIMESTAMP '2013-01-01', named_struct('stop', 'x') UNION ALL "
+        "SELECT 3, 'Ä', NULL, TIMESTAMP '2013-01-06', named_struct('stop', NULL) UNION ALL "
+        "SELECT 4, 'b', 7, TIMESTAMP '2013-01-07', NULL UNION ALL SELECT 5, 'a', 1.5, TIMESTAMP '2013-01-08', NULL"
+    )
+    lake.sql("DELETE FROM bills WHERE id = 5")
 
 
 @pytest.mark.parametrize(

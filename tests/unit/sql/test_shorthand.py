@@ -42,6 +42,8 @@ from tests.unit.sql.conftest import rows_of
         ("SELECT g.n + generate_series FROM generate_series(1, 2), generate_series(1, 1) AS g(n) ORDER BY 1",
          [(2,), (3,)]),
         ("SELECT date_part('year', at), date_part('MONTH', day) FROM trips WHERE id = 1", [(2013, 1)]),
+        ("SELECT extract(DOW FROM at), date_part('dayofweek', at), extract(DOW_ISO FROM at) FROM trips WHERE id = 1",
+         [(7, 7, 6)]),
         ("SELECT current_database(), current_schema() AS s, current_catalog() || '!'",
          [("default", "default", "lakehouse!")]),
     ],
