@@ -24,7 +24,7 @@ _OWNER = "lakehouse.json"
 _DONE = 'v1\n{"nextBatchWatermarkMs":0}'
 _MOST_LOGS = 16_384
 """Letters of the sources' own files that are kept with a commit."""
-_LOGGED = re.compile(r'"logOffset"\s*:')
+_LOGGED = re.compile(r'"logOffset"\s*:\s*(-?\d*)')
 _REMEDY = (
     'resume="table" makes it again from the table, and the stream goes on after that batch; to read the sources from '
     "their beginning, take another stream_id and another checkpoint"
@@ -140,7 +140,30 @@ class Checkpoint:
                 )
             self._make_again(last, facts)
         else:
+            self._require_logs(last, facts)
             self._put_right(last, planned, done)
+
+    def _require_logs(self, last: Batch, facts: Mapping[str, str]) -> None:
+        """Raise `CheckpointMismatch` if the lists of files that sources keep are not those of the last batch.
+
+        As where a copy of the checkpoint has gone on: files that are listed here and were not read would be lost.
+        """
+        assert last.offsets is not None
+        planned = self.offsets(last.number)
+        if planned == last.offsets:
+            return
+        sources = [self.place.names(f"sources/{one}") for one in self.place.names("sources")]
+        listed = {name.removesuffix(".compact") for names in sources for name in names}
+        numbers = [one for one in _LOGGED.findall(last.offsets) if one.isdecimal()]
+        if numbers and (planned is not None or not listed.issuperset(numbers)):
+            raise CheckpointMismatch(
+                "the checkpoint lists other files than the table's last batch has read, or none for it, as where "
+                "another run of the stream has gone on; start the stream with that one's checkpoint, or take another "
+                "stream_id and read the files from their beginning into an empty table",
+                batch=last.number,
+                version=last.version,
+                **facts,
+            )
 
     def _put_right(self, last: Batch, planned: list[int], done: list[int]) -> None:
         """Let Spark read the last batch as the table has it, and nothing after it as done."""
