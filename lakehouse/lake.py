@@ -8,16 +8,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
-from lakehouse.admin.check import add_checksums as add_checksums_to
-from lakehouse.admin.check import check
-from lakehouse.admin.check_rows import check_rows
-from lakehouse.admin.collect import collect
-from lakehouse.admin.expire import expire
-from lakehouse.admin.export import Exported, write_export
-from lakehouse.admin.traces import read_wanted, search
 from lakehouse.arguments import read_limit, read_message, read_properties, read_seconds, read_task_id, read_wait
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.core.activity import Activity, RunningOperation
@@ -33,10 +26,9 @@ from lakehouse.core.task import Maintained, Task, TaskState, Worker
 from lakehouse.core.topic import Topic
 from lakehouse.errors import InvalidArgument
 from lakehouse.schema import check_table_name
-from lakehouse.service.rounds import Limits, maintain, plan_tasks, run_one
 from lakehouse.session.addresses import addresses
 from lakehouse.session.session import Session
-from lakehouse.sql import Statements
+from lakehouse.sql.statements import Statements
 from lakehouse.storage.cache import Cache
 from lakehouse.storage.opening import open_warehouse
 from lakehouse.storage.sets import read_set
@@ -44,7 +36,10 @@ from lakehouse.table.load_rules import ServedTables
 from lakehouse.table.named import NamedTables
 from lakehouse.table.table import Table
 from lakehouse.table.tables import create_table
-from lakehouse.table.transaction import Transaction
+
+if TYPE_CHECKING:
+    from lakehouse.admin.export import Exported
+    from lakehouse.table.transaction import Transaction
 
 
 def connect(
@@ -275,6 +270,8 @@ class Lake(NamedTables, Statements, ServedTables):
 
     def transaction(self, *, message: str | None = None, properties: Mapping[str, str] | None = None) -> Transaction:
         """Collect operations on several tables and commit them as one version, all or none."""
+        from lakehouse.table.transaction import Transaction  # noqa: PLC0415 - late
+
         return Transaction(self.session, message=read_message(message), properties=read_properties(properties))
 
     def operations(self) -> Listing[RunningOperation]:
@@ -318,6 +315,8 @@ class Lake(NamedTables, Statements, ServedTables):
         ...     lake.expire(older_than="30d", keep_last=10)
         Expired(versions=0, segments=0, tombstones=0, bytes=0, horizon=0, held='')
         """
+        from lakehouse.admin.expire import expire  # noqa: PLC0415 - late
+
         return expire(self.session, RetentionRequest.of(older_than, keep_last), dry_run=dry_run)
 
     def collect(self, *, grace_seconds: float = GRACE_SECONDS, dry_run: bool = False) -> Collected:
@@ -335,6 +334,8 @@ class Lake(NamedTables, Statements, ServedTables):
         ...     lake.collect()
         Collected(files=0, bytes=0, operations=0)
         """
+        from lakehouse.admin.collect import collect  # noqa: PLC0415 - late
+
         return collect(self.session, grace_seconds=read_seconds(grace_seconds, "grace_seconds"), dry_run=dry_run)
 
     def check(
@@ -361,8 +362,10 @@ class Lake(NamedTables, Statements, ServedTables):
         ...     lake.check().is_sound
         True
         """
+        from lakehouse.admin import check, check_rows  # noqa: PLC0415 - late
+
         checks = self.catalog.checks()
-        found = check(
+        found = check.check(
             checks,
             self.session.warehouse,
             rebuild_key_frames=rebuild_key_frames,
@@ -370,10 +373,10 @@ class Lake(NamedTables, Statements, ServedTables):
             content=deep,
         )
         if deep:
-            rows = check_rows(self.session, {one.subject for one in found.findings})
+            rows = check_rows.check_rows(self.session, {one.subject for one in found.findings})
             found = replace(found, findings=Listing([*found.findings, *rows]))
         if add_checksums:
-            made = add_checksums_to(checks, self.session.warehouse, {one.subject for one in found.findings})
+            made = check.add_checksums(checks, self.session.warehouse, {one.subject for one in found.findings})
             found = replace(found, unsummed=found.unsummed - made)
         return found
 
@@ -402,6 +405,8 @@ class Lake(NamedTables, Statements, ServedTables):
         >>> lake.verify_erased("flights", "carrier = 'UA'").findings
         ()
         """
+        from lakehouse.admin.traces import read_wanted, search  # noqa: PLC0415 - late
+
         spec = None if table is None else self.table(table).spec
         wanted = read_wanted(self.session, spec, where, values, vacuum=vacuum)
         return search(self.session, wanted, vacuum=vacuum)
@@ -432,11 +437,15 @@ class Lake(NamedTables, Statements, ServedTables):
         ...     [task.kind.value for task in lake.maintain().tasks]
         ['collect']
         """
+        from lakehouse.service.rounds import Limits, maintain  # noqa: PLC0415 - late
+
         kept = read_properties(properties) or {}
         return maintain(self.session, Limits(workers, table, read_limit(budget_bytes), engine, kept), dry_run=dry_run)
 
     def plan_tasks(self, *, table: str | None = None, dry_run: bool = False) -> Listing[Task]:
         """Plan what is worth doing now (for one table), and return the waiting tasks, best first."""
+        from lakehouse.service.rounds import plan_tasks  # noqa: PLC0415 - late
+
         return plan_tasks(self.session, table, dry_run=dry_run)
 
     def tasks(self, *, table: str | None = None, state: str | None = None, limit: int | None = None) -> Listing[Task]:
@@ -449,6 +458,8 @@ class Lake(NamedTables, Statements, ServedTables):
 
     def run_task(self, task_id: int, *, engine: str | None = None, properties: Mapping[str, str] | None = None) -> Task:
         """Run a waiting task now, and return it with its result. Raises `InvalidInput` if it does not wait."""
+        from lakehouse.service.rounds import run_one  # noqa: PLC0415 - late
+
         return run_one(self.session, read_task_id(task_id), engine=engine, properties=read_properties(properties))
 
     def cancel_task(self, task_id: int) -> None:
@@ -467,6 +478,8 @@ class Lake(NamedTables, Statements, ServedTables):
 
         `lakehouse.recover` makes a new catalog from it if this one is lost. The newest ``keep`` exports stay.
         """
+        from lakehouse.admin.export import write_export  # noqa: PLC0415 - late
+
         self.session.require_home()
         return write_export(self.catalog, self.session.warehouse, keep=keep)
 

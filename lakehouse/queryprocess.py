@@ -25,7 +25,7 @@ from lakehouse.catalog.store.reaction import wait_at_most
 from lakehouse.engine.duckdb import QueryLimits
 from lakehouse.errors import InternalError, InvalidArgument, LakehouseError, QueryLimitExceeded
 from lakehouse.lake import connect
-from lakehouse.sql import answer
+from lakehouse.sql.looking import answer
 
 _IDLE_SECONDS = 300.0
 _PIN_SECONDS = 30.0

@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection
 
-from lakehouse.catalog.commit import erasure, leftover
-from lakehouse.catalog.forget import expiry
-from lakehouse.catalog.forget.garbage import Collection
-from lakehouse.catalog.inspect.cells import Held, read_cells
-from lakehouse.catalog.inspect.checking import Checks
-from lakehouse.catalog.inspect.whereabouts import Whereabouts, read_whereabouts
 from lakehouse.catalog.locks.uploads import OperationUploads
 from lakehouse.catalog.state.summaries import Summaries
 from lakehouse.catalog.state.tombstone_sets import ReadFile, no_files
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.migration import ensure_migrated
-from lakehouse.catalog.tasks import plan_counts, topics
-from lakehouse.catalog.tasks.queue import TaskQueue
-from lakehouse.catalog.tasks.serving import ServingGroups
-from lakehouse.catalog.tasks.topics import Reports
+from lakehouse.catalog.tasks import plan_counts
 from lakehouse.catalog.versions import consumers, log, pins
 from lakehouse.catalog.versions.horizon import keep_horizon
 from lakehouse.catalog.versions.warehouse import read_warehouse, record_warehouse
@@ -36,6 +27,16 @@ from lakehouse.core.listing import Listing
 from lakehouse.core.segments import Segments
 from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.topic import Progress, Topic
+
+if TYPE_CHECKING:
+    from lakehouse.catalog.commit import leftover
+    from lakehouse.catalog.forget.garbage import Collection
+    from lakehouse.catalog.inspect.cells import Held
+    from lakehouse.catalog.inspect.checking import Checks
+    from lakehouse.catalog.inspect.whereabouts import Whereabouts
+    from lakehouse.catalog.tasks.queue import TaskQueue
+    from lakehouse.catalog.tasks.serving import ServingGroups
+    from lakehouse.catalog.tasks.topics import Reports
 
 T = TypeVar("T")
 
@@ -153,10 +154,14 @@ class Catalog(CatalogWriter):
 
     def expire(self, request: RetentionRequest, *, dry_run: bool = False) -> Expired:
         """Expire the versions that a request names and nobody holds."""
+        from lakehouse.catalog.forget import expiry  # noqa: PLC0415 - late
+
         return expiry.expire(self._database, request, dry_run=dry_run)
 
     def collection(self, grace_seconds: float) -> Collection:
         """What may be deleted from storage after a grace period."""
+        from lakehouse.catalog.forget.garbage import Collection  # noqa: PLC0415 - late
+
         return Collection(self._database, grace_seconds)
 
     def uploads(self) -> OperationUploads:
@@ -165,12 +170,16 @@ class Catalog(CatalogWriter):
 
     def checks(self) -> Checks:
         """Checks of the catalog against itself, and of its files."""
+        from lakehouse.catalog.inspect.checking import Checks  # noqa: PLC0415 - late
+
         return Checks(self._database)
 
     # Erasing
 
     def stored(self, spec: TableSpec, until: int) -> Iterator[Segments]:
         """Segments up to a version that are in any version, live or not, a few thousand at a time."""
+        from lakehouse.catalog.commit import erasure  # noqa: PLC0415 - late
+
         after = -1
         while True:
             found = self._read(erasure.read_stored, spec, until, after)
@@ -181,26 +190,38 @@ class Catalog(CatalogWriter):
 
     def come(self, spec: TableSpec, since: int, until: int) -> Segments:
         """Segments added by versions after ``since`` up to ``until``, live or not."""
+        from lakehouse.catalog.commit import erasure  # noqa: PLC0415 - late
+
         return self._read(erasure.read_come, spec, since, until)
 
     def write_key_frames(self, spec: TableSpec, spans: Iterable[Interval]) -> None:
         """Write the key frames that an erasure removed from the chunks of some intervals."""
+        from lakehouse.catalog.commit import erasure  # noqa: PLC0415 - late
+
         erasure.write_frames(self._database, self._frames, spec, spans)
 
     def scopes_named(self, spec: TableSpec, taken: leftover.Taken | None) -> list[Interval]:
         """The intervals of keyed tombstones that an erasure of an interval and keys may change."""
+        from lakehouse.catalog.commit import leftover  # noqa: PLC0415 - late
+
         return self._read(leftover.scopes_named, spec, taken)
 
     def leftovers(self, spec: TableSpec) -> leftover.Leftovers:
         """Where values of rows erased from a table may remain."""
+        from lakehouse.catalog.commit import leftover  # noqa: PLC0415 - late
+
         return self._read(leftover.read_leftovers, spec)
 
     def count_readable(self, spec: TableSpec) -> int:
         """How many versions of a table can be read."""
+        from lakehouse.catalog.commit import leftover  # noqa: PLC0415 - late
+
         return self._read(leftover.count_readable, spec)
 
     def newest_erasure(self) -> int:
         """The version of the lake's newest erasure, 0 without any."""
+        from lakehouse.catalog.commit import leftover  # noqa: PLC0415 - late
+
         return self._database.once("newest erasure", lambda: self._read(leftover.newest_erasure))
 
     def search(self, begin: Callable[[], Callable[[Held], None]]) -> Whereabouts:
@@ -208,6 +229,8 @@ class Catalog(CatalogWriter):
 
         It begins again if the connection is lost.
         """
+        from lakehouse.catalog.inspect.cells import read_cells  # noqa: PLC0415 - late
+        from lakehouse.catalog.inspect.whereabouts import read_whereabouts  # noqa: PLC0415 - late
 
         def question(connection: Connection) -> Whereabouts:
             look = begin()
@@ -233,6 +256,8 @@ class Catalog(CatalogWriter):
 
     def tasks(self) -> TaskQueue:
         """The queue of the table service's tasks."""
+        from lakehouse.catalog.tasks.queue import TaskQueue  # noqa: PLC0415 - late
+
         return TaskQueue(self._database, self.lease_seconds)
 
     def count_plans(self, counts: Mapping[tuple[TableId, int], int]) -> None:
@@ -251,10 +276,13 @@ class Catalog(CatalogWriter):
 
     def topics(self) -> Listing[Topic]:
         """Streams that processes run or ran, by name, as they reported them last."""
+        from lakehouse.catalog.tasks import topics  # noqa: PLC0415 - late
+
         return self._read(lambda connection: topics.read_topics(connection, self._database.now_us(connection)))
 
     def claim_topic(self, name: str, process: str, progress: Progress, *, dead: tuple[str, ...] = ()) -> str | None:
         """Make a process the one that runs a topic; None, or the process that runs it and is not among the ``dead``."""
+        from lakehouse.catalog.tasks import topics  # noqa: PLC0415 - late
 
         def work(connection: Connection) -> str | None:
             now_us = self._database.now_us(connection)
@@ -264,18 +292,24 @@ class Catalog(CatalogWriter):
 
     def report_topics(self, process: str, reports: Reports) -> set[str]:
         """Store what a process says of its topics; the names of those that another one has taken from it."""
+        from lakehouse.catalog.tasks import topics  # noqa: PLC0415 - late
+
         return self._database.run(
             lambda connection: topics.report(connection, process, reports, self._database.now_us(connection))
         )
 
     def forget_topic(self, name: str) -> None:
         """Remove a topic from those that are listed. Raises `TopicNotFound`."""
+        from lakehouse.catalog.tasks import topics  # noqa: PLC0415 - late
+
         self._database.run(lambda connection: topics.forget(connection, name))
 
     # Query nodes
 
     def serving(self) -> ServingGroups:
         """Groups of query nodes."""
+        from lakehouse.catalog.tasks.serving import ServingGroups  # noqa: PLC0415 - late
+
         return ServingGroups(self._database)
 
     # The clock

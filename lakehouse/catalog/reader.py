@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
-from lakehouse.catalog.commit import tables, views
-from lakehouse.catalog.inspect import chains, overview
+from lakehouse.catalog.commit import tables
 from lakehouse.catalog.inspect.chunks import list_changes, list_chunks
 from lakehouse.catalog.inspect.history import read_bytes_written, read_history, read_origins, versions_touching
 from lakehouse.catalog.inspect.numbers import read_drawn
-from lakehouse.catalog.recovery import export
 from lakehouse.catalog.state.bins import BinState, StateReader, extent_of, live_in, touching
-from lakehouse.catalog.state.diff import changed_entries, entries_between
-from lakehouse.catalog.state.feed import Look, look, read_feed
 from lakehouse.catalog.state.tombstone_sets import ReadFile, Sets
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.versions import batches, consumers, definitions, log
@@ -39,6 +35,10 @@ from lakehouse.core.stream import Batch
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.view import View
 from lakehouse.remembered import Remembered
+
+if TYPE_CHECKING:
+    from lakehouse.catalog.recovery import export
+    from lakehouse.catalog.state.feed import Look
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -91,14 +91,20 @@ class CatalogReader:
 
     def names(self) -> tuple[list[str], frozenset[str]]:
         """Names of the tables, sorted, and folded names of all views of versions that are kept."""
+        from lakehouse.catalog.commit import views  # noqa: PLC0415 - late
+
         return self._read(views.read_names)
 
     def views(self) -> list[View]:
         """Every form of every view in the versions that are kept, by name and version."""
+        from lakehouse.catalog.commit import views  # noqa: PLC0415 - late
+
         return self._read(views.read_views)
 
     def overview(self, days: int = 14) -> Listing[TableSummary]:
         """A summary of every table. Cost: one pass over the live segments, in the database."""
+        from lakehouse.catalog.inspect import overview  # noqa: PLC0415 - late
+
         return self._read(lambda c: overview.read_overview(c, now_us=self._database.now_us(c), days=days))
 
     # Versions
@@ -166,10 +172,14 @@ class CatalogReader:
 
     def feed(self, spec: TableSpec, since: int, until: int, *, every: bool = False) -> tuple[list[CommitDelta], int]:
         """What commits after a version did to a table's segments, a few hundred commits at once; see `read_feed`."""
+        from lakehouse.catalog.state.feed import read_feed  # noqa: PLC0415 - late
+
         return self._read(lambda connection: read_feed(connection, self._states, spec, since, until, every=every))
 
     def look(self, spec: TableSpec, consumer: str | None = None) -> Look:
         """What a reader that waits for a table's next commit looks at, for the consumer that it reads for."""
+        from lakehouse.catalog.state.feed import look  # noqa: PLC0415 - late
+
         return self._read(look, spec.id, consumer)
 
     def consumers(self) -> Listing[Consumer]:
@@ -251,6 +261,8 @@ class CatalogReader:
 
     def export(self, write: export.WritePart) -> export.Snapshot:
         """Write every part of an export from one state of the catalog; may start again from the beginning."""
+        from lakehouse.catalog.recovery import export  # noqa: PLC0415 - late
+
         return self._read(export.export, write)
 
     # State
@@ -306,10 +318,14 @@ class CatalogReader:
 
     def key_frames(self, spec: TableSpec) -> Listing[KeyFrame]:
         """Every key frame of a table."""
+        from lakehouse.catalog.inspect import chains  # noqa: PLC0415 - late
+
         return self._read(chains.read_key_frames, spec)
 
     def chain(self, spec: TableSpec, version: int, interval: Interval | None) -> Listing[ChainLink]:
         """The key frames and deltas that make a version's state in the chunks of an interval, by bin."""
+        from lakehouse.catalog.inspect import chains  # noqa: PLC0415 - late
+
         ranges = touching(spec, interval)
 
         def question(connection: Connection) -> Listing[ChainLink]:
@@ -320,10 +336,14 @@ class CatalogReader:
 
     def chain_lengths(self, spec: TableSpec, interval: Interval | None, limit: int) -> Listing[ChainLength]:
         """Lengths of the chains in an interval's chunks (None: all), most recently changed first."""
+        from lakehouse.catalog.inspect import chains  # noqa: PLC0415 - late
+
         return self._read(chains.read_chain_lengths, spec, touching(spec, interval), limit)
 
     def chunk_history(self, spec: TableSpec, interval: Interval, limit: int) -> Listing[ChainLink]:
         """The newest key frames and deltas of each bin that may hold anything overlapping an interval."""
+        from lakehouse.catalog.inspect import chains  # noqa: PLC0415 - late
+
         return self._read(chains.read_chunk_history, spec, touching(spec, interval), limit)
 
     def replayed(self, spec: TableSpec, version: int, interval: Interval | None = None) -> dict[int, BinState]:
@@ -338,10 +358,14 @@ class CatalogReader:
 
     def diff(self, spec: TableSpec, a: int, b: int) -> Diff:
         """ADD and DROP by chunk between two versions, in either order. Cost: the bins changed since the older."""
+        from lakehouse.catalog.state.diff import changed_entries  # noqa: PLC0415 - late
+
         return Diff(a, b, list_changes(spec.grain, changed_entries(*self._before_and_after(spec, a, b))))
 
     def entry_diff(self, spec: TableSpec, a: int, b: int, interval: Interval | None = None) -> EntryDiff:
         """The same in columns, for entries that may touch an interval (None: all)."""
+        from lakehouse.catalog.state.diff import entries_between  # noqa: PLC0415 - late
+
         return entries_between(*self._before_and_after(spec, a, b, interval))
 
     def _before_and_after(

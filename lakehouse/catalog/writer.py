@@ -6,14 +6,12 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
 from lakehouse import interrupts
-from lakehouse.catalog.commit import commit, tables, views
-from lakehouse.catalog.commit.one_trip_append import OneTripAppend, fits_one_trip
-from lakehouse.catalog.inspect import activity
+from lakehouse.catalog.commit import tables
 from lakehouse.catalog.locks import locks, operations
 from lakehouse.catalog.locks.locks import Wanted
 from lakehouse.catalog.locks.operations import new_id
@@ -40,6 +38,10 @@ from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.core.view import View
 from lakehouse.errors import UnknownOperation
 from lakehouse.faults import reach
+
+if TYPE_CHECKING:
+    from lakehouse.catalog.commit import commit
+    from lakehouse.catalog.commit.one_trip_append import OneTripAppend
 
 logger = logging.getLogger(__name__)
 
@@ -118,6 +120,8 @@ class CatalogWriter(CatalogReader):
 
     def create_view(self, view: View, *, replaces: bool) -> None:
         """Store a view; with ``replaces``, in the place of one of its name. Raises `AlreadyExists`."""
+        from lakehouse.catalog.commit import views  # noqa: PLC0415 - late
+
         with interrupts.committing():
             self._database.run(
                 lambda connection: views.create_view(connection, view, replaces=replaces),
@@ -127,6 +131,8 @@ class CatalogWriter(CatalogReader):
 
     def drop_view(self, name: str) -> None:
         """Drop a view. Raises `ViewNotFound`."""
+        from lakehouse.catalog.commit import views  # noqa: PLC0415 - late
+
         with interrupts.committing():
             self._database.run(
                 lambda connection: views.drop_view(connection, name),
@@ -158,10 +164,14 @@ class CatalogWriter(CatalogReader):
 
     def activity(self) -> Activity:
         """Running operations, the locks of all tables, and who waits for them."""
+        from lakehouse.catalog.inspect import activity  # noqa: PLC0415 - late
+
         return self._read(lambda connection: activity.read_activity(connection, self._database.now_us(connection)))
 
     def living_operations(self) -> frozenset[str]:
         """Ids of operations that may still write and commit, those that are preregistered too."""
+        from lakehouse.catalog.inspect import activity  # noqa: PLC0415 - late
+
         return self._read(lambda connection: activity.read_living(connection, self._database.now_us(connection)))
 
     def begin(
@@ -288,6 +298,9 @@ class CatalogWriter(CatalogReader):
         is returned and nothing changes. A lost answer is resolved by operation id. Raises `LockLost`, `TableNotFound`,
         `CommitUnknown`, or `LockTimeout` if a restore waited too long for a replace.
         """
+        from lakehouse.catalog.commit import commit  # noqa: PLC0415 - late
+        from lakehouse.catalog.commit.one_trip_append import OneTripAppend, fits_one_trip  # noqa: PLC0415 - late
+
         reach("commit.before")
         database = self._database
         given = dict(properties) if properties else None
@@ -330,6 +343,8 @@ class CatalogWriter(CatalogReader):
 
     def _repeated(self, version: int, contributions: Sequence[Contribution]) -> Commit:
         """The earlier commit; operations that would have repeated it are ended."""
+        from lakehouse.catalog.commit import commit  # noqa: PLC0415 - late
+
         first = self._read(commit.logged, version, contributions)
         begun = [one.begun for one in contributions]
         self._database.run(lambda connection: [operations.abort(connection, one) for one in begun])
@@ -338,6 +353,8 @@ class CatalogWriter(CatalogReader):
 
     def committed(self, table: TableId, mark: tuple[str, int]) -> bool:
         """Whether a ``txn`` was committed on a table."""
+        from lakehouse.catalog.commit import commit  # noqa: PLC0415 - late
+
         return self._read(lambda connection: commit.marked_version(connection, table, mark) is not None)
 
 

@@ -30,7 +30,7 @@ from lakehouse.errors import InvalidArgument, OnlySpark
 
 if TYPE_CHECKING:
     from lakehouse.lake import Lake
-    from lakehouse.sql import Answer
+    from lakehouse.sql.looking import Answer
 
 _MOST = 1000
 _SECONDS = 60.0

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,11 +31,12 @@ from lakehouse.engine.verifying import at_least
 from lakehouse.errors import PartialRead, SegmentUnreadable
 from lakehouse.extras import load
 from lakehouse.faults import reach
-from lakehouse.predicate import ParsedPredicate, parse
-from lakehouse.reading.lazy import lazy_frame
 from lakehouse.session.session import Session
 from lakehouse.storage.footer import has_footer
 from lakehouse.storage.verify import check_files, verified
+
+if TYPE_CHECKING:
+    from lakehouse.predicate import ParsedPredicate
 
 T = TypeVar("T")
 _PLANS = 5
@@ -156,7 +157,7 @@ class Scan:
         self._session = session
         self._spec = spec
         self._columns = columns
-        self._where: ParsedPredicate | None = None if where is None else parse(where, spec.schema)
+        self._where = None if where is None else _parsed(where, spec.schema)
         self._interval = interval
         self._best_effort = best_effort
         self._row_ids = row_ids
@@ -351,6 +352,8 @@ class Scan:
         >>> frame.filter(pl.col("carrier") == "UA").select("id", "delay").collect().rows()
         [(1, 3), (3, 0)]
         """
+        from lakehouse.reading.lazy import lazy_frame  # noqa: PLC0415 - late
+
         polars = load("polars")  # costs a second of start-up that nobody else should pay
         if lazy:
             return lazy_frame(self._schema, self._narrowed, f"{self._spec.name} at version {self.version}")
@@ -431,3 +434,9 @@ class Scan:
 
     def __repr__(self) -> str:
         return f"<scan of {self._spec.name} at version {self.version}>"
+
+
+def _parsed(where: Where, schema: pa.Schema) -> ParsedPredicate:
+    from lakehouse.predicate import parse  # noqa: PLC0415 - late
+
+    return parse(where, schema)

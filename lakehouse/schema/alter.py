@@ -89,20 +89,6 @@ def _type_in_files(column: pa.Field, steps: Steps) -> pa.DataType:
     return pa.uuid() if tells_uuids and is_uuid_column(column) else stored_type(column.type)
 
 
-def seen_at(current: TableSpec, then: TableSpec) -> TableSpec:
-    """A definition with which to read a version at which the table had another one.
-
-    A column that took nulls then takes them. A column that it had not is its default in every row, whatever files hold
-    of it: what a compaction made of them, while the column was not there, must show in no version.
-    """
-    known = {field_id_of(column) for column in then.schema}
-    lacking = [column for column in current.schema if field_id_of(column) not in known]
-    absent = {field_id_of(one): replace(current.history(one), steps=((0, None),)) for one in lacking}
-    had_nulls = {field_id_of(column) for column in then.schema if column.nullable}
-    schema = pa.schema([one.with_nullable(one.nullable or field_id_of(one) in had_nulls) for one in current.schema])
-    return replace(current, schema=schema, columns={**current.columns, **absent})
-
-
 def merging(spec: TableSpec, found: pa.Schema) -> list[SchemaChange]:
     """The changes by which a table holds rows with some columns: new ones, and wider types where they are allowed.
 

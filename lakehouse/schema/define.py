@@ -17,7 +17,6 @@ from lakehouse.core.serving.rules import rules_from_json
 from lakehouse.core.spec import VERIFY, TableId, TableSpec, WriteOrder
 from lakehouse.errors import InvalidArgument, InvalidKeys, InvalidProperty, InvalidSchema, UnknownColumn
 from lakehouse.schema.names import check_table_name
-from lakehouse.schema.read import read_columns
 from lakehouse.schema.values import typed_value
 
 _MAX_BUCKETS = 1 << 20
@@ -51,6 +50,8 @@ def define_table(
     >>> spec.grain.value, dict(spec.cluster_by), spec.target_rows
     ('day', {'client': 0}, 5000000)
     """
+    from lakehouse.schema.read import read_columns  # noqa: PLC0415 - late
+
     check_table_name(name)
     if time is not None and not isinstance(time, str):
         raise InvalidSchema("name the time column, as in time='ts'", time=repr(time))

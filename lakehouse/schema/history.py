@@ -1,15 +1,18 @@
-"""What became of a table's columns, as JSON for the catalog and for footers.
+"""What became of a table's columns, as JSON for the catalog and for footers; and how older versions are read with it.
 
-It is empty for a table that was never altered and whose columns have neither comments nor defaults.
+The JSON is empty for a table that was never altered and whose columns have neither comments nor defaults.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import pyarrow as pa
 
 from lakehouse.core.chunk import Grain
 from lakehouse.core.column import ColumnHistory
-from lakehouse.core.spec import TableSpec
+from lakehouse.core.spec import TableSpec, field_id_of
 from lakehouse.errors import InvalidInput, InvalidSchema
 from lakehouse.schema.encoding import type_from_value, type_value
 from lakehouse.schema.json_values import decode_value, encode_value
@@ -93,3 +96,17 @@ def _bad(value: Any) -> InvalidInput:
     return InvalidSchema(
         "a stored history of columns is malformed; restore the catalog from a copy", found=repr(value)[:200]
     )
+
+
+def seen_at(current: TableSpec, then: TableSpec) -> TableSpec:
+    """A definition with which to read a version at which the table had another one.
+
+    A column that took nulls then takes them. A column that it had not is its default in every row, whatever files hold
+    of it: what a compaction made of them, while the column was not there, must show in no version.
+    """
+    known = {field_id_of(column) for column in then.schema}
+    lacking = [column for column in current.schema if field_id_of(column) not in known]
+    absent = {field_id_of(one): replace(current.history(one), steps=((0, None),)) for one in lacking}
+    had_nulls = {field_id_of(column) for column in then.schema if column.nullable}
+    schema = pa.schema([one.with_nullable(one.nullable or field_id_of(one) in had_nulls) for one in current.schema])
+    return replace(current, schema=schema, columns={**current.columns, **absent})

@@ -10,7 +10,7 @@ from sqlglot import Token, TokenType, exp
 
 from lakehouse.errors import InvalidStatement, UnknownColumn
 from lakehouse.predicate.dialect import DIALECT
-from lakehouse.predicate.parse import PARSER_ERRORS
+from lakehouse.predicate.parsing import PARSER_ERRORS
 from lakehouse.schema import SchemaChange, read_type
 from lakehouse.schema.changes import (
     AddColumn,

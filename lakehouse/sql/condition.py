@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from lakehouse.errors import InvalidInput, InvalidStatement
 from lakehouse.predicate.dialect import DIALECT
-from lakehouse.predicate.parse import PARSER_ERRORS, parse_condition
+from lakehouse.predicate.parsing import PARSER_ERRORS, parse_condition
 from lakehouse.predicate.written import shown
 from lakehouse.sql.normal import normalized
 from lakehouse.sql.tree import copied, found_in

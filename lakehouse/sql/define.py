@@ -10,7 +10,7 @@ from sqlglot import exp
 from lakehouse.core.chunk import DIVIDING
 from lakehouse.errors import InvalidName, InvalidStatement, TableNotFound
 from lakehouse.predicate.dialect import DIALECT
-from lakehouse.predicate.parse import PARSER_ERRORS
+from lakehouse.predicate.parsing import PARSER_ERRORS
 from lakehouse.predicate.written import shown
 from lakehouse.schema.read import refuse_finer_times
 from lakehouse.session.session import Session

@@ -12,7 +12,7 @@ from sqlglot.errors import ParseError
 from lakehouse.arguments import refuse_surrogates
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.dialect import DIALECT
-from lakehouse.predicate.parse import PARSER_ERRORS
+from lakehouse.predicate.parsing import PARSER_ERRORS
 from lakehouse.sql.shorthand import spelled_out
 from lakehouse.sql.values import Values, bind_values, require_bound
 from lakehouse.sql.words import Show, read_show

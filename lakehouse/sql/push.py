@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidInput
-from lakehouse.predicate.parse import MAX_LENGTH, remember, translated
+from lakehouse.predicate.parsing import MAX_LENGTH, remember, translated
 from lakehouse.sql.condition import read_back, renamed
 from lakehouse.sql.names import Reference
 from lakehouse.sql.samples import is_by_row

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from threading import Thread
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lakehouse.session.session import Session
-from lakehouse.sql.asking import Allowed, Limits, ask_apart
-from lakehouse.sql.define_view import create_view, drop_view, view_names
-from lakehouse.sql.duckdb_views import open_views
-from lakehouse.sql.looking import Answer
-from lakehouse.sql.run import run_statement
+
+if TYPE_CHECKING:
+    from lakehouse.sql.looking import Answer
 
 
 class Statements:
@@ -70,6 +68,9 @@ class Statements:
         1
         >>> lake.close()
         """
+        from lakehouse.sql.asking import Limits  # noqa: PLC0415 - late
+        from lakehouse.sql.run import run_statement  # noqa: PLC0415 - late
+
         limits = Limits.of(memory_bytes=memory_bytes, seconds=seconds, rows=rows)
         return run_statement(self.session, text, as_of=as_of, engine=engine, args=args, limits=limits)
 
@@ -115,6 +116,8 @@ class Statements:
         ...     lake.query("SELECT 1 AS one").rows.to_pylist()
         [{'one': 1}]
         """
+        from lakehouse.sql.asking import Allowed, ask_apart  # noqa: PLC0415 - late
+
         allowed = Allowed.of(rows=most_rows, bytes=most_bytes, seconds=most_seconds, memory=most_memory)
         return ask_apart(self.session, text, as_of, allowed, args)
 
@@ -130,10 +133,14 @@ class Statements:
         ...     connection.execute("SELECT carrier, sum(delay) FROM flights GROUP BY ALL ORDER BY ALL").fetchall()
         [('DL', 30), ('UA', 3)]
         """
+        from lakehouse.sql.duckdb_views import open_views  # noqa: PLC0415 - late
+
         return open_views(self.session, as_of, tables)
 
     def views(self) -> list[str]:
         """Names of the views, sorted."""
+        from lakehouse.sql.define_view import view_names  # noqa: PLC0415 - late
+
         return view_names(self.session)
 
     def create_view(
@@ -155,8 +162,12 @@ class Statements:
         >>> lake.views(), lake.sql("SELECT count(*) AS n FROM late", engine="duckdb").fetchall()
         (['late'], [(1,)])
         """
+        from lakehouse.sql.define_view import create_view  # noqa: PLC0415 - late
+
         create_view(self.session, name, query, columns, comment, or_replace=or_replace, if_not_exists=if_not_exists)
 
     def drop_view(self, name: str) -> None:
         """Drop a view; versions before still have it. Raises `ViewNotFound`."""
+        from lakehouse.sql.define_view import drop_view  # noqa: PLC0415 - late
+
         drop_view(self.session, name)

@@ -12,7 +12,7 @@ from sqlglot.generators.spark import SparkGenerator
 
 from lakehouse.errors import InvalidInput, InvalidStatement, OnlySpark
 from lakehouse.predicate.literals import text_term
-from lakehouse.predicate.parse import PARSER_ERRORS
+from lakehouse.predicate.parsing import PARSER_ERRORS
 from lakehouse.sql.forms import FORMS, NAMED_FORMS, Form
 from lakehouse.sql.meanings import PREFIX, cast, meaning, text_of, written_out
 from lakehouse.sql.recursion import STEPS

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import pyarrow as pa
 
 from lakehouse.arguments import Rows, Txn, Where, read_message, read_properties, read_txn, read_wait
 from lakehouse.core.interval import Interval, IntervalLike
 from lakehouse.core.operation import Altered, Begun, Kind, Priority
-from lakehouse.core.replace import check_replaceable
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput, InvalidInterval
-from lakehouse.operations.append import Append
-from lakehouse.operations.clauses import Whens, read_arguments, read_clauses, read_source, require_names_kept
-from lakehouse.operations.compaction import Clean, Compaction, locked_for_compaction
-from lakehouse.operations.erase import Erase
-from lakehouse.operations.merge import FoundRows, Merge
 from lakehouse.operations.operation import Operation
-from lakehouse.operations.replace import Replace
-from lakehouse.operations.resolve import Resolve
-from lakehouse.operations.restore import Restore
-from lakehouse.operations.row_change import Delete, Update, read_assignments
-from lakehouse.operations.upsert import DeleteKeys, Upsert, require_column, require_primary_key
-from lakehouse.predicate import parse
-from lakehouse.schema import typed_scope
 from lakehouse.session.session import Session
-from lakehouse.table.forgetting import forgetting
+
+if TYPE_CHECKING:
+    from lakehouse.operations.append import Append
+    from lakehouse.operations.clauses import Whens
+    from lakehouse.operations.compaction import Clean, Compaction
+    from lakehouse.operations.erase import Erase
+    from lakehouse.operations.merge import FoundRows, Merge
+    from lakehouse.operations.replace import Replace
+    from lakehouse.operations.resolve import Resolve
+    from lakehouse.operations.restore import Restore
+    from lakehouse.operations.row_change import Delete, Update
+    from lakehouse.operations.upsert import DeleteKeys, Upsert
 
 Began = TypeVar("Began", bound=Operation)
 P = ParamSpec("P")
@@ -105,11 +103,15 @@ class Begins:
 
     @as_altered
     def _begin_append(self, marks: dict[str, Any]) -> Append:
+        from lakehouse.operations.append import Append  # noqa: PLC0415 - late
+
         self.refresh()  # an append begins without a look at the table
         return self._begin(Append, marks)
 
     def _begin_ahead(self, marks: dict[str, Any]) -> Append:
         """Begin an append with one of the operations that the process has registered in advance."""
+        from lakehouse.operations.append import Append  # noqa: PLC0415 - late
+
         return Append(self._session, self._session.writing().begin(self._spec, Kind.APPEND, ahead=True), **marks)
 
     @as_altered
@@ -135,6 +137,10 @@ class Begins:
         >>> flights.scan(where="carrier = 'UA'").to_arrow()["delay"].to_pylist()
         [0, 42]
         """
+        from lakehouse.core.replace import check_replaceable  # noqa: PLC0415 - late
+        from lakehouse.operations.replace import Replace  # noqa: PLC0415 - late
+        from lakehouse.schema import typed_scope  # noqa: PLC0415 - late
+
         marks = marks_of(message, properties, txn)
         covered = self._spec.interval_of(interval)
         if self._spec.write_order == "start":
@@ -168,6 +174,9 @@ class Begins:
         >>> op.commit().rows_deleted
         1
         """
+        from lakehouse.operations.row_change import Delete  # noqa: PLC0415 - late
+        from lakehouse.predicate import parse  # noqa: PLC0415 - late
+
         marks = marks_of(message, properties, txn)
         where_read, chosen = parse(where, self._spec.schema), self._session.engine(engine)
         return self._begin(Delete, marks, where=where_read, engine=chosen)
@@ -187,6 +196,9 @@ class Begins:
 
         ``assigned``: SQL expressions over the row, by column. Raises `InvalidPredicate`, `UnknownColumn`.
         """
+        from lakehouse.operations.row_change import Update, read_assignments  # noqa: PLC0415 - late
+        from lakehouse.predicate import parse  # noqa: PLC0415 - late
+
         marks = marks_of(message, properties, txn)
         values = read_assignments(assigned, self._spec)
         where_read, chosen = parse(where, self._spec.schema), self._session.engine(engine)
@@ -206,6 +218,10 @@ class Begins:
 
         Existing exports still hold the rows: call `Lake.export` afterwards. Raises `InvalidPredicate`, `UnknownColumn`.
         """
+        from lakehouse.operations.erase import Erase  # noqa: PLC0415 - late
+        from lakehouse.predicate import parse  # noqa: PLC0415 - late
+        from lakehouse.table.forgetting import forgetting  # noqa: PLC0415 - late
+
         marks = marks_of(message, properties, txn)
         self.refresh()  # what is written again has the properties of now
         where_read, chosen = parse(where, self._spec.schema), self._session.engine(engine)
@@ -230,6 +246,8 @@ class Begins:
         properties: Mapping[str, str] | None = None,
     ) -> Merge:
         """Begin a merge into the current rows: `run`, then `commit`. Arguments and errors as for `merge`."""
+        from lakehouse.operations.clauses import read_arguments, read_source  # noqa: PLC0415 - late
+
         whens = read_arguments(
             when_matched_update,
             when_matched_delete,
@@ -242,6 +260,8 @@ class Begins:
 
     def begin_merge_when(self, source: Rows, on: str | Sequence[str], whens: Whens) -> Merge:
         """Begin a merge by clauses with conditions of their own: `run`, then `commit`."""
+        from lakehouse.operations.clauses import read_source  # noqa: PLC0415 - late
+
         read = read_source(source, self._spec)
         return self._begin_merge(self._spec, read, on, whens, None, marks_of(None, None))
 
@@ -250,6 +270,9 @@ class Begins:
         self, known: TableSpec, source: Any, on: Any, whens: Whens, engine: str | None, marks: dict[str, Any]
     ) -> Merge:
         """Begin a merge whose source was made for the columns of ``known``."""
+        from lakehouse.operations.clauses import read_clauses, read_source, require_names_kept  # noqa: PLC0415 - late
+        from lakehouse.operations.merge import Merge  # noqa: PLC0415 - late
+
         chosen = self._session.engine("spark" if engine is None and is_spark_frame(source) else engine)
         if is_spark_frame(source) and chosen is self._session.local_engine:
             source = read_source(source.toArrow(), known)
@@ -271,6 +294,8 @@ class Begins:
 
         It gives their ``_row_id``, ``_row_time``, and new values of ``columns`` (None: the rows are deleted).
         """
+        from lakehouse.operations.merge import FoundRows  # noqa: PLC0415 - late
+
         marks = marks_of(message, properties, txn)
         return self._begin(FoundRows, marks, find=find, columns=columns, engine=self._session.engine(None))
 
@@ -288,6 +313,8 @@ class Begins:
         ``newest``: of rows with the same key, the one with the greatest value in this column is kept.
         Raises `NoPrimaryKey`, `UnknownColumn`.
         """
+        from lakehouse.operations.upsert import require_column  # noqa: PLC0415 - late
+
         if newest is not None:
             require_column(newest, self._spec)
         return self._begin_upsert(newest, marks_of(message, properties, txn))
@@ -295,6 +322,8 @@ class Begins:
     @as_altered
     def _begin_upsert(self, newest: str | None, marks: dict[str, Any]) -> Upsert:
         """Begin an upsert; whether the table has the column ``newest`` is checked by its write."""
+        from lakehouse.operations.upsert import Upsert, require_primary_key  # noqa: PLC0415 - late
+
         require_primary_key(self._spec)
         return self._begin(Upsert, marks, newest=newest)
 
@@ -303,6 +332,8 @@ class Begins:
         self, txn: Txn | None = None, *, message: str | None = None, properties: Mapping[str, str] | None = None
     ) -> DeleteKeys:
         """Begin a delete by primary key: `write` keys any number of times, then `commit`. Raises `NoPrimaryKey`."""
+        from lakehouse.operations.upsert import DeleteKeys, require_primary_key  # noqa: PLC0415 - late
+
         require_primary_key(self._spec)
         return self._begin(DeleteKeys, marks_of(message, properties, txn))
 
@@ -316,6 +347,8 @@ class Begins:
         properties: Mapping[str, str] | None = None,
     ) -> Resolve:
         """Begin to turn key tombstones (all, or those with these ids) into row tombstones: `run`, then `commit`."""
+        from lakehouse.operations.resolve import Resolve  # noqa: PLC0415 - late
+
         marks = marks_of(message, properties)
         return self._begin(Resolve, marks, engine=self._session.engine(engine), chosen=tombstones)
 
@@ -335,6 +368,8 @@ class Begins:
         ``segments``: ids of segments to compact together, inside the interval; None: those that gain from it.
         Raises `LockTimeout` if a user's operation holds a chunk for longer than ``wait_seconds``.
         """
+        from lakehouse.operations.compaction import Compaction, locked_for_compaction  # noqa: PLC0415 - late
+
         marks = marks_of(message, properties)
         self.refresh()  # what is written again has the properties of now
         wanted = None if interval is None else self._spec.interval_of(interval)
@@ -358,6 +393,8 @@ class Begins:
 
         Raises `LockTimeout` if a user's operation holds a chunk for longer than ``wait_seconds``.
         """
+        from lakehouse.operations.compaction import Clean, locked_for_compaction  # noqa: PLC0415 - late
+
         marks = marks_of(message, properties)
         self.refresh()
         wanted = None if interval is None else self._spec.interval_of(interval)
@@ -366,10 +403,14 @@ class Begins:
 
     @as_altered
     def _begin_restore(self, target: int, then: TableSpec, marks: dict[str, Any]) -> Restore:
+        from lakehouse.operations.restore import Restore  # noqa: PLC0415 - late
+
         return self._begin(Restore, marks, target=target, then=then)
 
     def begin_rewrite(self, altered: TableSpec, engine: str | None, wait_seconds: float | None) -> Compaction:
         """Begin to write the whole table anew for another definition; users' replaces wait for it."""
+        from lakehouse.operations.compaction import Compaction, locked_for_compaction  # noqa: PLC0415 - late
+
         interval = altered.grain.align(locked_for_compaction(self._session, self._spec, None))
         begun = self._session.writing().begin(
             self._spec,

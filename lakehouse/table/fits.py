@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lakehouse.arguments import Fit, read_fit
 from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Altered
-from lakehouse.engine.conform import check_once
 from lakehouse.engine.duckdb.source import as_arrow
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput, WriteConflict
-from lakehouse.operations.alter import Alter
-from lakehouse.operations.append import Append
-from lakehouse.operations.operation import commit_together
-from lakehouse.schema import altered, from_spark_schema, merging
 from lakehouse.table.begins import Begins, marks_of
+
+if TYPE_CHECKING:
+    from lakehouse.operations.append import Append
 
 
 class Fits(Begins):
@@ -74,6 +72,10 @@ class Fits(Begins):
     def _write_and_alter(
         self, begin: Callable[[bool], Append], rows: Any, columns: pa.Schema, marks: dict[str, Any]
     ) -> Commit:
+        from lakehouse.operations.alter import Alter  # noqa: PLC0415 - late
+        from lakehouse.operations.operation import commit_together  # noqa: PLC0415 - late
+        from lakehouse.schema import altered, merging  # noqa: PLC0415 - late
+
         with begin(not merging(self._spec, columns)) as op:
             # The operation may have waited for its chunks while others altered the table.
             changes = [] if op.is_repeat else merging(op.begun.table, columns)
@@ -98,6 +100,9 @@ def is_read_again(data: Any) -> bool:
 
 def with_columns(data: Any, schema: pa.Schema) -> tuple[Any, pa.Schema]:
     """Rows that are still to be read once, and their columns. Raises `InvalidRows` for two of one name."""
+    from lakehouse.engine.conform import check_once  # noqa: PLC0415 - late
+    from lakehouse.schema import from_spark_schema  # noqa: PLC0415 - late
+
     rows = data if is_spark_frame(data) else as_arrow(data, schema)
     columns = from_spark_schema(rows.schema) if is_spark_frame(rows) else rows.schema
     check_once(columns.names)

@@ -10,7 +10,6 @@ from lakehouse.core.listing import Listing
 from lakehouse.core.serving.group import Group
 from lakehouse.core.serving.rules import read_rules, rules_to_json
 from lakehouse.errors import InvalidArgument
-from lakehouse.schema import typed_scope
 from lakehouse.session.session import Session
 from lakehouse.table.table import Table
 from lakehouse.table.tables import open_table
@@ -18,6 +17,8 @@ from lakehouse.table.tables import open_table
 
 def set_load_rules(table: Table, given: Any) -> Commit:
     """Set a table's load rules; see `Lake.set_load_rules`. Raises `InvalidInput` for what is none."""
+    from lakehouse.schema import typed_scope  # noqa: PLC0415 - late
+
     rules = read_rules(given)
     for rule in rules:
         if rule.keys:

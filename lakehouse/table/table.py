@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from warnings import warn
 
 import pyarrow as pa
@@ -31,9 +31,6 @@ from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine.frames import first_rows
 from lakehouse.errors import InvalidArgument, UnknownColumn, VersionNotFound
 from lakehouse.reading.again import again_if_forgotten
-from lakehouse.reading.changes import Changes
-from lakehouse.reading.feed_window import Feed
-from lakehouse.reading.follow import Batch, Follower, Place
 from lakehouse.reading.row_count import MOST_ROWS, count_visible
 from lakehouse.reading.scan import Scan
 from lakehouse.reading.statistics import read_statistics
@@ -41,6 +38,11 @@ from lakehouse.schema import seen_at
 from lakehouse.schema.difference import column_changes
 from lakehouse.table.alters import Alters
 from lakehouse.table.shown import columns_html
+
+if TYPE_CHECKING:
+    from lakehouse.reading.changes import Changes
+    from lakehouse.reading.feed_window import Feed
+    from lakehouse.reading.follow import Batch, Place
 
 SchemaOf = Literal["then", "current"]
 
@@ -276,10 +278,10 @@ class Table(Alters):
 
         Both are a version, tag or time. Raises `VersionNotFound` if the history between them has expired.
         """
+        from lakehouse.reading.changes import Changes  # noqa: PLC0415 - late
 
         def held() -> Changes:
-            last = self._point(until)
-            first, held_version, _ = self._point(since)
+            last, (first, held_version, _) = self._point(until), self._point(since)
             found = Changes(self._session, last.spec, first, max(first, last.version))
             self._session.pins.hold(found, last.spec, held_version)
             self._session.catalog.check_complete(self._spec, found.since, found.until)
@@ -326,6 +328,8 @@ class Table(Alters):
         >>> [batch.rows["_change_type"].to_pylist() for batch in changed]
         [['delete'], ['insert']]
         """
+        from lakehouse.reading.follow import Follower  # noqa: PLC0415 - late
+
         wait = None if wait_seconds is None else read_wait(wait_seconds)
         feed, place, start = self.begin_following(since, consumer, lease_seconds)
         return Follower(feed, place, start, changes=changes, wait_seconds=wait).batches()
@@ -334,16 +338,18 @@ class Table(Alters):
         self, since: AsOf | None, consumer: str | None, lease_seconds: float, *, start: Position | None = None
     ) -> tuple[Feed, Place, Position]:
         """The same for callers that walk the feed themselves; ``start`` is where such a caller was."""
+        from lakehouse.reading import feed_window, follow  # noqa: PLC0415 - late
+
         name, lease = read_consumer(consumer), read_seconds(lease_seconds, "lease_seconds")
 
         def begun() -> tuple[Feed, Place, Position]:
             first = start or self._first(since, name)
             self.refresh()
-            place = Place(self._session, self._spec, name, lease)
+            place = follow.Place(self._session, self._spec, name, lease)
             began = place.begin(first, first if since is not None or start else None)
             if start is not None and began != start:
                 place.acknowledge(start)
-            return Feed(self._session, self._spec, self._created_version), place, start or began
+            return feed_window.Feed(self._session, self._spec, self._created_version), place, start or began
 
         return again_if_forgotten(begun, since)
 

@@ -9,7 +9,6 @@ from uuid import uuid4
 from lakehouse.core.beside import is_beside
 from lakehouse.core.spec import WriteOrder
 from lakehouse.errors import AlreadyExists
-from lakehouse.schema import define_table
 from lakehouse.session.session import Session
 from lakehouse.table.table import Table
 
@@ -38,6 +37,8 @@ def create_table(
     if_not_exists: bool = False,
 ) -> Table:
     """Create a table; see `Lake.create_table`."""
+    from lakehouse.schema import define_table  # noqa: PLC0415 - late
+
     spec = define_table(
         name,
         schema,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakehouse.admin.export import renew_exports
 from lakehouse.arguments import Fit, Rows, Txn, Where, read_properties, read_text
 from lakehouse.catalog.reader import ReadPoint
 from lakehouse.core.commit import Commit
@@ -17,16 +16,15 @@ from lakehouse.core.erased import Erased
 from lakehouse.core.interval import AsOf, IntervalLike
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import LockLost, LockTimeout, StorageUnavailable, WriteConflict, coded
-from lakehouse.operations.append import Append
-from lakehouse.operations.clauses import Whens, read_arguments, read_source
-from lakehouse.operations.compaction import commit_if_useful
-from lakehouse.operations.erase import Erase
-from lakehouse.operations.replace import Replace
-from lakehouse.operations.retry import retried
-from lakehouse.operations.row_change import RowChange
-from lakehouse.storage.exports import count_exports
 from lakehouse.table.begins import marks_of
 from lakehouse.table.fits import Fits
+
+if TYPE_CHECKING:
+    from lakehouse.operations.append import Append
+    from lakehouse.operations.clauses import Whens
+    from lakehouse.operations.erase import Erase
+    from lakehouse.operations.replace import Replace
+    from lakehouse.operations.row_change import RowChange
 
 logger = logging.getLogger(__name__)
 
@@ -204,6 +202,9 @@ class Writes(Fits):
         >>> erased.rows_deleted, flights.scan(as_of=erased.version - 1).count()
         (2, 1)
         """
+        from lakehouse.admin.export import renew_exports  # noqa: PLC0415 - late
+        from lakehouse.storage.exports import count_exports  # noqa: PLC0415 - late
+
         last: list[Erase] = []
         if reason is not None:
             properties = {**(read_properties(properties) or {}), "reason": read_text(reason, "reason")}
@@ -299,6 +300,8 @@ class Writes(Fits):
         >>> merged.rows_added, flights.count()
         (2, 4)
         """
+        from lakehouse.operations.clauses import read_arguments  # noqa: PLC0415 - late
+
         whens = read_arguments(
             when_matched_update,
             when_matched_delete,
@@ -320,6 +323,8 @@ class Writes(Fits):
         properties: Mapping[str, str] | None = None,
     ) -> Commit:
         """Merge by clauses with their own conditions, of which the first that a row meets applies; else as `merge`."""
+        from lakehouse.operations.clauses import read_source  # noqa: PLC0415 - late
+
         marks = marks_of(message, properties, txn)
         known = self._spec
         read = read_source(source, known)
@@ -344,6 +349,9 @@ class Writes(Fits):
         >>> flights.resolve().operation, flights.resolve()
         ('resolve', None)
         """
+        from lakehouse.operations.compaction import commit_if_useful  # noqa: PLC0415 - late
+        from lakehouse.operations.retry import retried  # noqa: PLC0415 - late
+
         return retried(
             lambda: commit_if_useful(self.begin_resolve(engine=engine, message=message, properties=properties)),
             on=WriteConflict,  # files that it read were erased and collected
@@ -364,6 +372,8 @@ class Writes(Fits):
         >>> flights.clean() is None
         True
         """
+        from lakehouse.operations.compaction import commit_if_useful  # noqa: PLC0415 - late
+
         return commit_if_useful(self.begin_clean(interval, message=message, properties=properties))
 
     def compact(
@@ -386,6 +396,9 @@ class Writes(Fits):
         >>> flights.compact().operation, before, len(flights.segments())
         ('compact', 3, 2)
         """
+        from lakehouse.operations.compaction import commit_if_useful  # noqa: PLC0415 - late
+        from lakehouse.operations.retry import retried  # noqa: PLC0415 - late
+
         waits = chain([0.0], repeat(self._session.wait_seconds))
 
         def attempt() -> Commit | None:
@@ -427,6 +440,7 @@ class Writes(Fits):
 
     def _repeated(self, begin: Callable[[], RowChange | Erase]) -> Commit:
         """Run an operation, and retry it after a conflict; if a replace is in the way, after that."""
+        from lakehouse.operations.retry import retried  # noqa: PLC0415 - late
 
         def attempt() -> Commit:
             with begin() as op:

@@ -10,7 +10,7 @@ import pytest
 from lakehouse.engine.duckdb import QueryLimits, result
 from lakehouse.errors import LockLost, SegmentUnreadable, VersionNotFound
 from lakehouse.lake import Lake
-from lakehouse.sql import answer
+from lakehouse.sql.looking import answer
 from lakehouse.storage.verify import verified
 from lakehouse.testing import faults
 from lakehouse.testing.rows import KEYED, arrow, values

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import select
 
 import lakehouse
-from lakehouse.catalog import writer
 from lakehouse.catalog.store import models
 from lakehouse.core.operation import ENTRY_BITS
 from lakehouse.errors import LockLost, TableNotFound
@@ -49,7 +48,7 @@ def test_what_an_append_leaves_is_the_same_either_way(connect, tmp_path, monkeyp
     with connect() as lake:
         one_trip = appended(lake)
         assert lake.check().findings == []
-    monkeypatch.setattr(writer, "fits_one_trip", lambda _: False)
+    monkeypatch.setattr("lakehouse.catalog.commit.one_trip_append.fits_one_trip", lambda _: False)
     with lakehouse.connect(f"sqlite:///{tmp_path}/other.db", tmp_path / "other") as other:
         assert appended(other) == one_trip
 

@@ -14,7 +14,7 @@ from lakehouse.catalog.store.database import Database
 from lakehouse.engine.duckdb import QueryLimits
 from lakehouse.errors import CatalogUnavailable, InvalidInput, VersionNotFound
 from lakehouse.session import pins
-from lakehouse.sql import answer
+from lakehouse.sql.looking import answer
 from lakehouse.testing import behind
 from lakehouse.testing.rows import SCHEMA, arrow, values
 

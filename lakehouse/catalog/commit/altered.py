@@ -26,7 +26,6 @@ from lakehouse.core.operation import Altered, Begun
 from lakehouse.core.spec import TableId, TableSpec, field_id_of
 from lakehouse.core.widening import is_wider
 from lakehouse.errors import InvalidSchema, SchemaMismatch, WriteConflict
-from lakehouse.schema import altered, key_fields
 
 
 def as_altered(connection: Connection, given: Sequence[tuple[Contribution, int]]) -> list[Contribution]:
@@ -41,6 +40,8 @@ def as_altered(connection: Connection, given: Sequence[tuple[Contribution, int]]
     was written for columns that this commit was to make, and others altered the table first, or if rows came that a new
     primary key was not checked for.
     """
+    from lakehouse.schema import altered, key_fields  # noqa: PLC0415 - late
+
     after: dict[TableId, TableSpec] = {}
     for one, number in given:
         if isinstance(one, AlterContribution):
@@ -62,6 +63,8 @@ def as_altered(connection: Connection, given: Sequence[tuple[Contribution, int]]
 
 
 def _as_altered(connection: Connection, one: Contribution, number: int, after: TableSpec | None) -> Contribution:
+    from lakehouse.schema import key_fields  # noqa: PLC0415 - late
+
     begun = one.begun
     if after is None and number == begun.table.schema_number:
         return one
@@ -115,6 +118,8 @@ def _check_key(connection: Connection, one: AlterContribution, before: TableSpec
 
     Cost: the commits since, and the table's live tombstones.
     """
+    from lakehouse.schema import key_fields  # noqa: PLC0415 - late
+
     if before.primary_key:
         live = (tombstone.c.table_id == before.id, tombstone.c.dropped_version.is_(None), tombstone.c.kind == "key")
         if connection.execute(select(exists().where(*live))).scalar():

@@ -45,7 +45,6 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.core.version import ADD, DROP
 from lakehouse.errors import InternalError, LockLost, TooManyChunks
-from lakehouse.schema import restored
 
 
 def plan_operation(context: CommitContext, *, first_row_id: int, now_us: int) -> OperationPlan:
@@ -237,6 +236,8 @@ def _plan_restore(context: CommitContext, contribution: RestoreContribution, pla
 
 def _restored_definition(connection: Connection, spec: TableSpec, then: TableSpec) -> TableSpec | None:
     """The definition with the columns that it had, if it has others."""
+    from lakehouse.schema import restored  # noqa: PLC0415 - late
+
     if then.schema.equals(spec.schema, check_metadata=True) and _laid_out(then) == _laid_out(spec):
         return None
     since = (one for _, one in read_definitions(connection, spec) if one.schema_number > then.schema_number)

@@ -9,8 +9,6 @@ from types import SimpleNamespace
 from sqlalchemy import Connection, bindparam, exists, select, update
 
 from lakehouse.arguments import nearest
-from lakehouse.catalog.commit.commit import next_version, record_version
-from lakehouse.catalog.commit.views import require_no_view
 from lakehouse.catalog.store.models import commit_log, commit_table, lake_table, operation
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.catalog.store.rows import spec_definition, spec_from_row
@@ -51,6 +49,9 @@ def table_names(connection: Connection) -> list[str]:
 
 def create_table(connection: Connection, spec: TableSpec) -> tuple[TableSpec, int]:
     """Create a table. Raises `AlreadyExists`, unless the existing one has its folder and so was made by this call."""
+    from lakehouse.catalog.commit.commit import next_version  # noqa: PLC0415 - late
+    from lakehouse.catalog.commit.views import require_no_view  # noqa: PLC0415 - late
+
     version, now_us = next_version(connection)
     held = find_table(connection, spec.name)
     if held is not None:
@@ -76,6 +77,9 @@ def create_table(connection: Connection, spec: TableSpec) -> tuple[TableSpec, in
 
 def rename_table(connection: Connection, old: str, new: str) -> None:
     """Rename a table; its files and history stay where they are."""
+    from lakehouse.catalog.commit.commit import next_version  # noqa: PLC0415 - late
+    from lakehouse.catalog.commit.views import require_no_view  # noqa: PLC0415 - late
+
     version, now_us = next_version(connection)
     held = find_table(connection, old)
     if held is None:
@@ -89,6 +93,8 @@ def rename_table(connection: Connection, old: str, new: str) -> None:
 
 def replace_table(connection: Connection, old: str, new: str) -> None:
     """Drop a table and give its name to another one, as one version."""
+    from lakehouse.catalog.commit.commit import next_version  # noqa: PLC0415 - late
+
     version, now_us = next_version(connection)
     held, by = find_table(connection, old), find_table(connection, new)
     if held is None or by is None:
@@ -100,6 +106,8 @@ def replace_table(connection: Connection, old: str, new: str) -> None:
 
 def set_properties(connection: Connection, name: str, change: Change) -> tuple[TableSpec, int]:
     """Change a table's properties, computed from its current ones; its definition, and the version."""
+    from lakehouse.catalog.commit.commit import next_version  # noqa: PLC0415 - late
+
     version, now_us = next_version(connection)
     held = find_table(connection, name)
     if held is None:
@@ -112,6 +120,8 @@ def set_properties(connection: Connection, name: str, change: Change) -> tuple[T
 
 def drop_table(connection: Connection, name: str) -> None:
     """Drop a table, and what remembers its changes; their rows stay in storage until they are collected."""
+    from lakehouse.catalog.commit.commit import next_version  # noqa: PLC0415 - late
+
     version, now_us = next_version(connection)
     held = find_table(connection, name)
     if held is None:
@@ -166,6 +176,8 @@ def _record(
     message: str,
     dropped: Sequence[int] = (),
 ) -> None:
+    from lakehouse.catalog.commit.commit import record_version  # noqa: PLC0415 - late
+
     record_version(connection, version, kind, now_us, message=message)
     nothing = dict.fromkeys(
         (

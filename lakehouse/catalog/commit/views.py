@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, literal, select, union_all, update
 
-from lakehouse.catalog.commit.commit import next_version, record_version
 from lakehouse.catalog.store.models import lake_table, lake_view
 from lakehouse.core.operation import Kind
 from lakehouse.core.view import View
@@ -57,6 +56,8 @@ def create_view(connection: Connection, view: View, *, replaces: bool) -> int:
 
     Raises `AlreadyExists` for a name that a table or another view has.
     """
+    from lakehouse.catalog.commit.commit import next_version, record_version  # noqa: PLC0415 - late
+
     version, now_us = next_version(connection)
     reach("commit.head")
     tables = select(lake_table.c.name).where(lake_table.c.dropped_version.is_(None))
@@ -88,6 +89,8 @@ def create_view(connection: Connection, view: View, *, replaces: bool) -> int:
 
 def drop_view(connection: Connection, name: str) -> None:
     """Drop a view; older versions still have it. Raises `ViewNotFound`."""
+    from lakehouse.catalog.commit.commit import next_version, record_version  # noqa: PLC0415 - late
+
     version, now_us = next_version(connection)
     reach("commit.head")
     held = find_view(connection, name)

@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.cancelling import watch
 from lakehouse.forks import watch_forks
+
+if TYPE_CHECKING:
+    import duckdb
 
 _SETTINGS: dict[str, Any] = {
     "autoinstall_known_extensions": "false",
@@ -28,6 +29,8 @@ def open_memory(**more: Any) -> duckdb.DuckDBPyConnection:
 
     ``more`` are settings besides, by DuckDB's names.
     """
+    import duckdb  # noqa: PLC0415 - late
+
     connection = duckdb.connect(":memory:", config={**_SETTINGS, **more})
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     return connection
@@ -38,6 +41,8 @@ _of_parents: list[duckdb.DuckDBPyConnection] = []
 
 def interrupt(connection: duckdb.DuckDBPyConnection) -> None:
     """End what a connection runs now; one that was closed meanwhile runs nothing."""
+    import duckdb  # noqa: PLC0415 - late
+
     with suppress(duckdb.ConnectionException):
         connection.interrupt()
 

@@ -6,26 +6,23 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 
 from lakehouse import progress
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Matches, Query, WriteTarget, Written
-from lakehouse.engine.conform import check_there
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
-from lakehouse.engine.duckdb.join import matched
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
 from lakehouse.engine.duckdb.room import most_memory, spilling
-from lakehouse.engine.duckdb.sort import rows_by_id, sorted_batches
-from lakehouse.engine.duckdb.source import tables
-from lakehouse.engine.write import stored_schema, write_tables
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.work import Made, SegmentWork
+
+if TYPE_CHECKING:
+    import duckdb
 
 _THREADS = min(8, os.cpu_count() or 1)
 """Files that are compressed at a time."""
@@ -50,6 +47,9 @@ class DuckDBEngine:
         Memory is bounded whatever the source's size. Raises `InvalidInput` for rows that the table cannot hold and
         `OSError` where the disk fails.
         """
+        from lakehouse.engine.duckdb.source import tables  # noqa: PLC0415 - late
+        from lakehouse.engine.write import stored_schema, write_tables  # noqa: PLC0415 - late
+
         return write_tables(tables(rows, stored_schema(target)), target, threads=_THREADS)
 
     def read(self, query: Query) -> DuckDBRows:
@@ -71,15 +71,22 @@ class DuckDBEngine:
 
     def ordered(self, query: Query, by: Sequence[str]) -> pa.RecordBatchReader:
         """All rows of the plan with ``_row_id``, sorted by one column or by the Z-order of several, as a stream."""
+        from lakehouse.engine.duckdb.sort import sorted_batches  # noqa: PLC0415 - late
+
         rows = self.read(replace(query, columns=None, row_ids=True))
         return pa.RecordBatchReader.from_batches(rows.schema, sorted_batches(rows, query, by, self._cursor))
 
     def by_row_id(self, query: Query) -> Iterator[pa.RecordBatch]:
         """All rows of a plan with ``_row_id``, in its order; memory is bounded whatever their number."""
+        from lakehouse.engine.duckdb.sort import rows_by_id  # noqa: PLC0415 - late
+
         return rows_by_id(self.read(query))
 
     def newest(self, rows: Any, spec: TableSpec, column: str) -> pa.RecordBatchReader:
         """Of rows with one primary key that which has the greatest value in a column, nulls being least."""
+        from lakehouse.engine.conform import check_there  # noqa: PLC0415 - late
+        from lakehouse.engine.duckdb.source import tables  # noqa: PLC0415 - late
+
         given = pa.concat_tables(tables(rows, spec.schema))
         check_there((*spec.primary_key, column), given.column_names)
         keys, by = sql.listed(sql.name(one) for one in spec.primary_key), sql.name(column)
@@ -98,6 +105,8 @@ class DuckDBEngine:
         left: tuple[Query, str] | None = None,
     ) -> AbstractContextManager[Matches]:
         """Rows of a source, each with the row of the plan that it matches, kept until the context is left."""
+        from lakehouse.engine.duckdb.join import matched  # noqa: PLC0415 - late
+
         others = None if left is None else (self.read(left[0]), left[1])
         return matched(self._cursor(), condition, target.spec.schema, self.read(target), source, equal, others)
 

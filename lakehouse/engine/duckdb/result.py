@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,6 +18,9 @@ from lakehouse.errors import InternalError, InvalidPredicate, LakehouseError, Se
 from lakehouse.storage.checksums import check_content
 from lakehouse.storage.footer import DAMAGE
 from lakehouse.storage.verify import verified
+
+if TYPE_CHECKING:
+    import duckdb
 
 _T = TypeVar("_T")
 _Values: TypeAlias = "pa.Array | pa.ChunkedArray"
@@ -107,6 +109,8 @@ class DuckDBRows:
     @contextmanager
     def naming_files(self) -> Iterator[None]:
         """For statements over `relation`: raise `SegmentUnreadable` for a file that is gone or damaged since."""
+        import duckdb  # noqa: PLC0415 - late
+
         try:
             yield
         except duckdb.IOException as error:
@@ -155,6 +159,8 @@ class DuckDBRows:
         return verified(query.warehouse, query.plan.segments, query.verify, columns, query), parts
 
     def _run(self, step: Callable[[], _T]) -> _T:
+        import duckdb  # noqa: PLC0415 - late
+
         try:
             return step()
         except LakehouseError:
@@ -164,6 +170,8 @@ class DuckDBRows:
 
     def _explained(self, error: Exception) -> LakehouseError | Exception:
         """Find out what a failed query means: a bad file, a filter that some row breaks, or neither."""
+        import duckdb  # noqa: PLC0415 - late
+
         if isinstance(error, duckdb.OutOfMemoryException | duckdb.InterruptException):
             return error
         damage = self._unreadable(error)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import dropwhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-import duckdb
 import pyarrow as pa
 
 from lakehouse.cancelling import watched
@@ -23,6 +23,9 @@ from lakehouse.engine.duckdb.room import most_memory, spilling
 from lakehouse.engine.recursion import MOST_STEPS, TOO_MANY
 from lakehouse.errors import InvalidInput, InvalidStatement, QueryLimitExceeded, SegmentUnreadable
 from lakehouse.forks import watch_forks
+
+if TYPE_CHECKING:
+    import duckdb
 
 Relations = Mapping[str, str | pa.Table]
 """What a query names: the text of another, or rows in memory, which only the query's own connection sees."""
@@ -116,6 +119,8 @@ def run_limited(text: str, relations: Relations, warehouse: Path, limits: QueryL
 
     Raises `InvalidInput` for what DuckDB refuses. Nothing here measures time: who has to end it ends the process.
     """
+    import duckdb  # noqa: PLC0415 - late
+
     memory = f"{limits.memory * (_PART_OF_MEMORY if limits.spill is None else _PART_WITH_DISK) // 100}B"
     spill = {"temp_directory": ""} if limits.spill is None else spilling(limits.spill)
     connection = _confined(open_memory(memory_limit=memory, **spill), warehouse)
@@ -137,6 +142,8 @@ def run_limited(text: str, relations: Relations, warehouse: Path, limits: QueryL
 
 def streamed(cause: str) -> Exception:
     """What the text of a failed stream of rows means."""
+    import duckdb  # noqa: PLC0415 - late
+
     if cause.startswith("Out of Memory Error"):
         return MemoryError(cause)
     return explained(duckdb.IOException(cause) if cause.startswith("IO Error") else duckdb.Error(cause))
@@ -173,6 +180,8 @@ def _confined(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> duckdb.
 
 
 def _bound(connection: duckdb.DuckDBPyConnection, text: str, relations: Relations) -> duckdb.DuckDBPyRelation:
+    import duckdb  # noqa: PLC0415 - late
+
     try:
         statements = duckdb.extract_statements(_inlined(text, relations))
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
@@ -198,6 +207,8 @@ def _inlined(text: str, relations: Relations) -> str:
 
 def explained(error: duckdb.Error) -> InvalidInput | SegmentUnreadable:
     """What DuckDB refuses, or cannot read, as an error of ours. It can reach no file but the tables' own."""
+    import duckdb  # noqa: PLC0415 - late
+
     cause = _words_of(error)
     if isinstance(error, duckdb.OutOfMemoryException):
         return QueryLimitExceeded(
@@ -231,11 +242,15 @@ def _words_of(error: duckdb.Error) -> str:
 
 def is_refusal(error: BaseException | None) -> bool:
     """Whether DuckDB refused a statement by its words alone: it opened no file, or found it sound."""
+    import duckdb  # noqa: PLC0415 - late
+
     return isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.ParserException)
 
 
 def read_relation(rows: duckdb.DuckDBPyRelation) -> pa.Table:
     """All rows of a query. Raises `InvalidInput` where the query fails on some row."""
+    import duckdb  # noqa: PLC0415 - late
+
     try:
         return rows.to_arrow_table()
     except duckdb.InterruptException:
@@ -246,6 +261,8 @@ def read_relation(rows: duckdb.DuckDBPyRelation) -> pa.Table:
 
 def filtered(batches: Iterable[pa.RecordBatch], columns: Sequence[str], where: str | None) -> Iterator[pa.Table]:
     """Columns of the rows that pass a filter, which was checked and is in DuckDB's words; a batch at a time."""
+    import duckdb  # noqa: PLC0415 - late
+
     chosen = sql.listed(map(sql.name, columns))
     with open_memory() as connection:
         for batch in batches:
@@ -259,6 +276,8 @@ def filtered(batches: Iterable[pa.RecordBatch], columns: Sequence[str], where: s
 @contextmanager
 def naming_ends() -> Iterator[None]:
     """Say by name that DuckDB ran out of memory, or that it was Ctrl-C of which its client made another error."""
+    import duckdb  # noqa: PLC0415 - late
+
     try:
         yield
     except duckdb.OutOfMemoryException as error:

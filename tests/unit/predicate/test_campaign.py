@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp
 
 from lakehouse.predicate import translate
-from lakehouse.predicate.parse import parse_condition
+from lakehouse.predicate.parsing import parse_condition
 from lakehouse.predicate.parts import READ
 from lakehouse.testing.campaign.evaluator import Node, OutOfRangeError, evaluate, written
 from lakehouse.testing.campaign.filters import Filters, run

@@ -13,7 +13,7 @@ from sqlglot.parsers.spark import SparkParser
 
 from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.errors import InvalidInput
-from lakehouse.predicate.parse import PARSER_ERRORS, parse, parse_condition, translated
+from lakehouse.predicate.parsing import PARSER_ERRORS, parse, parse_condition, translated
 from lakehouse.predicate.parts import READ, SAID
 from tests.unit.engine.harness import HOSTILE, Store, spec_of
 
