@@ -255,6 +255,9 @@ class UnknownTask(InvalidInput):
 class InvalidPredicate(InvalidInput):
     """A filter or expression is not allowed, or fails on some row: correct it. No row was changed."""
 
+    is_beyond: bool = False
+    """Whether filters leave out what it has, and a query may have it."""
+
 
 class InvalidStatement(InvalidInput):
     """A SQL statement is not allowed, or the engine refuses it: correct it. Nothing was changed."""

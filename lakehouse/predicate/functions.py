@@ -15,7 +15,7 @@ from lakehouse.predicate.literals import as_type, literal_term, text_term
 from lakehouse.predicate.moments import FarDate, FarTime
 from lakehouse.predicate.steps import holds
 from lakehouse.predicate.term import UNKNOWN, Literal, Term, condition
-from lakehouse.predicate.written import BeyondFilters
+from lakehouse.predicate.written import beyond
 
 DATE_PARTS = ("year", "quarter", "month", "dayofyear", "day")
 TIME_PARTS = ("hour", "minute", "second")
@@ -26,7 +26,7 @@ _SHORT = 200
 
 def wrong_argument(function: str, term: Term) -> InvalidInput:
     """The error for an argument of a type that a function does not take."""
-    return BeyondFilters("a function in the filter does not take this type", function=function, type=term.type)
+    return beyond("a function in the filter does not take this type", function=function, type=term.type)
 
 
 def _wide(term: Term) -> Term:
@@ -36,7 +36,7 @@ def _wide(term: Term) -> Term:
     elif pa.types.is_floating(term.type):
         kind, name = pa.float64(), "DOUBLE"
     else:
-        raise BeyondFilters("the filter calculates with something that is no integer or double", type=term.type)
+        raise beyond("the filter calculates with something that is no integer or double", type=term.type)
     if term.type == kind:
         return Term(kind, term.spark, term.duckdb)
     return Term(kind, f"CAST({term.spark} AS {name})", f"CAST({term.duckdb} AS {name})")
@@ -59,7 +59,7 @@ def arithmetic(operator: str, left: Term, right: Term) -> Term:
     left, right = _wide(left), _wide(right)
     whole = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
     if operator == "div" and not whole:
-        raise BeyondFilters("div takes integers; use / for doubles")
+        raise beyond("div takes integers; use / for doubles")
     if operator == "/" or not whole:
         left, right = to_double(left), to_double(right)
     if operator in ("/", "%", "div"):

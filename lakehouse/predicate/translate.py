@@ -28,7 +28,7 @@ from lakehouse.predicate.term import (
     same,
 )
 from lakehouse.predicate.written import (
-    BeyondFilters,
+    beyond,
     hexadecimal,
     number,
     refused,
@@ -235,7 +235,7 @@ class Translator:
             node, escape = node.this, written.value
         pattern = self.value(node.expression)
         if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-            raise BeyondFilters("LIKE takes a pattern in quotes", found=shown(node.expression))
+            raise beyond("LIKE takes a pattern in quotes", found=shown(node.expression))
         found = allowed.like(self.term(node.this), pattern.value, escape)
         return negation(found) if node.args.get("negate") else found
 
@@ -261,7 +261,7 @@ class Translator:
                 return allowed.to_double(inner)
             case exp.DType.BIGINT:
                 return allowed.to_bigint(inner)
-        raise BeyondFilters("a filter casts to DATE, DOUBLE and BIGINT only", found=shown(node))
+        raise beyond("a filter casts to DATE, DOUBLE and BIGINT only", found=shown(node))
 
     def _to_date(self, node: exp.Expr) -> Term | Literal:
         inner = self.value(node.this)

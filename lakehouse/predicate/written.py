@@ -37,15 +37,16 @@ _WHOLE = {
 }
 
 
-class BeyondFilters(InvalidPredicate):
-    """A filter has what filters leave out, and a query may have: a node, a function, or a type of its arguments."""
-
-    code = InvalidPredicate.code
+def beyond(message: str, **facts: Any) -> InvalidPredicate:
+    """The error for what filters leave out, and a query may have: a node, a function, or a type of its arguments."""
+    error = InvalidPredicate(message, **facts)
+    error.is_beyond = True
+    return error
 
 
 def refused(node: exp.Expr, part: str = "") -> InvalidInput:
     """The error for a node that is not allowed, or that is not with one of its parts."""
-    return BeyondFilters(
+    return beyond(
         "not allowed in a filter; use comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, + - * / % and functions",
         found=f"{shown(node)} {part}".strip(),
         functions=_FUNCTIONS,

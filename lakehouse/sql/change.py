@@ -13,11 +13,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lakehouse.core.spec import ROW_ID
-from lakehouse.errors import InvalidStatement, UnknownColumn
+from lakehouse.errors import InvalidPredicate, InvalidStatement, UnknownColumn
 from lakehouse.operations.clauses import ROW_TIME
 from lakehouse.operations.merge import require_unique
 from lakehouse.predicate import parse, parse_expression
-from lakehouse.predicate.written import BeyondFilters, shown
+from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.condition import renamed, written_again
 from lakehouse.sql.insert import typed_cell
@@ -70,8 +70,10 @@ def _as_filter(tree: exp.Expr, target: Table) -> _Filter | None:
         parse(said.where, target.schema)
         for name, value in said.values.items():
             parse_expression(value, target.schema, target.schema.field(name))
-    except (BeyondFilters, InvalidStatement, UnknownColumn):  # of what is wrong for a query, too, that says more
-        return None
+    except (InvalidPredicate, InvalidStatement, UnknownColumn) as error:
+        if isinstance(error, InvalidPredicate) and not error.is_beyond:
+            raise
+        return None  # of what is wrong for a query, too, that says more
     return said
 
 
