@@ -5,6 +5,8 @@ BIN := .venv/bin
 JOBS ?= 3
 # A run whose worker was killed would wait for ever.
 LIMIT ?= 85m
+# The suite starts some hundred Python processes; where no bytecode may be kept, each compiles the library anew.
+KEEP_BYTECODE := env -u PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench bench-peers bench-tpc explore campaign test-lowest test-newest journey docs up format clean
@@ -18,7 +20,7 @@ demo:   ## load real flights through Dagster and Spark, change them every way, c
 
 test:   ## the whole test suite, as CI runs it
 	@$(PYTHON) tools/bootstrap --tests
-	@timeout --foreground --kill-after=30 $(LIMIT) $(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
+	@$(KEEP_BYTECODE) timeout --foreground --kill-after=30 $(LIMIT) $(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
 
 check:  ## lint, format, types and layering, in seconds; the TLA+ model of the rules, in a minute when it changed
 	@$(PYTHON) tools/bootstrap --tests
