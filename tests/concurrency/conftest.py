@@ -13,6 +13,10 @@ from tests.concurrency import child
 
 PROCESSES = multiprocessing.get_context("forkserver")
 """New processes are forked from one that has imported the library and done nothing with it."""
+IMPORTED = [
+    "lakehouse.lake", "lakehouse.testing.rows", "tests.concurrency.child", "psycopg", "pandas", "pyarrow.pandas_compat",
+]  # fmt: skip
+"""What it has imported. pyarrow imports the last two as it first makes columns of Python values: half a second each time."""
 
 
 class Child:
@@ -56,7 +60,7 @@ class Child:
 @pytest.fixture
 def start(catalog_url: str, warehouse: Path) -> Iterator[Callable[..., Child]]:
     """Start a process on the test's lake; those that still run at the end are killed."""
-    PROCESSES.set_forkserver_preload(["lakehouse.lake", "lakehouse.testing.rows", "tests.concurrency.child"])
+    PROCESSES.set_forkserver_preload(IMPORTED)
     children: list[Child] = []
 
     def one_more(do: str, **task: Any) -> Child:
