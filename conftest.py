@@ -1,8 +1,9 @@
 """How the suite is spread over processes, and what doctest may not import."""
 
+import gc
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,18 @@ from lakehouse.catalog.store import migration
 from lakehouse.catalog.store.database import Database
 
 collect_ignore_glob = ["lakehouse/catalog/migrations/*", ".venv", ".tools", "build", "dist"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among what is collected, which lives to the end: that takes a quarter of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
