@@ -32,6 +32,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Let what was collected go: extension modules report what is left as the process ends."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep every test that needs Spark on one worker: a session costs seconds and gigabytes, so there is one."""
