@@ -28,6 +28,8 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
+ONE_THEME = pytest.mark.parametrize("page", ["light"], indirect=True)
+"""For what does not depend on colours: test_journey.py checks every page in both themes."""
 START_SECONDS = 180
 PATIENCE_MS = 30_000
 

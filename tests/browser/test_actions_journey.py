@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 import lakehouse
 from lakehouse.service.running import run_claim
 from tests.browser import hostile
-from tests.browser.chromium import SCREENSHOTS
+from tests.browser.chromium import ONE_THEME, SCREENSHOTS
 from tests.browser.conftest import SCHEMA, hours_of
 
 PAGES = sorted(path.stem for path in (Path(__file__).resolve().parents[2] / "console/views").glob("*.py"))
@@ -28,6 +28,7 @@ def picture(page: Page, name: str, request: pytest.FixtureRequest) -> None:
     page.screenshot(path=SCREENSHOTS / f"{name}-{request.node.callspec.params['page']}.png")
 
 
+@ONE_THEME
 def test_an_administrator_releases_an_operation(
     address: str,
     page: Page,
@@ -53,6 +54,7 @@ def figure(page: Page, label: str) -> Any:
     return page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
 
 
+@ONE_THEME
 def test_a_compaction_is_followed_from_the_queue_to_the_history(
     address: str, page: Page, lake: lakehouse.Lake, request: pytest.FixtureRequest
 ) -> None:
@@ -87,7 +89,7 @@ def test_a_compaction_is_followed_from_the_queue_to_the_history(
     assert "by" in table.log(1)[0].properties
 
 
-@pytest.mark.parametrize("page", ["light"], indirect=True)
+@ONE_THEME
 def test_no_value_runs_as_a_script_on_any_page(
     address: str,
     page: Page,

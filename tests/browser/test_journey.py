@@ -17,7 +17,7 @@ from lakehouse.core.operation import Kind
 from lakehouse.core.segment import NewSegment
 from queries.timeline import MOST_DRAWN
 from tests.browser.accessible import PHONE, findings
-from tests.browser.chromium import SCREENSHOTS
+from tests.browser.chromium import ONE_THEME, SCREENSHOTS
 from tests.browser.conftest import SCHEMA, START
 
 APP = Path(__file__).resolve().parents[2] / "console"
@@ -33,7 +33,6 @@ OF_A_TABLE = ("key_frames", "schema", "segments", "timeline", "tombstones", "ver
 
 
 ROW_PIXELS = 33
-ONE_THEME = pytest.mark.parametrize("page", ["light"], indirect=True)
 
 
 def figure(page: Page, label: str) -> Any:

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 import lakehouse
 from lakehouse.core.topic import Progress, TopicState
-from tests.browser.chromium import SCREENSHOTS
+from tests.browser.chromium import ONE_THEME, SCREENSHOTS
 from tests.browser.conftest import hours_of
 
 BAD = "<img src=x onerror=alert(1)> InvalidRows: unknown column"
@@ -61,6 +61,7 @@ def test_topics_are_listed_with_those_in_trouble_first(open_page: Any, topics: N
     assert (listed["consumer"], listed["versions to read"]) == ("ledger", reader.lag)
 
 
+@ONE_THEME
 def test_somebody_finds_out_why_a_topic_stands_still(
     serve: Any, page: Page, topics: None, request: pytest.FixtureRequest
 ) -> None:
