@@ -15,6 +15,12 @@ from tests.unit.engine.harness import Store
 
 
 @pytest.fixture
+def catalog_url(sqlite_url: str) -> str:
+    """One catalog: Spark is given a plan and gives files, and tests/contract/test_engines.py has both under it."""
+    return sqlite_url
+
+
+@pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "ware [h]ouse {x} % 'é+&#=")
 
