@@ -32,6 +32,9 @@ INTERVALS = [
     ...,
 ]
 
+ONE_CATALOG = pytest.mark.parametrize("catalog_url", ["sqlite"], indirect=True)
+"""For what is refused before any catalog is asked; beside it, each kind is refused once on both."""
+
 
 @pytest.fixture
 def unchanged(lake, table):
@@ -44,6 +47,7 @@ def unchanged(lake, table):
     assert table.locks() == []
 
 
+@ONE_CATALOG
 @pytest.mark.parametrize("interval", INTERVALS, ids=str)
 def test_a_bad_interval_is_refused_wherever_one_is_taken(unchanged, interval):
     for attempt in (
@@ -100,6 +104,7 @@ def test_keys_of_another_type_mean_the_same_value_or_are_refused(lake, keys):
         assert values(table) == ([1] if keys["client"] is True else [2])
 
 
+@ONE_CATALOG
 @pytest.mark.parametrize(
     "where",
     [
