@@ -16,7 +16,7 @@ PROCESSES = multiprocessing.get_context("forkserver")
 IMPORTED = [
     "lakehouse.lake", "lakehouse.testing.rows", "tests.concurrency.child", "psycopg", "pandas", "pyarrow.pandas_compat",
 ]  # fmt: skip
-"""What it has imported. pyarrow imports the last two as it first makes columns of Python values: half a second each time."""
+"""What it has imported. pyarrow imports the last two where it first makes a column of Python values: half a second."""
 
 
 class Child:
