@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
 from lakehouse.durable import make_folder
-from lakehouse.errors import LakehouseError, SegmentUnreadable, writing_to
+from lakehouse.errors import LakehouseError, SegmentUnreadable, StorageUnavailable, writing_to
 from lakehouse.storage.exports import EXPORTS
 from lakehouse.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
+    from lakehouse.storage.objects import Objects
     from lakehouse.storage.remote import Remote
 
 _CONTENT = b"lakehouse doctor"
@@ -27,7 +28,8 @@ _RETRY_SECONDS = 5.0
 def try_store(warehouse: Warehouse) -> dict[str, float]:
     """Put, get, list and delete one small object below the prefix; return the seconds of each.
 
-    Of S3 it also begins an upload in parts, as large files are put, and aborts it.
+    Another object of the same name has to be refused. Of S3 it also begins an upload in parts, as large files are put,
+    and aborts it.
 
     Nothing stays, in the store or in the cache. Raises `StorageUnavailable` for the first step that the store refuses.
     """
@@ -41,6 +43,7 @@ def try_store(warehouse: Warehouse) -> dict[str, float]:
         with _timed(took, "put"):
             objects.put(stored, sent)
         with _deleted_at_last(lambda: objects.delete([stored])):
+            _require_kept(objects, stored, sent)
             if objects.puts_parts:
                 with _timed(took, "upload"):
                     objects.try_upload(stored)
@@ -56,6 +59,20 @@ def try_store(warehouse: Warehouse) -> dict[str, float]:
         with _timed(took, "delete"):
             objects.delete([stored])
     return took
+
+
+def _require_kept(objects: Objects, stored: str, sent: Path) -> None:
+    """Raise `StorageUnavailable` for a store that replaces an object although it is told not to."""
+    other = sent.with_name("other")
+    other.write_bytes(_CONTENT[::-1])
+    try:
+        objects.put(stored, other)
+    except SegmentUnreadable:
+        return
+    raise StorageUnavailable(
+        "the store replaces an object although it is told not to (If-None-Match); use one that keeps it",
+        path=f"{objects.url}/{stored}",
+    )
 
 
 def require_writable(warehouse: Warehouse) -> None:

@@ -53,7 +53,10 @@ _CONNECT_SECONDS = 3.0
 """As long nobody may answer at all: an address is more often wrong than a store is away."""
 _FIRST_WAIT_SECONDS = 0.1
 _MOST_WAIT_SECONDS = 5.0
-_PASSING = re.compile(r"status code: (408|429|500|502|503|504)|error sending request|body error|timed out|Interrupted")
+_PASSING = re.compile(
+    r"status code: (408|429|500|502|503|504)|error sending request|body error|timed out|Interrupted|"
+    r"ConditionalRequestConflict|OperationAborted"
+)
 """What a request that may succeed when it is repeated fails with."""
 _NOBODY = re.compile(r"legacy::Error\(\s*Connect|ConnectionRefused|dns error|NotFound, |NetworkUnreachable|InvalidData")
 """No connection, so that nobody may be there; the last is what TLS says of an answer without TLS, or a certificate."""
@@ -85,14 +88,27 @@ _FAILING = "the store is overloaded or failing; try again later"
 _NO_TLS = "the store does not answer by TLS, or shows a wrong certificate; check http or https of the endpoint"
 _ABORTED = "the upload was aborted, as lakehouse collect does for an operation past its lease; run the operation again"
 _CLOCK = "this machine's clock is wrong by minutes; set it by NTP"
+_LACKING = (
+    "the store does not know what it was asked, or the condition If-None-Match; use one that does "
+    "(docs/deployment.md says what it needs)"
+)
+_NO_STORE = "what answers is no object store, or something between changes its answers; check the endpoint, and proxies"
+_NOT_FOUND = "there is no such bucket, or what answers is no object store; check the address, the endpoint, and proxies"
+_ARCHIVED = "the store has moved the object to an archive; bring it back, and exempt the prefix from such rules"
+_FULL = "the store is full; make room, or raise its quota"
+_AT_ONCE = "another request for the same name goes on; run the operation again"
 _MEANINGS = {
     PROVIDER: "credential_provider failed; mend it, or what it asks",
     "NoSuchBucket": _NO_BUCKET,
     "ContainerNotFound": _NO_BUCKET,
     "bucket does not exist": _NO_BUCKET,
     "RequestTimeTooSkewed": _CLOCK,
+    "InvalidObjectState": _ARCHIVED,
+    "QuotaExceeded": _FULL,
+    "status code: 507": _FULL,
     "ExpiredToken": _EXPIRED,
     "TokenExpired": _EXPIRED,
+    "InvalidToken": _UNKNOWN,
     "InvalidAccessKeyId": _UNKNOWN,
     "XAdminUserNotFound": _UNKNOWN,
     "SignatureDoesNotMatch": _UNKNOWN,
@@ -101,6 +117,16 @@ _MEANINGS = {
     "AuthorizationHeaderMalformed": _REGION,
     "PermanentRedirect": _REGION,
     "IllegalLocationConstraint": _REGION,
+    "redirect without LOCATION": _REGION,
+    "status code: 301": _REGION,
+    "NotImplemented": _LACKING,
+    "status code: 501": _LACKING,
+    "ConditionalRequestConflict": _AT_ONCE,
+    "OperationAborted": _AT_ONCE,
+    "Header missing from response": _NO_STORE,
+    "Got invalid": _NO_STORE,
+    "InvalidPart": _NO_STORE,
+    "status code: 404": _NOT_FOUND,
     "169.254.169.254": _NONE,
     "AccessDenied": _FORBIDDEN,
     "403 Forbidden": _FORBIDDEN,
@@ -230,7 +256,10 @@ class Objects:
             except (exceptions.BaseError, FileExistsError) as error:
                 if not isinstance(error, _IS_THERE) and "PreconditionFailed" not in str(error):
                     raise
-                held = obstore.get(self._store, stored)
+                try:
+                    held = obstore.get(self._store, stored)
+                except FileNotFoundError:  # another request for the name goes on, or has just deleted it
+                    raise error from None
                 if held.meta["size"] != size or not _is_same(held, file):
                     raise _another(self._path(stored)) from None
 
@@ -285,9 +314,18 @@ class Objects:
     def size(self, stored: str) -> int:
         """The length of an object. Raises `FileNotFoundError`."""
         try:
-            return self._ask("look at", stored, lambda: int(obstore.head(self._store, stored)["size"]))
+            return self._ask("look at", stored, lambda: self._look(stored))
         except SegmentUnreadable as error:
             raise FileNotFoundError(self._path(stored)) from error
+
+    def _look(self, stored: str) -> int:
+        try:
+            return int(obstore.head(self._store, stored)["size"])
+        except FileNotFoundError:
+            raise
+        except (exceptions.BaseError, PermissionError):
+            # A refusal of HEAD has no body that says why, such as that credentials have expired; one of GET does.
+            return int(obstore.get(self._store, stored).meta["size"])
 
     def delete(self, stored: Iterable[str]) -> None:
         """Delete objects, many by one request; those that are gone are fine."""
@@ -406,16 +444,20 @@ def _endpoints(options: Mapping[str, Any]) -> Iterator[str]:
 def _first_line(error: BaseException) -> str:
     """What a store says, without the debugging that follows it, and without what addresses may hold of secrets.
 
-    Of an answer in XML its code and message.
+    Of an answer its status, and of one in XML its code and message; else the host that was asked. What was asked of
+    which object is said beside it.
 
-    >>> _first_line(OSError('status code: 403: <?xml version="1.0"?><Error><Code>Denied</Code><Message>No.</Message>'))
+    >>> _first_line(OSError("PUT a - status code: 403: <?xml ?><Error><Code>Denied</Code><Message>No.</Message>"))
     'status code: 403: Denied: No.'
+    >>> _first_line(OSError("Error performing PUT http://127.0.0.1:9/lake/a.parquet in 3s - error sending request"))
+    'Error performing PUT http://127.0.0.1:9 in 3s - error sending request'
     """
     said = " ".join(str(error).partition("Debug source:")[0].split())
+    said = said[max(0, said.find("status code: ")) :]
     if answered := re.search(r"<Code>([^<]*)</Code>(?:.*?<Message>([^<]*))?", said):
         before = said[: said.index("<")].rstrip("\ufeff ")
         said = f"{before} {': '.join(one for one in answered.groups() if one)}"
-    said = re.sub(r"(://[^\s?]*)\?\S*", r"\1", without_login(said)).strip()
+    said = re.sub(r"(://[^\s/?]*)[/?]\S*", r"\1", without_login(said)).strip()
     return textwrap.shorten(said, _MOST_LETTERS, placeholder=" ...") or type(error).__name__
 
 

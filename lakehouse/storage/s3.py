@@ -12,7 +12,7 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.client import responses
 from pathlib import Path
 from typing import Any
@@ -135,7 +135,7 @@ class S3Uploads:
             begun = self._client.create_multipart_upload(
                 **self._named(stored), **self._begun_with, ChecksumAlgorithm=kind
             )
-        return str(begun["UploadId"])
+        return _answered(begun, "UploadId")
 
     def put_part(self, stored: str, upload: str, number: int, content: bytes) -> Part:
         """Put a part."""
@@ -148,7 +148,8 @@ class S3Uploads:
                 Body=content,
                 **{self._checksum: base64.b64encode(checksum).decode()},
             )
-        return Part(number, put["ETag"], checksum)
+        tag = _answered(put, "ETag").removeprefix("W/")  # by which proxies mark what they compress
+        return Part(number, tag, checksum)
 
     def complete(self, stored: str, upload: str, parts: list[Part]) -> None:
         """Make the parts an object."""
@@ -169,20 +170,27 @@ class S3Uploads:
     def is_stored(self, stored: str, file: Path, parts: list[Part]) -> bool | None:
         """Compare by the store's checksum of the parts' checksums, and byte by byte where it has none."""
         try:
-            with _heard():
-                held = self._client.head_object(**self._named(stored), ChecksumMode="ENABLED")
+            with _heard():  # GET, since a refusal of HEAD does not say why
+                held = self._client.get_object(**self._named(stored), ChecksumMode="ENABLED")
         except UploadRefused as refused:
             if refused.code in ("404", "NoSuchKey", "NotFound"):
                 return None
             raise
-        if held["ContentLength"] != file.stat().st_size:
-            return False
-        checksum, _, count = str(held.get(self._checksum, "")).partition("-")
-        if count == str(len(parts)):
-            return checksum == base64.b64encode(self._summed(b"".join(one.checksum for one in parts))).decode()
-        with _heard(), file.open("rb") as own:
-            body = self._client.get_object(**self._named(stored))["Body"]
-            return all(own.read(len(chunk)) == chunk for chunk in body.iter_chunks(_STREAM_BYTES))
+        with closing(held["Body"]) as body:
+            if held["ContentLength"] != file.stat().st_size:
+                return False
+            checksum, _, count = str(held.get(self._checksum, "")).partition("-")
+            if count == str(len(parts)):
+                return checksum == base64.b64encode(self._summed(b"".join(one.checksum for one in parts))).decode()
+            with _heard(), file.open("rb") as own:
+                return all(own.read(len(chunk)) == chunk for chunk in body.iter_chunks(_STREAM_BYTES))
+
+
+def _answered(answer: Mapping[str, Any], name: str) -> str:
+    """What an answer has to say. Raises `UploadRefused`."""
+    if name not in answer:
+        raise UploadRefused(f"{name} Header missing from response")
+    return str(answer[name])
 
 
 def _opened(held: Mapping[str, str], bucket: str) -> Any:
@@ -203,7 +211,7 @@ def _opened(held: Mapping[str, str], bucket: str) -> Any:
         s3={"addressing_style": "virtual" if is_virtual else "path"},
     )
     with _heard():
-        return session.create_client(
+        client = session.create_client(
             "s3",
             region_name=held.get("region") or "us-east-1",
             endpoint_url=endpoint,
@@ -212,6 +220,13 @@ def _opened(held: Mapping[str, str], bucket: str) -> Any:
             aws_session_token=held.get("token"),
             config=config,
         )
+    client.meta.events.register_last("before-parameter-build.s3", _follow_nowhere)
+    return client
+
+
+def _follow_nowhere(context: dict[str, Any], **event: Any) -> None:
+    """Have a wrong region told, as for other requests; botocore would ask for the right one, in places without end."""
+    context.setdefault("s3_redirect", {})["redirected"] = True
 
 
 @contextmanager

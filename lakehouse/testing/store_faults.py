@@ -33,6 +33,24 @@ class Fault(StrEnum):
     """403 AccessDenied, nothing done."""
     SKEWED = auto()
     """403 RequestTimeTooSkewed, nothing done."""
+    REDIRECTED = auto()
+    """301 without an address, nothing done: the bucket is in another region."""
+    OTHER_REGION = auto()
+    """400 AuthorizationHeaderMalformed, nothing done: it was signed for another region than the bucket's."""
+    NOT_IMPLEMENTED = auto()
+    """501, nothing done."""
+    BAD_TOKEN = auto()
+    """400 InvalidToken, nothing done."""
+    ARCHIVED = auto()
+    """403 InvalidObjectState, nothing done: the object was moved to an archive."""
+    FULL = auto()
+    """507, nothing done."""
+    NOT_FOUND = auto()
+    """404 of a web server, nothing done."""
+    PAGE = auto()
+    """200 and a page in HTML, nothing done: something between asks for a login."""
+    AT_ONCE = auto()
+    """409 ConditionalRequestConflict, nothing done: another request for the name goes on."""
     HANG = auto()
     """No answer ever comes, nothing done."""
 
@@ -49,8 +67,22 @@ ANSWERS = {
         "RequestTimeTooSkewed",
         "The difference between the request time and the server's time is too large.",
     ),
+    Fault.REDIRECTED: (301, "Moved Permanently", "PermanentRedirect", "Use the bucket's own endpoint."),
+    Fault.OTHER_REGION: (
+        400,
+        "Bad Request",
+        "AuthorizationHeaderMalformed",
+        "The authorization header is malformed; the region is wrong; expecting 'eu-west-1'",
+    ),
+    Fault.NOT_IMPLEMENTED: (501, "Not Implemented", "NotImplemented", "A header asks for what is not implemented."),
+    Fault.BAD_TOKEN: (400, "Bad Request", "InvalidToken", "The provided token is malformed or otherwise invalid."),
+    Fault.ARCHIVED: (403, "Forbidden", "InvalidObjectState", "Not valid for the object's storage class."),
+    Fault.FULL: (507, "Insufficient Storage", "QuotaExceeded", "The bucket's quota is used up."),
+    Fault.NOT_FOUND: (404, "Not Found", "", ""),
+    Fault.PAGE: (200, "OK", "", ""),
+    Fault.AT_ONCE: (409, "Conflict", "ConditionalRequestConflict", "A conflicting conditional operation goes on."),
 }
-"""Status, reason, code and message of the faults that are an answer."""
+"""Status, reason, code and message of the faults that are an answer; without a code, that of a web server."""
 PASSING = (Fault.SLOW_DOWN, Fault.TOO_MANY, Fault.INTERNAL, Fault.RESET, Fault.LOST, Fault.CUT)
 """The faults that a client has to get over by trying again."""
 

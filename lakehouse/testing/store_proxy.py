@@ -191,6 +191,7 @@ def _continue(client: socket.socket, head: Head) -> None:
 def _refusal(fault: Fault, request: Request) -> bytes:
     status, reason, code, message = ANSWERS[fault]
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>{message}</Message></Error>'
+    text = text if code else "<html>This is no object store.</html>"
     body = b"" if request.method == "HEAD" else text.encode()
     head = f"HTTP/1.1 {status} {reason}\r\nContent-Type: application/xml\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
