@@ -1,7 +1,6 @@
 """An object store by `obstore`: objects are put once and read whole or by ranges. Nothing here relies on a listing.
 
-Each request is repeated with back-off and jitter while a store throttles or breaks off, for a bounded time. What a
-store's errors mean is said here, once.
+Each request is repeated with back-off and jitter while a store throttles or breaks off, for a bounded time.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import itertools
 import os
 import random
 import re
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +26,7 @@ from obstore.store import from_url
 from lakehouse.errors import InvalidAddress, SegmentUnreadable, StorageUnavailable
 from lakehouse.extras import load
 from lakehouse.storage.credentials import PROVIDER, Credentials, without_login
+from lakehouse.storage.refusals import first_line, meaning_of
 from lakehouse.storage.uploads import (
     MARK,
     MOST_BYTES,
@@ -70,78 +69,13 @@ _opening = threading.Lock()
 _T = TypeVar("_T")
 _MOST_BYTES = {"s3": 5 << 30, "az": 5000 << 20}
 """What a store takes by one request; Google's takes 5 TiB."""
-_MOST_LETTERS = 300
-"""Of what a store says in an error."""
 _CLIENTS = ("_store", "_uploads", "puts_parts")
 """What is opened anew with new credentials."""
+_OF_CLIENT = frozenset({"allow_invalid_certificates", "connect_timeout", "http1_only", "pool_idle_timeout",
+                        "proxy_ca_certificate", "proxy_excludes", "proxy_url", "timeout", "user_agent"})  # fmt: skip
+"""Options of the HTTP client, which `obstore` takes apart from those of the store."""
+_BUCKET = re.compile(r"(aws_|google_)?bucket(_name)?|(azure_)?container(_name)?")
 _ENDPOINTS = ("AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
-
-_NO_BUCKET = "there is no such bucket; make it, or correct the address"
-_EXPIRED = "the credentials have expired; get new ones"
-_UNKNOWN = "the store does not know these credentials; correct access key and secret"
-_REGION = "the bucket is in another region; give it as AWS_REGION, or as region in storage_options"
-_NAMED_REGION = re.compile(r"<Region>([\w-]+)</Region>|expecting '([\w-]+)'")
-_NONE = "no credentials were found; give them in the environment or as storage_options"
-_FORBIDDEN = "the credentials do not allow it; grant reading, writing, deleting and listing below the prefix"
-_SILENT = "the store does not answer; check endpoint and network"
-_FAILING = "the store is overloaded or failing; try again later"
-_NO_TLS = "the store does not answer by TLS, or shows a wrong certificate; check http or https of the endpoint"
-_ABORTED = "the upload was aborted, as lakehouse collect does for an operation past its lease; run the operation again"
-_CLOCK = "this machine's clock is wrong by minutes; set it by NTP"
-_LACKING = (
-    "the store does not know what it was asked, or the condition If-None-Match; use one that does "
-    "(docs/deployment.md says what it needs)"
-)
-_NO_STORE = "what answers is no object store, or something between changes its answers; check the endpoint, and proxies"
-_NOT_FOUND = "there is no such bucket, or what answers is no object store; check the address, the endpoint, and proxies"
-_ARCHIVED = "the store has moved the object to an archive; bring it back, and exempt the prefix from such rules"
-_FULL = "the store is full; make room, or raise its quota"
-_AT_ONCE = "another request for the same name goes on; run the operation again"
-_MEANINGS = {
-    PROVIDER: "credential_provider failed; mend it, or what it asks",
-    "NoSuchBucket": _NO_BUCKET,
-    "ContainerNotFound": _NO_BUCKET,
-    "bucket does not exist": _NO_BUCKET,
-    "RequestTimeTooSkewed": _CLOCK,
-    "InvalidObjectState": _ARCHIVED,
-    "QuotaExceeded": _FULL,
-    "status code: 507": _FULL,
-    "ExpiredToken": _EXPIRED,
-    "TokenExpired": _EXPIRED,
-    "InvalidToken": _UNKNOWN,
-    "InvalidAccessKeyId": _UNKNOWN,
-    "XAdminUserNotFound": _UNKNOWN,
-    "SignatureDoesNotMatch": _UNKNOWN,
-    "AuthenticationFailed": _UNKNOWN,
-    "Server failed to authenticate the request": _UNKNOWN,
-    "AuthorizationHeaderMalformed": _REGION,
-    "PermanentRedirect": _REGION,
-    "IllegalLocationConstraint": _REGION,
-    "redirect without LOCATION": _REGION,
-    "status code: 301": _REGION,
-    "NotImplemented": _LACKING,
-    "status code: 501": _LACKING,
-    "ConditionalRequestConflict": _AT_ONCE,
-    "OperationAborted": _AT_ONCE,
-    "Header missing from response": _NO_STORE,
-    "Got invalid": _NO_STORE,
-    "InvalidPart": _NO_STORE,
-    "status code: 404": _NOT_FOUND,
-    "169.254.169.254": _NONE,
-    "AccessDenied": _FORBIDDEN,
-    "403 Forbidden": _FORBIDDEN,
-    "NoSuchUpload": _ABORTED,
-    "Unable to locate credentials": _NONE,
-    "Error when retrieving credentials": _NONE,
-    "SlowDown": _FAILING,
-    "status code: 503": _FAILING,
-    "status code: 500": _FAILING,
-    "status code: 429": _FAILING,
-    "InvalidData": _NO_TLS,
-    "error sending request": _SILENT,
-    "Connection": _SILENT,
-}
-"""What the texts of a store's answers mean, the first that fits."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +102,7 @@ class Objects:
         options.pop(PROVIDER, None)
         options.pop(OPTION, None)
         _require_scheme(options)
+        _require_bucket(options, urlsplit(self.url).netloc)
         plain = str(options.pop("allow_http", "")).lower() in ("true", "1")
         if self.url.startswith("s3://") and not {"checksum_algorithm", "aws_checksum_algorithm"} & options.keys():
             options["checksum_algorithm"] = "CRC64NVME"
@@ -175,7 +110,7 @@ class Objects:
             "connect_timeout": timedelta(seconds=_CONNECT_SECONDS),
             "timeout": timedelta(minutes=5),
             "allow_http": plain or any(value.startswith("http://") for value in _endpoints(options)),
-        }
+        } | {name: options.pop(name) for name in _OF_CLIENT & options.keys()}
         retry: Any = {"max_retries": 0}  # it repeats neither 429 nor a body that breaks off
         try:
             config: Any = options
@@ -193,7 +128,7 @@ class Objects:
                 "the store cannot be opened with these options; see docs/deployment.md for their names",
                 warehouse=self.url,
                 options=sorted(options),
-                cause=_first_line(error),
+                cause=first_line(error),
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:
@@ -408,18 +343,7 @@ class Objects:
         return self.retry_seconds if _PASSING.search(text) else 0.0
 
     def _unavailable(self, error: Exception, what: str, stored: str) -> StorageUnavailable:
-        return StorageUnavailable(meaning_of(str(error)), path=self._path(stored), asked=what, cause=_first_line(error))
-
-
-def meaning_of(text: str) -> str:
-    """What a store's answer means, with the remedy.
-
-    >>> meaning_of("<Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region>")
-    'the bucket is in the region eu-west-1; give it as AWS_REGION, or as region in storage_options'
-    """
-    found = next((meaning for part, meaning in _MEANINGS.items() if part in text), "the store refused a request")
-    named = _NAMED_REGION.search(text) if found == _REGION else None
-    return found if named is None else found.replace("another region", f"the region {named[1] or named[2]}")
+        return StorageUnavailable(meaning_of(str(error)), path=self._path(stored), asked=what, cause=first_line(error))
 
 
 def _require_scheme(options: Mapping[str, Any]) -> None:
@@ -435,30 +359,19 @@ def _require_scheme(options: Mapping[str, Any]) -> None:
             )
 
 
+def _require_bucket(options: Mapping[str, Any], bucket: str) -> None:
+    """Raise `InvalidAddress` for options that name another bucket than the address, which obstore would prefer."""
+    for name, value in options.items():
+        if _BUCKET.fullmatch(name.lower()) and value != bucket:
+            raise InvalidAddress(
+                "an option names another bucket than the address; name it in the address", option=name, bucket=value
+            )
+
+
 def _endpoints(options: Mapping[str, Any]) -> Iterator[str]:
     """Addresses of a store as given, and as the environment names them."""
     yield from map(str, options.values())
     yield from (value for name, value in os.environ.items() if name.startswith(_ENDPOINTS))
-
-
-def _first_line(error: BaseException) -> str:
-    """What a store says, without the debugging that follows it, and without what addresses may hold of secrets.
-
-    Of an answer its status, and of one in XML its code and message; else the host that was asked. What was asked of
-    which object is said beside it.
-
-    >>> _first_line(OSError("PUT a - status code: 403: <?xml ?><Error><Code>Denied</Code><Message>No.</Message>"))
-    'status code: 403: Denied: No.'
-    >>> _first_line(OSError("Error performing PUT http://127.0.0.1:9/lake/a.parquet in 3s - error sending request"))
-    'Error performing PUT http://127.0.0.1:9 in 3s - error sending request'
-    """
-    said = " ".join(str(error).partition("Debug source:")[0].split())
-    said = said[max(0, said.find("status code: ")) :]
-    if answered := re.search(r"<Code>([^<]*)</Code>(?:.*?<Message>([^<]*))?", said):
-        before = said[: said.index("<")].rstrip("\ufeff ")
-        said = f"{before} {': '.join(one for one in answered.groups() if one)}"
-    said = re.sub(r"(://[^\s/?]*)[/?]\S*", r"\1", without_login(said)).strip()
-    return textwrap.shorten(said, _MOST_LETTERS, placeholder=" ...") or type(error).__name__
 
 
 @dataclass(frozen=True, slots=True)

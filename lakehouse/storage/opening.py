@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -20,6 +21,8 @@ from lakehouse.storage.warehouse import Warehouse
 SCHEMES = {"s3": "s3", "gs": "gcs", "az": "azure"}
 """Of object stores, with the extra of this package that brings their client."""
 _OPTIONS = "LAKEHOUSE_STORAGE_"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+"""In an address these are a mistake, as of a file that was read with its end of line; URLs leave some out."""
 
 
 def open_warehouse(
@@ -86,7 +89,7 @@ def open_copies(
 def _store_url(text: str) -> str:
     parts = urlsplit(text)
     names = [unquote(one) for one in parts.path.split("/") if one]
-    is_odd = any(one in (".", "..") or "/" in one or "\x00" in one for one in names)
+    is_odd = any(one in (".", "..") or "/" in one for one in names) or _CONTROL.search(text + "".join(names))
     if not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc or is_odd:
         raise InvalidAddress(
             "an object store is named by bucket and prefix, as in s3://bucket/prefix; credentials go into the "

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import logging
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -51,6 +53,7 @@ _BESIDE = frozenset({"allow_http", "bucket", "bucket_name", "credential_provider
 """Options that do not change how a part is put."""
 _UNKNOWN_HERE = ("sse_customer_key_base64", "s3_express", "skip_signature", "request_payer")
 """Variables of the environment that `obstore` reads and this does not."""
+_TOKEN = re.compile(r"(?i)(x-amz-security-token['\":\s]+(?:b?['\"])?)[^\s'\",]+")
 _UNHEARD = {
     exceptions.EndpointConnectionError: "error sending request: ConnectionRefused",
     exceptions.ConnectTimeoutError: "error sending request: NetworkUnreachable",
@@ -94,6 +97,20 @@ def _is_true(text: str | None) -> bool:
 def _is_of_bucket(endpoint: str, bucket: str) -> bool:
     """Whether the bucket is the first part of an endpoint's host."""
     return urlsplit(endpoint).netloc.startswith(f"{bucket}.")
+
+
+class _WithoutTokens(logging.Filter):
+    """Takes tokens out of what botocore logs of its requests for debugging."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        said = record.getMessage()
+        if _TOKEN.search(said):
+            record.msg, record.args = _TOKEN.sub(r"\1***", said), ()
+        return True
+
+
+for _logger in ("botocore.auth", "botocore.endpoint"):
+    logging.getLogger(_logger).addFilter(_WithoutTokens())
 
 
 class S3Uploads:

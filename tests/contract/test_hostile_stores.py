@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from obstore.store import from_url
 
 import lakehouse
 from lakehouse.admin.doctor_store import try_store
-from lakehouse.errors import PartialRead, SegmentUnreadable, StorageUnavailable
+from lakehouse.errors import InvalidAddress, PartialRead, SegmentUnreadable, StorageUnavailable
 from lakehouse.storage.opening import open_warehouse
 from lakehouse.testing.object_stores import Store, moto_server
 from lakehouse.testing.store_faults import Fault, Rule
@@ -254,3 +255,40 @@ def test_something_else_where_a_segment_should_be_is_named_by_every_reader(serve
         with pytest.warns(PartialRead):
             assert table.scan(best_effort=True).to_arrow().num_rows == 0
         assert [one.subject for one in lake.check(deep=True).findings] == [segment.path]
+
+
+@pytest.mark.parametrize("option", ["bucket", "aws_bucket_name", "BUCKET"])
+def test_an_option_that_names_another_bucket_than_the_address_is_refused(connect, proxy, option):
+    with connect(**{option: "other"}) as lake, pytest.raises(InvalidAddress, match="name it in the address"):
+        create(lake).append(ROWS)
+    assert proxy.counts() == {}
+
+
+def test_options_of_the_http_client_have_their_own_names(server, proxy, tmp_path):
+    # The endpoint's name is of no host: it is reached by the proxy, which here is the store itself.
+    place = server.through(proxy.port)
+    options = {
+        **place.options,
+        "aws_endpoint": "http://store.invalid",
+        "proxy_url": f"http://127.0.0.1:{proxy.port}",
+        "timeout": "30s",
+        "user_agent": "someone",
+    }
+    warehouse = open_warehouse(place.url, options, tmp_path)
+    with pytest.raises(FileNotFoundError):
+        warehouse.size("events/0")
+    assert {one.request.headers["user-agent"] for one in proxy.exchanges} == {"someone"}
+
+
+def test_no_log_has_a_token(connect, caplog):
+    with connect(multipart_bytes=1, aws_session_token="t0ken-of-mine") as lake, caplog.at_level(logging.DEBUG):
+        create(lake).append(ROWS)
+    assert "x-amz-security-token" in caplog.text
+    assert "t0ken-of-mine" not in caplog.text
+    assert lake.session.warehouse.objects.credentials.named["aws_secret_access_key"] not in caplog.text
+
+
+@pytest.mark.parametrize("prefix", ["a\nb", "a\tb", "a%00b", "\x01", "a%0Ab"])
+def test_an_address_with_what_cannot_be_seen_is_refused(prefix):
+    with pytest.raises(InvalidAddress, match="named by bucket and prefix"):
+        open_warehouse(f"s3://lake/{prefix}")

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from urllib.parse import unquote, urlsplit
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -16,6 +15,7 @@ from lakehouse.engine.spark.columns import REFUSED
 from lakehouse.engine.spark.store_options import stored_address
 from lakehouse.engine.spark.stores import lacking
 from lakehouse.errors import EngineUnavailable, InvalidRows, LakehouseError, SegmentUnreadable, StorageUnavailable
+from lakehouse.storage.refusals import meaning_of
 
 _REFUSED = re.compile(re.escape(REFUSED) + r": column=(.*?) type=(.*?);")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakehouse[\w.]*|pyarrow|numpy)'")
@@ -60,8 +60,6 @@ def _explained(text: str) -> LakehouseError | None:
         return without
     place = _AT_AZURE.search(text) or _IN_STORE.search(text)
     if place and (said := next((one for one in _REFUSALS if one in text), None)):
-        # It loads what opens stores, which work in folders does without.
-        meaning_of = import_module("lakehouse.storage.objects").meaning_of
         return StorageUnavailable(
             meaning_of(said), path=stored_address(place[place.lastindex or 0]), asked="read by Spark", cause=said
         )
