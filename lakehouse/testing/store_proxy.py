@@ -105,6 +105,10 @@ class StoreProxy(LoopbackProxy):
         """The head that the server gets for one of a client."""
         return head
 
+    def answered(self, head: Head) -> Head:
+        """The head that a client gets for one of the server."""
+        return head
+
     def _begin(self, request: Request) -> Exchange:
         """Count a request, and decide what it meets."""
         with self._guard:
@@ -149,6 +153,7 @@ class StoreProxy(LoopbackProxy):
             head = server.head()
         if head is None:
             raise ConnectionError("the store did not answer")
+        head = self.answered(head)
         status = int(head.first[1])
         has_body = asked.first[0] != "HEAD" and status not in (204, 304)
         exchange.status, exchange.answered = status, head.length if has_body else 0

@@ -20,8 +20,8 @@ from lakehouse.errors import InvalidAddress, PartialRead, SegmentUnreadable, Sto
 from lakehouse.storage.opening import open_warehouse
 from lakehouse.testing.object_stores import Store, moto_server
 from lakehouse.testing.store_faults import Fault, Rule
-from lakehouse.testing.store_proxy import Exchange, StoreProxy
-from lakehouse.testing.store_requests import Head, Kind, Wire
+from lakehouse.testing.store_proxy import StoreProxy
+from lakehouse.testing.store_requests import Head, Kind
 
 ROWS = pa.table({"at": pa.array([1_704_067_200_000_000], pa.timestamp("us", "UTC")), "id": [1]})
 REMEDIES = [
@@ -46,22 +46,11 @@ class ChangedProxy(StoreProxy):
         """A head that asks for no condition."""
         return _without(head, "if-none-match") if self.is_unconditional else head
 
-    def _relay(self, server: Wire, client: Wire, asked: Head, exchange: Exchange) -> bool:
-        return super()._relay(_Tagged(server, self.tag) if self.tag else server, client, asked, exchange)
-
-
-class _Tagged(Wire):
-    """A store's side of a connection, with other tags of objects."""
-
-    def __init__(self, server: Wire, tag: Callable[[str], str | None]) -> None:
-        super().__init__(server.connection)
-        self._tag = tag
-
-    def head(self) -> Head | None:
-        head = super().head()
-        if head is None or "etag" not in head.headers:
+    def answered(self, head: Head) -> Head:
+        """A head with another tag, or without one."""
+        if self.tag is None or "etag" not in head.headers:
             return head
-        bare, tag = _without(head, "etag"), self._tag(head.headers["etag"])
+        bare, tag = _without(head, "etag"), self.tag(head.headers["etag"])
         return bare if tag is None else Head.of(bare.raw.replace(b"\r\n", f"\r\nETag: {tag}\r\n".encode(), 1))
 
 
