@@ -62,7 +62,7 @@ def open_rows(path: Path, schema: pa.Schema, form: str | None = None, step: Step
     `InvalidInput`, naming the file and its line, for an unknown suffix and for a file that cannot be read as that
     format.
     """
-    form = form or _form_of(path)
+    form = form or format_of(path)
     batches: Iterator[pa.RecordBatch]
     source = _Source(path)
     try:
@@ -78,7 +78,8 @@ def open_rows(path: Path, schema: pa.Schema, form: str | None = None, step: Step
     return pa.RecordBatchReader.from_batches(target, _named_errors(counted, path, form, schema))
 
 
-def _form_of(path: Path) -> str:
+def format_of(path: Path) -> str:
+    """What a file is by its suffix. Raises `InvalidArgument` for one that says nothing, and for standard input."""
     if path == STDIN:
         raise InvalidArgument("say what comes from standard input: --format csv, jsonl or stream (Arrow)")
     is_packed = path.suffix.lower() == ".gz"

@@ -42,7 +42,7 @@ def tables(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as_
     if as_json:
         return print_json({"head": head, "tables": found})
     if not found:
-        return print_line(f"no tables at version {head}; create one with: lakehouse init NAME --schema ... --time ...")
+        return print_line(f"no tables at version {head}; create one with: lakehouse create NAME FILE")
     print_table(
         ["table", "version", "grain", "first row", "last row", "chunks", "segments", "tombstones", "rows", "size"],
         [

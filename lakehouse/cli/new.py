@@ -69,7 +69,8 @@ def new(
     ] = None,
     table: Annotated[str | None, typer.Option(help="its table; default: the file's name", show_default=False)] = None,
     time: Annotated[
-        str | None, typer.Option(help="the column of a row's time; default: the only one of a time", show_default=False)
+        str | None,
+        typer.Option(help="the column of a row's time; default: the only timestamp", show_default=False),
     ] = None,
     grain: Annotated[str, typer.Option(help="length of a time chunk: hour, day, week, month or year")] = "day",
     as_json: JsonOption = False,
@@ -125,7 +126,7 @@ def _described(source: Path, table: str | None, time: str | None, grain: Grain, 
         connection.execute("SET TimeZone = 'UTC'")
         rows = getattr(connection, reader)(str(source))
         schema = rows.limit(0).to_arrow_table().schema
-        column = _time_column(schema, time)
+        column = load("lakehouse.cli.columns").time_column(schema, time)
         ((first, missing),) = rows.aggregate(f'min("{column}"), count(*) - count("{column}")').fetchall()
     except duckdb.Error as error:
         raise InvalidArgument("cannot read the file", path=source, cause=error) from error
@@ -170,17 +171,6 @@ def _is(kind: Callable[[], bool]) -> bool:
         return kind()
     except OSError:
         return False
-
-
-def _time_column(schema: Any, given: str | None) -> str:
-    times = [field.name for field in schema if str(field.type).startswith(("timestamp", "date"))]
-    if given is not None and given in schema.names:
-        return given
-    if given is None and len(times) == 1:
-        return str(times[0])
-    raise InvalidArgument(
-        "name the column of a row's time by --time", time=given, times=times, columns=[*map(str, schema.names)]
-    )
 
 
 def _in_utc(first: Any) -> datetime:

@@ -1,4 +1,4 @@
-"""Commands that name a table and little else: head, drop, rename."""
+"""Commands that name a table and little else: head, count, drop, rename."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 from lakehouse.cli.options import (
     AsOfOption,
     CatalogOption,
+    IntervalOption,
     JsonOption,
     TableArgument,
     WarehouseOption,
@@ -36,6 +37,23 @@ def head(
     if form or output:
         return write_rows(found, form, output)
     return print_rows(found, False, as_json)
+
+
+def count(
+    table: TableArgument,
+    where: Annotated[
+        str | None, typer.Option(help="a condition in SQL: 'client = 12'; default: all rows", show_default=False)
+    ] = None,
+    interval: IntervalOption = None,
+    as_of: AsOfOption = None,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Count the rows of a table."""
+    with open_existing(catalog, warehouse) as lake:
+        rows = lake.table(table).scan(where=where, interval=interval, as_of=point_in_history(as_of)).count()
+    return print_json({"table": table, "rows": rows}) if as_json else print_line(f"{rows:,}")
 
 
 def drop(

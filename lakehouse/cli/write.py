@@ -54,7 +54,7 @@ InputFormatOption = Annotated[
 
 def init(
     table: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="also create this table", show_default=False)
+        str | None, typer.Argument(metavar="TABLE", help="also create this table", show_default=False)
     ] = None,
     schema: Annotated[
         str | None,
@@ -75,7 +75,7 @@ def init(
 ) -> None:
     """Create the catalog and the warehouse, and with TABLE a table in them."""
     if table is not None and schema is None:
-        raise typer.BadParameter("a table needs --schema")
+        raise typer.BadParameter("a table needs --schema; to take the columns of a file: lakehouse create TABLE FILE")
     with open_lake(catalog, warehouse) as lake:
         import_module("lakehouse.admin.doctor_store").require_writable(lake.session.warehouse)
         lake.session.require_home()
@@ -127,7 +127,7 @@ def replace(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]",
+            metavar="FILE",
             callback=there,
             help="the new rows; or --empty",
             show_default=False,

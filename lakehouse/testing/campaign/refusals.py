@@ -398,6 +398,7 @@ def run_commands(count: int, seed: int) -> Outcome:
 _COMMANDS: dict[str, tuple[str, ...]] = {
     "tables": (), "log": ("t", "--limit"), "show": ("t", "--as-of"), "diff": ("t", "1", "2"), "timeline": ("t", "--interval"),
     "sql": ("SELECT 1", "--as-of", "--limit", "--seconds", "--memory", "--rows"), "append": ("t", "rows.csv"),
+    "create": ("made", "rows.csv", "--time", "--grain"), "count": ("t", "--where", "--as-of"),
     "replace": ("t", "2013-01-05", "rows.csv"), "delete": ("t", "--where"), "update": ("t", "--set", "--where"),
     "compact": ("t", "--interval"), "restore": ("t", "1"), "tag": ("x", "1"), "locks": ("--release",), "consumers": ("drop", "x"), "serving": ("--json",), "resolve": ("t",),
     "expire": ("--older-than", "--keep-last"), "collect": ("--grace",), "cache": ("--clear",), "alter": ("t", "--set"), "tasks": ("--limit", "--state"),
