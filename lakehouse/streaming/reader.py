@@ -19,7 +19,7 @@ from lakehouse.core.consumer import LEASE_SECONDS
 from lakehouse.core.feed import CommitDelta, Limits, Piece, Position, between
 from lakehouse.core.spec import TableSpec
 from lakehouse.engine.spark import to_spark_type
-from lakehouse.errors import InvalidArgument, SchemaMismatch, VersionNotFound
+from lakehouse.errors import CheckpointMismatch, InvalidArgument, SchemaMismatch, VersionNotFound
 from lakehouse.lake import Lake
 from lakehouse.reading.feed_columns import changes_schema
 from lakehouse.reading.feed_window import Feed
@@ -30,6 +30,8 @@ from lakehouse.table.table import Table
 Open = Callable[[Mapping[str, str]], tuple[Lake, Table]]
 """Opens the lake and the table that options name."""
 _WITHOUT_LIMIT = 2**62
+_TABLE = "table"
+"""The id of an offset's table, which offsets of before this was kept lack."""
 _NUMBERS = ("max_rows", "max_bytes", "max_versions")
 
 
@@ -94,14 +96,23 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
 
     # In the driver's process
 
-    def _opened(self, start: Position | None) -> _Live:
-        """What is kept open; its reader begins at a position, or (None) where the options say."""
+    def _opened(self, start: Position | None, table_id: int | None = None) -> _Live:
+        """What is kept open; its reader begins at a position, or (None) where the options say.
+
+        Raises `CheckpointMismatch` if the position is one in the changes of another table.
+        """
         if self._live is not None:
             return self._live
         lake, table = self._open(self._options)
         consumer, since = self._options.get("consumer"), self._options.get("since")
         lease = float(self._options.get("lease_seconds", LEASE_SECONDS))
         try:
+            if table_id not in (None, table.spec.id):
+                raise CheckpointMismatch(
+                    "the checkpoint says how far another table was read; take a new checkpoint for this one, also "
+                    "if it was dropped and made again",
+                    table=table.name,
+                )
             feed, place, begun = table.begin_following(since if start is None else None, consumer, lease, start=start)
         except BaseException:
             lake.close()
@@ -109,9 +120,13 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
         self._live = _Live(lake, table, feed, place, begun)
         return self._live
 
+    def _offset(self, position: Position) -> dict[str, Any]:
+        """A position as Spark keeps it, with its table: positions in two tables look alike."""
+        return position.to_json() | {_TABLE: self._opened(position).table.spec.id}
+
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where a query without a checkpoint begins."""
-        return self._opened(None).begun.to_json()
+        return self._offset(self._opened(None).begun)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Read no version that is newer than those of now."""
@@ -130,8 +145,8 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
 
         A snapshot is read to its end before changes are.
         """
-        position = Position.of_json(start)
-        live = self._opened(position)
+        position = _position(start)
+        live = self._opened(position, start.get(_TABLE))
         live.place.acknowledge(position)  # Spark asks for the next batch when it has written down that this one is done
         look = live.place.look()
         newest = look.newest or 0
@@ -143,8 +158,8 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
             live.feed.refresh()
         limits = Limits() if isinstance(limit, ReadAllAvailable) else self._limits
         if limits == Limits():
-            return Position(position.version if position.is_snapshot else newest).to_json()
-        return self._admitted(live.feed, position, newest, limits).to_json()
+            return self._offset(Position(position.version if position.is_snapshot else newest))
+        return self._offset(self._admitted(live.feed, position, newest, limits))
 
     def _admitted(self, feed: Feed, position: Position, newest: int, limits: Limits) -> Position:
         last = limits.last(self._pieces(feed, position, newest))
@@ -166,14 +181,14 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
         """The table's newest version, for the query's progress."""
         if self._live is None:
             return None
-        return Position(self._live.place.look().newest or 0).to_json()
+        return self._offset(Position(self._live.place.look().newest or 0))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[spark_source.InputPartition]:
         """The pieces between two positions, packed into tasks of about 128 MiB of files."""
-        first, last = Position.of_json(start), Position.of_json(end)
+        first, last = _position(start), _position(end)
         if first.is_snapshot and first.version != last.version:  # of a first batch that is read again
             first = Position(last.version, is_snapshot=True)
-        live = self._opened(first)
+        live = self._opened(first, start.get(_TABLE))
         newest = last.version if last.is_snapshot or not last.file else max(live.place.look().newest or 0, last.version)
         try:
             shares = list(self._shares(live.feed, first, last, newest))
@@ -218,7 +233,7 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
     def commit(self, end: dict[str, Any]) -> None:
         """Let go of what Spark has read and written to its checkpoint."""
         if self._live is not None:
-            self._live.place.acknowledge(Position.of_json(end))
+            self._live.place.acknowledge(_position(end))
 
     def stop(self) -> None:
         """Close the lake; a consumer keeps its place."""
@@ -240,6 +255,11 @@ class StreamReader(spark_source.DataSourceStreamReader, SupportsTriggerAvailable
                 feed = Feed(lake.session, share.spec)
                 for batch in feed.rows(share.delta, share.pieces, changes=self._changes, after=share.after):
                     yield batch if batch.schema.names == names else batch.select(names)
+
+
+def _position(offset: Mapping[str, Any]) -> Position:
+    """What `StreamReader._offset` made of it. Raises `InvalidArgument` for anything else."""
+    return Position.of_json({name: value for name, value in offset.items() if name != _TABLE})
 
 
 def _bytes_of(share: _Share) -> int:

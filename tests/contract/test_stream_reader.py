@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from lakehouse.errors import InvalidArgument, LakehouseError, VersionNotFound
+from lakehouse.errors import CheckpointMismatch, InvalidArgument, LakehouseError, VersionNotFound
 from lakehouse.spark_source import LakehouseSource
 from lakehouse.testing import behind
 from lakehouse.testing.history import Author, World, create_tables, do
@@ -81,6 +81,31 @@ def test_a_stream_of_changes_gives_the_table_through_everything(connect: Open) -
     assert {one.name for one in lake.consumers()} == {"spark"}
 
 
+@pytest.mark.parametrize("is_new", [False, True], ids=["another", "made again"])
+def test_an_offset_of_another_table_is_refused_and_none_without_one(connect: Open, is_new: bool) -> None:
+    lake, query = connect(), Query()
+    table = keyed(lake)
+    table.append(arrow([(DAY, "a", 1)]))
+    query.run(lake, table, consumer="spark")
+    assert query.checkpoint == {"version": lake.head, "file": 0, "table": table.spec.id}
+    if is_new:
+        lake.drop_table("t")
+        other = keyed(lake)
+    else:
+        other = lake.create_table("other", KEYED, time="time", primary_key=("value",))
+    other.append(arrow([(DAY, "a", 2)]))
+    for name in ("spark", "new"):
+        with pytest.raises(CheckpointMismatch, match="another table"):
+            query.run(lake, other, consumer=name)
+    assert [one["value"] for one in query.rows] == [1]
+    assert "new" not in {one.name for one in lake.consumers()}
+    if not is_new:
+        query.checkpoint = {name: value for name, value in query.checkpoint.items() if name != "table"}
+        table.append(arrow([(DAY, "a", 3)]))
+        query.run(lake, table, consumer="spark")
+        assert [one["value"] for one in query.rows] == [1, 3]
+
+
 @pytest.mark.parametrize(
     ("limits", "most"), [({}, 22), ({"max_rows": 5}, 4), ({"max_versions": 1}, 2), ({"max_versions": 300}, 22)]
 )
@@ -97,7 +122,7 @@ def test_commits_are_admitted_across_looks_at_them(
     sizes = [len(batch) for batch in query.batches]
     assert [one["value"] for one in query.rows] == [value for value in range(11) for _ in range(2)]
     assert max(sizes) == most
-    assert query.checkpoint == {"version": last, "file": 0}
+    assert query.checkpoint == {"version": last, "file": 0, "table": table.spec.id}
 
 
 def test_what_a_consumer_of_spark_has_yet_to_read_is_kept(connect: Open) -> None:
