@@ -29,26 +29,28 @@ class Exported:
 def write_export(catalog: Catalog, warehouse: Warehouse, *, keep: int = KEEP) -> Exported:
     """Write one state of a catalog below the warehouse, durably; then delete all but the newest ``keep`` exports.
 
-    Raises `StorageUnavailable` if the warehouse cannot be written; nothing is deleted then.
+    Raises `StorageUnavailable` if the warehouse cannot be written; nothing is deleted then. With others beside it, it
+    may have been deleted for one that is newer before this returns.
     """
     if type(keep) is not int or keep < 1:
         raise InvalidArgument("keep is a number of exports of at least 1", keep=keep)
     with writing_to(warehouse.address, then="export again"):
-        snapshot, path = _written(catalog, warehouse)
+        snapshot, path, size = _written(catalog, warehouse)
         while catalog.newest_erasure() > snapshot.version:
             discard_export(warehouse, path)  # it began before rows were erased, and holds values of them
-            snapshot, path = _written(catalog, warehouse)
-        size = sum(one.stat().st_size for one in path.iterdir())
-        prune_exports(warehouse, path, keep)
+            snapshot, path, size = _written(catalog, warehouse)
+        prune_exports(warehouse, path, snapshot.folders, keep)
     stored = f"{warehouse.address}/{EXPORTS}/{path.name}"
     return Exported(snapshot.version, stored, size, len(snapshot.folders), snapshot.segments)
 
 
-def _written(catalog: Catalog, warehouse: Warehouse) -> tuple[Snapshot, Path]:
+def _written(catalog: Catalog, warehouse: Warehouse) -> tuple[Snapshot, Path, int]:
+    """A state, its export, and the export's bytes."""
     writer = ExportWriter(warehouse)
     try:
         snapshot = catalog.export(writer.write)
-        return snapshot, writer.finish(snapshot.version, snapshot.folders, snapshot.segments)
+        path = writer.finish(snapshot.version, snapshot.folders, snapshot.segments)
+        return snapshot, path, writer.bytes
     except BaseException:
         writer.abandon()
         raise

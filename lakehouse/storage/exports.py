@@ -82,6 +82,8 @@ class ExportWriter:
         self._home = warehouse.root / EXPORTS
         self._folder = self._home / f".partial-{uuid4().hex}"
         self._parts: dict[str, tuple[int, str]] = {}
+        self.bytes = 0
+        """Of the finished export."""
         make_folder(self._folder)
 
     def write(self, name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
@@ -101,6 +103,7 @@ class ExportWriter:
         manifest.write_text(f"{text}\n{hashlib.sha256(text.encode()).hexdigest()}\n")
         sync(manifest)
         sync(self._folder)
+        self.bytes = manifest.stat().st_size + sum(size for size, _ in self._parts.values())
         reach("export.before_rename")
         final = self._home / f"{version:020d}-{time.time_ns() // 1000:016d}-{uuid4().hex[:8]}"
         self._folder.rename(final)
@@ -159,13 +162,13 @@ def read_part(export: Path, name: str) -> Iterator[pa.RecordBatch]:
             yield file.get_batch(number)
 
 
-def prune_exports(warehouse: Warehouse, export: Path, keep: int) -> None:
+def prune_exports(warehouse: Warehouse, export: Path, folders: Iterable[str], keep: int) -> None:
     """Delete all but the newest ``keep`` of the exports that ``export`` supersedes, and leftovers of dead writers.
 
-    It supersedes exports up to its version of which it holds all tables; exports of a lost catalog do not qualify and
-    are kept.
+    It supersedes exports up to its version of which it holds all tables, whose ``folders`` are given: it may be
+    superseded and deleted itself by now. Exports of a lost catalog do not qualify and are kept.
     """
-    mine = set(_manifest(export).folders)
+    mine = set(folders)
     kept = 0
     listed = list(warehouse.listed(EXPORTS))
     for one in _finished(warehouse, listed):

@@ -6,7 +6,9 @@ import threading
 
 import pytest
 
+from lakehouse.admin import export
 from lakehouse.catalog.forget import expiry
+from lakehouse.storage.exports import EXPORTS
 from lakehouse.testing import faults
 from lakehouse.testing.faults import Gate
 from lakehouse.testing.rows import values
@@ -102,3 +104,19 @@ def test_other_processes_may_call_it_at_the_same_moment(start, lake, name):
         heard = [one.hear() for one in children]
         assert [one for one in heard if one != {"done": True} and one.get("error") not in may_say] == []
     assert lake.check().findings == []
+
+
+def test_an_export_that_a_newer_one_took_away_at_once_was_done(lake, connect, warehouse, monkeypatch):
+    fill(lake)
+    prune, other = export.prune_exports, connect()
+
+    def later(*given):
+        monkeypatch.setattr(export, "prune_exports", prune)
+        other.export(keep=1)
+        prune(*given)
+
+    monkeypatch.setattr(export, "prune_exports", later)
+    done = lake.export()
+    assert (done.version, done.bytes > 0) == (lake.head, True)
+    (left,) = (warehouse / EXPORTS).iterdir()
+    assert left.name not in done.path
