@@ -207,7 +207,7 @@ def test_tables_show_totals(run: Run, trips: Path) -> None:
 
 
 def test_an_empty_lake_says_how_to_make_a_table(run: Run) -> None:
-    assert "lakehouse init" in run("tables").out
+    assert "lakehouse create" in run("tables").out
 
 
 def test_the_log_is_newest_first_limited_and_shows_messages_and_tags(run: Run, trips: Path) -> None:
