@@ -229,6 +229,7 @@ def explained(error: duckdb.Error) -> InvalidInput | SegmentUnreadable:
 def _words_of(error: duckdb.Error) -> str:
     r"""What DuckDB says, with candidates that it names; without the statement, which is not as it was written.
 
+    >>> import duckdb
     >>> said = "Binder Error: no f\n\tCandidate functions:\n\tf(BIGINT)\n\tf(DATE)\n\nLINE 1: SELECT f()"
     >>> _words_of(duckdb.BinderException(said))
     'Binder Error: no f Candidate functions: f(BIGINT); f(DATE)'
