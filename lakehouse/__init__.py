@@ -8,6 +8,8 @@ Interval('2013-01-07', '2013-01-14')
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.late import names_of
+
 if TYPE_CHECKING:
     from lakehouse import streaming as streaming
     from lakehouse.actions.actions import Actions as Actions
@@ -147,17 +149,11 @@ _HOME = {
     "register": "spark_source",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605
+_find = names_of(__name__, _HOME)
 
 
 def __getattr__(name: str) -> Any:
-    load = import_module("lakehouse.extras").load
-    if name == "streaming":
-        return load("lakehouse.streaming")
-    if name not in _HOME:
-        raise AttributeError(f"module 'lakehouse' has no attribute {name!r}")
-    value = getattr(load(f"lakehouse.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+    return import_module("lakehouse.streaming") if name == "streaming" else _find(name)
 
 
 def __dir__() -> list[str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
 
 
 def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package: ``homes`` tells in which of its modules each of its names lies.
 
-    No name may be that of a module of the package: whoever imports the module would replace it.
+    No name may be that of a module of the package: whoever imports the module would replace it. What a name needs and
+    is not installed raises `ExtraMissing`.
 
     >>> find = names_of("lakehouse.core", {"tasks_of": "task"})
     >>> find("nothing")
@@ -22,7 +22,9 @@ def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        from lakehouse.extras import load  # noqa: PLC0415 - importing a package alone loads the standard library alone
+
+        value = getattr(load(f"{package}.{homes[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -11,8 +11,7 @@ import typer
 from lakehouse.cli.ingest import opened
 from lakehouse.cli.options import CatalogOption, JsonOption, MessageOption, QuietOption, WarehouseOption, open_lake
 from lakehouse.cli.output import print_json, print_line
-from lakehouse.cli.write import FileArgument, InputFormatOption, print_commit
-from lakehouse.interrupts import undoing
+from lakehouse.cli.write import ColumnsOption, FileArgument, GrainOption, InputFormatOption, print_commit
 
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
@@ -29,11 +28,9 @@ def create(
         typer.Option(help="the column of a row's time; default: the only timestamp, or date", show_default=False),
     ] = None,
     timeless: Annotated[bool, typer.Option("--timeless", help="no column is a row's time: a look-up")] = False,
-    grain: Annotated[
-        str | None, typer.Option(help="hour, day (the default), week, month or year", show_default=False)
-    ] = None,
-    primary_key: Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)] = None,
-    cluster_by: Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)] = None,
+    grain: GrainOption = None,
+    primary_key: ColumnsOption = None,
+    cluster_by: ColumnsOption = None,
     empty: Annotated[bool, typer.Option("--empty", help="only the columns, and none of the rows")] = False,
     message: MessageOption = None,
     catalog: CatalogOption = None,
@@ -64,12 +61,8 @@ def create(
         )
         if empty:
             return _print_columns(made, as_json)
-        try:
+        with import_module("lakehouse.table.tables").dropped_unless_filled(lake.session, table):
             commit = made.append(rows, message=message)
-        except BaseException:
-            with undoing():
-                lake.drop_table(table)
-            raise
     if not as_json:
         _print_columns(made, False)
     return print_commit(commit, as_json)

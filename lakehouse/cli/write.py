@@ -50,6 +50,10 @@ InputFormatOption = Annotated[
     Literal["csv", "jsonl", "parquet", "arrow", "stream"] | None,
     typer.Option("--format", help="what FILE is; default: by its suffix", show_default=False),
 ]
+GrainOption = Annotated[
+    str | None, typer.Option(help="hour, day (the default), week, month or year", show_default=False)
+]
+ColumnsOption = Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)]
 
 
 def init(
@@ -63,11 +67,9 @@ def init(
     time: Annotated[
         str | None, typer.Option(help="the time column; without one the table is timeless", show_default=False)
     ] = None,
-    grain: Annotated[
-        str | None, typer.Option(help="hour, day (the default), week, month or year", show_default=False)
-    ] = None,
-    primary_key: Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)] = None,
-    cluster_by: Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)] = None,
+    grain: GrainOption = None,
+    primary_key: ColumnsOption = None,
+    cluster_by: ColumnsOption = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="do nothing if the table exists")] = False,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,

@@ -77,8 +77,10 @@ class CommitReader:
         Those of a file that a restore brought back may be what a compaction has put elsewhere since.
         """
         added = among(self._delta.added, np.array([piece.position.file]))
-        if not len(added) or self._delta.snapshot_at is not None:
-            return len(added) > 0
+        if not len(added):
+            return False
+        if self._delta.snapshot_at is not None:
+            return True
         return not (added.flags("has_row_ids").any() or overlapping(added, self._delta.losses).any())
 
     def by_id(self, piece: Piece, after: int | None) -> Iterator[tuple[pa.RecordBatch, IntArray]]:

@@ -14,6 +14,7 @@ from lakehouse.core.chunk import Grain
 from lakehouse.core.spec import TableSpec, field_id_of
 from lakehouse.errors import InvalidSchema
 from lakehouse.schema.changes import LayoutChange, SetClusterBy, SetGrain, SetPrimaryKey
+from lakehouse.schema.define import read_cluster_columns, read_key_columns
 
 
 def read_layout(given: LayoutChange) -> LayoutChange:
@@ -45,8 +46,6 @@ def laid_out(spec: TableSpec, change: LayoutChange) -> TableSpec:
     >>> dict(after.cluster_by), after.declustered, after.grain.value, after.bin_grain.value
     ({}, ('client',), 'month', 'day')
     """
-    from lakehouse.schema.define import read_cluster_columns, read_key_columns  # noqa: PLC0415 - late
-
     match change:
         case SetClusterBy(columns):
             found = read_cluster_columns(spec.schema, columns)

@@ -12,7 +12,6 @@ from sqlglot import exp
 from lakehouse.core.interval import ALL_TIME, Interval
 from lakehouse.core.keys import KeyScope
 from lakehouse.errors import AlreadyExists, InvalidStatement
-from lakehouse.interrupts import undoing
 from lakehouse.operations.clauses import source_schema
 from lakehouse.predicate import parse, whole_scope
 from lakehouse.session.session import Session
@@ -21,7 +20,7 @@ from lakehouse.sql.define import create_arguments, new_name
 from lakehouse.sql.query import bind, fixed_rows
 from lakehouse.sql.target import check_statement, condition_text, find_target, real_column, under_with, writer
 from lakehouse.sql.tree import put
-from lakehouse.table.tables import create_table, open_table, table_names
+from lakehouse.table.tables import create_table, dropped_unless_filled, open_table, table_names
 
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
@@ -87,12 +86,8 @@ def create_as(session: Session, tree: exp.Create, *, as_of: Any, engine: str | N
             if not tree.args.get("exists") or "view" in error.facts:
                 raise
             return open_table(session, name)
-        try:
+        with dropped_unless_filled(session, name):
             table.append(rows)
-        except BaseException:
-            with undoing():
-                session.catalog.drop_table(name)
-            raise
         return table
 
 

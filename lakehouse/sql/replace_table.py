@@ -11,14 +11,13 @@ from sqlglot import exp
 from lakehouse.core.beside import replacement
 from lakehouse.core.interval import ALL_TIME
 from lakehouse.core.spec import TableSpec
-from lakehouse.interrupts import undoing
 from lakehouse.schema import define_table
 from lakehouse.session.session import Session
 from lakehouse.sql.define import create_arguments, new_name
 from lakehouse.sql.insert import create_as
 from lakehouse.sql.query import bind
 from lakehouse.sql.target import check_statement, refuse_view
-from lakehouse.table.tables import create_table, open_table, table_names
+from lakehouse.table.tables import create_table, dropped_unless_filled, open_table, table_names
 
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
@@ -80,12 +79,8 @@ def _exchanged(
     """A new table with the rows, in the place of the old one."""
     new = replacement(uuid4().hex)
     table = create_table(session, new, columns, **arguments)
-    try:
+    with dropped_unless_filled(session, new):
         with bind(session, tree.expression, as_of=as_of, engine=engine) as query:
             table.append(query.rows())
         session.catalog.replace_table(name, new)
-    except BaseException:
-        with undoing():
-            session.catalog.drop_table(new)
-        raise
     return open_table(session, name)

@@ -5,9 +5,9 @@
 'read'
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lakehouse.extras import load
+from lakehouse.late import names_of
 
 if TYPE_CHECKING:
     from lakehouse.streaming.changes import apply_changes as apply_changes
@@ -16,14 +16,7 @@ if TYPE_CHECKING:
 
 _HOME = {"apply_changes": "changes", "read": "source", "write": "sink"}
 __all__ = sorted(_HOME)  # noqa: PLE0605
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'lakehouse.streaming' has no attribute {name!r}")
-    value = getattr(load(f"lakehouse.streaming.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = names_of(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -10,14 +10,28 @@ from lakehouse.core.commit import Commit
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableSchema, TableSpec
 from lakehouse.errors import InvalidProperty, InvalidSchema, WriteConflict
+from lakehouse.operations.operation import Operation, commit_together
+from lakehouse.schema.changes import (
+    AddColumn,
+    CommentColumn,
+    DropColumn,
+    MakeNullable,
+    MoveColumn,
+    Name,
+    RenameColumn,
+    SetClusterBy,
+    SetDefault,
+    SetGrain,
+    SetPrimaryKey,
+    WidenColumn,
+)
+from lakehouse.schema.difference import column_changes
 from lakehouse.table.begins import as_altered, marks_of
 from lakehouse.table.writes import Writes
 
 if TYPE_CHECKING:
     from lakehouse.operations.alter import Alter
-    from lakehouse.operations.operation import Operation
     from lakehouse.schema import SchemaChange
-    from lakehouse.schema.changes import Name
 
 
 class Alters(Writes):
@@ -114,27 +128,19 @@ class Alters(Writes):
         Rows that are there have the value ``default`` in it (None: null), rows that are written without it later
         ``default_for_new``, if it is given, else the same. Raises `InvalidRows` for a value that the type cannot hold.
         """
-        from lakehouse.schema.changes import AddColumn  # noqa: PLC0415 - late
-
         for_new = default if default_for_new is ... else default_for_new
         return self.alter([AddColumn(name, type, default, for_new, after, first, "" if comment is None else comment)])
 
     def drop_column(self, name: Name) -> Commit:
         """Drop a column. Earlier versions still have it; a later column of its name is another one."""
-        from lakehouse.schema.changes import DropColumn  # noqa: PLC0415 - late
-
         return self.alter([DropColumn(name)])
 
     def rename_column(self, name: Name, new: str) -> Commit:
         """Give a column another name."""
-        from lakehouse.schema.changes import RenameColumn  # noqa: PLC0415 - late
-
         return self.alter([RenameColumn(name, new)])
 
     def move_column(self, name: Name, *, after: str | None = None, first: bool = False) -> Commit:
         """Put a column first, or after another one; last if neither is given."""
-        from lakehouse.schema.changes import MoveColumn  # noqa: PLC0415 - late
-
         return self.alter([MoveColumn(name, after, first)])
 
     def widen_column(self, name: Name, type: Any) -> Commit:
@@ -143,28 +149,20 @@ class Alters(Writes):
         A longer integer; DOUBLE of FLOAT; a decimal with as many digits before and after the point, also of an integer;
         a timestamp of a date (midnight, UTC). Of a primary key only a longer integer.
         """
-        from lakehouse.schema.changes import WidenColumn  # noqa: PLC0415 - late
-
         return self.alter([WidenColumn(name, type)])
 
     def make_nullable(self, name: Name) -> Commit:
         """Let a column take nulls."""
-        from lakehouse.schema.changes import MakeNullable  # noqa: PLC0415 - late
-
         return self.alter([MakeNullable(name)])
 
     def comment(self, text: str | None, column: Name | None = None) -> Commit:
         """What people read about a column, or without one about the table (its property ``comment``)."""
-        from lakehouse.schema.changes import CommentColumn  # noqa: PLC0415 - late
-
         if column is None:
             return self.set_properties({"comment": text})
         return self.alter([CommentColumn(column, "" if text is None else text)])
 
     def set_default(self, name: Name, value: Any) -> Commit:
         """What rows that are written without a column have in it from now on; None: it must be given."""
-        from lakehouse.schema.changes import SetDefault  # noqa: PLC0415 - late
-
         return self.alter([SetDefault(name, value)])
 
     def set_cluster_by(self, columns: Sequence[str] | Mapping[str, int] | str = ()) -> Commit:
@@ -178,8 +176,6 @@ class Alters(Writes):
         >>> flights.cluster_by
         {'carrier': 64}
         """
-        from lakehouse.schema.changes import SetClusterBy  # noqa: PLC0415 - late
-
         return self.alter([SetClusterBy(columns)])
 
     def set_primary_key(self, columns: Sequence[str] | str = ()) -> Commit:
@@ -193,8 +189,6 @@ class Alters(Writes):
         >>> flights.primary_key
         ('id',)
         """
-        from lakehouse.schema.changes import SetPrimaryKey  # noqa: PLC0415 - late
-
         return self.alter([SetPrimaryKey(columns)])
 
     def set_grain(self, grain: str) -> Commit:
@@ -202,8 +196,6 @@ class Alters(Writes):
 
         Files that are there may then span time chunks, or share one; compactions bring them to the new ones.
         """
-        from lakehouse.schema.changes import SetGrain  # noqa: PLC0415 - late
-
         return self.alter([SetGrain(grain)])
 
     def rebuild(
@@ -229,7 +221,6 @@ class Alters(Writes):
         """
         from lakehouse.operations.retry import retried  # noqa: PLC0415 - late
         from lakehouse.schema.alter import read_change  # noqa: PLC0415 - late
-        from lakehouse.schema.changes import SetClusterBy, SetGrain, SetPrimaryKey  # noqa: PLC0415 - late
 
         changes: list[SchemaChange] = []
         if cluster_by is not None:
@@ -249,7 +240,6 @@ class Alters(Writes):
     def _rebuild(
         self, changes: Sequence[SchemaChange], engine: str | None, wait_seconds: float, marks: dict[str, Any]
     ) -> Commit:
-        from lakehouse.operations.operation import commit_together  # noqa: PLC0415 - late
         from lakehouse.schema import altered  # noqa: PLC0415 - late
 
         wanted = altered(self._spec, changes) if changes else self._spec
@@ -264,8 +254,6 @@ class Alters(Writes):
 
     def schemas(self) -> Listing[TableSchema]:
         """The columns that the table had, oldest first, each with the version from which on, and what had changed."""
-        from lakehouse.schema.difference import column_changes  # noqa: PLC0415 - late
-
         found = self._session.catalog.definitions(self._spec, self._created_version)
         before = [None, *(spec for _, spec in found)]
         return Listing(

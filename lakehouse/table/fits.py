@@ -10,9 +10,11 @@ import pyarrow as pa
 from lakehouse.arguments import Fit, read_fit
 from lakehouse.core.commit import Commit
 from lakehouse.core.operation import Altered
+from lakehouse.engine.conform import check_once
 from lakehouse.engine.duckdb.source import as_arrow
 from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import InvalidInput, WriteConflict
+from lakehouse.operations.operation import commit_together
 from lakehouse.table.begins import Begins, marks_of
 
 if TYPE_CHECKING:
@@ -73,7 +75,6 @@ class Fits(Begins):
         self, begin: Callable[[bool], Append], rows: Any, columns: pa.Schema, marks: dict[str, Any]
     ) -> Commit:
         from lakehouse.operations.alter import Alter  # noqa: PLC0415 - late
-        from lakehouse.operations.operation import commit_together  # noqa: PLC0415 - late
         from lakehouse.schema import altered, merging  # noqa: PLC0415 - late
 
         with begin(not merging(self._spec, columns)) as op:
@@ -100,7 +101,6 @@ def is_read_again(data: Any) -> bool:
 
 def with_columns(data: Any, schema: pa.Schema) -> tuple[Any, pa.Schema]:
     """Rows that are still to be read once, and their columns. Raises `InvalidRows` for two of one name."""
-    from lakehouse.engine.conform import check_once  # noqa: PLC0415 - late
     from lakehouse.schema import from_spark_schema  # noqa: PLC0415 - late
 
     rows = data if is_spark_frame(data) else as_arrow(data, schema)

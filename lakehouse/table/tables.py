@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
 from lakehouse.core.beside import is_beside
 from lakehouse.core.spec import WriteOrder
 from lakehouse.errors import AlreadyExists
+from lakehouse.interrupts import undoing
 from lakehouse.session.session import Session
 from lakehouse.table.table import Table
 
@@ -56,3 +58,14 @@ def create_table(
         if not if_not_exists or "view" in error.facts:
             raise
         return open_table(session, name)
+
+
+@contextmanager
+def dropped_unless_filled(session: Session, name: str) -> Iterator[None]:
+    """Drop a table that was created for rows if the block that writes them fails."""
+    try:
+        yield
+    except BaseException:
+        with undoing():
+            session.catalog.drop_table(name)
+        raise

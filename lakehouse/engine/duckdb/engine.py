@@ -14,10 +14,12 @@ from lakehouse import progress
 from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Matches, Query, WriteTarget, Written
+from lakehouse.engine.conform import check_there
 from lakehouse.engine.duckdb import literals as sql
 from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
 from lakehouse.engine.duckdb.result import BATCH_ROWS, DuckDBRows
 from lakehouse.engine.duckdb.room import most_memory, spilling
+from lakehouse.engine.duckdb.source import tables
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.work import Made, SegmentWork
 
@@ -47,7 +49,6 @@ class DuckDBEngine:
         Memory is bounded whatever the source's size. Raises `InvalidInput` for rows that the table cannot hold and
         `OSError` where the disk fails.
         """
-        from lakehouse.engine.duckdb.source import tables  # noqa: PLC0415 - late
         from lakehouse.engine.write import stored_schema, write_tables  # noqa: PLC0415 - late
 
         return write_tables(tables(rows, stored_schema(target)), target, threads=_THREADS)
@@ -84,9 +85,6 @@ class DuckDBEngine:
 
     def newest(self, rows: Any, spec: TableSpec, column: str) -> pa.RecordBatchReader:
         """Of rows with one primary key that which has the greatest value in a column, nulls being least."""
-        from lakehouse.engine.conform import check_there  # noqa: PLC0415 - late
-        from lakehouse.engine.duckdb.source import tables  # noqa: PLC0415 - late
-
         given = pa.concat_tables(tables(rows, spec.schema))
         check_there((*spec.primary_key, column), given.column_names)
         keys, by = sql.listed(sql.name(one) for one in spec.primary_key), sql.name(column)
