@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from lakehouse.admin.export import Exported as Exported
     from lakehouse.admin.recover import Recovered as Recovered
     from lakehouse.admin.recover import recover as recover
+    from lakehouse.arguments import Age as Age
+    from lakehouse.arguments import Args as Args
     from lakehouse.arguments import Rows as Rows
+    from lakehouse.arguments import SchemaLike as SchemaLike
+    from lakehouse.arguments import TypeLike as TypeLike
     from lakehouse.arguments import Where as Where
     from lakehouse.core.chunk import Grain as Grain
     from lakehouse.core.commit import Commit as Commit
@@ -104,7 +108,9 @@ __version__ = "0.1.0"
 _HOME = {
     "Action": "actions.roles",
     "Actions": "actions.actions",
+    "Age": "arguments",
     "AlreadyExists": "errors",
+    "Args": "arguments",
     "AsOf": "core.interval",
     "CatalogUnavailable": "errors",
     "Commit": "core.commit",
@@ -127,6 +133,7 @@ _HOME = {
     "Recovered": "admin.recover",
     "Role": "actions.roles",
     "Rows": "arguments",
+    "SchemaLike": "arguments",
     "Scan": "reading.scan",
     "Segment": "core.segment",
     "QueryLimitExceeded": "errors",
@@ -136,6 +143,7 @@ _HOME = {
     "StorageUnavailable": "errors",
     "Table": "table.table",
     "TableNotFound": "errors",
+    "TypeLike": "arguments",
     "Tombstone": "core.tombstone",
     "VersionNotFound": "errors",
     "NodeUnavailable": "errors",

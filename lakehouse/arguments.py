@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
+from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
+from uuid import UUID
 
 from lakehouse.errors import InvalidArgument, InvalidProperty
+
+if TYPE_CHECKING:
+    import pyspark.sql
+    import pyspark.sql.connect.session
 
 Txn = tuple[str, int]
 Fit = Literal["strict", "merge", "ignore"]
@@ -42,6 +48,20 @@ class DataclassRow(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
+class ArrowSchema(Protocol):
+    """A schema or a type of pyarrow."""
+
+    def __arrow_c_schema__(self) -> object:
+        """It as a capsule of Arrow's C interface."""
+
+
+class SparkType(Protocol):
+    """A type of Spark's, of one column or of all."""
+
+    def jsonValue(self) -> object:  # noqa: N802 - Spark's word
+        """It as values of JSON."""
+
+
 class PolarsExpression(Protocol):
     """An expression of polars."""
 
@@ -56,6 +76,18 @@ Rows: TypeAlias = ArrowStream | SparkRows | LazyRows | Mapping[str, Sequence[Any
 """What is taken wherever rows are: a frame, an Arrow table or stream, columns by name, or rows of Python."""
 Where: TypeAlias = str | PolarsExpression
 """A condition in SQL, or as an expression of pyarrow (which has no types) or polars."""
+SchemaLike: TypeAlias = str | ArrowSchema | SparkType
+"""Columns: text in DDL, a schema of pyarrow, or a ``StructType`` of Spark."""
+TypeLike: TypeAlias = str | ArrowSchema | SparkType
+"""The type of a column: text in DDL, or one of pyarrow or Spark."""
+Value: TypeAlias = bool | int | float | Decimal | str | bytes | date | UUID | None
+"""A value beside a statement; a datetime is a date."""
+Args: TypeAlias = Sequence[Value] | Mapping[str, Value]
+"""Values for each ``?`` of a statement in order, or by name for each ``:name``."""
+Age: TypeAlias = timedelta | float | str | date
+"""An age as a timedelta, seconds or text such as ``30d``; or a time."""
+Spark: TypeAlias = "pyspark.sql.SparkSession | pyspark.sql.connect.session.SparkSession"
+"""A session of Spark's, classic or Connect."""
 _MOST_TEXT = 1_000_000
 _MOST_LETTERS = 200
 """Of a name that a user gives to something that the catalog keeps."""

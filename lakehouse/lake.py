@@ -38,7 +38,10 @@ from lakehouse.table.table import Table
 from lakehouse.table.tables import create_table
 
 if TYPE_CHECKING:
+    import pyspark.sql
+
     from lakehouse.admin.export import Exported
+    from lakehouse.arguments import Age, SchemaLike, Spark
     from lakehouse.table.transaction import Transaction
 
 
@@ -46,7 +49,7 @@ def connect(
     catalog: str | None = None,
     warehouse: str | os.PathLike[str] | None = None,
     *,
-    spark: Any = None,
+    spark: Spark | None = None,
     lease_seconds: float = 60.0,
     wait_seconds: float = 30.0,
     pin_seconds: float = 3600.0,
@@ -147,16 +150,17 @@ class Lake(NamedTables, Statements, ServedTables):
         return cache
 
     @property
-    def spark(self) -> Any:
+    def spark(self) -> pyspark.sql.SparkSession:
         """The Spark session; a local one starts now if none was given. Raises `EngineUnavailable`."""
-        return self.session.spark
+        found: pyspark.sql.SparkSession = self.session.spark
+        return found
 
     # Tables
 
     def create_table(
         self,
         name: str,
-        schema: Any,
+        schema: SchemaLike,
         *,
         time: str | None = None,
         grain: str | None = None,
@@ -295,7 +299,7 @@ class Lake(NamedTables, Statements, ServedTables):
 
     # Clean-up
 
-    def expire(self, *, older_than: Any = None, keep_last: int | None = None, dry_run: bool = False) -> Expired:
+    def expire(self, *, older_than: Age | None = None, keep_last: int | None = None, dry_run: bool = False) -> Expired:
         """Expire old versions and report the result; with ``dry_run`` only report it.
 
         ``older_than``: a time, or an age as a timedelta, seconds or text such as "30d": the version that was newest
@@ -307,12 +311,7 @@ class Lake(NamedTables, Statements, ServedTables):
         ``txn_retention``, and dropped tables are removed too. Cost: what is expired. Raises `InvalidArgument` if
         neither is given.
 
-        Examples
-        --------
-        >>> import tempfile
-        >>> folder = tempfile.mkdtemp()
-        >>> with connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
-        ...     lake.expire(older_than="30d", keep_last=10)
+        >>> lake.expire(older_than="30d", keep_last=10)
         Expired(versions=0, segments=0, tombstones=0, bytes=0, horizon=0, held='')
         """
         from lakehouse.admin.expire import expire  # noqa: PLC0415 - late

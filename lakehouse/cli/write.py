@@ -81,7 +81,7 @@ def init(
     with open_lake(catalog, warehouse) as lake:
         import_module("lakehouse.admin.doctor_store").require_writable(lake.session.warehouse)
         lake.session.require_home()
-        if table is not None:
+        if table is not None and schema is not None:
             lake.create_table(
                 table,
                 schema,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from lakehouse.arguments import Fit
-from lakehouse.core.interval import Interval
+from lakehouse.arguments import Fit, Rows
+from lakehouse.core.interval import Interval, IntervalLike
 from lakehouse.core.spec import TableSpec
 from lakehouse.dagster.cells import cells_of, run_cells
 from lakehouse.dagster.metadata import add_partition_rows, commit_metadata, data_version
@@ -58,7 +58,7 @@ def chunk_asset(
 def replace_chunks(
     context: dg.AssetExecutionContext,
     table: "Table",
-    rows: Any,
+    rows: Rows | None,
     *,
     schema: Fit = "strict",
     console_url: str | None = None,
@@ -82,7 +82,7 @@ def replace_chunks(
 def replace_each_chunk(
     context: dg.AssetExecutionContext,
     table: "Table",
-    rows_of: Callable[[Interval], Any],
+    rows_of: Callable[[Interval], Rows | None],
     *,
     schema: Fit = "strict",
     console_url: str | None = None,
@@ -120,7 +120,7 @@ def replace_together(
     context: dg.AssetExecutionContext,
     lake: "Lake",
     rows: Mapping[str, Any],
-    interval: Any = None,
+    interval: "IntervalLike | None" = None,
     *,
     schema: Fit = "strict",
     console_url: str | None = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 import dagster as dg
 
 from lakehouse.core.chunk import Grain
-from lakehouse.core.interval import Interval, to_utc
+from lakehouse.core.interval import Instant, Interval, to_utc
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import InvalidPartitions
 
@@ -36,15 +36,20 @@ _KEY_FORMAT = {
 
 @overload
 def chunk_partitions(
-    grain: "Grain | str | Table", start: Any = None, end: Any = None, *, end_offset: int = 0, keys: None = None
+    grain: "Grain | str | Table",
+    start: Instant | None = None,
+    end: Instant | None = None,
+    *,
+    end_offset: int = 0,
+    keys: None = None,
 ) -> dg.TimeWindowPartitionsDefinition: ...
 
 
 @overload
 def chunk_partitions(
     grain: "Grain | str | Table",
-    start: Any = None,
-    end: Any = None,
+    start: Instant | None = None,
+    end: Instant | None = None,
     *,
     end_offset: int = 0,
     keys: Mapping[str, Sequence[Any] | dg.PartitionsDefinition[str]],
@@ -53,8 +58,8 @@ def chunk_partitions(
 
 def chunk_partitions(
     grain: "Grain | str | Table",
-    start: Any = None,
-    end: Any = None,
+    start: Instant | None = None,
+    end: Instant | None = None,
     *,
     end_offset: int = 0,
     keys: Mapping[str, Sequence[Any] | dg.PartitionsDefinition[str]] | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from itertools import chain, groupby
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -23,6 +23,12 @@ from lakehouse.reading.feed import GROUP_BYTES, GROUP_ROWS, read_appends
 from lakehouse.reading.feed_columns import VERSION, changes_schema
 from lakehouse.reading.feed_window import Feed
 from lakehouse.session.session import Session
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyspark.sql
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 FORMER_VERSION = "_version"
 """The former name of `VERSION`; it will be removed in the next version."""
@@ -65,25 +71,28 @@ class Changes:
         """The rows as an Arrow table, read in process."""
         return self.to_reader().read_all()
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """The rows as a pandas frame."""
         load("pandas")
-        return self.to_arrow().to_pandas()
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> pl.DataFrame:
         """The rows as a polars frame."""
         polars = load("polars")  # costs a second of start-up that nobody else should pay
-        return polars.from_arrow(self.to_arrow())
+        frame: pl.DataFrame = polars.from_arrow(self.to_arrow())
+        return frame
 
-    def to_duckdb(self, connection: Any = None) -> Any:
+    def to_duckdb(self, connection: DuckDBPyConnection | None = None) -> DuckDBPyRelation:
         """The rows as a DuckDB relation, on ``connection`` or on one of its own."""
         import duckdb  # noqa: PLC0415 - only who asks for it needs it
 
         return (connection or duckdb.connect()).from_arrow(self.to_arrow())
 
-    def to_spark(self) -> Any:
+    def to_spark(self) -> pyspark.sql.DataFrame:
         """The rows as a Spark DataFrame; they are read in process and handed over."""
-        return self._session.spark.createDataFrame(self.to_arrow())
+        frame: pyspark.sql.DataFrame = self._session.spark.createDataFrame(self.to_arrow())
+        return frame
 
     def count(self) -> int:
         """How many rows there are: an update has two."""

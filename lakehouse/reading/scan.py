@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,12 @@ from lakehouse.storage.footer import has_footer
 from lakehouse.storage.verify import check_files, verified
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow.dataset
+    import pyspark.sql
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
     from lakehouse.predicate import ParsedPredicate
 
 T = TypeVar("T")
@@ -302,23 +308,25 @@ class Scan:
         if self._let_go is not None:
             self._let_go()
 
-    def to_spark(self) -> Any:
+    def to_spark(self) -> pyspark.sql.DataFrame:
         """A lazy Spark DataFrame. Raises `SegmentUnreadable` if a file is missing or short, `EngineUnavailable`."""
         frame = self.frame()
         self.linger()
         return frame
 
-    def frame(self) -> Any:
+    def frame(self) -> pyspark.sql.DataFrame:
         """The same, for callers that keep the scan until the rows are read."""
-        return self._read(self._session.spark_engine, lambda frame: frame)
+        frame: pyspark.sql.DataFrame = self._read(self._session.spark_engine, lambda frame: frame)
+        return frame
 
-    def unfiltered_frame(self) -> Any:
+    def unfiltered_frame(self) -> pyspark.sql.DataFrame:
         """The rows of the plan's segments as a Spark frame, for callers that apply ``where`` and choose columns.
 
         A condition in other words than the caller's would be tried twice on each row, and Spark takes longer to choose
         columns than to find the files. The scan must live until the rows are read.
         """
-        return self._read(self._session.spark_engine, lambda frame: frame, filtered=False)
+        frame: pyspark.sql.DataFrame = self._read(self._session.spark_engine, lambda frame: frame, filtered=False)
+        return frame
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table, read in process."""
@@ -334,12 +342,19 @@ class Scan:
         """The stream; it keeps this scan, and so its version, alive."""
         yield from reader
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """The rows as a pandas frame."""
         load("pandas")
-        return self.to_arrow().to_pandas()
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
-    def to_polars(self, *, lazy: bool = False) -> Any:
+    @overload
+    def to_polars(self, *, lazy: Literal[False] = False) -> pl.DataFrame: ...
+
+    @overload
+    def to_polars(self, *, lazy: Literal[True]) -> pl.LazyFrame: ...
+
+    def to_polars(self, *, lazy: bool = False) -> pl.DataFrame | pl.LazyFrame:
         """The rows as a polars frame; with ``lazy`` as a LazyFrame, which reads only what is then asked of it.
 
         Of a lazy frame's filters, those that a filter of a scan can say exactly also prune files by the catalog:
@@ -357,7 +372,8 @@ class Scan:
         polars = load("polars")  # costs a second of start-up that nobody else should pay
         if lazy:
             return lazy_frame(self._schema, self._narrowed, f"{self._spec.name} at version {self.version}")
-        return polars.from_arrow(self.to_arrow())
+        frame: pl.DataFrame = polars.from_arrow(self.to_arrow())
+        return frame
 
     @property
     def _schema(self) -> pa.Schema:
@@ -379,7 +395,7 @@ class Scan:
         reader: pa.RecordBatchReader = scan._local(lambda rows: rows.reader(batch_rows or BATCH_ROWS))
         return reader
 
-    def to_dataset(self) -> Any:
+    def to_dataset(self) -> pyarrow.dataset.Dataset:
         """The rows as a `pyarrow.dataset.Dataset` over the table's files, for engines that scan such datasets.
 
         Arrow prunes files by what the catalog knows of the time, cluster and primary key columns. Only a scan of whole
@@ -397,7 +413,7 @@ class Scan:
         self._session.pins.hold(dataset, self._spec, self.held_version)
         return dataset
 
-    def to_duckdb(self, connection: Any = None) -> Any:
+    def to_duckdb(self, connection: DuckDBPyConnection | None = None) -> DuckDBPyRelation:
         """The rows as a lazy DuckDB relation, on ``connection`` or on one of its own.
 
         It belongs to DuckDB: if a file disappears after this call, the relation fails with DuckDB's error, which names
@@ -407,9 +423,10 @@ class Scan:
         self.linger()
         return found
 
-    def relation(self, connection: Any = None) -> Any:
+    def relation(self, connection: DuckDBPyConnection | None = None) -> DuckDBPyRelation:
         """The same, for callers that keep the scan until the rows are read."""
-        return self._local(lambda rows: rows.relation(connection))
+        found: DuckDBPyRelation = self._local(lambda rows: rows.relation(connection))
+        return found
 
     def check_readable(self) -> None:
         """Raise `SegmentUnreadable` naming the first file of the plan that is missing, short or without a footer."""

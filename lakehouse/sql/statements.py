@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal
 
+from lakehouse.arguments import Args
+from lakehouse.core.interval import AsOf
 from lakehouse.session.session import Session
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
     from lakehouse.sql.looking import Answer
 
 
@@ -21,8 +25,8 @@ class Statements:
         self,
         text: str,
         *,
-        args: Sequence[Any] | Mapping[str, Any] | None = None,
-        as_of: Any = None,
+        args: Args | None = None,
+        as_of: AsOf | None = None,
         engine: Literal["spark", "duckdb"] | None = None,
         memory_bytes: int | None = None,
         seconds: float | None = None,
@@ -91,8 +95,8 @@ class Statements:
         self,
         text: str,
         *,
-        args: Sequence[Any] | Mapping[str, Any] | None = None,
-        as_of: Any = None,
+        args: Args | None = None,
+        as_of: AsOf | None = None,
         most_rows: int = 1000,
         most_bytes: int = 64_000_000,
         most_seconds: float = 30.0,
@@ -121,7 +125,7 @@ class Statements:
         allowed = Allowed.of(rows=most_rows, bytes=most_bytes, seconds=most_seconds, memory=most_memory)
         return ask_apart(self.session, text, as_of, allowed, args)
 
-    def duckdb(self, as_of: Any = None, *, tables: Sequence[str] | None = None) -> Any:
+    def duckdb(self, as_of: AsOf | None = None, *, tables: Sequence[str] | None = None) -> DuckDBPyConnection:
         """A DuckDB connection of the caller's own, in which each table is a view at one version, by default the head.
 
         It shows that version for as long as it lives, and protects it from expiry until it is closed or gone, or the
@@ -135,7 +139,8 @@ class Statements:
         """
         from lakehouse.sql.duckdb_views import open_views  # noqa: PLC0415 - late
 
-        return open_views(self.session, as_of, tables)
+        opened: DuckDBPyConnection = open_views(self.session, as_of, tables)
+        return opened
 
     def views(self) -> list[str]:
         """Names of the views, sorted."""

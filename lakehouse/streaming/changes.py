@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.arguments import Fit, Txn, read_fit, read_message, read_properties, read_txn
+from lakehouse.arguments import Fit, Rows, Txn, read_fit, read_message, read_properties, read_txn
 from lakehouse.core.beside import beside
 from lakehouse.core.commit import Commit
 from lakehouse.core.spec import TableSpec
@@ -51,7 +51,7 @@ _ALWAYS = Whens((When("TRUE", True),), (When(None, True),))
 
 def apply_changes(
     table: Table,
-    rows: Any,
+    rows: Rows,
     *,
     sequence_by: str,
     keys: Sequence[str] | str | None = None,
@@ -104,10 +104,11 @@ def apply_changes(
     said, more = read_message(message), read_properties(properties)
     mark = read_txn(txn)
     change = _Changes(table, keys, sequence_by, deletes, scd, schema)
-    if is_spark_frame(rows):
-        rows = rows.persist()  # it is counted, then read part by part
+    kept: Any = rows
+    if is_spark_frame(kept):
+        kept = kept.persist()  # it is counted, then read part by part
     try:
-        parts = change.parts(rows)
+        parts = change.parts(kept)
 
         def attempt() -> Commit | None:
             return committed_once(
@@ -116,8 +117,8 @@ def apply_changes(
 
         return retried(attempt, on=WriteConflict, wait_seconds=table.session.wait_seconds)
     finally:
-        if is_spark_frame(rows):
-            rows.unpersist()
+        if is_spark_frame(kept):
+            kept.unpersist()
 
 
 class _Changes:

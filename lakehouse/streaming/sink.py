@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
@@ -19,17 +20,18 @@ from lakehouse.streaming.places import open_place
 from lakehouse.table.table import Table
 
 if TYPE_CHECKING:
+    import pyspark.sql
     from pyspark.sql.streaming.query import StreamingQuery
 
 
 def write(
-    df: Any,
+    df: pyspark.sql.DataFrame,
     table: Table | str,
     *,
     mode: Mode | Work = "append",
-    checkpoint: Any,
+    checkpoint: str | os.PathLike[str],
     stream_id: str | None = None,
-    trigger: Mapping[str, Any] | None = None,
+    trigger: Mapping[str, str | bool] | None = None,
     keys: str | Sequence[str] | None = None,
     sequence_by: str | None = None,
     deletes: str | None = None,
@@ -96,7 +98,7 @@ def write(
 
 
 def _started(
-    df: Any,
+    df: pyspark.sql.DataFrame,
     table: Table,
     how: How,
     checkpoint: Any,

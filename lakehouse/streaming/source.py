@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from lakehouse.arguments import Spark
+from lakehouse.core.interval import AsOf
 from lakehouse.lake import Lake
 from lakehouse.streaming.tasks import ASKING, require_spark
 from lakehouse.table.table import Table
 
+if TYPE_CHECKING:
+    import pyspark.sql
+
 
 def read(
-    source: Any,
+    source: Lake | Spark,
     table: str | Table,
     *,
-    since: Any = None,
+    since: AsOf | None = None,
     changes: bool = False,
     consumer: str | None = None,
     max_rows: int | None = None,
     max_bytes: int | None = None,
     max_versions: int | None = None,
     lease_seconds: float | None = None,
-) -> Any:
+) -> pyspark.sql.DataFrame:
     """A table as a streaming DataFrame, as `Table.follow` reads it.
 
     ``source``: a lake, or a Spark session, whose driver and workers then find the lake by their environment. ``table``:
@@ -41,7 +46,7 @@ def read(
         "table": table if isinstance(table, str) else table.name,
         "changes": str(changes).lower(),
     }
-    spark = source
+    spark: Any = source
     if isinstance(source, Lake):
         spark = source.spark
         options |= {"catalog": source.catalog.address, "warehouse": source.session.warehouse.address}
@@ -57,4 +62,5 @@ def read(
     require_spark(spark.version, ASKING, "a table as a streaming source")
     # By name: the format is above this package, whose reader it hands to Spark.
     import_module("lakehouse.spark_source").register(spark)
-    return spark.readStream.format("lakehouse").options(**options).load()
+    frame: pyspark.sql.DataFrame = spark.readStream.format("lakehouse").options(**options).load()
+    return frame

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.arguments import TypeLike
 from lakehouse.core.commit import Commit
 from lakehouse.core.listing import Listing
 from lakehouse.core.spec import TableSchema, TableSpec
@@ -56,7 +57,7 @@ class Alters(Writes):
     ['at', 'id', 'carrier', 'delay']
     """
 
-    def set_properties(self, properties: Mapping[str, Any]) -> Commit:
+    def set_properties(self, properties: Mapping[str, str | float | None]) -> Commit:
         """Change properties; None removes one. Rows do not change. Raises `InvalidInput`.
 
         Appends through objects of this table that others opened before go by the old ones until `refresh`.
@@ -115,7 +116,7 @@ class Alters(Writes):
     def add_column(
         self,
         name: Name,
-        type: Any,
+        type: TypeLike,
         *,
         default: Any = None,
         default_for_new: Any = ...,
@@ -143,7 +144,7 @@ class Alters(Writes):
         """Put a column first, or after another one; last if neither is given."""
         return self.alter([MoveColumn(name, after, first)])
 
-    def widen_column(self, name: Name, type: Any) -> Commit:
+    def widen_column(self, name: Name, type: TypeLike) -> Commit:
         """Give a column a type that holds all of its values.
 
         A longer integer; DOUBLE of FLOAT; a decimal with as many digits before and after the point, also of an integer;

@@ -15,7 +15,7 @@ from lakehouse.table.table import Table
 from lakehouse.table.tables import open_table
 
 
-def set_load_rules(table: Table, given: Any) -> Commit:
+def set_load_rules(table: Table, given: Sequence[Mapping[str, Any]]) -> Commit:
     """Set a table's load rules; see `Lake.set_load_rules`. Raises `InvalidInput` for what is none."""
     from lakehouse.schema import typed_scope  # noqa: PLC0415 - late
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, overload
 from warnings import warn
 
 import pyarrow as pa
@@ -40,6 +40,10 @@ from lakehouse.table.alters import Alters
 from lakehouse.table.shown import columns_html
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyspark.sql
+
     from lakehouse.reading.changes import Changes
     from lakehouse.reading.feed_window import Feed
     from lakehouse.reading.follow import Batch, Place
@@ -216,7 +220,7 @@ class Table(Alters):
         interval: IntervalLike | None = None,
         as_of: AsOf | None = None,
         best_effort: bool = False,
-    ) -> Any:
+    ) -> pyspark.sql.DataFrame:
         """``scan(...)`` as a lazy Spark DataFrame. Raises `EngineUnavailable` without Java or Spark."""
         return self.scan(
             columns=columns, where=where, interval=interval, as_of=as_of, best_effort=best_effort
@@ -240,13 +244,20 @@ class Table(Alters):
         """
         return self.scan().to_arrow()
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """All rows as a pandas frame."""
         return self.scan().to_pandas()
 
-    def to_polars(self, *, lazy: bool = False) -> Any:
+    @overload
+    def to_polars(self, *, lazy: Literal[False] = False) -> pl.DataFrame: ...
+
+    @overload
+    def to_polars(self, *, lazy: Literal[True]) -> pl.LazyFrame: ...
+
+    def to_polars(self, *, lazy: bool = False) -> pl.DataFrame | pl.LazyFrame:
         """All rows as a polars frame; with ``lazy`` as a LazyFrame, which reads what is then asked of it."""
-        return self.scan().to_polars(lazy=lazy)
+        scan = self.scan()
+        return scan.to_polars(lazy=True) if lazy else scan.to_polars()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.scan().__arrow_c_stream__(requested_schema)
@@ -258,16 +269,10 @@ class Table(Alters):
 
         ``scan(...).count()`` always counts. Cost: a plan; segments cut by tombstones or the interval are read.
 
-        Examples
-        --------
-        >>> import tempfile, lakehouse
-        >>> folder = tempfile.mkdtemp()
-        >>> with lakehouse.connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse") as lake:
-        ...     events = lake.create_table("events", "at TIMESTAMP, client BIGINT", time="at", cluster_by=["client"])
-        ...     added = lake.sql("INSERT INTO events VALUES ('2013-01-05', 12), ('2013-01-05', 77)")
-        ...     gone = events.delete("client = 12")
-        ...     events.count(), events.count(as_of=added.version), events.count(most_rows=0)
-        (1, 2, None)
+        >>> before = flights.version
+        >>> gone = flights.delete("carrier = 'UA'")
+        >>> flights.count(), flights.count(as_of=before), flights.count(most_rows=0)
+        (1, 3, None)
         """
         scan = self.scan(interval=interval, as_of=as_of)  # holds the version
         within = None if interval is None else self._spec.interval_of(interval)
@@ -353,7 +358,7 @@ class Table(Alters):
 
         return again_if_forgotten(begun, since)
 
-    def _first(self, since: Any, consumer: str | None) -> Position:
+    def _first(self, since: AsOf | None, consumer: str | None) -> Position:
         """Where a reader begins that has read nothing yet; a known consumer may be given a version that has expired."""
         try:
             return Position(self._point(since).held_version, is_snapshot=since is None)
@@ -413,16 +418,8 @@ class Table(Alters):
         Hidden rows count too. ``distinct`` and ``bytes`` cover segments with sketches, which the table service builds
         if the property ``statistics`` is on.
 
-        Examples
-        --------
-        >>> import tempfile, lakehouse
-        >>> folder = tempfile.mkdtemp()
-        >>> lake = lakehouse.connect(f"sqlite:///{folder}/catalog.db", f"{folder}/warehouse")
-        >>> events = lake.create_table("events", "at TIMESTAMP, client BIGINT", time="at")
-        >>> added = lake.sql("INSERT INTO events VALUES ('2013-01-05', 12), ('2013-01-05', 77)")
-        >>> [(one.column, one.rows, one.nulls, one.max) for one in events.statistics()][1:]
-        [('client', 2, 0, 77)]
-        >>> lake.close()
+        >>> [(one.column, one.rows, one.nulls, one.max) for one in flights.statistics()][1:3]
+        [('id', 3, 0, 3), ('carrier', 3, 0, 'UA')]
         """
         segments, _ = self._live(as_of, interval)
         return read_statistics(self._session.catalog.summaries, self._point(as_of).spec, segments)
@@ -483,7 +480,7 @@ class Table(Alters):
     def _repr_html_(self) -> str:
         return columns_html(repr(self).strip("<>"), self.schema, self.primary_key)
 
-    def _live(self, as_of: AsOf | None, interval: Any) -> tuple[Segments, list[Tombstone]]:
+    def _live(self, as_of: AsOf | None, interval: IntervalLike | None) -> tuple[Segments, list[Tombstone]]:
         within = None if interval is None else self._spec.interval_of(interval)
         segments, tombstones = self._live_in_chunks(as_of, within)
         if within is None:

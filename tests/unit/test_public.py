@@ -1,6 +1,7 @@
 """What an editor can show of the public classes: every argument by name, a docstring, and the errors."""
 
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +35,23 @@ def test_no_argument_hides_behind_others(of: type) -> None:
             kinds = {one.kind for one in inspect.signature(member).parameters.values()}
             hidden += [name] if kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL} else []
     assert hidden == []
+
+
+OF_ANY_TYPE = {"value", "default", "default_for_new", "values", "keys", "bounds", "rules", "storage_options"}
+"""Arguments that are values of columns, or settings: their types are known only when they are used."""
+ANY_RETURNED = {"sql", "fit"}
+"""A statement decides what `sql` returns; `fit` returns what it was given."""
+
+
+@pytest.mark.parametrize("of", [*CLASSES, lakehouse.connect, lakehouse.register], ids=lambda one: one.__name__)
+def test_what_is_known_of_a_type_is_said(of: Any) -> None:
+    vague = []
+    for name, member in members(of) if inspect.isclass(of) else [(of.__name__, of)]:
+        function = member.fget if isinstance(member, property) else member
+        for argument, said in getattr(function, "__annotations__", {}).items():
+            is_meant = name in ANY_RETURNED if argument == "return" else argument in OF_ANY_TYPE
+            vague += [f"{name}: {argument}"] if re.search(r"\bAny\b", str(said)) and not is_meant else []
+    assert vague == []
 
 
 @pytest.mark.parametrize("of", CLASSES, ids=lambda one: one.__name__)

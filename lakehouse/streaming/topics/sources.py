@@ -76,6 +76,7 @@ def open_frame(lake: Lake, topic: TopicConfig) -> Any:
     if source.table is not None:
         frame = read(lake, source.table, **source.options)
     else:
+        assert source.format is not None, "a source is a table or has a format"
         reader = lake.spark.readStream.format(source.format).options(**source.options)
         frame = (reader if source.columns is None else reader.schema(source.columns)).load()
     return frame if topic.transform is None else _transformed(frame, topic.transform)

@@ -20,6 +20,7 @@ from datetime import date
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import lakehouse
 from lakehouse.errors import InternalError, LakehouseError
@@ -361,7 +362,7 @@ def run(count: int, seed: int) -> Outcome:
             begun = time.monotonic()
             try:
                 value, is_named = chance.choice(_VALUES), ":a" in text
-                args = {"a": value} if is_named else [value] * text.count("?") or None
+                args: Any = {"a": value} if is_named else [value] * text.count("?") or None
                 if is_query:
                     lake.query(
                         text, args=args, most_seconds=MOST_SECONDS, most_memory=MOST_MEMORY, most_bytes=16_000_000
