@@ -1,7 +1,7 @@
 """What the Versions page asks: the log, what a version did, and what lies between two."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import links
 from lakehouse.core import Interval
 from lakehouse.core.commit import Commit
 from lakehouse.core.diff import EntryDiff
+from lakehouse.core.drawn import gaps
 from lakehouse.core.erased import receipt_text
 from lakehouse.core.interval import from_us
 from lakehouse.core.operation import Kind
@@ -56,6 +57,17 @@ def list_versions(
     return pd.DataFrame(
         [_commit_row(commit, tags.get(commit.version, []), written.get(commit.version)) for commit in commits]
     )
+
+
+def explain_gaps(lake: Any, numbers: Sequence[int], *, of_table: bool) -> list[str]:
+    """What became of numbers between listed versions, a sentence each, newest first. Cost: one small read."""
+    missing = gaps(numbers)
+    drawn = lake.catalog.drawn(missing) if missing else []
+    said = [f"{one}." for one in sorted(drawn, key=lambda one: one.number, reverse=True)]
+    if len(missing) > len({one.number for one in drawn}):
+        others = "are versions of other tables, or " if of_table else ""
+        said.append(f"{'Other' if drawn else 'The'} numbers {others}were drawn by operations long ended.")
+    return said
 
 
 def _commit_row(commit: Commit, tags: list[str], written: int | None) -> dict[str, Any]:

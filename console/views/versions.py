@@ -82,12 +82,24 @@ def draw_log() -> None:
         selection_mode="multi-row",
         alt="Version log",
     )
+    draw_gaps()
     with st.container(horizontal=True):
         if len(listed) == LOG_LIMIT:
             last = int(listed["version"].iloc[-1])
             st.button("Older", icon=":material/arrow_downward:", key="older", on_click=go_to, args=[last])
         if st.session_state.get("before") is not None:
             st.button("Newest", icon=":material/arrow_upward:", key="newest", on_click=go_to, args=[None])
+
+
+def draw_gaps() -> None:
+    """Why numbers are left out, where nothing else leaves them out: filters do."""
+    of_table = st.session_state["of"] == "table"
+    if operation_of() is not None or (of_table and interval is not None):
+        return
+    said = versions.explain_gaps(lake, listed["version"].tolist(), of_table=of_table)
+    if said:
+        with st.expander("No version is lost: numbers between these"):
+            st.text("\n".join(said))
 
 
 def draw_version(commit: Commit) -> None:

@@ -101,6 +101,18 @@ def test_the_log_lists_every_version_with_its_tags_and_run(open_page: Any, fligh
     assert log.loc[3, "message"] == "# late *rows* <img src=x onerror=alert(1)>"
 
 
+def test_the_log_says_what_became_of_numbers_that_are_no_versions(open_page: Any, flights: lakehouse.Table) -> None:
+    op = flights.begin_replace("2013-01-02")
+    op.abort()
+    last = flights.append(flights.head(1)).version
+    label = "No version is lost: numbers between these"
+    (said,) = [one for one in open_page("versions", of="lake").expander if one.label == label]
+    sentences = said.text[0].value.splitlines()
+    assert sentences[0] == f"{last - 1} was drawn by a replace of flights, which did not commit."
+    assert "4 was drawn by a replace of flights, which became version 5." in sentences
+    assert label not in [one.label for one in open_page("versions", operation="append").expander]
+
+
 @pytest.mark.looks
 @pytest.mark.parametrize(
     ("parameters", "versions"),
