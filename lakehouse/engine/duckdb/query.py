@@ -251,10 +251,10 @@ _GUESSED_VALUES = 5
 
 
 def _known(segments: Segments, layout: Layout) -> str:
-    """What the catalog knows of the whole numbers and dates in several files, as an argument of `read_parquet`.
+    """What the catalog knows of whole numbers, decimals and dates in several files, as an argument of `read_parquet`.
 
     Of one file DuckDB reads it in the footer. Of several it would guess how many values a column has, and from that
-    how many rows a join has, by the number of rows.
+    how many rows a join has, by the number of rows; and it would try conditions that no value there can meet.
 
     Of a text it is told how few values there are, where many files have one alone: files that a condition leaves are
     often such, and DuckDB would expect a fifth of their rows to pass it.
@@ -265,7 +265,7 @@ def _known(segments: Segments, layout: Layout) -> str:
             count = _values(rows, segments.statistics(LOW + one.name), segments.statistics(HIGH + one.name))
             if count is not None:
                 columns.append(f"{sql.text(one.name)}: MAP {{'distinct_count': '{count}'}}")
-        if one.is_plain and (pa.types.is_integer(one.wanted) or pa.types.is_date32(one.wanted)):
+        if one.is_plain and _is_exact(one.wanted):
             low, high, nulls = (segments.statistics(prefix + one.name) for prefix in (LOW, HIGH, NULLS))
             if low is None or high is None or nulls is None or nulls.null_count:
                 continue
@@ -275,6 +275,11 @@ def _known(segments: Segments, layout: Layout) -> str:
                 listed = sql.listed(f"'{name}': '{value}'" for name, value in found.items())
                 columns.append(f"{sql.text(one.name)}: MAP {{{listed}}}")
     return f", column_statistics=MAP {{{sql.listed(columns)}}}" if columns else ""
+
+
+def _is_exact(kind: pa.DataType) -> bool:
+    """Whether the bounds of a column are values of it: those of texts are cut, and a NaN is beyond those of floats."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_date32(kind))
 
 
 def _values(rows: IntArray, low: pa.Array | None, high: pa.Array | None) -> int | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 from datetime import UTC, datetime
+from decimal import Decimal
+from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 
 import pyarrow as pa
@@ -79,6 +81,33 @@ def test_files_of_one_value_are_expected_to_pass_a_condition_on_it(lake: lakehou
         "SELECT state, count(*) FROM states a JOIN trips b ON b.id = a.id WHERE state >= 'F' GROUP BY 1 ORDER BY 1"
     )
     assert rows_of(lake, grouped) == [("F", 10), ("O", 6)]
+
+
+@pytest.mark.parametrize("kind", ["DECIMAL(7, 2)", "DECIMAL(38, 10)"])
+def test_a_condition_that_no_price_can_meet_is_not_tried_and_bounds_lose_no_row(
+    lake: lakehouse.Lake, kind: str
+) -> None:
+    digits = int(kind.split(",")[1].rstrip(")"))
+    table = lake.create_table("priced", f"at TIMESTAMP, id BIGINT, price {kind}", time="at")
+    least, most = Decimal(f"-1E-{digits}"), Decimal("99999.5")
+    prices = [
+        [least, Decimal(0), None],
+        [Decimal("7.25"), most, None],
+        [None, None, None],
+        [Decimal(3), Decimal(-1), most],
+    ]
+    for number, part in enumerate(prices):
+        ids = [len(prices[0]) * number + place for place in range(len(part))]
+        at = datetime(2013, 1, 5, tzinfo=UTC)
+        table.append([{"at": at, "id": one, "price": price} for one, price in zip(ids, part, strict=True)])
+    flat = dict(enumerate(itertools.chain.from_iterable(prices)))
+    joined = "SELECT a.id FROM priced a JOIN trips b ON b.id = 1 WHERE a.price {} {} OR b.id > 1000"
+    for price in (Decimal(-2), Decimal(-1), least, Decimal(0), Decimal(3), most, Decimal(99999)):
+        for sign, holds in (("<", lt), ("<=", le), ("=", eq), (">=", ge), (">", gt), ("<>", ne)):
+            expected = sorted(one for one, of in flat.items() if of is not None and holds(of, price))
+            assert rows_of(lake, f"{joined.format(sign, f'{price:f}')} ORDER BY 1") == [(one,) for one in expected]
+    plan = lake.sql(f"EXPLAIN {joined.format('>', '99999.6')}", engine="duckdb").partition("\nduckdb: ")[2]
+    assert "99999.6" not in plan.partition("\n")[2]
 
 
 def test_rows_are_expected_of_files_that_store_row_ids_and_of_masked_ones_too(lake: lakehouse.Lake) -> None:
